@@ -1,0 +1,20 @@
+import { defineEntity, p } from '@mikro-orm/core';
+
+/** A tokenized asset. `contractSettled`: the address came from a notification, not from reference data. */
+export const Asset = defineEntity({
+  name: 'Asset',
+  tableName: 'assets',
+  properties: {
+    id: p.uuid().primary(),
+    nodeId: p.uuid(),
+    name: p.text(),
+    symbol: p.text(),
+    type: p.text(),
+    networkId: p.uuid(),
+    contractAddress: p.text().nullable(),
+    contractSettled: p.boolean().default(false),
+    status: p.text(),
+    createdAt: p.datetime(6).$type<string>(),
+    updatedAt: p.datetime(6).$type<string>(),
+  },
+});

@@ -1,0 +1,74 @@
+import { join, resolve } from 'node:path';
+import type { MikroORM } from '@mikro-orm/core';
+import type { SqlEntityManager } from '@mikro-orm/sql';
+import type { Db } from './db.ts';
+import { entities, type Tables } from './entities.ts';
+import type { TableScopes } from './lib/node-scope.ts';
+import { TenantDb } from './lib/tenant-db.ts';
+
+/** Where the rows are: a PostgreSQL server, or PostgreSQL in this process with its files in `dataDir`. */
+export type DatabaseLocation = { url: string } | { dataDir: string };
+
+/** An open database. Close it, or an embedded one keeps the process alive. */
+export interface Database extends AsyncDisposable {
+  orm: MikroORM;
+  db: Db;
+  isEmbedded: boolean;
+}
+
+/** The folder of the migrations. */
+export const MIGRATIONS = resolve(import.meta.dirname, '../migrations');
+const POOL_SIZE = 10;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** The tables that a node's token can reach, and how (architecture: tenancy). */
+const scopes: TableScopes = {
+  tenant: new Set(entities.filter((entity) => 'nodeId' in entity.properties).map((entity) => entity.meta.tableName)),
+  global: new Set(['chains', 'networks', 'network_currencies']),
+};
+
+/** The folder of the embedded cluster below `DATA_DIR`. */
+export function embeddedClusterDir(dataDir: string): string {
+  return join(dataDir, 'postgres');
+}
+
+/**
+ * Opens the database. Timestamps come as PostgreSQL's text in UTC and 64-bit integers as decimal strings, from both
+ * drivers alike.
+ */
+export async function openDatabase(location: DatabaseLocation): Promise<Database> {
+  const orm = 'url' in location ? await openServer(location.url) : await openEmbedded(location.dataDir);
+  const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes);
+  return { orm, db, isEmbedded: 'dataDir' in location, [Symbol.asyncDispose]: () => orm.close(true) };
+}
+
+const shared = {
+  entities,
+  discovery: { warnWhenNoEntities: false },
+  migrations: { path: MIGRATIONS, pathTs: MIGRATIONS, glob: 'migration-*.ts', snapshot: false, silent: true },
+  allowGlobalContext: true,
+  debug: false,
+};
+
+async function openServer(url: string): Promise<MikroORM> {
+  const { MikroORM } = await import('@mikro-orm/postgresql');
+  return MikroORM.init({
+    ...shared,
+    clientUrl: url,
+    pool: { min: 0, max: POOL_SIZE },
+    driverOptions: { options: '-c timezone=UTC', connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true },
+  });
+}
+
+async function openEmbedded(dataDir: string): Promise<MikroORM> {
+  const [{ MikroORM }, { PGlite }] = await Promise.all([import('@mikro-orm/pglite'), import('@electric-sql/pglite')]);
+  return MikroORM.init({
+    ...shared,
+    dbName: 'postgres',
+    driverOptions: {
+      dataDir,
+      startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', '-c', 'timezone=UTC'],
+      parsers: { 20: (value: string) => value, 17: (value: string) => Buffer.from(value.slice(2), 'hex') },
+    },
+  });
+}

@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { hasForbiddenText } from './json.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** A string that can be stored. */
+export function textInput(): z.ZodString {
+  return z
+    .string('must be a string')
+    .refine((text) => !hasForbiddenText(text), 'must not contain U+0000 or a lone surrogate');
+}
+
+/** A UUID: any 8-4-4-4-12 hexadecimal string in either case, kept in lower case. */
+export function uuidInput(): z.ZodPipe<z.ZodString, z.ZodTransform<string, string>> {
+  return z
+    .string('must be a UUID')
+    .regex(UUID, 'must be a UUID: 8-4-4-4-12 hexadecimal digits')
+    .transform((text) => text.toLowerCase());
+}
+
+/** Whether a text is a UUID in either case. */
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}
+
+/** An object whose null members count as absent. */
+export function objectInput<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
+  return z.preprocess(withoutNulls, z.object(shape, 'must be an object'));
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+}

@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+
+// ES2026; TypeScript's library does not declare it yet.
+const rawJson = JSON as unknown as { rawJSON(literal: string): unknown };
+
+/** A number of a JSON text that a double would change; `literal` is its text as received. `JSON.stringify` writes the literal back. */
+export class ExactNumber {
+  readonly literal: string;
+
+  constructor(literal: string) {
+    this.literal = literal;
+  }
+
+  toJSON(): unknown {
+    return rawJson.rawJSON(this.literal);
+  }
+}
+
+/** The bytes are not UTF-8. */
+export class Utf8Error extends Error {
+  override readonly name = 'Utf8Error';
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * The text of UTF-8 bytes, without a leading byte order mark (RFC 8259 section 8.1 lets a reader ignore one).
+ * Throws `Utf8Error` for bytes that are not UTF-8: nothing is replaced by U+FFFD.
+ */
+export function decodeUtf8(bytes: Uint8Array): string {
+  try {
+    return decoder.decode(bytes);
+  } catch (cause) {
+    throw new Utf8Error('not valid UTF-8', { cause });
+  }
+}
+
+/** Whether a text holds U+0000, which PostgreSQL cannot store, or a lone surrogate, which UTF-8 cannot. */
+export function hasForbiddenText(text: string): boolean {
+  return text.includes('\0') || !text.isWellFormed();
+}
+
+/**
+ * `JSON.parse`, but no number loses a digit: one that a double would change is an `ExactNumber`, every other a `number`.
+ * A `number` is what the text says when read as `String(number)`; `integerOf` reads both kinds.
+ * Throws SyntaxError as `JSON.parse` does, and for nothing else, at any depth; of a repeated key the last counts.
+ */
+export function parseJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  return MAY_HOLD_INEXACT.test(text) ? parseExact(text) : value;
+}
+
+/**
+ * The integer that a parsed JSON number is (`1`, `1.0` and `1e3` are integers), without loss.
+ * `undefined` for all else, and for an integer of more than 400 digits.
+ */
+export function integerOf(value: unknown): bigint | undefined {
+  if (Number.isSafeInteger(value)) return BigInt(value as number);
+  if (Number.isFinite(value)) return integerOfLiteral(String(value));
+  return value instanceof ExactNumber ? integerOfLiteral(value.literal) : undefined;
+}
+
+// A double keeps any 15 digits; three digits of exponent may leave its range. A number inside a text seldom matches, since
+// a quote precedes it, and a needless match costs time alone.
+const MAY_HOLD_INEXACT = /(?:^|[\s,:[])-?(?:\d[\d.]{15}|[\d.]+[eE][+-]?\d{3})/;
+
+// A reviver would overflow the stack on deep nesting; texts with an unguessable tag, and a walk with its own stack, do not.
+function parseExact(text: string): unknown {
+  const tag = randomUUID();
+  let inText = false;
+  const tagged = text.replace(/\\.|"|-?\d[\d.eE+-]*/g, (token) => {
+    if (token === '"') inText = !inText;
+    return !inText && token !== '"' && isInexact(token) ? `"${tag}${token}"` : token;
+  });
+  const root = { value: JSON.parse(tagged) as unknown };
+  const open: unknown[] = [root];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    const members = node as Record<string, unknown>;
+    for (const key of Object.keys(members)) {
+      const member = members[key];
+      if (typeof member === 'object' && member !== null) open.push(member);
+      else if (typeof member === 'string' && member.startsWith(tag)) {
+        members[key] = new ExactNumber(member.slice(tag.length));
+      }
+    }
+  }
+  return root.value;
+}
+
+function isInexact(literal: string): boolean {
+  const double = Number(literal);
+  if (!Number.isFinite(double)) return true;
+  const given = decimalOf(literal);
+  const kept = decimalOf(String(double));
+  return given.digits !== kept.digits || given.exponent !== kept.exponent;
+}
+
+function integerOfLiteral(literal: string): bigint | undefined {
+  const { negative, digits, exponent } = decimalOf(literal);
+  if (exponent < 0 || digits.length + exponent > 400) return undefined;
+  const magnitude = BigInt(`${digits}${'0'.repeat(exponent)}`);
+  return negative ? -magnitude : magnitude;
+}
+
+/** The value is ±digits × 10^exponent, without leading or trailing zeros; zero has no digits and exponent 0. */
+function decimalOf(literal: string): { negative: boolean; digits: string; exponent: number } {
+  const [mantissa = '', power = '0'] = literal.toLowerCase().split('e');
+  const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
+  const written = `${whole}${fraction}`.replace(/^0+/, '');
+  const digits = withoutTrailingZeros(written);
+  const exponent = digits === '' ? 0 : Number(power) - fraction.length + (written.length - digits.length);
+  return { negative: mantissa.startsWith('-'), digits, exponent };
+}
+
+// Not /0+$/, whose time is the square of the length of a run of zeros.
+function withoutTrailingZeros(digits: string): string {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  return digits.slice(0, end);
+}

@@ -1,0 +1,73 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** Rows of a page where the caller names no number, and the most it may name. */
+export const DEFAULT_PAGE_SIZE = 20;
+export const MAX_PAGE_SIZE = 100;
+
+/** Where a row stands in its list: a key that sorts, such as PostgreSQL's text of a time to the microsecond, then the id. */
+export interface PageKey {
+  at: string;
+  id: string;
+}
+
+/** A page between two keys, neither of which is in it: the first `size` rows, or, backward, the last ones. */
+export interface PageRequest {
+  size: number;
+  backward: boolean;
+  after: PageKey | undefined;
+  before: PageKey | undefined;
+}
+
+/** Rows in the order of the list; `hasMore` says whether the reading direction goes on behind them. */
+export interface Page<Row> {
+  rows: Row[];
+  hasMore: boolean;
+}
+
+/** The page in up to `size + 1` rows, which were read in the direction of the request. */
+export function pageOf<Row>(read: readonly Row[], { size, backward }: PageRequest): Page<Row> {
+  const rows = read.slice(0, size);
+  return { rows: backward ? rows.reverse() : rows, hasMore: read.length > size };
+}
+
+/** What a cursor is good for: one list of one node. */
+export interface CursorScope {
+  connection: string;
+  nodeId: string;
+}
+
+const MAC_BYTES = 8;
+const MAX_CURSOR_LENGTH = 1_024;
+
+/** Signs the places of rows, so that a caller gives back only what it was given, for the same list and node. */
+export class PageCursors {
+  readonly #key: Uint8Array;
+
+  /** Replicas that share the key understand each other's cursors. */
+  constructor(key: Uint8Array) {
+    this.#key = key;
+  }
+
+  /** An opaque text that `decode` takes back in the same scope. */
+  encode(scope: CursorScope, { at, id }: PageKey): string {
+    const place = Buffer.from(`${at}|${id}`, 'utf8');
+    return Buffer.concat([this.#mac(scope, place), place]).toString('base64url');
+  }
+
+  /** The key in a cursor; undefined where it is forged, malformed, or of another list or node. */
+  decode(scope: CursorScope, cursor: string): PageKey | undefined {
+    if (cursor.length > MAX_CURSOR_LENGTH) return undefined;
+    const bytes = Buffer.from(cursor, 'base64url');
+    if (bytes.length <= MAC_BYTES || bytes.toString('base64url') !== cursor) return undefined;
+    const place = bytes.subarray(MAC_BYTES);
+    if (!timingSafeEqual(this.#mac(scope, place), bytes.subarray(0, MAC_BYTES))) return undefined;
+    const text = place.toString('utf8');
+    const split = text.indexOf('|');
+    return { at: text.slice(0, split), id: text.slice(split + 1) };
+  }
+
+  #mac({ connection, nodeId }: CursorScope, place: Uint8Array): Buffer {
+    const hmac = createHmac('sha256', this.#key).update(`${connection}\0${nodeId}\0`).update(place);
+    return hmac.digest().subarray(0, MAC_BYTES);
+  }
+}

@@ -1,0 +1,79 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { SqlEntityManager } from '@mikro-orm/sql';
+import { type ColumnType, type Kysely, sql } from 'kysely';
+import { NodeScope, type TableScopes } from './node-scope.ts';
+
+/** A query that has not run yet: any Kysely builder, or a raw fragment bound to the door that gave it. */
+interface Unexecuted<Row> {
+  execute(): Promise<Row[]>;
+}
+
+/** The tables as the tenant's door shows them: it gives `node_id` itself. */
+export type Scoped<Tables> = {
+  [Name in keyof Tables]: 'node_id' extends keyof Tables[Name]
+    ? Omit<Tables[Name], 'node_id'> & { node_id: ColumnType<string, string | undefined, never> }
+    : Tables[Name];
+};
+
+/** The tenant's door: every query is scoped to one node. */
+export interface NodeDoor<Tables> {
+  /** Runs the query with `node_id` added to every tenant table in it; raw text is refused. */
+  run<Row>(build: (k: Kysely<Scoped<Tables>>) => Unexecuted<Row>): Promise<Row[]>;
+}
+
+/** The door for statements that belong to no tenant. */
+export interface UnscopedDoor<Tables> {
+  /** Runs the query as it is. */
+  run<Row>(build: (k: Kysely<Tables>) => Unexecuted<Row>): Promise<Row[]>;
+  /** Runs a raw statement: the only place for what Kysely's builders cannot say. */
+  raw<Row>(build: (text: typeof sql) => ReturnType<typeof sql<Row>>): Promise<Row[]>;
+}
+
+/**
+ * The only way to the database's query builders and raw SQL. Both doors use the transaction of the current async
+ * context and never open a second connection inside one: the embedded database has only one.
+ */
+export class TenantDb<Tables extends object> {
+  readonly #em: SqlEntityManager;
+  readonly #scopes: TableScopes;
+  readonly #transaction = new AsyncLocalStorage<SqlEntityManager>();
+
+  constructor(em: SqlEntityManager, scopes: TableScopes) {
+    this.#em = em;
+    this.#scopes = scopes;
+  }
+
+  /** The door of one tenant: what belongs to another node does not exist behind it. */
+  forNode(nodeId: string): NodeDoor<Tables> {
+    return {
+      run: (build) => {
+        const scoped: unknown = this.#kysely().withPlugin(new NodeScope(nodeId, this.#scopes));
+        return build(scoped as Kysely<Scoped<Tables>>).execute();
+      },
+    };
+  }
+
+  /** The door for what no tenant owns. `_reason` says to the reader why no node applies; a test pins the callers. */
+  unscoped(_reason: string): UnscopedDoor<Tables> {
+    return {
+      run: (build) => build(this.#kysely()).execute(),
+      raw: async (build) => (await build(sql).execute(this.#kysely())).rows,
+    };
+  }
+
+  /** Runs `work` in a transaction; inside of one it joins it. An error rolls back and is thrown on. */
+  transaction<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#transaction.getStore()) return work();
+    return this.#em.fork().transactional((em) => this.#transaction.run(em, work));
+  }
+
+  /** The entity manager of the current transaction, or a fresh one: for writing through the unit of work. */
+  entities(): SqlEntityManager {
+    return this.#transaction.getStore() ?? this.#em.fork();
+  }
+
+  #kysely(): Kysely<Tables> {
+    const client: unknown = (this.#transaction.getStore() ?? this.#em).getKysely();
+    return client as Kysely<Tables>;
+  }
+}

@@ -1,0 +1,19 @@
+import { randomFillSync } from 'node:crypto';
+
+const random = Buffer.allocUnsafe(16 * 256);
+let used = random.length;
+
+/** A UUID version 7 (RFC 9562 section 5.7): 48 bits of Unix milliseconds, then random bits. Sorts by time. */
+export function uuidV7(nowMs: number = Date.now()): string {
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  const bytes = random.subarray(used, used + 16);
+  used += 16;
+  bytes.writeUIntBE(nowMs, 0, 6);
+  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f);
+  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
+  const hex = bytes.toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}

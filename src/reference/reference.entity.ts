@@ -1,0 +1,44 @@
+import { defineEntity, p } from '@mikro-orm/core';
+
+/** A tenant: everything that belongs to someone belongs to a node. */
+export const Node = defineEntity({
+  name: 'Node',
+  tableName: 'nodes',
+  properties: {
+    id: p.uuid().primary(),
+    name: p.text(),
+    createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
+  },
+});
+
+/** A blockchain; wallets live on one, and each of its networks can be assigned to them. */
+export const Chain = defineEntity({
+  name: 'Chain',
+  tableName: 'chains',
+  properties: {
+    id: p.uuid().primary(),
+    name: p.text(),
+  },
+});
+
+/** A network of a chain, global to all nodes. */
+export const Network = defineEntity({
+  name: 'Network',
+  tableName: 'networks',
+  properties: {
+    id: p.uuid().primary(),
+    chainId: p.uuid(),
+    name: p.text(),
+  },
+});
+
+/** A currency on a network. */
+export const NetworkCurrency = defineEntity({
+  name: 'NetworkCurrency',
+  tableName: 'network_currencies',
+  properties: {
+    id: p.uuid().primary(),
+    networkId: p.uuid(),
+    symbol: p.text(),
+  },
+});

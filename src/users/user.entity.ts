@@ -1,0 +1,22 @@
+import { defineEntity, p } from '@mikro-orm/core';
+
+/** A migrated user (specification section 2.8). `address` is stored lower-cased. */
+export const User = defineEntity({
+  name: 'User',
+  tableName: 'users',
+  properties: {
+    id: p.uuid().primary(),
+    nodeId: p.uuid(),
+    externalId: p.text().nullable(),
+    name: p.text().default(''),
+    surname: p.text().default(''),
+    email: p.text().default(''),
+    address: p.text(),
+    identityNumber: p.text().default(''),
+    kycVerified: p.boolean().default(false),
+    kycTokenSent: p.boolean().default(false),
+    kycTokenSentAt: p.datetime(6).$type<string>().nullable(),
+    kycTokenTxHash: p.text().nullable(),
+    createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
+  },
+});

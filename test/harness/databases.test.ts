@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { pendingMigrations } from '../../src/migrate.ts';
+import { describeReal } from '../services/real.ts';
+import { embeddedDatabase, realDatabase } from './databases.ts';
+
+async function topicsAfterWriting({ db }: Database, topic: string): Promise<string[]> {
+  const door = db.unscoped('test');
+  await door.raw((text) => text`insert into bus_offsets (group_id, topic, position) values ('g', ${topic}, 0)`);
+  const rows = await door.raw<{ topic: string }>((text) => text`select topic from bus_offsets`);
+  return rows.map((row) => row.topic);
+}
+
+async function areMigratedAndApart(create: () => Promise<Database>): Promise<void> {
+  const [one, two] = await Promise.all([create(), create()]);
+  try {
+    expect(await pendingMigrations(one)).toEqual([]);
+    expect(await topicsAfterWriting(one, 'first')).toEqual(['first']);
+    expect(await topicsAfterWriting(two, 'second')).toEqual(['second']);
+  } finally {
+    await Promise.all([one[Symbol.asyncDispose](), two[Symbol.asyncDispose]()]);
+  }
+}
+
+describe('an embedded database for tests', () => {
+  it('is migrated and apart from every other', () => areMigratedAndApart(embeddedDatabase));
+});
+
+describeReal('postgres', 'a real database for tests', () => {
+  it('is migrated and apart from every other', () => areMigratedAndApart(realDatabase));
+});

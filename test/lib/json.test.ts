@@ -1,0 +1,165 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { decodeUtf8, ExactNumber, hasForbiddenText, integerOf, parseJson, Utf8Error } from '../../src/lib/json.ts';
+
+describe('numbers of a JSON text', () => {
+  it.each([
+    '9007199254740993',
+    '18446744073709551615',
+    '-9007199254740993',
+    '0.1234567890123456789',
+    '18446744073709551615.0',
+    '1e400',
+    '-1E+400',
+    '1e-400',
+    '123456789012345678901234567890123456789012345678901234567890123456789012345678',
+  ])('2.7-05: %s, which a double would change, is kept as received', (literal) => {
+    const parsed = parseJson(`{"value": [${literal}]}`);
+    expect(parsed).toEqual({ value: [new ExactNumber(literal)] });
+    expect(JSON.stringify(parsed)).toBe(`{"value":[${literal}]}`);
+    expect(parseJson(literal)).toEqual(new ExactNumber(literal));
+    expect(parseJson(`[\n${literal},1]`)).toEqual([new ExactNumber(literal), 1]);
+  });
+
+  it.each([
+    '0',
+    '-0',
+    '0.1',
+    '1e3',
+    '1.50',
+    '9007199254740991',
+    '9007199254740992',
+    '1e23',
+    '0.30000000000000004',
+    '5e-324',
+  ])('%s, which a double keeps, is a number', (literal) =>
+    expect(parseJson(`[${literal}]`)).toEqual([Number(literal)]),
+  );
+
+  it('every decimal literal reads back as the same decimal', () => {
+    const digits = fc.stringMatching(/^[0-9]{1,25}$/);
+    const literal = fc
+      .tuple(
+        fc.constantFrom('', '-'),
+        fc.stringMatching(/^(0|[1-9][0-9]{0,24})$/),
+        fc.option(digits),
+        fc.integer({ min: -330, max: 330 }),
+      )
+      .map(([sign, whole, fraction, power]) => `${sign}${whole}${fraction === null ? '' : `.${fraction}`}e${power}`);
+    fc.assert(
+      fc.property(literal, (text) => {
+        const value = parseJson(text);
+        const kept = value instanceof ExactNumber ? value.literal : String(value);
+        expect(scaled(kept)).toBe(scaled(text));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});
+
+describe('texts that JSON accepts', () => {
+  it('gives what JSON.parse gives, whatever the text holds', () => {
+    const long = '12345678901234567890';
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 4 }), (json) => {
+        expect(parseJson(`[${long}, ${json}]`)).toEqual([new ExactNumber(long), JSON.parse(json)]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it.each([
+    ['a number inside a text', '{"a": "\\" ,12345678901234567890\\\\", "b": 12345678901234567890}'],
+    ['a number inside a name', '{"\\\\": 1, ",12345678901234567890": 12345678901234567890}'],
+    ['a member named __proto__', '{"__proto__": {"a": 12345678901234567890}}'],
+  ])('%s stays as it is', (_, json) => {
+    const expected = JSON.parse(json.replace(/: 12345678901234567890/g, ': "LONG"'));
+    const members = JSON.parse(JSON.stringify(parseJson(json), (_key, value) => (isRaw(value) ? 'LONG' : value)));
+    expect(JSON.stringify(members)).toBe(JSON.stringify(expected));
+  });
+
+  it('of a repeated name the last member counts', () => {
+    expect(parseJson('{"a": 12345678901234567890, "a": 2}')).toEqual({ a: 2 });
+    expect(parseJson('{"a": 2, "a": 12345678901234567890}')).toEqual({ a: new ExactNumber('12345678901234567890') });
+  });
+
+  it('no depth of nesting is refused, with a long number or without', () => {
+    const depth = 200_000;
+    for (const core of ['1', '12345678901234567890']) {
+      expect(Array.isArray(parseJson('['.repeat(depth) + core + ']'.repeat(depth)))).toBe(true);
+    }
+  });
+
+  it.each([
+    '',
+    '{',
+    '01',
+    '1.',
+    '.5',
+    '+1',
+    'NaN',
+    '{12345678901234567890: 1}',
+    '[1e]',
+    "'a'",
+    '[-]',
+    '1234567890123456789x',
+  ])('refuses %j with a SyntaxError, as JSON.parse does', (text) => expect(() => parseJson(text)).toThrow(SyntaxError));
+});
+
+describe('integerOf', () => {
+  it.each<[string, bigint | undefined]>([
+    ['1', 1n],
+    ['1.0', 1n],
+    ['1e3', 1000n],
+    ['-0', 0n],
+    ['0e999999999', 0n],
+    ['1e23', 10n ** 23n],
+    ['18446744073709551615', 18446744073709551615n],
+    ['18446744073709551615.000', 18446744073709551615n],
+    ['1844674407370955161.5e1', 18446744073709551615n],
+    ['-9007199254740993', -9007199254740993n],
+    ['1.5', undefined],
+    ['18446744073709551615.5', undefined],
+    ['1e-400', undefined],
+    ['1e999999999999', undefined],
+    ['"1"', undefined],
+    ['true', undefined],
+    ['null', undefined],
+    ['[1]', undefined],
+  ])('2.7-05: reads %s as %s', (json, integer) => expect(integerOf(parseJson(json))).toBe(integer));
+
+  it('is undefined for what JSON cannot say', () => {
+    expect([NaN, Infinity, undefined].map(integerOf)).toEqual([undefined, undefined, undefined]);
+  });
+});
+
+describe('text', () => {
+  it('decodes UTF-8 and leaves out a leading byte order mark', () => {
+    expect(decodeUtf8(Buffer.from('\u{FEFF}{"a": "ü𝄞"}'))).toBe('{"a": "ü𝄞"}');
+  });
+
+  it.each(['ff', 'c0af', 'eda080', 'f4908080', 'e282'])('throws Utf8Error for the bytes %s', (hex) => {
+    expect(() => decodeUtf8(Buffer.from(hex, 'hex'))).toThrow(Utf8Error);
+  });
+
+  it.each<[string, boolean]>([
+    ['', false],
+    ['ü𝄞\u0001\uFFFD', false],
+    ['a\0b', true],
+    ['a\uD834', true],
+    ['\uDD1Ea', true],
+  ])('D2-22: U+0000 and lone surrogates are forbidden in %j: %s', (text, forbidden) => {
+    expect(hasForbiddenText(text)).toBe(forbidden);
+  });
+});
+
+/** The decimal as an integer of 10^-400. */
+function scaled(literal: string): bigint {
+  const [, sign = '', whole = '', fraction = '', power = '0'] =
+    /^(-?)(\d+)\.?(\d*)(?:e\+?(-?\d+))?$/i.exec(literal) ?? [];
+  return BigInt(sign + whole + fraction) * 10n ** BigInt(400 + Number(power) - fraction.length);
+}
+
+function isRaw(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'rawJSON' in value;
+}
