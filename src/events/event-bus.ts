@@ -1,0 +1,79 @@
+/** A message on its way to a topic. Messages of one key keep their order; header values are UTF-8 text. */
+export interface OutgoingMessage {
+  topic: string;
+  key: string;
+  /** The bytes as they are; null is a tombstone. */
+  value: Buffer | null;
+  headers: Record<string, string>;
+}
+
+/** A message as read. A key that a foreign producer left out is the empty string. */
+export interface IncomingMessage extends OutgoingMessage {
+  partition: number;
+  /** A decimal number that rises within a partition. */
+  offset: string;
+  timestampMs: number;
+}
+
+/**
+ * Takes messages of one partition, in their order. When it resolves they have taken effect and are not given again,
+ * a crash apart; when it rejects they are given again. Batches of different partitions may run at once.
+ */
+export type BatchHandler = (batch: IncomingMessage[]) => Promise<void>;
+
+export interface SubscribeOptions {
+  /** Each group receives every message; the members of a group share them. */
+  groupId: string;
+  topics: readonly string[];
+  handle: BatchHandler;
+  /** Where a group that is new to a topic starts: at the oldest message kept (the default), or after the newest. */
+  fromBeginning?: boolean;
+}
+
+export interface Subscription {
+  /** Takes no further batch and resolves when the running ones have ended. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The one way of events: a durable log with topics, keys and consumer groups. Delivery is at least once, in order
+ * for one key. A batch holds at most `MAX_BATCH_MESSAGES`.
+ */
+export interface EventBus {
+  /**
+   * Resolves once every message is acknowledged: on all in-sync replicas, or committed.
+   * @throws BusUnavailableError when refused, when the queue is full, or at the deadline (4 s unless given). A message
+   * that was refused may still arrive.
+   */
+  publish(messages: readonly OutgoingMessage[], options?: PublishOptions): Promise<void>;
+  /** Starts to consume; it goes on through outages until stopped. A failed batch is given again after a backoff. */
+  subscribe(options: SubscribeOptions): Promise<Subscription>;
+  /** Creates those topics that do not exist. */
+  ensureTopics(topics: readonly string[]): Promise<void>;
+  /** Those of `topics` that do not exist. */
+  missingTopics(topics: readonly string[]): Promise<string[]>;
+  /** @throws BusUnavailableError when the bus does not answer in time. */
+  checkHealth(): Promise<void>;
+  /** Ends the subscriptions, then sends what is queued; resolves when what was in flight has ended. */
+  stop(): Promise<void>;
+}
+
+export interface PublishOptions {
+  /** From the call on, the time in the queue included. */
+  deadlineMs?: number;
+}
+
+export const PUBLISH_DEADLINE_MS = 4_000;
+export const MAX_BATCH_MESSAGES = 500;
+
+/** The bus did not take the messages, or did not say in time that it has. */
+export class BusUnavailableError extends Error {
+  override name = 'BusUnavailableError';
+}
+
+/** Where a bus tells what its caller does not see. */
+export type BusLog = (
+  level: 'debug' | 'info' | 'warn' | 'error',
+  message: string,
+  fields?: Record<string, unknown>,
+) => void;

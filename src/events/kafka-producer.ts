@@ -1,0 +1,94 @@
+import type { Message, Producer, TopicMessages } from 'kafkajs';
+import { backoffMs, pause } from './backoff.ts';
+import type { BusLog, OutgoingMessage } from './event-bus.ts';
+import { KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+
+const REQUEST_TIMEOUT_MS = 1_000;
+const MAX_PAUSE_MS = 500;
+const UNKNOWN_TOPIC_ATTEMPTS = 3;
+
+/**
+ * Sends with acks=all, without idempotence: after a lost reply the idempotent producer of kafkajs reuses a sequence
+ * number and loses a message in silence; a repeat is harmless.
+ */
+export class KafkaProducer {
+  readonly #connection: KafkaConnection;
+  readonly #log: BusLog;
+  readonly #stopping = new AbortController();
+  #connected: Promise<Producer> | undefined;
+
+  constructor(connection: KafkaConnection, log: BusLog) {
+    this.#connection = connection;
+    this.#log = log;
+  }
+
+  /**
+   * Resolves when every message is on all in-sync replicas. Until then it tries again while `isWanted`, each time with
+   * the whole batch: the retry of kafkajs itself forgets the messages of a partition whose leader changed in between.
+   */
+  async send(messages: readonly OutgoingMessage[], isWanted: () => boolean): Promise<void> {
+    const topicMessages = this.#byTopic(messages);
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const producer = await this.#producer();
+        await producer.sendBatch({ acks: -1, timeout: REQUEST_TIMEOUT_MS, topicMessages });
+        return;
+      } catch (error) {
+        if (!isWanted() || isFinal(error, attempt)) throw error;
+      }
+      await pause(Math.min(backoffMs(attempt), MAX_PAUSE_MS), this.#stopping.signal);
+    }
+  }
+
+  /** To be called when nothing is being sent any more. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    const producer = await this.#connected?.catch(() => undefined);
+    await producer?.disconnect();
+  }
+
+  #producer(): Promise<Producer> {
+    this.#connected ??= this.#connect().catch((error: unknown) => {
+      this.#connected = undefined;
+      throw error;
+    });
+    return this.#connected;
+  }
+
+  async #connect(): Promise<Producer> {
+    const [kafka, { Partitioners }] = await Promise.all([
+      kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log),
+      import('kafkajs'),
+    ]);
+    const producer = kafka.producer({
+      allowAutoTopicCreation: false,
+      idempotent: false,
+      createPartitioner: Partitioners.DefaultPartitioner,
+      retry: { ...KAFKA_RETRY, retries: 0 },
+    });
+    await producer.connect();
+    return producer;
+  }
+
+  #byTopic(messages: readonly OutgoingMessage[]): TopicMessages[] {
+    const byTopic = new Map<string, Message[]>();
+    for (const { topic, key, value, headers } of messages) {
+      const name = this.#connection.topicPrefix + topic;
+      const sameTopic = byTopic.get(name);
+      if (sameTopic) sameTopic.push({ key, value, headers });
+      else byTopic.set(name, [{ key, value, headers }]);
+    }
+    return Array.from(byTopic, ([topic, ofTopic]) => ({ topic, messages: ofTopic }));
+  }
+}
+
+/**
+ * Whether another attempt would meet the same: too large, say, or not allowed. That a topic does not exist may be said
+ * by a broker that has just started, and to the sends that shared a request with the one that named it.
+ */
+function isFinal(error: unknown, attempt: number): boolean {
+  if (!(error instanceof Error)) return true;
+  if (error.cause instanceof Error) return isFinal(error.cause, attempt);
+  if ('type' in error && error.type === 'UNKNOWN_TOPIC_OR_PARTITION') return attempt >= UNKNOWN_TOPIC_ATTEMPTS;
+  return error instanceof TypeError || ('retriable' in error && error.retriable === false);
+}

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import { BusUnavailableError } from '../../src/events/event-bus.ts';
+import { type EmbeddedDatabase, embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { eventBusContract } from './event-bus.contract.ts';
+import { message, Recorder } from './recorder.ts';
+
+let database: EmbeddedDatabase;
+const open = () => new EmbeddedBus(database.db, () => undefined);
+
+beforeAll(async () => {
+  database = await embeddedDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+describe('the embedded bus', () => eventBusContract(() => ({ open })));
+
+describeReal('postgres', 'the embedded bus on PostgreSQL', () => {
+  let real: RealDatabase;
+  beforeAll(async () => {
+    real = await realDatabase();
+  });
+  afterAll(() => real[Symbol.asyncDispose]());
+  const openReal = () => new EmbeddedBus(real.db, () => undefined);
+
+  eventBusContract(() => ({ open: openReal }));
+
+  it('a reader passes no message of two instances that publish at once', async () => {
+    const [one, two, recorder] = [openReal(), openReal(), new Recorder()];
+    await recorder.follow(one, 'crossing');
+    const keys = Array.from({ length: 300 }, (_, index) => String(index));
+    const publishAll = async (bus: EmbeddedBus, name: string) => {
+      for (const key of keys) await bus.publish([message('crossing', `${name}-${key}`)]);
+    };
+    await Promise.all([publishAll(one, 'one'), publishAll(two, 'two')]);
+    await recorder.count(600);
+    expect(new Set(recorder.keys).size).toBe(600);
+    await Promise.all([one.stop(), two.stop()]);
+  });
+});
+
+describe('the embedded bus and its database', () => {
+  it('publishing inside a transaction neither waits for it nor joins it', async () => {
+    const [bus, recorder] = [open(), new Recorder()];
+    await recorder.follow(bus, 'apart');
+    let published: Promise<void> = Promise.resolve();
+    const failed = database.db.transaction(async () => {
+      published = bus.publish([message('apart', 'a')]);
+      await database.db.unscoped('test').raw((text) => text`select 1`);
+      throw new Error('rolled back');
+    });
+    await expect(failed).rejects.toThrow('rolled back');
+    await published;
+    await recorder.count(1);
+    await bus.stop();
+  });
+
+  it('members of a group take turns: one message reaches one of them', async () => {
+    const [bus, first, second] = [open(), new Recorder(), new Recorder()];
+    const member = await first.follow(bus, 'shared', 'members');
+    await second.follow(bus, 'shared', 'members');
+    await bus.publish([message('shared', 'a')]);
+    await first.count(1);
+    await member.stop();
+    await bus.publish([message('shared', 'b')]);
+    await second.count(1);
+    expect([first.keys, second.keys]).toEqual([['a'], ['b']]);
+    await bus.stop();
+  });
+
+  it('a batch is bounded in bytes and skips nothing', async () => {
+    const [bus, recorder] = [open(), new Recorder()];
+    const value = Buffer.alloc(1024 * 1024, 'x');
+    const sizes = [value, value, null, value, value, Buffer.alloc(0), value, null];
+    await bus.publish(sizes.map((one, index) => message('large', String(index), { value: one })));
+    await recorder.follow(bus, 'large');
+    await recorder.count(sizes.length);
+    expect(recorder.keys).toEqual(sizes.map((_, index) => String(index)));
+    expect(recorder.batchSizes.length).toBeGreaterThan(1);
+    await bus.stop();
+  });
+
+  it('removes what is past its age and read by every group, and nothing else', async () => {
+    const [bus, quick] = [open(), new Recorder()];
+    const door = database.db.unscoped('test');
+    const keys = Array.from({ length: 1_500 }, (_, index) => String(index));
+    await bus.subscribe({ groupId: 'stuck', topics: ['half'], handle: () => Promise.reject(new Error('stuck')) });
+    await quick.follow(bus, ['aging', 'half']);
+    await bus.publish([...keys.map((key) => message('aging', key)), message('half', 'unread')]);
+    await quick.count(1_501);
+    const age = (days: number) =>
+      door.raw((text) => text`update bus_messages set created_at = now() - make_interval(days => ${days}::integer)`);
+    await age(6);
+    expect(await bus.removeRead()).toBe(0);
+    await age(8);
+    await bus.publish([message('aging', 'young'), message('aging.dlq', 'dead')]);
+    await quick.count(1_502);
+    await bus.removeRead();
+    const kept = await door.raw<{ key: string }>(
+      (text) => text`select key from bus_messages where topic in ('aging', 'aging.dlq', 'half') order by key`,
+    );
+    expect(kept.map((row) => row.key)).toEqual(['dead', 'unread', 'young']);
+    await bus.stop();
+  });
+
+  it('7.3-01: publishing after the database has gone is refused', async () => {
+    const gone = await embeddedDatabase();
+    const bus = new EmbeddedBus(gone.db, () => undefined);
+    await bus.publish([message('t', 'a')]);
+    await closeUnder(gone);
+    await expect(bus.publish([message('t', 'b')])).rejects.toThrow(BusUnavailableError);
+    await expect(bus.checkHealth()).rejects.toThrow(BusUnavailableError);
+    await bus.stop();
+    await gone[Symbol.asyncDispose]();
+  });
+});
+
+/** Ends the database below its driver: closing the driver would have the next query open it again. */
+async function closeUnder(open: EmbeddedDatabase): Promise<void> {
+  const connection = open.orm.driver.getConnection();
+  if (!('getNativeClient' in connection) || typeof connection.getNativeClient !== 'function')
+    throw new Error('no PGlite');
+  const client = (await connection.getNativeClient()) as { close(): Promise<void> };
+  await client.close();
+}

@@ -1,0 +1,198 @@
+import { rm } from 'node:fs/promises';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { BusUnavailableError, type IncomingMessage } from '../../src/events/event-bus.ts';
+import { KafkaBus } from '../../src/events/kafka-bus.ts';
+import type { KafkaConnection } from '../../src/events/kafka-client.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { topicPrefix } from '../services/isolation.ts';
+import { type KafkaServer, startKafka } from '../services/kafka.ts';
+import { freePorts } from '../services/ports.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { eventBusContract } from './event-bus.contract.ts';
+import { message, Recorder } from './recorder.ts';
+
+const SESSION_TIMEOUT_MS = 6_000;
+const DEADLINE_MS = 4_000;
+/** For the timers of a busy machine: the deadline is an upper bound of a wait, not a speed. */
+const SLACK_MS = 1_000;
+
+function connectionTo(brokers: string): KafkaConnection {
+  return { brokers: brokers.split(','), ssl: false, sasl: undefined, topicPrefix: topicPrefix(), clientId: 'test' };
+}
+
+function busOn(connection: KafkaConnection): KafkaBus {
+  return new KafkaBus(connection, () => undefined);
+}
+
+/** Whether the promise was refused by the bus, and in time. */
+async function isRefusedInTime(publishing: Promise<void>): Promise<void> {
+  const start = performance.now();
+  await expect(publishing).rejects.toThrow(BusUnavailableError);
+  expect(performance.now() - start).toBeLessThan(DEADLINE_MS + SLACK_MS);
+}
+
+describeReal('kafka', 'the Kafka bus', () => {
+  let connection: KafkaConnection;
+  beforeAll(() => {
+    connection = connectionTo(serviceAddress('kafka'));
+  });
+  eventBusContract(() => ({ open: () => busOn(connection) }));
+
+  it('creates topics with 12 partitions and their retention, and names the missing ones', async () => {
+    const bus = busOn(connection);
+    expect(await bus.missingTopics(['new', 'new.dlq'])).toEqual(['new', 'new.dlq']);
+    await bus.ensureTopics(['new', 'new.dlq']);
+    expect(await bus.missingTopics(['new', 'new.dlq', 'other'])).toEqual(['other']);
+    const days = (count: number) => String(count * 24 * 60 * 60 * 1_000);
+    expect(await describeTopics(connection, ['new', 'new.dlq'])).toEqual([
+      { partitions: 12, retentionMs: days(7) },
+      { partitions: 12, retentionMs: days(30) },
+    ]);
+    await bus.stop();
+  });
+
+  it('an oversized message is refused alone: those that arrived with it are acknowledged', async () => {
+    const [bus, recorder] = [busOn(connection), new Recorder()];
+    await bus.ensureTopics(['sizes']);
+    const calls = [Buffer.from('a'), Buffer.alloc(1024 * 1024 + 1), Buffer.from('b')].map((value, index) =>
+      bus.publish([message('sizes', String(index), { value })]),
+    );
+    const results = await Promise.allSettled([...calls, bus.publish([message('no-such-topic', 'x')])]);
+    expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected']);
+    await recorder.follow(bus, 'sizes');
+    await recorder.count(2);
+    expect(recorder.keys.sort()).toEqual(['0', '2']);
+    await bus.stop();
+  });
+
+  it('two members of a group share its partitions, and one takes over when the other stops', async () => {
+    const [one, two] = [busOn(connection), busOn(connection)];
+    const [first, second] = [new Recorder(), new Recorder()];
+    const keys = Array.from({ length: 100 }, (_, index) => String(index));
+    await one.ensureTopics(['members']);
+    await first.follow(one, 'members', 'sharing');
+    await second.follow(two, 'members', 'sharing');
+    await one.publish(keys.map((key) => message('members', key)));
+    const seen = () => new Set([...first.keys, ...second.keys]).size;
+    await expect.poll(seen, { timeout: 15_000 }).toBe(100);
+    await one.stop();
+    await two.publish(keys.map((key) => message('members', `${key}-again`)));
+    await expect.poll(seen, { timeout: 15_000 }).toBe(200);
+    await two.stop();
+  }, 40_000);
+
+  it('a handler that runs longer than the session keeps its partitions: nothing is given twice', async () => {
+    const [bus, recorder] = [busOn(connection), new Recorder()];
+    await bus.ensureTopics(['slow']);
+    const handle = async (batch: IncomingMessage[]) => {
+      await setTimeout(SESSION_TIMEOUT_MS + 1_000);
+      await recorder.handle(batch);
+    };
+    await bus.subscribe({ groupId: 'slow', topics: ['slow'], handle });
+    await bus.publish([message('slow', 'k', { value: Buffer.from('1') })]);
+    await recorder.count(1);
+    await bus.publish([message('slow', 'k', { value: Buffer.from('2') })]);
+    await recorder.count(2);
+    expect(recorder.texts).toEqual(['1', '2']);
+    await bus.stop();
+  }, 60_000);
+});
+
+describeReal('kafka', 'the Kafka bus and the death of its broker', () => {
+  let dataDir: string;
+  let server: KafkaServer;
+  beforeAll(async () => {
+    dataDir = await temporaryFolder();
+    server = await startKafka({ dataDir });
+  });
+  afterAll(async () => {
+    await server?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  it('7.3-01: a frozen, then a dead broker refuses in time; back again, everything goes on', async () => {
+    const [bus, recorder] = [busOn(connectionTo(server.brokers)), new Recorder()];
+    await bus.ensureTopics(['t']);
+    await recorder.follow(bus, 't', 'readers');
+    await bus.publish([message('t', 'before')]);
+    await recorder.count(1);
+
+    process.kill(server.pid, 'SIGSTOP');
+    await Promise.all([
+      isRefusedInTime(bus.publish([message('t', 'frozen')])),
+      isRefusedInTime(bus.publish([message('t', 'short')], { deadlineMs: 1_000 })),
+      expect(bus.checkHealth()).rejects.toThrow(BusUnavailableError),
+    ]);
+    await server.stop();
+    await isRefusedInTime(bus.publish([message('t', 'dead')]));
+
+    server = await startKafka({ dataDir, port: server.port });
+    await expect.poll(() => isDone(bus.publish([message('t', 'after')])), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => recorder.keys, { timeout: 30_000 }).toContain('after');
+    await expect.poll(() => isDone(bus.checkHealth()), { timeout: 10_000 }).toBe(true);
+    await bus.stop();
+  }, 90_000);
+
+  it('a queue that is full refuses at once, and takes messages again when it has drained', async () => {
+    const bus = busOn(connectionTo(`127.0.0.1:${(await freePorts(1))[0]}`));
+    const megabyte = Buffer.alloc(1024 * 1024);
+    const queued = Array.from({ length: 63 }, () =>
+      expect(bus.publish([message('t', 'k', { value: megabyte })], { deadlineMs: 500 })).rejects.toThrow('in time'),
+    );
+    await expect(bus.publish([message('t', 'k', { value: megabyte })])).rejects.toThrow('the queue is full');
+    await Promise.all(queued);
+    const many = Array.from({ length: 10_001 }, () => message('t', 'k'));
+    await expect(bus.publish(many)).rejects.toThrow('the queue is full');
+    await expect
+      .poll(() => reason(bus.publish([message('t', 'k', { value: megabyte })], { deadlineMs: 100 })))
+      .toContain('in time');
+    await bus.stop();
+  });
+
+  it('a start without a broker waits for none: it consumes once there is one', async () => {
+    const [port = 0] = await freePorts(1);
+    const [bus, recorder] = [busOn(connectionTo(`127.0.0.1:${port}`)), new Recorder()];
+    await recorder.follow(bus, 't', 'readers');
+    await expect(bus.checkHealth()).rejects.toThrow(BusUnavailableError);
+    const folder = await temporaryFolder();
+    const late = await startKafka({ dataDir: folder, port });
+    await bus.ensureTopics(['t']);
+    await bus.publish([message('t', 'a')]);
+    await recorder.count(1);
+    await bus.stop();
+    await late.stop();
+    await rm(folder, { recursive: true, force: true });
+  }, 60_000);
+});
+
+function isDone(promise: Promise<void>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  );
+}
+
+function reason(promise: Promise<void>): Promise<string> {
+  return promise.then(
+    () => '',
+    (error: unknown) => String(error),
+  );
+}
+
+async function describeTopics({ brokers, topicPrefix: prefix }: KafkaConnection, topics: string[]) {
+  const { Kafka, ConfigResourceTypes, logLevel } = await import('kafkajs');
+  const admin = new Kafka({ brokers, logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  const names = topics.map((topic) => prefix + topic);
+  const metadata = await admin.fetchTopicMetadata({ topics: names });
+  const { resources } = await admin.describeConfigs({
+    includeSynonyms: false,
+    resources: names.map((name) => ({ type: ConfigResourceTypes.TOPIC, name, configNames: ['retention.ms'] })),
+  });
+  await admin.disconnect();
+  return names.map((name) => ({
+    partitions: metadata.topics.find((topic) => topic.name === name)?.partitions.length,
+    retentionMs: resources.find((resource) => resource.resourceName === name)?.configEntries[0]?.configValue,
+  }));
+}

@@ -1,0 +1,26 @@
+import type { TestProject } from 'vitest/node';
+import { describeMissing, type MissingService, provision, type ServiceName } from './provision.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    databaseUrl: string | undefined;
+    redisUrl: string | undefined;
+    kafkaBrokers: string | undefined;
+    startedServices: ServiceName[];
+    missingServices: MissingService[];
+  }
+}
+
+/** Provisions the real servers once for the whole run, and returns the function that ends them. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const services = await provision();
+  project.provide('databaseUrl', services.databaseUrl);
+  project.provide('redisUrl', services.redisUrl);
+  project.provide('kafkaBrokers', services.kafkaBrokers);
+  project.provide('startedServices', services.started);
+  project.provide('missingServices', services.missing);
+  if (services.missing.length > 0) {
+    process.stderr.write(`Suites that need these services are skipped:\n${describeMissing(services.missing)}\n`);
+  }
+  return services.stop;
+}

@@ -1,0 +1,109 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { temporaryFolder } from './folders.ts';
+import { startKafka } from './kafka.ts';
+import { startPostgres } from './postgres.ts';
+import { startRedis } from './redis.ts';
+
+export type ServiceName = 'postgres' | 'redis' | 'kafka';
+
+export interface MissingService {
+  name: ServiceName;
+  reason: string;
+}
+
+export interface ProvisionedServices {
+  databaseUrl: string | undefined;
+  redisUrl: string | undefined;
+  kafkaBrokers: string | undefined;
+  /** Those that run here, rather than named by the environment. */
+  started: ServiceName[];
+  missing: MissingService[];
+  /** Ends what was started and removes its data; services that were named by the environment are left alone. */
+  stop(): Promise<void>;
+}
+
+interface Service {
+  address: string;
+  stop(): Promise<void>;
+}
+
+interface Source {
+  variable: string;
+  start(dataDir: string): Promise<Service>;
+}
+
+const SOURCES: Record<ServiceName, Source> = {
+  postgres: {
+    variable: 'DATABASE_URL',
+    start: async (dataDir) => {
+      const { url, stop } = await startPostgres({ dataDir });
+      return { address: url, stop };
+    },
+  },
+  redis: {
+    variable: 'REDIS_URL',
+    start: async (dataDir) => {
+      const { url, stop } = await startRedis({ dataDir });
+      return { address: url, stop };
+    },
+  },
+  kafka: {
+    variable: 'KAFKA_BROKERS',
+    start: async (dataDir) => {
+      const { brokers, stop } = await startKafka({ dataDir });
+      return { address: brokers, stop };
+    },
+  },
+};
+
+/**
+ * The three servers that the suites need: those named by DATABASE_URL, REDIS_URL and KAFKA_BROKERS, the others started
+ * here. TEST_SERVICES, a comma-separated list of names, restricts what is started. A service that cannot be had throws
+ * with `CI=true`, and is reported in `missing` elsewhere.
+ */
+export async function provision(environment: NodeJS.ProcessEnv = process.env): Promise<ProvisionedServices> {
+  const root = await temporaryFolder();
+  const started = new Map<ServiceName, Service>();
+  const missing: MissingService[] = [];
+  const obtain = async (name: ServiceName): Promise<string | undefined> => {
+    const { variable, start } = SOURCES[name];
+    const given = environment[variable];
+    if (given !== undefined && given !== '') return given;
+    try {
+      if (!isWanted(name, environment)) throw new Error('left out by TEST_SERVICES');
+      const service = await start(join(root, name));
+      started.set(name, service);
+      return service.address;
+    } catch (error) {
+      missing.push({ name, reason: error instanceof Error ? error.message : String(error) });
+      return undefined;
+    }
+  };
+  const stop = async () => {
+    await Promise.all(Array.from(started.values(), (service) => service.stop()));
+    await rm(root, { recursive: true, force: true });
+  };
+  const names = ['postgres', 'redis', 'kafka'] as const;
+  const [databaseUrl, redisUrl, kafkaBrokers] = await Promise.all([
+    obtain('postgres'),
+    obtain('redis'),
+    obtain('kafka'),
+  ]);
+  missing.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
+  if (environment.CI === 'true' && missing.length > 0) {
+    await stop();
+    throw new Error(`CI=true, and services of the tests cannot be had:\n${describeMissing(missing)}`);
+  }
+  return { databaseUrl, redisUrl, kafkaBrokers, started: [...started.keys()], missing, stop };
+}
+
+function isWanted(name: ServiceName, environment: NodeJS.ProcessEnv): boolean {
+  const list = environment.TEST_SERVICES;
+  return list === undefined || list.split(',').some((entry) => entry.trim() === name);
+}
+
+/** One line for each missing service: its name, the variable that would name another, and the reason. */
+export function describeMissing(missing: MissingService[]): string {
+  return missing.map(({ name, reason }) => `- ${name} (${SOURCES[name].variable}): ${reason}`).join('\n');
+}
