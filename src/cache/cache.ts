@@ -1,0 +1,53 @@
+/** `unready`: the cache was emptied and not rebuilt yet, so that a missing session means nothing. */
+export type SessionState = 'live' | 'absent' | 'unready';
+
+export interface CachedSession {
+  subject: string;
+  sessionId: string;
+  expiresAtMs: number;
+}
+
+/**
+ * The shared memory of all replicas: it answers, the database decides. Every method rejects (where it answers at once:
+ * throws) with a CacheUnavailableError while the cache is away, and within two seconds of its freezing.
+ *
+ * A session that was removed does not come back for a minute, whatever adds it: a login, a refresh or a rebuild that
+ * read the database before the removal may reach the cache after it.
+ */
+export interface Cache {
+  /** Whether a session lives at `nowMs`. One round trip; the in-process cache answers at once. */
+  sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): SessionState | Promise<SessionState>;
+
+  /**
+   * Adds a session, after dropping the subject's expired ones. Of the others the ones that end first go, so that no
+   * more than `maxSessions` are left; gives the ids of those.
+   */
+  addSession(
+    nodeId: string,
+    subject: string,
+    sessionId: string,
+    expiresAtMs: number,
+    nowMs: number,
+    maxSessions: number,
+  ): Promise<string[]>;
+
+  /** Lets a session that is present live longer, never shorter. Call it after the database has agreed. */
+  prolongSession(nodeId: string, subject: string, sessionId: string, expiresAtMs: number): Promise<void>;
+
+  /** Removes sessions of a subject; unknown ones too. Call it after the database has committed. */
+  removeSessions(nodeId: string, subject: string, sessionIds: readonly string[]): Promise<void>;
+
+  /** Adds every live session of a node as the database has them, then makes the node ready. */
+  rebuildSessions(nodeId: string, sessions: readonly CachedSession[]): Promise<void>;
+
+  /**
+   * Takes a lock of all replicas that ends by itself after `ttlMs`.
+   * @returns the function that releases it, which never rejects; undefined where somebody else has it.
+   */
+  lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined>;
+
+  /** Resolves when the cache answers. */
+  checkHealth(): Promise<void>;
+
+  stop(): Promise<void>;
+}

@@ -1,0 +1,12 @@
+import { createHash } from 'node:crypto';
+
+/** A script that Redis runs as one step. */
+export interface LuaScript {
+  readonly source: string;
+  readonly sha1: string;
+}
+
+/** Prepares a script; Redis knows it by the SHA-1 of its text. */
+export function luaScript(source: string): LuaScript {
+  return { source, sha1: createHash('sha1').update(source).digest('hex') };
+}

@@ -1,0 +1,115 @@
+import { randomUUID } from 'node:crypto';
+import type { Cache, CachedSession, SessionState } from './cache.ts';
+import { CacheUnavailableError } from './cache-unavailable-error.ts';
+import { RedisConnection } from './redis-connection.ts';
+import {
+  ADD_SESSION,
+  MAKE_READY,
+  PROLONG_SESSION,
+  REBUILD_SUBJECT,
+  RELEASE_LOCK,
+  REMOVE_SESSIONS,
+  SESSION_STATE,
+} from './session-scripts.ts';
+
+const REMOVED_FOR_MS = 60_000;
+const REBUILD_FOR_MS = 60_000;
+// Longer than any session can live, whatever the clocks say: it only clears away what nobody uses any more.
+const KEY_LIFETIME_MS = 366 * 24 * 3_600_000;
+const SUBJECTS_AT_ONCE = 200;
+
+export interface RedisCacheOptions {
+  url: string;
+  /** Stands before every key. */
+  keyPrefix?: string | undefined;
+  /** Told once of each outage, with its first error. */
+  onOutage?: ((error: unknown) => void) | undefined;
+}
+
+/** The cache that all replicas share. Each script touches one slot: its keys carry the node's id as their hash tag. */
+export class RedisCache implements Cache {
+  readonly #redis: RedisConnection;
+  readonly #prefix: string;
+
+  /** Starts whether or not Redis is there; needs Redis 6.2 or later. */
+  static async open(options: RedisCacheOptions): Promise<RedisCache> {
+    return new RedisCache(await RedisConnection.open(options), options.keyPrefix ?? '');
+  }
+
+  private constructor(redis: RedisConnection, prefix: string) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  async sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): Promise<SessionState> {
+    const state = await this.#redis.run(SESSION_STATE, this.#keys(nodeId, subject), [sessionId, nowMs]);
+    if (state === -1) return 'unready';
+    return state === 1 ? 'live' : 'absent';
+  }
+
+  async addSession(
+    nodeId: string,
+    subject: string,
+    sessionId: string,
+    expiresAtMs: number,
+    nowMs: number,
+    maxSessions: number,
+  ): Promise<string[]> {
+    const args = [sessionId, expiresAtMs, nowMs, maxSessions, KEY_LIFETIME_MS, REMOVED_FOR_MS];
+    const evicted = await this.#redis.run(ADD_SESSION, this.#keys(nodeId, subject), args);
+    return Array.isArray(evicted) ? evicted.map(String) : [];
+  }
+
+  async prolongSession(nodeId: string, subject: string, sessionId: string, expiresAtMs: number): Promise<void> {
+    await this.#redis.run(PROLONG_SESSION, this.#keys(nodeId, subject), [sessionId, expiresAtMs, KEY_LIFETIME_MS]);
+  }
+
+  async removeSessions(nodeId: string, subject: string, sessionIds: readonly string[]): Promise<void> {
+    if (sessionIds.length === 0) return;
+    await this.#redis.run(REMOVE_SESSIONS, this.#keys(nodeId, subject), [REMOVED_FOR_MS, ...sessionIds]);
+  }
+
+  async rebuildSessions(nodeId: string, sessions: readonly CachedSession[]): Promise<void> {
+    const token = randomUUID();
+    const rebuilding = `${this.#prefix}rebuilding:{${nodeId}}`;
+    await this.#redis.command(['SET', rebuilding, token, 'PX', String(REBUILD_FOR_MS)]);
+    const subjects = [...Map.groupBy(sessions, (session) => session.subject)];
+    for (let first = 0; first < subjects.length; first += SUBJECTS_AT_ONCE) {
+      await Promise.all(
+        subjects.slice(first, first + SUBJECTS_AT_ONCE).map(([subject, own]) => {
+          const pairs = own.flatMap(({ sessionId, expiresAtMs }) => [sessionId, expiresAtMs]);
+          return this.#redis.run(REBUILD_SUBJECT, this.#keys(nodeId, subject), [KEY_LIFETIME_MS, ...pairs]);
+        }),
+      );
+    }
+    const isWhole = await this.#redis.run(MAKE_READY, [rebuilding, this.#readyKey(nodeId)], [token]);
+    if (isWhole !== 1) throw new CacheUnavailableError(new Error('the cache was emptied while it was rebuilt'));
+  }
+
+  async lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {
+    const key = `${this.#prefix}lock:${name}`;
+    const token = randomUUID();
+    if ((await this.#redis.command(['SET', key, token, 'NX', 'PX', String(ttlMs)])) === null) return undefined;
+    return async () => {
+      // A lock that cannot be released now ends by itself.
+      await this.#redis.run(RELEASE_LOCK, [key], [token]).catch(() => undefined);
+    };
+  }
+
+  async checkHealth(): Promise<void> {
+    await this.#redis.command(['PING']);
+  }
+
+  async stop(): Promise<void> {
+    await this.#redis.stop();
+  }
+
+  #readyKey(nodeId: string): string {
+    return `${this.#prefix}ready:{${nodeId}}`;
+  }
+
+  #keys(nodeId: string, subject: string): [sessions: string, removed: string, ready: string] {
+    const ofSubject = `{${nodeId}}:${subject}`;
+    return [`${this.#prefix}s:${ofSubject}`, `${this.#prefix}removed:${ofSubject}`, this.#readyKey(nodeId)];
+  }
+}

@@ -1,0 +1,103 @@
+import { eventBytes } from './event-size.ts';
+import type { LoggedEvent } from './logged-event.ts';
+import { SlowConsumerError } from './stream-errors.ts';
+
+const MAX_UNSENT_EVENTS = 1_000;
+const MAX_UNSENT_BYTES = 1_048_576;
+
+type Reader = PromiseWithResolvers<IteratorResult<LoggedEvent, undefined>>;
+
+/**
+ * What one subscriber has not taken yet. Replayed events come first and are not counted, since they are read as the
+ * subscriber takes them; live ones are held back until the replay has reached them, and are limited.
+ */
+export class EventQueue {
+  #replayed: LoggedEvent[] = [];
+  #live: LoggedEvent[] = [];
+  #liveBytes = 0;
+  #isLive = false;
+  #liveAfter = 0n;
+  #isEnded = false;
+  #error: unknown;
+  #readers: Reader[] = [];
+  #drained = Promise.withResolvers<void>();
+
+  /** The next event, as soon as there is one. Rejects once where the queue has ended with an error. */
+  next(): Promise<IteratorResult<LoggedEvent, undefined>> {
+    const event = this.#take();
+    if (event !== undefined) return Promise.resolve({ done: false, value: event });
+    if (this.#error !== undefined) {
+      const error = this.#error;
+      this.#error = undefined;
+      return Promise.reject(error);
+    }
+    if (this.#isEnded) return Promise.resolve({ done: true, value: undefined });
+    const reader: Reader = Promise.withResolvers();
+    this.#readers.push(reader);
+    return reader.promise;
+  }
+
+  replay(event: LoggedEvent): void {
+    if (!this.#isEnded && !this.#handOver(event)) this.#replayed.push(event);
+  }
+
+  /** Resolves when every replayed event has been taken, and when the queue has ended. */
+  whenDrained(): Promise<void> {
+    if (this.#replayed.length === 0 || this.#isEnded) return Promise.resolve();
+    return this.#drained.promise;
+  }
+
+  /** @throws SlowConsumerError where too much is unsent. */
+  push(event: LoggedEvent): void {
+    if (this.#isEnded || event.seq <= this.#liveAfter) return;
+    if (this.#isLive && this.#handOver(event)) return;
+    this.#live.push(event);
+    this.#liveBytes += eventBytes(event);
+    if (this.#live.length > MAX_UNSENT_EVENTS || this.#liveBytes > MAX_UNSENT_BYTES) throw new SlowConsumerError();
+  }
+
+  /** Lets the live events go that come after `position`: what was before has been replayed or is not wanted. */
+  goLive(position: bigint): void {
+    const held = this.#live;
+    this.#live = [];
+    this.#liveBytes = 0;
+    this.#isLive = true;
+    this.#liveAfter = position;
+    for (const event of held) this.push(event);
+  }
+
+  /** Drops what is unsent; with an error the next reader gets it. */
+  end(error?: unknown): void {
+    this.#isEnded = true;
+    this.#replayed = [];
+    this.#live = [];
+    const [first, ...others] = this.#readers;
+    this.#readers = [];
+    if (first === undefined) this.#error = error;
+    else if (error === undefined) first.resolve({ done: true, value: undefined });
+    else first.reject(error);
+    for (const reader of others) reader.resolve({ done: true, value: undefined });
+    this.#drained.resolve();
+  }
+
+  // A reader waits only while there is nothing to take.
+  #handOver(event: LoggedEvent): boolean {
+    const reader = this.#readers.shift();
+    reader?.resolve({ done: false, value: event });
+    return reader !== undefined;
+  }
+
+  #take(): LoggedEvent | undefined {
+    const replayed = this.#replayed.shift();
+    if (replayed !== undefined) {
+      if (this.#replayed.length === 0) {
+        this.#drained.resolve();
+        this.#drained = Promise.withResolvers();
+      }
+      return replayed;
+    }
+    const event = this.#isLive ? this.#live.shift() : undefined;
+    if (event !== undefined) this.#liveBytes -= eventBytes(event);
+    return event;
+  }
+}

@@ -1,0 +1,146 @@
+import { at, type Clock } from './clock.ts';
+import { EventQueue } from './event-queue.ts';
+import type { LoggedEvent } from './logged-event.ts';
+import { PAGE_EVENTS, type PatientLog } from './patient-log.ts';
+import { CursorExpiredError, TokenEndedError } from './stream-errors.ts';
+import type { EventTailers } from './tailer.ts';
+
+export interface SubscribeOptions {
+  nodeId: string;
+  /** The number of the last event that the subscriber has seen; 0: everything kept; undefined: only what comes now. */
+  after?: bigint | undefined;
+  matches: (event: LoggedEvent) => boolean;
+  /** Ends the stream in order. */
+  signal?: AbortSignal | undefined;
+  /** When the subscriber's token ends, in ms since 1970. */
+  expiresAtMs?: number | undefined;
+}
+
+interface StreamParts {
+  log: PatientLog;
+  tailers: EventTailers;
+  clock: Clock;
+  onEnd: (stream: EventStream) => void;
+}
+
+/**
+ * A subscriber's events: each one that matches exactly once, in the order of the log. It works from its construction
+ * on, not from the first `next`. It ends in order by `return` or its signal, and otherwise rejects once with a
+ * CursorExpiredError, SlowConsumerError, TokenEndedError, StreamStoppedError or what `matches` has thrown.
+ */
+export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined> {
+  /** The number after which events are delivered. Rejects where the stream ends before that is known. */
+  readonly started: Promise<bigint>;
+  readonly #options: SubscribeOptions;
+  readonly #parts: StreamParts;
+  readonly #queue = new EventQueue();
+  readonly #ended = new AbortController();
+  readonly #start = Promise.withResolvers<bigint>();
+  readonly #cancelExpiry: () => void = () => undefined;
+  readonly #onAbort = () => this.end();
+  #detach: () => void = () => undefined;
+
+  constructor(options: SubscribeOptions, parts: StreamParts) {
+    this.#options = options;
+    this.#parts = parts;
+    this.started = this.#start.promise;
+    // Not everybody waits for it.
+    this.started.catch(() => undefined);
+    const { signal, expiresAtMs } = options;
+    if (expiresAtMs !== undefined) {
+      this.#cancelExpiry = at(parts.clock, expiresAtMs, () => this.end(new TokenEndedError()));
+    }
+    signal?.addEventListener('abort', this.#onAbort, { once: true });
+    if (signal?.aborted) this.end();
+    else if (expiresAtMs !== undefined && expiresAtMs <= parts.clock.nowMs()) this.end(new TokenEndedError());
+    else this.#run().catch((error: unknown) => this.end(error));
+  }
+
+  get isEnded(): boolean {
+    return this.#ended.signal.aborted;
+  }
+
+  next(): Promise<IteratorResult<LoggedEvent, undefined>> {
+    return this.#queue.next();
+  }
+
+  async return(): Promise<IteratorResult<LoggedEvent, undefined>> {
+    this.end();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.end();
+  }
+
+  /** Ends the stream and frees what it holds, at once; with an error for the reader or in order. */
+  end(error?: unknown): void {
+    if (this.#ended.signal.aborted) return;
+    this.#ended.abort(error);
+    this.#detach();
+    this.#cancelExpiry();
+    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#queue.end(error);
+    this.#start.reject(this.#ended.signal.reason);
+    this.#parts.onEnd(this);
+  }
+
+  async #run(): Promise<void> {
+    const { nodeId, after } = this.#options;
+    const { signal } = this.#ended;
+    const position = after ?? (await this.#parts.log.headSeq(nodeId, signal));
+    this.#start.resolve(position);
+    const replayed = after === undefined ? position : await this.#replay(position);
+    signal.throwIfAborted();
+    await this.#join(replayed);
+  }
+
+  /** Gives the log page by page, each once the one before has been taken. @returns where it ended. */
+  async #replay(after: bigint): Promise<bigint> {
+    const { signal } = this.#ended;
+    for (let position = after; ; ) {
+      const page = await this.#parts.log.backfill(this.#options.nodeId, position, signal);
+      if (position > 0n && page[0]?.seq !== position + 1n) await this.#checkKept(position);
+      position = this.#give(page) ?? position;
+      if (page.length < PAGE_EVENTS) return position;
+      await this.#queue.whenDrained();
+    }
+  }
+
+  /** Listens to the tailer, reads what lies between, then lets the live events go. */
+  async #join(replayed: bigint): Promise<void> {
+    const { nodeId } = this.#options;
+    const { tailers, log } = this.#parts;
+    const { from, detach } = tailers.attach(nodeId, replayed, (events) => this.#hear(events));
+    this.#detach = detach;
+    let position = replayed;
+    while (position < from) position = this.#give(await log.backfill(nodeId, position, this.#ended.signal)) ?? from;
+    this.#queue.goLive(position);
+  }
+
+  // A gap in the numbers is where events have left the log: by their age or, harmless, one by one. The head comes
+  // first: what is appended after it cannot make the cursor look older than it is.
+  async #checkKept(position: bigint): Promise<void> {
+    const { nodeId } = this.#options;
+    const head = await this.#parts.log.headSeq(nodeId, this.#ended.signal);
+    const oldest = (await this.#parts.log.oldestKept(nodeId, this.#ended.signal)) ?? head + 1n;
+    if (position < oldest - 1n || position > head) throw new CursorExpiredError(position);
+  }
+
+  #give(page: readonly LoggedEvent[]): bigint | undefined {
+    for (const event of page) if (this.#options.matches(event)) this.#queue.replay(event);
+    return page.at(-1)?.seq;
+  }
+
+  #hear(events: readonly LoggedEvent[]): void {
+    try {
+      for (const event of events) if (this.#options.matches(event)) this.#queue.push(event);
+    } catch (error) {
+      this.end(error);
+    }
+  }
+}

@@ -1,0 +1,58 @@
+import { RedisConnection } from '../cache/redis-connection.ts';
+import { PendingWakeUps } from './pending-wake-ups.ts';
+import type { WakeUpListener, WakeUps } from './wake-ups.ts';
+
+const CHANNEL = 'wake-ups';
+const MESSAGE = /^(?<nodeId>\S+) (?<seq>\d{1,19})$/;
+
+export interface RedisWakeUpsOptions {
+  url: string;
+  /** Stands before the channel's name: the databases of one Redis share their channels. */
+  channelPrefix?: string | undefined;
+  /** Told once of each outage, with its first error. */
+  onOutage?: ((error: unknown) => void) | undefined;
+}
+
+/** Wake-ups between processes, published on one channel. Those sent while Redis is away are lost. */
+export class RedisWakeUps implements WakeUps {
+  readonly #redis: RedisConnection;
+  readonly #listeners = new Set<WakeUpListener>();
+  readonly #pending: PendingWakeUps;
+
+  /** Starts whether or not Redis is there. */
+  static async open(options: RedisWakeUpsOptions): Promise<RedisWakeUps> {
+    return new RedisWakeUps(await RedisConnection.open(options), `${options.channelPrefix ?? ''}${CHANNEL}`);
+  }
+
+  private constructor(redis: RedisConnection, channel: string) {
+    this.#redis = redis;
+    this.#pending = new PendingWakeUps((nodeId, seq) => {
+      // The connection reports its outages itself; the readers' polling makes up for what is lost.
+      redis.command(['PUBLISH', channel, `${nodeId} ${seq}`]).catch(() => undefined);
+    });
+    redis.subscribe(channel, (message) => this.#hear(message));
+  }
+
+  notify(nodeId: string, seq: string): void {
+    this.#pending.add(nodeId, seq);
+  }
+
+  listen(listener: WakeUpListener): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.#pending.clear();
+    this.#listeners.clear();
+    await this.#redis.stop();
+  }
+
+  #hear(message: string): void {
+    const { nodeId, seq } = MESSAGE.exec(message)?.groups ?? {};
+    if (nodeId === undefined || seq === undefined) return;
+    for (const listener of this.#listeners) listener(nodeId, seq);
+  }
+}

@@ -1,0 +1,130 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from './clock.ts';
+import type { LoggedEvent } from './logged-event.ts';
+import { PAGE_EVENTS, type PatientLog } from './patient-log.ts';
+import type { WakeUps } from './wake-ups.ts';
+
+/** Takes the next events of the log, in order, each once; must not throw. */
+export type EventListener = (events: readonly LoggedEvent[]) => void;
+
+export interface Attachment {
+  /** The listener gets every event after this one, and none up to it. */
+  from: bigint;
+  /** Ends it at once. May be called again. */
+  detach(): void;
+}
+
+interface TailerParts {
+  log: PatientLog;
+  wakeUps: WakeUps;
+  clock: Clock;
+  pollMs: number;
+}
+
+/** One tailer for each node that somebody listens to: it begins with the first listener and ends with the last. */
+export class EventTailers {
+  readonly #parts: TailerParts;
+  readonly #tailers = new Map<string, NodeTailer>();
+  readonly #unlisten: () => void;
+
+  constructor(parts: TailerParts) {
+    this.#parts = parts;
+    this.#unlisten = parts.wakeUps.listen((nodeId, seq) => this.#tailers.get(nodeId)?.wake(BigInt(seq)));
+  }
+
+  /**
+   * Hands a node's events to the listener from now on. `position` is where a tailer begins that is not running yet:
+   * the number of the last event that the listener has seen. One that runs is somewhere else; `from` says where.
+   */
+  attach(nodeId: string, position: bigint, listener: EventListener): Attachment {
+    const tailer = this.#tailers.get(nodeId) ?? new NodeTailer(nodeId, position, this.#parts);
+    this.#tailers.set(nodeId, tailer);
+    tailer.add(listener);
+    const detach = () => {
+      if (tailer.remove(listener) && this.#tailers.get(nodeId) === tailer) this.#tailers.delete(nodeId);
+    };
+    return { from: tailer.position, detach };
+  }
+
+  /** The number of nodes that are being read. */
+  get size(): number {
+    return this.#tailers.size;
+  }
+
+  stop(): void {
+    this.#unlisten();
+    for (const tailer of this.#tailers.values()) tailer.stop();
+    this.#tailers.clear();
+  }
+}
+
+class NodeTailer {
+  readonly #nodeId: string;
+  readonly #parts: TailerParts;
+  readonly #listeners = new Set<EventListener>();
+  readonly #ended = new AbortController();
+  #position: bigint;
+  #isReading = false;
+  #isAwaited = false;
+  #cancelPoll: () => void = () => undefined;
+
+  constructor(nodeId: string, position: bigint, parts: TailerParts) {
+    this.#nodeId = nodeId;
+    this.#position = position;
+    this.#parts = parts;
+    this.wake();
+  }
+
+  get position(): bigint {
+    return this.#position;
+  }
+
+  add(listener: EventListener): void {
+    this.#listeners.add(listener);
+  }
+
+  /** @returns whether it was the last one, with which the tailer has ended. */
+  remove(listener: EventListener): boolean {
+    this.#listeners.delete(listener);
+    if (this.#listeners.size > 0) return false;
+    this.stop();
+    return true;
+  }
+
+  /** Reads now or, while a read is under way, once more after it. */
+  wake(seq?: bigint): void {
+    if (this.#ended.signal.aborted || (seq !== undefined && seq <= this.#position)) return;
+    this.#isAwaited = true;
+    if (this.#isReading) return;
+    this.#isReading = true;
+    this.#cancelPoll();
+    this.#readOn().catch((error: unknown) => {
+      if (!this.#ended.signal.aborted) throw error;
+    });
+  }
+
+  stop(): void {
+    this.#ended.abort();
+    this.#cancelPoll();
+    this.#listeners.clear();
+  }
+
+  async #readOn(): Promise<void> {
+    const { log, clock, pollMs } = this.#parts;
+    const { signal } = this.#ended;
+    while (this.#isAwaited) {
+      this.#isAwaited = false;
+      const events = await log.readEvents(this.#nodeId, this.#position, signal);
+      const last = events.at(-1);
+      if (last === undefined) continue;
+      this.#position = last.seq;
+      for (const listener of this.#listeners) listener(events);
+      if (events.length < PAGE_EVENTS) continue;
+      this.#isAwaited = true;
+      // A long log must not make slow those who only wait for their turn.
+      await nextTurn();
+    }
+    this.#isReading = false;
+    this.#cancelPoll = clock.after(pollMs, () => this.wake());
+  }
+}

@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { createClient } from 'redis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { RedisCache } from '../../src/cache/redis-cache.ts';
+import { type FreshRedis, freshRedis } from '../services/isolation.ts';
+import { describeReal } from '../services/real.ts';
+import { cacheContract } from './cache.contract.ts';
+
+describeReal('redis', 'the cache that replicas share', () => {
+  let redis: FreshRedis;
+  beforeAll(async () => {
+    redis = await freshRedis();
+  });
+  afterAll(() => redis.release());
+
+  describe('as every cache', () => {
+    cacheContract(() => RedisCache.open({ url: redis.url, keyPrefix: 'contract:' }));
+  });
+
+  async function openBoth() {
+    const client = await createClient({ url: redis.url }).connect();
+    const cache = await RedisCache.open({ url: redis.url });
+    const close = async () => {
+      await cache.stop();
+      await client.close();
+    };
+    return { client, cache, [Symbol.asyncDispose]: close };
+  }
+
+  it('keeps sessions in the decided keys: a sorted set scored by expiry, and a marker', async () => {
+    await using both = await openBoth();
+    const { client, cache } = both;
+    const node = randomUUID();
+    await cache.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }]);
+    await cache.addSession(node, 'sub', 'b', 3_000, 1_000, 10);
+    expect(await client.zRangeWithScores(`s:{${node}}:sub`, 0, -1)).toEqual([
+      { value: 'a', score: 2_000 },
+      { value: 'b', score: 3_000 },
+    ]);
+    expect(await client.exists(`ready:{${node}}`)).toBe(1);
+    expect(await client.pTTL(`s:{${node}}:sub`)).toBeGreaterThan(0);
+  });
+
+  it('D3-28: emptied, it is unready until rebuilt, and works on without its scripts', async () => {
+    await using both = await openBoth();
+    const { client, cache } = both;
+    const node = randomUUID();
+    await cache.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }]);
+    await client.flushDb();
+    await client.scriptFlush();
+    expect(await cache.sessionState(node, 'sub', 'a', 1_000)).toBe('unready');
+    await cache.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }]);
+    expect(await cache.sessionState(node, 'sub', 'a', 1_000)).toBe('live');
+  });
+
+  it('D3-28: a cache that is emptied while it is rebuilt does not become ready', async () => {
+    await using both = await openBoth();
+    const { client, cache } = both;
+    const node = randomUUID();
+    const sessions = Array.from({ length: 5_000 }, (_, i) => ({
+      subject: `sub-${i}`,
+      sessionId: 'a',
+      expiresAtMs: 2_000,
+    }));
+    const rebuilding = expect(cache.rebuildSessions(node, sessions)).rejects.toThrow(CacheUnavailableError);
+    await expect.poll(() => client.exists(`s:{${node}}:sub-0`), { interval: 1 }).toBe(1);
+    await client.flushDb();
+    await rebuilding;
+    expect(await cache.sessionState(node, 'sub-0', 'a', 1_000)).toBe('unready');
+  });
+});

@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { createClient } from 'redis';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { RedisCache } from '../../src/cache/redis-cache.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { describeReal } from '../services/real.ts';
+import { type RedisServer, startRedis } from '../services/redis.ts';
+
+const NOTICED_WITHIN_MS = 2_000;
+
+describeReal('redis', 'faults of the cache that replicas share', () => {
+  let dataDir: string;
+  let server: RedisServer;
+  let cache: RedisCache;
+  const onOutage = vi.fn<(error: unknown) => void>();
+
+  beforeEach(async () => {
+    dataDir = await temporaryFolder();
+    server = await startRedis({ dataDir });
+    onOutage.mockClear();
+  });
+  afterEach(async () => {
+    await cache.stop();
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const node = randomUUID();
+  const state = () => cache.sessionState(node, 'sub', 'a', 0);
+  const serves = () => expect.poll(() => state().catch(() => 'away'), { timeout: 5_000 });
+
+  it('D3-28: it starts while Redis is down, refuses at once and serves once Redis is there', async () => {
+    await server.stop();
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    await expect(state()).rejects.toThrow(CacheUnavailableError);
+    await expect(cache.checkHealth()).rejects.toThrow(CacheUnavailableError);
+    server = await startRedis({ dataDir, port: server.port });
+    await serves().toBe('unready');
+    expect(onOutage).toHaveBeenCalledTimes(1);
+  });
+
+  it('D3-28: when Redis dies it refuses, and comes back unready to an emptied one', async () => {
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    await cache.rebuildSessions(node, []);
+    await server.stop();
+    await expect.poll(() => state().catch((error) => error)).toBeInstanceOf(CacheUnavailableError);
+    server = await startRedis({ dataDir, port: server.port });
+    await serves().toBe('unready');
+    expect(onOutage).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([
+    ['idle', 0],
+    ['under load', 20],
+  ])('D3-28: frozen while %s, Redis is given up soon and taken back when it goes on', async (_, everyMs) => {
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    await cache.rebuildSessions(node, []);
+    const load = everyMs > 0 ? setInterval(() => state().catch(() => undefined), everyMs) : undefined;
+    process.kill(server.pid, 'SIGSTOP');
+    await expect(Promise.race([state(), rejectAfter(NOTICED_WITHIN_MS)])).rejects.toThrow(CacheUnavailableError);
+    await expect(state()).rejects.toThrow(CacheUnavailableError);
+    clearInterval(load);
+    process.kill(server.pid, 'SIGCONT');
+    await serves().toBe('absent');
+    expect(onOutage).toHaveBeenCalledTimes(1);
+  });
+
+  it('asks for the state of a session in one command', async () => {
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    await state();
+    const client = await createClient({ url: server.url }).connect();
+    await client.configResetStat();
+    await Promise.all(Array.from({ length: 10 }, state));
+    const statistics = await client.info('commandstats');
+    expect(statistics).toMatch(/cmdstat_evalsha:calls=10,/);
+    expect(statistics).not.toMatch(/cmdstat_eval:/);
+    await client.close();
+  });
+});
+
+async function rejectAfter(ms: number): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  setTimeout(() => reject(new Error(`nothing after ${ms} ms`)), ms).unref();
+  return promise;
+}

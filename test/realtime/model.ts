@@ -1,0 +1,196 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../../src/realtime/clock.ts';
+import type { EventLog } from '../../src/realtime/event-log.ts';
+import type { EventStream, SubscribeOptions } from '../../src/realtime/event-stream.ts';
+import { EventStreams } from '../../src/realtime/event-streams.ts';
+import type { LoggedEvent } from '../../src/realtime/logged-event.ts';
+import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
+
+export const NODE = 'node';
+
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** How a model's read takes place: now, later, or not at all. */
+export type Reading = <Result>(read: () => Result) => Promise<Result>;
+
+/** An event log in memory that counts its reads. */
+export class ModelLog implements EventLog {
+  readonly #nodes = new Map<string, { head: bigint; kept: LoggedEvent[] }>();
+  reading: Reading = async (read) => read();
+  reads = 0;
+  inFlight = 0;
+  mostInFlight = 0;
+
+  /** Appends events; `status` goes round from 1 to 3 so that filters have something to choose from. */
+  append(nodeId: string, count = 1, transaction: Record<string, unknown> = {}): bigint {
+    const node = this.#node(nodeId);
+    for (let i = 0; i < count; i += 1) {
+      node.head += 1n;
+      node.kept.push({
+        nodeId,
+        seq: node.head,
+        transactionId: `t${node.head}`,
+        status: Number(node.head % 3n) + 1,
+        previousStatus: null,
+        correlationId: 'c',
+        occurredAt: '2026-11-21T10:30:00.000Z',
+        transaction,
+      });
+    }
+    return node.head;
+  }
+
+  /** Forgets the events up to `seq`, as their age does. */
+  purge(nodeId: string, seq: bigint): void {
+    const node = this.#node(nodeId);
+    node.kept = node.kept.filter((event) => event.seq > seq);
+  }
+
+  kept(nodeId: string): readonly LoggedEvent[] {
+    return this.#node(nodeId).kept;
+  }
+
+  head(nodeId: string): bigint {
+    return this.#node(nodeId).head;
+  }
+
+  readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent[]> {
+    return this.#read(() =>
+      this.kept(nodeId)
+        .filter((event) => event.seq > afterSeq)
+        .slice(0, limit),
+    );
+  }
+
+  headSeq(nodeId: string): Promise<bigint> {
+    return this.#read(() => this.head(nodeId));
+  }
+
+  oldestKept(nodeId: string): Promise<bigint | undefined> {
+    return this.#read(() => this.kept(nodeId)[0]?.seq);
+  }
+
+  async #read<Result>(read: () => Result): Promise<Result> {
+    this.reads += 1;
+    this.inFlight += 1;
+    this.mostInFlight = Math.max(this.mostInFlight, this.inFlight);
+    try {
+      return await this.reading(read);
+    } finally {
+      this.inFlight -= 1;
+    }
+  }
+
+  #node(nodeId: string) {
+    const node = this.#nodes.get(nodeId) ?? { head: 0n, kept: [] };
+    this.#nodes.set(nodeId, node);
+    return node;
+  }
+}
+
+/** A clock that stands still unless it is advanced. */
+export class ManualClock implements Clock {
+  #nowMs = 0;
+  readonly #timers = new Set<{ atMs: number; callback: () => void }>();
+
+  get timers(): number {
+    return this.#timers.size;
+  }
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    // Node's timers take what is too far for them as due at once.
+    if (ms > MAX_TIMEOUT_MS) throw new RangeError(`${ms} ms are too far for a timer`);
+    const timer = { atMs: this.#nowMs + ms, callback };
+    this.#timers.add(timer);
+    return () => {
+      this.#timers.delete(timer);
+    };
+  }
+
+  /** Goes on by `ms` and calls back what is due. */
+  advance(ms: number): void {
+    this.#nowMs += ms;
+    for (const timer of this.#timers) {
+      if (timer.atMs > this.#nowMs) continue;
+      this.#timers.delete(timer);
+      timer.callback();
+    }
+  }
+}
+
+/** Lets everything happen that waits for nothing but its turn. */
+export async function settle(): Promise<void> {
+  for (let turn = 0; turn < 10; turn += 1) await nextTurn();
+}
+
+/** A reader that takes whatever it can get. */
+export class Reader {
+  readonly events: LoggedEvent[] = [];
+  readonly done: Promise<unknown>;
+
+  /** `done` resolves with the error that the stream has ended with, or with undefined. */
+  constructor(stream: EventStream) {
+    this.done = this.#readAll(stream);
+  }
+
+  get seqs(): bigint[] {
+    return this.events.map((event) => event.seq);
+  }
+
+  async #readAll(stream: EventStream): Promise<unknown> {
+    try {
+      for await (const event of stream) this.events.push(event);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  }
+}
+
+/** The numbers from `first` to `last`. */
+export function seqs(first: number, last: number): bigint[] {
+  return Array.from({ length: last - first + 1 }, (_, i) => BigInt(first + i));
+}
+
+/** Streams over a model log and a clock that stands still. */
+export function modelStreams() {
+  const log = new ModelLog();
+  const clock = new ManualClock();
+  const wakeUps = new MemoryWakeUps();
+  const errors: unknown[] = [];
+  const streams = new EventStreams({ log, wakeUps, clock, onError: (error) => errors.push(error) });
+  const subscribe = (options: Partial<SubscribeOptions> = {}) =>
+    streams.subscribe({ nodeId: NODE, matches: () => true, ...options });
+  /** Appends as a writer does: the log first, then the wake-up. */
+  const write = async (count = 1, transaction: Record<string, unknown> = {}) => {
+    wakeUps.notify(NODE, String(log.append(NODE, count, transaction)));
+    await settle();
+  };
+  return { log, clock, wakeUps, errors, streams, subscribe, write };
+}
+
+/** Holds reads back until they are let through, one by one, in the order of their coming. */
+export class Gate {
+  readonly #held: (() => void)[] = [];
+
+  get held(): number {
+    return this.#held.length;
+  }
+
+  readonly reading: Reading = async (read) => {
+    const result = read();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#held.push(resolve);
+    await promise;
+    return result;
+  };
+
+  async letOne(): Promise<void> {
+    this.#held.shift()?.();
+    await settle();
+  }
+}

@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { createClient } from 'redis';
+import { describe, expect, it } from 'vitest';
+import { RedisWakeUps } from '../../src/realtime/redis-wake-ups.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { startRedis } from '../services/redis.ts';
+
+import { wakeUpsContract } from './wake-ups.contract.ts';
+
+describeReal('redis', 'the wake-ups between processes', () => {
+  describe('as all wake-ups', () => {
+    wakeUpsContract(() => {
+      const options = { url: serviceAddress('redis'), channelPrefix: `${randomUUID()}:` };
+      return Promise.all([RedisWakeUps.open(options), RedisWakeUps.open(options)]);
+    });
+  });
+
+  it('D6-10: lost with Redis, they work again when it is back, whether it was there at the start or not', async () => {
+    const dataDir = await temporaryFolder();
+    let server = await startRedis({ dataDir });
+    const early = await RedisWakeUps.open({ url: server.url });
+    await server.stop();
+    const late = await RedisWakeUps.open({ url: server.url });
+    const heard = new Set<string>();
+    early.listen((nodeId) => heard.add(`early ${nodeId}`));
+    late.listen((nodeId) => heard.add(`late ${nodeId}`));
+    early.notify('lost', '1');
+    server = await startRedis({ dataDir, port: server.port });
+    await expect
+      .poll(
+        () => {
+          early.notify('a', '2');
+          late.notify('b', '3');
+          return [...heard].toSorted();
+        },
+        { timeout: 10_000 },
+      )
+      .toEqual(['early a', 'early b', 'late a', 'late b']);
+    await Promise.all([early.stop(), late.stop()]);
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  it('what others say on the channel is ignored', async () => {
+    const url = serviceAddress('redis');
+    const channelPrefix = `${randomUUID()}:`;
+    const wakeUps = await RedisWakeUps.open({ url, channelPrefix });
+    const heard: string[] = [];
+    wakeUps.listen((nodeId, seq) => heard.push(`${nodeId} ${seq}`));
+    const client = await createClient({ url }).connect();
+    for (const message of ['', 'a', 'a -1', 'a 1 2', 'a x', 'a 7'])
+      await client.publish(`${channelPrefix}wake-ups`, message);
+    await expect.poll(() => heard).toEqual(['a 7']);
+    await client.close();
+    await wakeUps.stop();
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { CursorExpiredError } from '../../src/realtime/stream-errors.ts';
+import { Gate, modelStreams, NODE, Reader, seqs, settle } from './model.ts';
+
+describe('a replay of the event log', () => {
+  it.each([
+    ['the last event that is gone', 10n, seqs(11, 20)],
+    ['an event that is kept', 15n, seqs(16, 20)],
+    ['the head', 20n, []],
+    ['the beginning', 0n, seqs(11, 20)],
+  ])('D6-10 D6-14: after %s it gives what is kept', async (_, after, expected) => {
+    const { log, subscribe } = modelStreams();
+    log.append(NODE, 20);
+    log.purge(NODE, 10n);
+    const reader = new Reader(subscribe({ after }));
+    await settle();
+    expect(reader.seqs).toEqual(expected);
+  });
+
+  it.each([
+    ['an event before the last one that is gone', 9n],
+    ['the first event', 1n],
+    ['an event that was never given', 21n],
+  ])('D6-17: after %s it ends with CursorExpiredError', async (_, after) => {
+    const { log, subscribe } = modelStreams();
+    log.append(NODE, 20);
+    log.purge(NODE, 10n);
+    const reader = new Reader(subscribe({ after }));
+    expect(await reader.done).toBeInstanceOf(CursorExpiredError);
+    expect(reader.seqs).toEqual([]);
+  });
+
+  it('D6-17: where nothing is kept, only the head and the beginning go on', async () => {
+    const { log, subscribe, write } = modelStreams();
+    log.append(NODE, 20);
+    log.purge(NODE, 20n);
+    const [atHead, atStart, before] = [20n, 0n, 19n].map((after) => new Reader(subscribe({ after })));
+    await settle();
+    await write();
+    expect(await before?.done).toBeInstanceOf(CursorExpiredError);
+    expect(atHead?.seqs).toEqual([21n]);
+    expect(atStart?.seqs).toEqual([21n]);
+  });
+
+  it('D6-17: events that go while it is read end it instead of leaving a gap', async () => {
+    const { log, subscribe } = modelStreams();
+    log.append(NODE, 1_500);
+    const stream = subscribe({ after: 0n });
+    await settle();
+    log.purge(NODE, 700n);
+    const reader = new Reader(stream);
+    expect(await reader.done).toBeInstanceOf(CursorExpiredError);
+    expect(reader.seqs).toEqual(seqs(1, 500));
+  });
+
+  it('D6-10: a number that left the log by itself is no gap', async () => {
+    const { log, subscribe } = modelStreams();
+    log.append(NODE, 4);
+    const moved = log.kept(NODE)[2];
+    log.purge(NODE, 4n);
+    log.append(NODE, 2);
+    expect(moved?.seq).toBe(3n);
+    const reader = new Reader(subscribe({ after: 4n }));
+    await settle();
+    expect(reader.seqs).toEqual([5n, 6n]);
+  });
+
+  it('D6-10: live events that a page has given already are not repeated', async () => {
+    const { log, streams, subscribe, write } = modelStreams();
+    const gate = new Gate();
+    log.append(NODE, 2);
+    const first = new Reader(subscribe({ after: 2n }));
+    await settle();
+    log.reading = gate.reading;
+    const reader = new Reader(subscribe({ after: 0n }));
+    await write(2);
+    // Both the replay's page and the tailer's hold the two events.
+    log.reading = async (read) => read();
+    await settle();
+    expect(gate.held).toBe(2);
+    await gate.letOne();
+    await gate.letOne();
+    await write(2);
+    expect(first.seqs).toEqual(seqs(3, 6));
+    expect(reader.seqs).toEqual(seqs(1, 6));
+    streams.stop();
+  });
+
+  it('D6-10: live events wait for the last page of the replay', async () => {
+    const { log, subscribe, write } = modelStreams();
+    const first = new Reader(subscribe());
+    await settle();
+    const gate = new Gate();
+    log.reading = gate.reading;
+    const reader = new Reader(subscribe({ after: 0n }));
+    await settle();
+    log.reading = async (read) => read();
+    await write(2);
+    log.reading = gate.reading;
+    // The replay's page, empty as the log was, arrives; what lies between is read, and more is written meanwhile.
+    await gate.letOne();
+    expect(gate.held).toBe(1);
+    log.reading = async (read) => read();
+    await write(2);
+    expect(first.seqs).toEqual(seqs(1, 4));
+    expect(reader.seqs).toEqual([]);
+    await gate.letOne();
+    expect(reader.seqs).toEqual(seqs(1, 4));
+  });
+
+  it('D6-10: no more than eight pages are read at once, and an idle reader keeps nobody waiting', async () => {
+    const { log, subscribe } = modelStreams();
+    log.append(NODE, 1_200);
+    const idle = Array.from({ length: 20 }, () => subscribe({ after: 0n }));
+    await settle();
+    const gate = new Gate();
+    log.reading = gate.reading;
+    log.mostInFlight = 0;
+    const readers = Array.from({ length: 20 }, () => new Reader(subscribe({ after: 0n })));
+    await settle();
+    expect(gate.held).toBe(8);
+    while (gate.held > 0) await gate.letOne();
+    expect(readers.map((reader) => reader.events.length)).toEqual(readers.map(() => 1_200));
+    // The tailer's own read comes on top.
+    expect(log.mostInFlight).toBeLessThanOrEqual(9);
+    expect(idle.some((stream) => stream.isEnded)).toBe(false);
+  });
+
+  it('D6-10: a reader that leaves while it waits for its turn frees the turn', async () => {
+    const { log, streams, subscribe } = modelStreams();
+    log.append(NODE, 3);
+    const gate = new Gate();
+    log.reading = gate.reading;
+    const all = Array.from({ length: 20 }, () => subscribe({ after: 0n }));
+    await settle();
+    for (const stream of all) await stream.return();
+    expect(streams.load).toEqual({ streams: 0, tailers: 0 });
+    const reader = new Reader(subscribe({ after: 0n }));
+    while (gate.held > 0) await gate.letOne();
+    expect(reader.seqs).toEqual(seqs(1, 3));
+  });
+});

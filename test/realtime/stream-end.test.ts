@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { SlowConsumerError, StreamStoppedError, TokenEndedError } from '../../src/realtime/stream-errors.ts';
+import { modelStreams, NODE, Reader, settle } from './model.ts';
+
+const NOTHING = { streams: 0, tailers: 0 };
+const DONE = { done: true, value: undefined };
+const KIBIBYTE = { text: 'x'.repeat(1_024) };
+
+describe('the end of a stream', () => {
+  it('D6-19: a reader may leave 1,000 events unsent, with one more it gets SlowConsumerError', async () => {
+    const { streams, subscribe, write } = modelStreams();
+    const stream = subscribe();
+    await settle();
+    await write(1_000);
+    expect(await stream.next()).toMatchObject({ value: { seq: 1n } });
+    await write(1);
+    expect(stream.isEnded).toBe(false);
+    await write(1);
+    await expect(stream.next()).rejects.toThrow(SlowConsumerError);
+    expect(await stream.next()).toEqual(DONE);
+    expect(streams.load).toEqual(NOTHING);
+  });
+
+  it('D6-19: a reader may leave a mebibyte unsent, and no more', async () => {
+    const { subscribe, write } = modelStreams();
+    const stream = subscribe();
+    await settle();
+    await write(800, KIBIBYTE);
+    expect(stream.isEnded).toBe(false);
+    await write(100, KIBIBYTE);
+    await expect(stream.next()).rejects.toThrow(SlowConsumerError);
+  });
+
+  it('D6-19: only what matches counts, and what is taken counts no more', async () => {
+    const { subscribe, write } = modelStreams();
+    const picky = subscribe({ matches: (event) => event.status === 1 });
+    const reader = new Reader(subscribe());
+    await settle();
+    for (let i = 0; i < 5; i += 1) await write(450, KIBIBYTE);
+    expect(picky.isEnded).toBe(false);
+    expect(reader.events).toHaveLength(2_250);
+    await write(1_000, KIBIBYTE);
+    await expect(picky.next()).rejects.toThrow(SlowConsumerError);
+  });
+
+  it('D6-19: a slow reader of the past is not closed: no page is read before the last one is taken', async () => {
+    const { log, subscribe } = modelStreams();
+    log.append(NODE, 5_000, KIBIBYTE);
+    const stream = subscribe({ after: 0n });
+    await settle();
+    expect(log.reads).toBe(1);
+    const reader = new Reader(stream);
+    await settle();
+    expect(reader.events).toHaveLength(5_000);
+  });
+
+  it.each([
+    ['a minute', 60_000],
+    ['a year', 365 * 24 * 3_600_000],
+  ])('D6-12: a stream ends with its token, %s away', async (_, lifetimeMs) => {
+    const { clock, streams, subscribe, write } = modelStreams();
+    const stream = subscribe({ expiresAtMs: lifetimeMs });
+    const reader = new Reader(stream);
+    await settle();
+    for (let passedMs = 0; passedMs < lifetimeMs - 1; ) {
+      const stepMs = Math.min(24 * 24 * 3_600_000, lifetimeMs - 1 - passedMs);
+      clock.advance(stepMs);
+      passedMs += stepMs;
+    }
+    await write();
+    expect(reader.seqs).toEqual([1n]);
+    clock.advance(1);
+    expect(await reader.done).toBeInstanceOf(TokenEndedError);
+    expect(streams.load).toEqual(NOTHING);
+  });
+
+  it('D6-12: with a token that has ended there is no event at all', async () => {
+    const { log, clock, subscribe } = modelStreams();
+    log.append(NODE);
+    clock.advance(1);
+    const reader = new Reader(subscribe({ after: 0n, expiresAtMs: 1 }));
+    expect(await reader.done).toBeInstanceOf(TokenEndedError);
+    expect(log.reads).toBe(0);
+  });
+
+  it('return ends it at once, for a reader that waits too, and frees everything', async () => {
+    const { clock, streams, subscribe, write } = modelStreams();
+    const stream = subscribe({ expiresAtMs: 60_000 });
+    await settle();
+    const waiting = stream.next();
+    expect(await stream.return()).toEqual(DONE);
+    expect(await waiting).toEqual(DONE);
+    await write();
+    expect(await stream.next()).toEqual(DONE);
+    expect(streams.load).toEqual(NOTHING);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('an aborted signal ends it in order, before or after it has begun', async () => {
+    const { clock, log, streams, subscribe } = modelStreams();
+    const controller = new AbortController();
+    const reader = new Reader(subscribe({ signal: controller.signal, expiresAtMs: 60_000 }));
+    await settle();
+    controller.abort();
+    expect(await reader.done).toBeUndefined();
+    const { reads } = log;
+    const late = subscribe({ after: 0n, signal: controller.signal, expiresAtMs: 60_000 });
+    expect(await late.next()).toEqual(DONE);
+    await expect(late.started).rejects.toThrow();
+    expect(log.reads).toBe(reads);
+    expect(streams.load).toEqual(NOTHING);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('a reader that leaves while its last page is filtered leaves nothing behind', async () => {
+    const { log, clock, streams, subscribe } = modelStreams();
+    log.append(NODE, 3);
+    const controller = new AbortController();
+    const matches = () => {
+      controller.abort();
+      return true;
+    };
+    const reader = new Reader(subscribe({ after: 0n, signal: controller.signal, matches }));
+    expect(await reader.done).toBeUndefined();
+    await settle();
+    expect(reader.seqs).toEqual([]);
+    expect(streams.load).toEqual(NOTHING);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('a stop ends every stream with StreamStoppedError, later ones too', async () => {
+    const { clock, streams, subscribe } = modelStreams();
+    const reader = new Reader(subscribe());
+    await settle();
+    streams.stop();
+    expect(await reader.done).toBeInstanceOf(StreamStoppedError);
+    await expect(subscribe().next()).rejects.toThrow(StreamStoppedError);
+    expect(streams.load).toEqual(NOTHING);
+    expect(clock.timers).toBe(0);
+  });
+
+  it('a filter that throws ends its own stream alone', async () => {
+    const { subscribe, write } = modelStreams();
+    const fault = new Error('fault of a filter');
+    const faulty = new Reader(
+      subscribe({
+        matches: () => {
+          throw fault;
+        },
+      }),
+    );
+    const reader = new Reader(subscribe());
+    await settle();
+    await write(2);
+    expect(await faulty.done).toBe(fault);
+    expect(reader.seqs).toEqual([1n, 2n]);
+  });
+});

@@ -1,0 +1,113 @@
+import { describe, expect, it } from 'vitest';
+import { Gate, modelStreams, NODE, Reader, seqs, settle } from './model.ts';
+
+describe('the tailer of a node', () => {
+  it('D6-10: is one for all subscribers, begins with the first and ends with the last', async () => {
+    const { log, clock, streams, subscribe, write } = modelStreams();
+    const all = Array.from({ length: 50 }, () => subscribe());
+    const readers = all.map((stream) => new Reader(stream));
+    await settle();
+    expect(streams.load).toEqual({ streams: 50, tailers: 1 });
+    const before = log.reads;
+    await write(3);
+    expect(log.reads - before).toBe(1);
+    expect(readers.map((reader) => reader.seqs)).toEqual(readers.map(() => seqs(1, 3)));
+    for (const stream of all) await stream.return();
+    expect(streams.load).toEqual({ streams: 0, tailers: 0 });
+    const after = log.reads;
+    await write();
+    clock.advance(10_000);
+    await settle();
+    expect(log.reads).toBe(after);
+  });
+
+  it('D6-10: never has two reads under way; wake-ups during a read make one more', async () => {
+    const { log, subscribe, write } = modelStreams();
+    const reader = new Reader(subscribe());
+    await settle();
+    const gate = new Gate();
+    log.reading = gate.reading;
+    log.mostInFlight = 0;
+    const before = log.reads;
+    for (let i = 0; i < 20; i += 1) await write();
+    expect(log.reads - before).toBe(1);
+    await gate.letOne();
+    await gate.letOne();
+    expect(log.reads - before).toBe(2);
+    expect(log.mostInFlight).toBe(1);
+    expect(reader.seqs).toEqual(seqs(1, 20));
+  });
+
+  it('D6-10: a wake-up for what it has read makes no read', async () => {
+    const { log, wakeUps, subscribe, write } = modelStreams();
+    new Reader(subscribe());
+    await settle();
+    await write(2);
+    const before = log.reads;
+    wakeUps.notify(NODE, '2');
+    wakeUps.notify('another node', '7');
+    await settle();
+    expect(log.reads).toBe(before);
+  });
+
+  it('D6-10: finds within a second what no wake-up has told it of', async () => {
+    const { log, clock, subscribe } = modelStreams();
+    const reader = new Reader(subscribe());
+    await settle();
+    log.append(NODE, 2);
+    clock.advance(999);
+    await settle();
+    expect(reader.seqs).toEqual([]);
+    clock.advance(1);
+    await settle();
+    expect(reader.seqs).toEqual([1n, 2n]);
+  });
+
+  it('D6-10: reads on at once where a page was full', async () => {
+    const { subscribe, write } = modelStreams();
+    const reader = new Reader(subscribe());
+    await settle();
+    await write(1_700);
+    expect(reader.seqs).toEqual(seqs(1, 1_700));
+  });
+
+  it('D6-10: an outage of the log delays events, loses and repeats none, and is told once', async () => {
+    const { log, clock, errors, subscribe, write } = modelStreams();
+    const reader = new Reader(subscribe());
+    await settle();
+    await write(2);
+    const outage = new Error('the database is away');
+    log.reading = async () => {
+      throw outage;
+    };
+    const late = new Reader(subscribe({ after: 1n }));
+    for (let second = 0; second < 10; second += 1) {
+      await write();
+      clock.advance(1_000);
+    }
+    await settle();
+    expect(errors).toEqual([outage]);
+    log.reading = async (read) => read();
+    for (let second = 0; second < 3; second += 1) {
+      clock.advance(1_000);
+      await settle();
+    }
+    expect(reader.seqs).toEqual(seqs(1, 12));
+    expect(late.seqs).toEqual(seqs(2, 12));
+  });
+
+  it('D6-10: a subscriber of now gets nothing older, though the tailer has still to read it', async () => {
+    const { log, clock, subscribe } = modelStreams();
+    const first = new Reader(subscribe());
+    await settle();
+    log.append(NODE, 3);
+    const stream = subscribe();
+    const reader = new Reader(stream);
+    expect(await stream.started).toBe(3n);
+    log.append(NODE, 1);
+    clock.advance(1_000);
+    await settle();
+    expect(first.seqs).toEqual(seqs(1, 4));
+    expect(reader.seqs).toEqual([4n]);
+  });
+});

@@ -1,0 +1,49 @@
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { WakeUps } from '../../src/realtime/wake-ups.ts';
+
+/** What all wake-ups promise. `open` gives two ends: what one notifies, both hear; in one process both are the same. */
+export function wakeUpsContract(open: () => Promise<[WakeUps, WakeUps]>): void {
+  let near: WakeUps;
+  let far: WakeUps;
+  let heard: { near: string[]; far: string[] };
+  let hushFar: () => void;
+
+  beforeEach(async () => {
+    [near, far] = await open();
+    heard = { near: [], far: [] };
+    near.listen((nodeId, seq) => heard.near.push(`${nodeId} ${seq}`));
+    hushFar = far.listen((nodeId, seq) => heard.far.push(`${nodeId} ${seq}`));
+  });
+  afterEach(async () => {
+    await near.stop();
+    await far.stop();
+  });
+
+  it('D6-10: a notification reaches the listeners of every process', async () => {
+    near.notify('a', '1');
+    await expect.poll(() => heard).toEqual({ near: ['a 1'], far: ['a 1'] });
+    far.notify('b', '9007199254740993');
+    await expect.poll(() => heard.near).toEqual(['a 1', 'b 9007199254740993']);
+  });
+
+  it('D6-10: of what is notified together each node has its highest number, once', async () => {
+    for (const seq of ['9', '10', '8']) near.notify('a', seq);
+    near.notify('b', '1');
+    await expect.poll(() => heard.far.toSorted()).toEqual(['a 10', 'b 1']);
+  });
+
+  it('a listener that has ended hears nothing more', async () => {
+    hushFar();
+    near.notify('a', '1');
+    await expect.poll(() => heard.near).toEqual(['a 1']);
+    expect(heard.far).toEqual([]);
+  });
+
+  it('after a stop nothing is heard and nothing is thrown', async () => {
+    near.notify('a', '1');
+    await near.stop();
+    near.notify('a', '2');
+    await near.stop();
+    expect(heard.near).toEqual([]);
+  });
+}
