@@ -1,0 +1,41 @@
+import type { Db } from '../db.ts';
+import type { Log } from '../lib/log.ts';
+import { sqlState } from '../lib/sql-state.ts';
+
+/** Writes spooled records to `audit_records`; one that is there already changes nothing. */
+export function auditInsert(db: Db, log: Log): (lines: string[]) => Promise<void> {
+  const door = db.unscoped('an audit record can belong to no node');
+
+  async function insertAll(lines: readonly string[]): Promise<void> {
+    const records = `[${lines.join(',')}]`;
+    await door.raw(
+      (sql) => sql`
+        insert into audit_records
+        select * from json_populate_recordset(null::audit_records, ${records}::json)
+        on conflict do nothing`,
+    );
+  }
+
+  return async function insert(lines) {
+    try {
+      await insertAll(lines);
+    } catch (error) {
+      if (!isRefusedValue(error)) throw error;
+      for (const line of lines) await insertOne(line);
+    }
+  };
+
+  async function insertOne(line: string): Promise<void> {
+    try {
+      await insertAll([line]);
+    } catch (error) {
+      if (!isRefusedValue(error)) throw error;
+      log.error({ err: error, bytes: line.length }, 'an audit record was refused by the database');
+    }
+  }
+}
+
+/** SQLSTATE classes 22 and 23: no repeat would mend it. */
+function isRefusedValue(error: unknown): boolean {
+  return /^2[23]/.test(sqlState(error) ?? '');
+}

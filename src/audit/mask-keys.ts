@@ -1,0 +1,31 @@
+/** What stands in the place of a secret in every record. */
+export const MASK = '***';
+
+const SECRET_ENDINGS = ['secret', 'password', 'token'];
+
+/**
+ * Names a value that no record may show: `authorization`, and every name that ends in `secret`, `password` or `token`
+ * (so `client_secret`, `access_token`, `refreshToken`), in any case. The name must be decoded already.
+ */
+export function isSecretKey(name: string): boolean {
+  // Most names end in another letter: a document has thousands of them.
+  if (name.length < 5 || /[abce-mo-su-z0-9]$/i.test(name)) return false;
+  const key = name.trim().toLowerCase();
+  return key === 'authorization' || SECRET_ENDINGS.some((ending) => key.endsWith(ending));
+}
+
+// A secret's name, what may close it (quotes, escapes, a bracket), `:` or `=`, and then anything but a mask.
+const SECRET_ASSIGNMENT =
+  /(?:secret|password|token|authorization)["'\\\s\]]*[:=](?!["'\\\s]*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
+
+/** Where the first `name: value` or `name=value` of a secret has its value in free text; -1 without one. */
+export function secretValueAt(text: string): number {
+  const match = SECRET_ASSIGNMENT.exec(text);
+  return match === null ? -1 : match.index + match[0].length;
+}
+
+/** Free text has no grammar that says where a value ends, so everything after a secret's name is dropped. */
+export function maskText(text: string): string {
+  const at = secretValueAt(text);
+  return at === -1 ? text : text.slice(0, at) + MASK;
+}

@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import { FileLock } from '../lib/file-lock.ts';
+import { adoptLeftovers, type Leftover, lockPath, segmentPath } from './spool-leftovers.ts';
+import { type Batch, SpoolLog } from './spool-log.ts';
+import type { BatchLimits } from './spool-segments.ts';
+
+export type AuditSpoolOptions = {
+  /** Created when absent. Several processes may share it. */
+  dir: string;
+  /** The most that this process keeps on disk, with what it adopted: 1 GiB. */
+  maxBytes?: number;
+  segmentBytes?: number;
+  memoryBytes?: number;
+};
+
+export type DrainOptions = { batchSize: number; batchBytes?: number; signal?: AbortSignal };
+
+const MIB = 1024 * 1024;
+// Requests that were let in before the spool was full may still append: one sixteenth is theirs.
+const RESERVE_DIVISOR = 16;
+const DISK_FULL_CODES = ['ENOSPC', 'EDQUOT'];
+
+/** The spool, or the disk below it, has no room for a line. */
+export class SpoolFullError extends Error {
+  override readonly name = 'SpoolFullError';
+  readonly code = 'spool_full';
+
+  constructor(options?: ErrorOptions) {
+    super('the audit spool is full', options);
+  }
+}
+
+/**
+ * Lines on their way to the database, in files that outlive the process: a line is in the page cache when `append`
+ * returns, and is given to a writer at least once, by this process or, after its end, by another one on the folder.
+ */
+export class AuditSpool {
+  readonly #dir: string;
+  readonly #maxBytes: number;
+  readonly #lock: FileLock;
+  readonly #log: SpoolLog;
+  #leftovers: Leftover[] = [];
+  #isDiskFull = false;
+  #isClosed = false;
+  #damagedLines = 0;
+  #turn: Promise<unknown> = Promise.resolve();
+  #listener: () => void = () => {};
+
+  private constructor(options: AuditSpoolOptions) {
+    const { dir, maxBytes = 1024 * MIB, segmentBytes = 8 * MIB, memoryBytes = 8 * MIB } = options;
+    this.#dir = dir;
+    this.#maxBytes = maxBytes;
+    const { owner, lock } = register(dir);
+    this.#lock = lock;
+    this.#log = new SpoolLog({
+      segmentPath: (sequence) => segmentPath(dir, owner, sequence),
+      segmentBytes,
+      memoryBytes,
+    });
+  }
+
+  /** Opens the spool and adopts what dead processes left in the folder. Throws the system's errors. */
+  static open(options: AuditSpoolOptions): AuditSpool {
+    mkdirSync(options.dir, { recursive: true, mode: 0o700 });
+    const spool = new AuditSpool(options);
+    spool.adopt();
+    return spool;
+  }
+
+  /** No new request should be let in. */
+  get isFull(): boolean {
+    return this.#isDiskFull || this.bytesOnDisk >= this.#maxBytes - Math.floor(this.#maxBytes / RESERVE_DIVISOR);
+  }
+
+  get bytesOnDisk(): number {
+    return this.#leftovers.reduce((sum, leftover) => sum + leftover.bytesOnDisk, this.#log.bytesOnDisk);
+  }
+
+  /** Bytes of lines that no writer has taken yet. */
+  get pendingBytes(): number {
+    return this.#leftovers.reduce((sum, leftover) => sum + leftover.bytesLeft, this.#log.bytesLeft);
+  }
+
+  /** Lines of this process that no writer has taken yet. */
+  get pendingLines(): number {
+    return this.#log.pendingLines;
+  }
+
+  /** Lines that were torn by a crash, or damaged, and skipped. */
+  get damagedLines(): number {
+    return this.#damagedLines;
+  }
+
+  /** `listener` is called after each append, until it is replaced. */
+  onAppend(listener: () => void): void {
+    this.#listener = listener;
+  }
+
+  /** Keeps a line (without a line feed) before it returns. Throws SpoolFullError over `maxBytes` or on a full disk. */
+  append(line: string): void {
+    if (this.#isClosed) throw new Error('the audit spool is closed');
+    const leftoverBytes = this.bytesOnDisk - this.#log.bytesOnDisk;
+    try {
+      if (!this.#log.append(line, this.#maxBytes - leftoverBytes)) throw new SpoolFullError();
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+      this.#isDiskFull = true;
+      throw new SpoolFullError({ cause: error });
+    }
+    this.#listener();
+  }
+
+  /** Takes over what processes that ended meanwhile left in the folder; how many they were. */
+  adopt(): number {
+    const adopted = adoptLeftovers(this.#dir);
+    this.#leftovers.push(...adopted);
+    return adopted.length;
+  }
+
+  /**
+   * Gives all lines to `write`, in their order (those of dead processes first), one batch at a time, and resolves to
+   * their number. Rejects with the error of `write`; its batch is given again next time. Drains take turns.
+   */
+  drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
+    const drained = this.#turn.then(() => this.#drain(write, options));
+    this.#turn = drained.catch(() => {});
+    return drained;
+  }
+
+  /** Brings what was appended from the page cache to the disk. */
+  flush(): void {
+    this.#log.flush();
+  }
+
+  /** Lets go of the folder. Lines that were not written stay for the next process. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#log.close();
+    for (const leftover of this.#leftovers) leftover.close();
+    if (this.#log.bytesLeft === 0) this.#lock.remove();
+    else this.#lock.release();
+  }
+
+  async #drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
+    const limits = { maxLines: options.batchSize, maxBytes: options.batchBytes ?? 4 * MIB };
+    let count = 0;
+    // The next append finds out whether the disk has room again.
+    this.#isDiskFull = false;
+    while (!this.#isClosed && options.signal?.aborted !== true) {
+      const batch = this.#next(limits);
+      if (batch === undefined) break;
+      if (batch.lines.length > 0) await write(batch.lines);
+      if (this.#isClosed) break;
+      batch.done();
+      this.#damagedLines += batch.damaged;
+      count += batch.lines.length;
+    }
+    return count;
+  }
+
+  #next(limits: BatchLimits): Batch | undefined {
+    for (let first = this.#leftovers[0]; first !== undefined; first = this.#leftovers[0]) {
+      if (first.bytesLeft > 0) return first.next(limits);
+      this.#leftovers.shift();
+      first.close();
+    }
+    return this.#log.next(limits);
+  }
+}
+
+function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && DISK_FULL_CODES.includes(String(error.code));
+}
+
+/** A name of its own for this process and start, sorted by time, and the lock that says it lives. */
+function register(dir: string): { owner: string; lock: FileLock } {
+  for (let attempt = 0; attempt < 10; attempt += 1) {
+    // Microseconds: what is left of two processes is written in the order in which they started.
+    const startedUs = Math.floor((performance.timeOrigin + performance.now()) * 1000);
+    const started = startedUs.toString(36).padStart(11, '0');
+    const owner = `${started}-${process.pid}-${randomBytes(6).toString('hex')}`;
+    const lock = FileLock.create(lockPath(dir, owner));
+    if (lock !== undefined) return { owner, lock };
+  }
+  throw new Error(`the audit spool cannot lock a file in ${dir}`);
+}

@@ -1,0 +1,193 @@
+import { describe, expect, it } from 'vitest';
+import { maskBody } from '../../src/audit/mask.ts';
+import { maskQuery } from '../../src/audit/mask-form.ts';
+import { maskHeaders } from '../../src/audit/mask-headers.ts';
+import { isSecretKey } from '../../src/audit/mask-keys.ts';
+
+const LIMIT = 65_536;
+
+function mask(
+  body: string | Buffer,
+  type: string | undefined = 'application/json',
+  maxBytes = LIMIT,
+  truncated = false,
+) {
+  return maskBody(type, Buffer.from(body), { maxBytes, truncated });
+}
+
+describe('names of secrets', () => {
+  it.each([
+    'password',
+    'token',
+    'Authorization',
+    'client_secret',
+    'clientSecret',
+    'newPassword',
+    'ACCESS_TOKEN',
+    'refreshToken',
+  ])('1-06, D2-08: %s is a secret in any case', (name) => {
+    expect([name, name.toUpperCase(), name.toLowerCase()].every(isSecretKey)).toBe(true);
+  });
+
+  it.each(['', 'pass', 'passwords', 'token_type', 'tokenId', 'secret_name', 'authorizations', 'id'])(
+    'D2-08: %s is not',
+    (name) => {
+      expect(isSecretKey(name)).toBe(false);
+    },
+  );
+});
+
+describe('JSON bodies', () => {
+  it.each([
+    ['a string', '{"password":"x","id":1}', '{"password":"***","id":1}'],
+    ['a number', '{"token": 12.5e3 ,"id":1}', '{"token": "***" ,"id":1}'],
+    ['null and literals', '{"token":null,"password":true}', '{"token":"***","password":"***"}'],
+    ['an object', '{"a":[{"Authorization":{"x":[1,{"y":"}"}]},"b":2}]}', '{"a":[{"Authorization":"***","b":2}]}'],
+    ['an array', '{"client_secret":["x",["y"]]}', '{"client_secret":"***"}'],
+    ['an escaped key', '{"pass\\u0077ord":"x"}', '{"pass\\u0077ord":"***"}'],
+    ['a byte order mark before it', '\ufeff{"token":"x"}', '\ufeff{"token":"***"}'],
+    [
+      'JSON in a string',
+      '{"text":"{\\"token\\":\\"x\\",\\"id\\":1}"}',
+      '{"text":"{\\"token\\":\\"***\\",\\"id\\":1}"}',
+    ],
+    ['JSON in an escaped string', '{"text":"\\u007b\\"token\\":\\"x\\"}"}', '{"text":"{\\"token\\":\\"***\\"}"}'],
+    ['JSON and then prose in a string', '{"text":"{\\"token\\":\\"x\\"} or y"}', '{"text":"{\\"token\\":\\"***\\"} "}'],
+    [
+      'two documents in a string',
+      '{"text":"{\\"a\\":1}\\n{\\"\\\\u0074oken\\":\\"x\\"}"}',
+      '{"text":"{\\"a\\":1}\\n"}',
+    ],
+    ['a literal in a query', '{"query":"{ login(password: \\"x\\") { id } }"}', '{"query":"{ "}'],
+  ])('1-06, D2-08: the value of a secret key is replaced whole: %s', (_, body, expected) => {
+    expect(mask(body)).toBe(expected);
+  });
+
+  it.each([
+    '{"a": [1, -2.5E+3, "\\"\\\\ \\ud83d", null], "token_type" : "Bearer"}\n',
+    '{"query":"{ me { id } }","note":"[draft] text"}',
+    '{"query":"{ login(password: \\"***\\") { id } }"}',
+    '"text"',
+    '[]',
+    '{"a":"{\\"b\\": 1}"}',
+  ])('D2-08: what holds no secret stays byte for byte: %s', (body) => {
+    expect(mask(body)).toBe(body);
+  });
+
+  it.each([
+    ['{"a":1,}{"password":"x"}', '{"a":1,'],
+    ['{"a":1}{"password":"x"}', '{"a":1}'],
+    ['{"a":1,\'password\':"x"}', '{"a":1,'],
+    ['{"token":x9, "a":1}', '{"token":"***"'],
+    ['{"token":[x9], "a":1}', '{"token":"***"'],
+    ['{"a":"line\nbreak"}', '{"a":'],
+    ['{"a":[1}', '{"a":[1'],
+    ['password=x', ''],
+  ])('D2-08: from the first syntax error on, the rest is dropped: %s', (body, expected) => {
+    expect(mask(body)).toBe(expected);
+  });
+
+  it('D2-08: documents in strings are replaced whole below the fourth', () => {
+    const wrap = (depth: number): string => (depth === 0 ? '{"token":"x9"}' : JSON.stringify([wrap(depth - 1)]));
+    expect(mask(wrap(4))).toContain('token');
+    expect(mask(wrap(5))).not.toContain('token');
+    expect(mask(wrap(5))).not.toContain('x9');
+  });
+
+  it('D2-08: nesting costs no stack', () => {
+    const deep = '['.repeat(100_000);
+    expect(mask(deep)).toBe('['.repeat(LIMIT));
+    expect(mask(`{"token":${deep}${']'.repeat(100_000)},"a":1}`)).toBe('{"token":"***","a":1}');
+  });
+
+  it('D2-09: a body is masked before it is cut, and cut between characters', () => {
+    const secret = 'x'.repeat(100_000);
+    expect(mask(`{"token":"${secret}","a":"é"}`, 'application/json', 22)).toBe('{"token":"***","a":"é');
+    expect(mask(`{"token":"${secret}","a":"é"}`, 'application/json', 21)).toBe('{"token":"***","a":"');
+    expect(mask(Buffer.from('{"a":"é').subarray(0, -1), 'application/json', 100, true)).toBe('{"a":"');
+    expect(mask(Buffer.from([0x22, 0xff, 0x22]))).toBe('"\ufffd"');
+  });
+});
+
+describe('other bodies', () => {
+  const form = 'application/x-www-form-urlencoded; charset=utf-8';
+
+  it.each([
+    [form, 'grant_type=password&client_secret=a%20b&username=u', 'grant_type=password&client_secret=***&username=u'],
+    [
+      form,
+      'pass%77ord=x&%zz=1&user[password]=x&token[]=x&a.token=x',
+      'pass%77ord=***&%zz=1&user[password]=***&token[]=***&a.token=***',
+    ],
+    [form, 'client+secret=x&a=1;token=x;b=2&c=1;2', 'client+secret=***&a=1;token=***&c=1;2'],
+    [form, 'v=%7B%22token%22%3A%22x%22%7D&b=+1', 'v=%7B%22token%22%3A%22***%22%7D&b=+1'],
+    [form, 'a=1&{"password":"x&y"}', 'a=1'],
+    [form, '{"password":"x"}', '{"password":"***"}'],
+    [undefined, ' {"password":"x"}', ' {"password":"***"}'],
+    ['application/graphql-response+json', '{"token":"x"}', '{"token":"***"}'],
+    ['text/plain', '{"token":"x"}', '{"token":"***"}'],
+    ['text/plain', 'no route', 'no route'],
+    ['text/plain', 'a\nAuthorization: Basic x\nb', 'a\nAuthorization:***'],
+    ['application/x-ndjson', '{"token":"x"}\n{"a":1}\n\n{"token":\n"x"', '{"token":"***"}\n{"a":1}\n\n{"token":'],
+    ['application/x-ndjson', '"a\n"b"', '"a'],
+    [
+      'text/event-stream',
+      ':\nid: 1\ndata: {"token":"x"}\r\n\r\ndata: {"a":1}\n\n',
+      ':\nid: 1\ndata: {"token":"***"}\r\n\r\ndata: {"a":1}\n\n',
+    ],
+    ['text/event-stream', 'data: {"token":\ndata: "x"}\n"y"\n\ndata', 'data: {"token":\ndata: "***"}\n\ndata'],
+    ['text/event-stream', 'data: {"a":1}\n\ndata: {"token":"x', 'data: {"a":1}\n\ndata: {"token":"***"'],
+  ])('1-06, D2-08: %s is masked by its keys: %s', (type, body, expected) => {
+    expect(mask(body, type ?? '')).toBe(expected);
+  });
+
+  it.each(['multipart/form-data; boundary=x', 'application/octet-stream', 'text/html', 'application/xml', ''])(
+    'D2-08: "%s" has no keys to mask by: no body is kept',
+    (type) => {
+      expect(mask('--x\r\npassword', type)).toBeNull();
+    },
+  );
+
+  it('D2-08: no body is null', () => {
+    expect(mask('')).toBeNull();
+  });
+
+  it('1-04: a body without a content type and without JSON is not kept', () => {
+    expect(maskBody(undefined, Buffer.from('password=x'), { maxBytes: LIMIT, truncated: false })).toBeNull();
+  });
+});
+
+describe('queries and headers', () => {
+  it.each([
+    ['?access_token=x&page=2', '?access_token=***&page=2'],
+    [
+      'page=2&variables={"input":{"password":"x"}}',
+      `page=2&variables=${encodeURIComponent('{"input":{"password":"***"}}')}`,
+    ],
+    ['', ''],
+    ['?a=b=c&&d', '?a=b=c&&d'],
+  ])('D2-08: query %s', (query, expected) => {
+    expect(maskQuery(query)).toBe(expected);
+  });
+
+  it('1-05: Authorization and its like show as ***, whatever their case', () => {
+    const headers = {
+      AUTHORIZATION: 'Bearer x',
+      'proxy-authorization': 'x',
+      Cookie: 'a=x',
+      'set-cookie': ['x'],
+      'X-Api-Token': 'x',
+    };
+    expect(new Set(Object.values(maskHeaders(headers)))).toEqual(new Set(['***']));
+    expect(Object.keys(maskHeaders(headers))).toEqual(Object.keys(headers));
+  });
+
+  it('1-04: other headers stay, with secrets in an address masked', () => {
+    expect(
+      maskHeaders({ accept: ['a', 'b'], 'x-real-ip': undefined, referer: 'http://h/p?token=x&a=1#access_token=y' }),
+    ).toEqual({
+      accept: ['a', 'b'],
+      referer: 'http://h/p?token=***&a=1#access_token=***',
+    });
+  });
+});

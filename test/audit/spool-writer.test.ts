@@ -1,0 +1,143 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { AuditWriter, type AuditWriterOptions } from '../../src/audit/audit-writer.ts';
+import { AuditSpool } from '../../src/audit/spool.ts';
+
+let dir: string;
+let spool: AuditSpool;
+let batches: string[][];
+let errors: unknown[];
+let writers: AuditWriter[];
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  dir = mkdtempSync(join(tmpdir(), 'spool-'));
+  spool = AuditSpool.open({ dir });
+  batches = [];
+  errors = [];
+  writers = [];
+});
+
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const writer of writers) await writer.stop(0);
+  spool.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function start(options: Partial<AuditWriterOptions> = {}): AuditWriter {
+  const insert = async (lines: string[]) => void batches.push(lines);
+  const writer = new AuditWriter({ spool, insert, onError: (error) => errors.push(error), batchSize: 3, ...options });
+  writers.push(writer);
+  writer.start();
+  return writer;
+}
+
+/** A store that refuses as long as `isDown`. */
+function store(): { isDown: boolean; calls: number; insert: (lines: string[]) => Promise<void> } {
+  const state = {
+    isDown: true,
+    calls: 0,
+    insert: async (lines: string[]) => {
+      state.calls += 1;
+      if (state.isDown) throw new Error(`down ${state.calls}`);
+      batches.push(lines);
+    },
+  };
+  return state;
+}
+
+describe('the audit writer', () => {
+  it('D2-07: writes what is in the spool at its start, and later lines after the interval', async () => {
+    spool.append('a');
+    start();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(batches).toEqual([['a']]);
+    spool.append('b');
+    spool.append('c');
+    await vi.advanceTimersByTimeAsync(199);
+    expect(batches).toEqual([['a']]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(batches).toEqual([['a'], ['b', 'c']]);
+  });
+
+  it('D2-07: a full batch does not wait', async () => {
+    start();
+    await vi.advanceTimersByTimeAsync(0);
+    for (const line of ['a', 'b', 'c']) spool.append(line);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(batches).toEqual([['a', 'b', 'c']]);
+  });
+
+  it('D2-07: an outage is told once, retried with growing pauses, and loses nothing', async () => {
+    const down = store();
+    const writer = start({ insert: down.insert, minBackoffMs: 100, maxBackoffMs: 400 });
+    spool.append('a');
+    await vi.advanceTimersByTimeAsync(0);
+    const callsAt: number[] = [];
+    for (const pauseMs of [100, 200, 400, 400]) {
+      spool.append(`after ${pauseMs}`);
+      await vi.advanceTimersByTimeAsync(pauseMs - 1);
+      callsAt.push(down.calls);
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    expect(callsAt).toEqual([1, 2, 3, 4]);
+    expect(errors).toEqual([new Error('down 1')]);
+    expect(writer.isFailing).toBe(true);
+    down.isDown = false;
+    await vi.advanceTimersByTimeAsync(400);
+    expect(batches.flat()).toEqual(['a', 'after 100', 'after 200', 'after 400', 'after 400']);
+    expect(writer.isFailing).toBe(false);
+    down.isDown = true;
+    spool.append('b');
+    await vi.advanceTimersByTimeAsync(200);
+    expect(errors).toHaveLength(2);
+  });
+
+  it('D2-07: what another process left is looked for at intervals', async () => {
+    const other = AuditSpool.open({ dir });
+    other.append('left');
+    start({ adoptIntervalMs: 1_000 });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(batches).toEqual([]);
+    other.close();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(batches).toEqual([['left']]);
+  });
+
+  it('D2-07: stop writes what is pending and takes nothing afterwards', async () => {
+    const writer = start();
+    await vi.advanceTimersByTimeAsync(0);
+    spool.append('a');
+    expect(await writer.stop(1_000)).toBe(true);
+    spool.append('b');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(batches).toEqual([['a']]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('D2-07: stop gives up at its deadline, and the lines stay for the next process', async () => {
+    const writer = start({ insert: () => new Promise(() => {}) });
+    spool.append('a');
+    const stopped = writer.stop(1_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await stopped).toBe(false);
+    expect(vi.getTimerCount()).toBe(0);
+    spool.close();
+    spool = AuditSpool.open({ dir });
+    await spool.drain(async (lines) => void batches.push(lines), { batchSize: 10 });
+    expect(batches).toEqual([['a']]);
+  });
+
+  it('D2-07: stop during an outage tries once more', async () => {
+    const down = store();
+    const writer = start({ insert: down.insert });
+    spool.append('a');
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await writer.stop(1_000)).toBe(false);
+    expect(down.calls).toBe(2);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
