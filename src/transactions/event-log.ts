@@ -1,0 +1,57 @@
+import type { Db } from '../db.ts';
+import type { TransactionSnapshot } from './transaction-rows.ts';
+import type { TransactionStatus } from './type-codes.rules.ts';
+
+/** A change that is to be logged: the transaction as of it. */
+export interface NewEvent {
+  nodeId: string;
+  transactionId: string;
+  status: TransactionStatus;
+  previousStatus: TransactionStatus | null;
+  correlationId: string;
+  transaction: TransactionSnapshot;
+}
+
+/**
+ * Appends events as the last step of the applying transaction: it locks the counters of the nodes in the order of
+ * their ids, so that sequence and commit order are one and no two appenders wait for each other.
+ * Gives the last sequence number of each node.
+ */
+export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
+  const last = new Map<string, bigint>();
+  if (events.length === 0) return last;
+  const door = db.unscoped('the events of a batch belong to several nodes');
+  const counts = Map.groupBy(events, (event) => event.nodeId);
+  const nodes = [...counts.keys()].sort();
+  const counters = await door.run((k) =>
+    k
+      .insertInto('node_event_seq')
+      .values(nodes.map((nodeId) => ({ node_id: nodeId, seq: String(counts.get(nodeId)?.length ?? 0) })))
+      .onConflict((conflict) =>
+        conflict
+          .column('node_id')
+          .doUpdateSet((eb) => ({ seq: eb('node_event_seq.seq', '+', eb.ref('excluded.seq')) })),
+      )
+      .returning(['node_id', 'seq']),
+  );
+  const next = new Map<string, bigint>();
+  for (const { node_id: nodeId, seq } of counters) {
+    last.set(nodeId, BigInt(seq));
+    next.set(nodeId, BigInt(seq) - BigInt(counts.get(nodeId)?.length ?? 0));
+  }
+  const rows = events.map((event) => {
+    const seq = (next.get(event.nodeId) ?? 0n) + 1n;
+    next.set(event.nodeId, seq);
+    return {
+      node_id: event.nodeId,
+      seq: seq.toString(),
+      transaction_id: event.transactionId,
+      status: event.status,
+      previous_status: event.previousStatus,
+      correlation_id: event.correlationId,
+      transaction: event.transaction,
+    };
+  });
+  await door.run((k) => k.insertInto('transaction_events').values(rows));
+  return last;
+}

@@ -1,0 +1,54 @@
+import type { EventBus, IncomingMessage, Subscription } from '../events/event-bus.ts';
+import { withDeadLetters } from '../events/poison.ts';
+import { TOPICS } from '../events/topics.ts';
+import type { Log } from '../lib/log.ts';
+import { sqlState } from '../lib/sql-state.ts';
+import { parseRegistration } from './registration.input.ts';
+import { PoisonError, type Transactions } from './transactions.service.ts';
+import type { TransactionTopic } from './type-codes.rules.ts';
+
+interface ConsumerParts {
+  bus: EventBus;
+  transactions: Transactions;
+  log: Log;
+}
+
+/** Starts the consumers of notifications and registrations, each a group of its own. */
+export async function startTransactionConsumers(parts: ConsumerParts): Promise<Subscription[]> {
+  const { bus, transactions, log } = parts;
+  const notifications = (topic: TransactionTopic, groupId: string) =>
+    bus.subscribe({
+      groupId,
+      topics: [topic],
+      handle: withDeadLetters(bus, (batch) => transactions.applyBatch(topic, batch.map(deliveryOf)), isPoison),
+    });
+  const registrations = bus.subscribe({
+    groupId: 'portcullis.transactions.registered',
+    topics: [TOPICS.registered],
+    handle: withDeadLetters(bus, (batch) => registerAll(batch, transactions, log), isPoison),
+  });
+  return Promise.all([
+    notifications(TOPICS.admin, 'portcullis.transactions.admin'),
+    notifications(TOPICS.user, 'portcullis.transactions.user'),
+    registrations,
+  ]);
+}
+
+async function registerAll(batch: readonly IncomingMessage[], transactions: Transactions, log: Log): Promise<void> {
+  for (const message of batch) {
+    const registration = parseRegistration(message.value ?? new Uint8Array());
+    const { moved } = await transactions.registerByOwner(registration);
+    if (moved) log.warn({ transaction_id: registration.id }, 'a transaction moved to the node that its owner names');
+  }
+}
+
+function deliveryOf({ value, headers }: IncomingMessage) {
+  return { body: value ?? new Uint8Array(), correlationId: headers['correlation-id'] ?? '' };
+}
+
+/** What no repeat mends: no notification, or a value or constraint that the database refuses (SQLSTATE 22 and 23). */
+function isPoison(error: unknown): boolean {
+  if (error instanceof PoisonError) return true;
+  const state = sqlState(error);
+  return state !== undefined && /^2[23]/.test(state);
+}

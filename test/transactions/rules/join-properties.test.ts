@@ -1,0 +1,126 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { effectsOf } from '../../../src/transactions/effects.rules.ts';
+import {
+  emptyState,
+  joinNotification,
+  joinStates,
+  type TransactionState,
+} from '../../../src/transactions/join.rules.ts';
+import type { Notification } from '../../../src/transactions/notification.input.ts';
+import { orderKeyOf } from '../../../src/transactions/order-key.rules.ts';
+import { TRANSACTION_COLLECTIONS, type TransactionStatus } from '../../../src/transactions/type-codes.rules.ts';
+import { anyNotification } from './notifications.ts';
+
+const collection = fc.constantFrom(...TRANSACTION_COLLECTIONS);
+const notifications = fc.array(anyNotification, { maxLength: 6 });
+const RANK = { 1: 1, 2: 2, 5: 3, 3: 4, 4: 4 };
+
+function apply(empty: TransactionState, deliveries: readonly Notification[]): TransactionState {
+  return deliveries.reduce((state, next) => joinNotification(state, next).state, empty);
+}
+
+/** Every notification at least once, some again, in an order of the generator's. */
+function shuffledWithRepeats(set: readonly Notification[], next: () => number): Notification[] {
+  const deliveries = [...set, ...set.filter(() => next() < 0.4)];
+  for (let end = deliveries.length - 1; end > 0; end -= 1) {
+    const pick = Math.floor(next() * (end + 1));
+    const [a, b] = [deliveries[end], deliveries[pick]];
+    if (a !== undefined && b !== undefined) [deliveries[end], deliveries[pick]] = [b, a];
+  }
+  return deliveries;
+}
+
+/** Numbers from 0 to 1 (mulberry32): cheap, and the same for the same seed. */
+function generator(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+describe('the join', () => {
+  it('3-03, D6-02, D6-21: 100,000 orders with repeats end in one state with one effect', () => {
+    const set = fc.array(anyNotification, { minLength: 2, maxLength: 5 });
+    const differing = new Set<string>();
+    fc.assert(
+      fc.property(set, collection, fc.integer(), (given, name, seed) => {
+        const empty = emptyState({ collection: name, registeredType: 1 });
+        const expected = apply(empty, given);
+        const next = generator(seed);
+        for (let order = 0; order < 100; order += 1) {
+          const state = apply(empty, shuffledWithRepeats(given, next));
+          if (!isDeepStrictEqual(state, expected)) expect(state).toEqual(expected);
+        }
+        if (expected.doneSeen && expected.errorSeen) differing.add('conflict');
+        differing.add(effectsOf(expected) === undefined ? 'no effect' : 'effect');
+        expect(effectsOf(apply(empty, given.toReversed()))).toEqual(effectsOf(expected));
+      }),
+      { numRuns: 1_000 },
+    );
+    expect([...differing].sort()).toEqual(['conflict', 'effect', 'no effect']);
+  });
+
+  it('3-03: states are a semilattice: commutative, associative, idempotent, the empty state its identity', () => {
+    fc.assert(
+      fc.property(collection, notifications, notifications, notifications, (name, one, two, three) => {
+        const empty = emptyState({ collection: name, registeredType: 1 });
+        const [a, b, c] = [apply(empty, one), apply(empty, two), apply(empty, three)];
+        expect(joinStates(a, b)).toEqual(joinStates(b, a));
+        expect(joinStates(joinStates(a, b), c)).toEqual(joinStates(a, joinStates(b, c)));
+        expect(joinStates(a, a)).toEqual(a);
+        expect(joinStates(empty, a)).toEqual(a);
+        expect(joinStates(a, b)).toEqual(apply(empty, [...one, ...two]));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('3-03: the rank of the status never goes back, and `changed` tells whether the state differs', () => {
+    const rank = (status: TransactionStatus | null) => (status === null ? 0 : RANK[status]);
+    fc.assert(
+      fc.property(collection, notifications, anyNotification, (name, before, next) => {
+        const state = apply(emptyState({ collection: name, registeredType: 1 }), before);
+        const joined = joinNotification(state, next);
+        expect(rank(joined.state.status)).toBeGreaterThanOrEqual(rank(state.status));
+        expect(joined.state.statusKey >= state.statusKey).toBe(true);
+        expect(joined.changed).toBe(!isDeepStrictEqual(joined.state, state));
+        expect(joined.previousStatus).toBe(state.status);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('D6-02, D6-03, D6-04: the state is what the highest notifications say', () => {
+    fc.assert(
+      fc.property(notifications, (given) => {
+        const state = apply(emptyState({ collection: 'node_transactions', registeredType: 1 }), given);
+        const falling = given.toSorted((a, b) => (orderKeyOf(a) > orderKeyOf(b) ? -1 : 1));
+        expect(state.status).toBe(falling[0]?.status ?? null);
+        expect(state.type).toBe(falling[0]?.type ?? 1);
+        expect(state.error).toBe(falling[0]?.error ?? null);
+        expect(state.updatedAt).toEqual(falling[0]?.updatedAt ?? null);
+        expect(state.transactionHash).toBe(falling.find((n) => n.transactionHash !== '')?.transactionHash ?? '');
+        expect(state.contractAddress).toBe(falling.find((n) => n.contractAddress !== '')?.contractAddress ?? '');
+        expect(state.gasUsed).toBe(falling.find((n) => n.gasUsed !== 0n)?.gasUsed ?? 0n);
+        expect(state.doneSeen).toBe(given.some((n) => n.status === 3));
+        expect(state.errorSeen).toBe(given.some((n) => n.status === 4));
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('3-02: no order of notifications shows PendingReceipt for user_transactions', () => {
+    fc.assert(
+      fc.property(notifications, (given) => {
+        const empty = emptyState({ collection: 'user_transactions', registeredType: 1 });
+        const others = given.filter((n) => n.status !== 5);
+        expect(apply(empty, given)).toEqual(apply(empty, others));
+      }),
+    );
+  });
+});

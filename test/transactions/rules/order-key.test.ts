@@ -1,0 +1,86 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { compareInstants } from '../../../src/lib/iso-instant.ts';
+import type { Notification } from '../../../src/transactions/notification.input.ts';
+import { compareKeys, NO_KEY, orderKeyOf } from '../../../src/transactions/order-key.rules.ts';
+import { anyNotification, notification, time } from './notifications.ts';
+
+const RANK = { 1: 1, 2: 2, 5: 3, 3: 4, 4: 4 };
+
+/** The order in words of its own: members of the key from the first to the last. */
+function compareByMembers(a: Notification, b: Notification): number {
+  return (
+    RANK[a.status] - RANK[b.status] ||
+    compareInstants(a.updatedAt, b.updatedAt) ||
+    compareInstants(a.createdAt, b.createdAt) ||
+    Number(a.status === 3) - Number(b.status === 3) ||
+    a.type - b.type ||
+    compareTexts(a.transactionHash, b.transactionHash) ||
+    compareTexts(a.contractAddress, b.contractAddress) ||
+    Number(a.gasUsed > b.gasUsed) - Number(a.gasUsed < b.gasUsed) ||
+    Number(a.error !== null) - Number(b.error !== null) ||
+    compareTexts(a.error ?? '', b.error ?? '') ||
+    compareTexts(a.createdAt.text, b.createdAt.text) ||
+    compareTexts(a.updatedAt.text, b.updatedAt.text)
+  );
+}
+
+function compareTexts(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}
+
+describe('the order key', () => {
+  it('D6-02: keys are in the order of rank, updated_at, created_at, Done above Error, then the known members', () => {
+    const text = fc.oneof(
+      fc.constantFrom('', '\u0001', 'a', 'a\u0001', 'aa', '\uFFFD', '𝄞'),
+      fc.string({ unit: 'grapheme' }),
+    );
+    const wide = fc.tuple(anyNotification, fc.integer(), text, text, fc.bigInt(0n, 2n ** 64n - 1n), fc.option(text));
+    const any = fc.oneof(
+      anyNotification,
+      wide.map(([base, type, transactionHash, contractAddress, gasUsed, error]) => ({
+        ...base,
+        type,
+        transactionHash: transactionHash.replaceAll('\0', ''),
+        contractAddress: contractAddress.replaceAll('\0', ''),
+        gasUsed,
+        error: error?.replaceAll('\0', '') ?? null,
+      })),
+    );
+    fc.assert(
+      fc.property(any, any, (a, b) => {
+        expect(Math.sign(compareKeys(orderKeyOf(a), orderKeyOf(b)))).toBe(Math.sign(compareByMembers(a, b)));
+        expect(compareKeys(NO_KEY, orderKeyOf(a))).toBe(-1);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  const later = time('2026-11-21T10:30:00.000000001Z');
+  const zero = time('0001-01-01T00:00:00Z');
+  it.each<[string, Partial<Notification>, Partial<Notification>]>([
+    ['InProgress above a later Started', { status: 2 }, { status: 1, updatedAt: later }],
+    ['PendingReceipt above a later InProgress', { status: 5 }, { status: 2, updatedAt: later }],
+    ['Done above a later PendingReceipt', { status: 3, updatedAt: zero }, { status: 5 }],
+    ['Error above a later PendingReceipt', { status: 4, updatedAt: zero }, { status: 5 }],
+    ['a later Error above Done', { status: 4, updatedAt: later }, { status: 3 }],
+    ['a later Done above Error', { status: 3, updatedAt: later }, { status: 4 }],
+    ['created_at when updated_at is one instant', { createdAt: later, status: 4 }, { status: 3 }],
+    ['updated_at before created_at', { updatedAt: later, createdAt: zero }, {}],
+    ['Done above Error of the same times', { status: 3, type: 1 }, { status: 4, type: 2 }],
+    ['time by instant, not by text', { updatedAt: later }, { updatedAt: time('2026-11-21T11:30:00+01:00') }],
+    ["Go's zero time below the others", {}, { updatedAt: zero }],
+    ['type before hash', { type: 2, transactionHash: '' }, { type: -1 }],
+    ['hash before contract', { transactionHash: 'b', contractAddress: '' }, { transactionHash: 'a' }],
+    ['a text above its own beginning', { transactionHash: 'ab', contractAddress: '' }, { transactionHash: 'a' }],
+    [
+      'a longer contract before gas',
+      { contractAddress: 'ab', gasUsed: 0n },
+      { contractAddress: 'a', gasUsed: 2n ** 64n - 1n },
+    ],
+    ['gas by number', { gasUsed: 10n }, { gasUsed: 9n }],
+    ['any error text above none', { error: '' }, { error: null }],
+  ])('D6-02: %s', (_, higher, lower) => {
+    expect(orderKeyOf(notification(higher)) > orderKeyOf(notification(lower))).toBe(true);
+  });
+});
