@@ -1,0 +1,33 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Health } from '../health/health.ts';
+
+/** The operator's listener: `/metrics`, `/livez` and `/readyz`; never reachable by the public one. */
+export function adminServer(health: Health): Server {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+
+  async function answer(path: string, res: ServerResponse): Promise<void> {
+    switch (path) {
+      case '/livez':
+        return send(res, 200, 'text/plain', 'ok\n');
+      case '/readyz': {
+        const { status, checks } = health.report();
+        return send(res, status === 'ok' ? 200 : 503, 'application/json', JSON.stringify({ status, checks }));
+      }
+      case '/metrics':
+        return send(res, 200, registry.contentType, await registry.metrics());
+      default:
+        return send(res, 404, 'text/plain', 'not found\n');
+    }
+  }
+
+  return createServer((req, res) => {
+    answer(req.url ?? '', res).catch(() => send(res, 500, 'text/plain', 'internal error\n'));
+  });
+}
+
+function send(res: ServerResponse, status: number, contentType: string, body: string): void {
+  res.writeHead(status, { 'Content-Type': contentType });
+  res.end(body);
+}

@@ -1,0 +1,89 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { type Config, ConfigError } from './config.ts';
+import type { Env } from './env.ts';
+
+/** A secret and the one that it is about to replace, which still verifies. */
+export interface RotatingSecret {
+  current: string;
+  previous: string | undefined;
+}
+
+export type TokenClass = 'user' | 'discover' | 'legacy';
+
+export interface Secrets {
+  jwt: Record<TokenClass, RotatingSecret>;
+  pepper: RotatingSecret;
+  webhook: { username: string; password: RotatingSecret };
+}
+
+const generatedSchema = z.object({
+  jwtUser: z.string(),
+  jwtDiscover: z.string(),
+  jwtLegacy: z.string(),
+  pepper: z.string(),
+  webhookPassword: z.string(),
+});
+
+type Generated = z.output<typeof generatedSchema>;
+
+/**
+ * The secrets in force: from the environment, and outside production generated once into `DATA_DIR/secrets.json`
+ * (mode 0600) where a variable is unset.
+ * @throws ConfigError when that file cannot be read or written.
+ */
+export function readSecrets(config: Config, env: Env): Secrets {
+  const generated = config.production ? undefined : readGenerated(config.dataDir);
+  return {
+    jwt: {
+      user: { current: env.JWT_SECRET_USER ?? generated?.jwtUser ?? '', previous: env.JWT_SECRET_USER_PREVIOUS },
+      discover: {
+        current: env.JWT_SECRET_DISCOVER ?? generated?.jwtDiscover ?? '',
+        previous: env.JWT_SECRET_DISCOVER_PREVIOUS,
+      },
+      legacy: {
+        current: env.JWT_SECRET_LEGACY ?? generated?.jwtLegacy ?? '',
+        previous: env.JWT_SECRET_LEGACY_PREVIOUS,
+      },
+    },
+    pepper: { current: env.SECRET_PEPPER ?? generated?.pepper ?? '', previous: env.SECRET_PEPPER_PREVIOUS },
+    webhook: {
+      username: env.WEBHOOK_USERNAME ?? 'chain-processor',
+      password: {
+        current: env.WEBHOOK_PASSWORD ?? generated?.webhookPassword ?? '',
+        previous: env.WEBHOOK_PASSWORD_PREVIOUS,
+      },
+    },
+  };
+}
+
+function readGenerated(dataDir: string): Generated {
+  const path = join(dataDir, 'secrets.json');
+  try {
+    if (!existsSync(path)) writeGenerated(dataDir, path);
+    return generatedSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch (error) {
+    const reason =
+      error instanceof z.ZodError || error instanceof SyntaxError ? 'its content is not as written' : String(error);
+    throw new ConfigError([
+      `DATA_DIR: ${path} cannot be used (${reason}); restore it, or set the secrets by variables`,
+    ]);
+  }
+}
+
+function writeGenerated(dataDir: string, path: string): void {
+  const secret = () => randomBytes(32).toString('base64url');
+  const generated: Generated = {
+    jwtUser: secret(),
+    jwtDiscover: secret(),
+    jwtLegacy: secret(),
+    pepper: secret(),
+    webhookPassword: randomBytes(18).toString('base64url'),
+  };
+  mkdirSync(dataDir, { recursive: true });
+  const unfinished = `${path}.${process.pid}`;
+  writeFileSync(unfinished, `${JSON.stringify(generated, null, 2)}\n`, { mode: 0o600 });
+  renameSync(unfinished, path);
+}

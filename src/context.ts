@@ -1,0 +1,141 @@
+import { auditInsert } from './audit/audit-store.ts';
+import { AuditWriter } from './audit/audit-writer.ts';
+import { AuditSpool } from './audit/spool.ts';
+import type { Cache } from './cache/cache.ts';
+import { Clients } from './clients/clients.service.ts';
+import type { Config } from './config/config.ts';
+import type { Secrets } from './config/secrets.ts';
+import type { Database } from './database.ts';
+import type { EventBus } from './events/event-bus.ts';
+import { AuditLog } from './gateway/audit.ts';
+import { Health } from './health/health.ts';
+import type { Log } from './lib/log.ts';
+import { AccessDirectory } from './oauth/access-directory.ts';
+import { importJwtKeys } from './oauth/jwt-keys.ts';
+import { Passwords } from './oauth/passwords.ts';
+import { Sessions } from './oauth/sessions.ts';
+import { TokenIssuer } from './oauth/token-issuer.ts';
+import { TokenVerifier } from './oauth/token-verifier.ts';
+import { databaseEventLog } from './realtime/database-event-log.ts';
+import { EventStreams } from './realtime/event-streams.ts';
+import type { WakeUps } from './realtime/wake-ups.ts';
+import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
+import { Supervisors } from './supervisors/supervisors.service.ts';
+import { Transactions } from './transactions/transactions.service.ts';
+
+/** What a test may put in the place of the real part. */
+export interface Overrides {
+  log?: Log;
+  nowMs?: () => number;
+  bus?: (bus: EventBus) => EventBus;
+}
+
+/** Every part of a running instance, built once. */
+export interface Context {
+  config: Config;
+  secrets: Secrets;
+  log: Log;
+  nowMs: () => number;
+  database: Database;
+  cache: Cache;
+  bus: EventBus;
+  wakeUps: WakeUps;
+  spool: AuditSpool;
+  auditWriter: AuditWriter;
+  audit: AuditLog;
+  health: Health;
+  clients: Clients;
+  supervisors: Supervisors;
+  passwords: Passwords;
+  sessions: Sessions;
+  directory: AccessDirectory;
+  issuer: TokenIssuer;
+  verifier: TokenVerifier;
+  transactions: Transactions;
+  streams: EventStreams;
+  /** The base of every address that the instance gives out; known once it listens. */
+  publicUrl: { value: string };
+}
+
+interface ContextInput {
+  config: Config;
+  secrets: Secrets;
+  log: Log;
+  overrides: Overrides;
+  /** Takes what is to be stopped, in the order in which it was started. */
+  stack: AsyncDisposableStack;
+}
+
+const LAST_DRAIN_MS = 5_000;
+
+/** The composition root: the only place that constructs the database, the cache, the bus and what stands on them. */
+export async function createContext({ config, secrets, log, overrides, stack }: ContextInput): Promise<Context> {
+  const nowMs = overrides.nowMs ?? Date.now;
+  const [database, cache, wakeUps] = await Promise.all([
+    openStore(config, stack),
+    openCache(config, log, stack),
+    openWakeUps(config, log, stack),
+  ]);
+  const { db } = database;
+  const opened = await openBus(config, db, log, stack);
+  const bus = overrides.bus?.(opened) ?? opened;
+  const audit = openAudit({ config, database, log, stack });
+  const clients = new Clients(db, secrets.pepper);
+  const supervisors = new Supervisors(db);
+  const sessions = new Sessions({ db, cache, maxSessions: config.maxSessions, nowMs });
+  const keys = await importJwtKeys(secrets.jwt);
+  const publicUrl = { value: config.publicUrl ?? '' };
+  const health = new Health({
+    database: async () => void (await db.unscoped('health').raw((sql) => sql`select 1`)),
+    cache: () => cache.checkHealth(),
+    bus: () => bus.checkHealth(),
+  });
+  stack.defer(() => health.stop());
+  const streams = new EventStreams({
+    log: databaseEventLog(db),
+    wakeUps,
+    onError: (error) => log.error({ err: error }, 'the event log cannot be read'),
+  });
+  stack.defer(() => streams.stop());
+  return {
+    config,
+    secrets,
+    log,
+    nowMs,
+    database,
+    cache,
+    bus,
+    wakeUps,
+    ...audit,
+    health,
+    clients,
+    supervisors,
+    passwords: new Passwords(),
+    sessions,
+    directory: new AccessDirectory({ db, findClient: (clientId) => clients.find(clientId), nowMs }),
+    issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
+    verifier: new TokenVerifier(keys),
+    transactions: new Transactions({ db, wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()) }),
+    streams,
+    publicUrl,
+  };
+}
+
+function openAudit({
+  config,
+  database,
+  log,
+  stack,
+}: Pick<Context, 'config' | 'database' | 'log'> & Pick<ContextInput, 'stack'>) {
+  const spool = AuditSpool.open({ dir: config.auditSpoolDir });
+  const auditWriter = new AuditWriter({
+    spool,
+    insert: auditInsert(database.db, log),
+    onError: (error) => log.error({ err: error }, 'audit records stay in the spool: they cannot be written'),
+  });
+  stack.defer(async () => {
+    await auditWriter.stop(LAST_DRAIN_MS);
+    await spool.close();
+  });
+  return { spool, auditWriter, audit: new AuditLog(spool, log) };
+}

@@ -1,0 +1,60 @@
+import type { Demo } from './demo.ts';
+
+interface Greeting {
+  demo: Demo;
+  baseUrl: string;
+  adminUrl: string;
+  dataDir: string;
+  webhook: { username: string; password: string };
+  startedInMs: number;
+}
+
+/** What an embedded start prints: the credentials, and three commands that work when pasted into a POSIX shell. */
+export function greeting({ demo, baseUrl, adminUrl, dataDir, webhook, startedInMs }: Greeting): string {
+  const transaction = demo.transactions.token_transactions;
+  const at = '2026-11-21T10:30:00Z';
+  return `
+Portcullis is up: ${baseUrl} (in ${(startedInMs / 1000).toFixed(1)} s)
+  GraphiQL    ${baseUrl}/graphql
+  Metrics     ${adminUrl}/metrics
+  Client      ${demo.client.client_id}
+              ${demo.client.client_secret}
+  Supervisor  ${demo.supervisor.username} / ${demo.supervisor.password}
+  Webhook     ${webhook.username} / ${webhook.password}
+  All of it   ${dataDir}/demo.json
+
+The embedded database survives the death of the process, not of the machine:
+it writes without fsync. Production runs on PostgreSQL, Redis and Kafka.
+
+1. Get a token:
+
+TOKEN=$(curl -s ${baseUrl}/v2/oauth/token \\
+  -H 'content-type: application/json' -d '{
+    "grant_type": "client_credentials",
+    "client_id": "${demo.client.client_id}",
+    "client_secret": "${demo.client.client_secret}"
+  }' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"
+
+2. List accounts:
+
+curl -s '${baseUrl}/v1/accounts?limit=3' \\
+  -H "authorization: Bearer $TOKEN"; echo
+
+3. Post a notification while a subscriber waits, and watch it arrive:
+
+{ sleep 1; curl -s ${baseUrl}/v2/webhooks/custodial \\
+  -u ${webhook.username}:${webhook.password} \\
+  -H 'content-type: application/json' -d '{
+    "id": "${transaction}",
+    "type": 1, "status": 3, "transaction_hash": "0xfeed",
+    "contract_address": "0xc0ffee",
+    "created_at": "${at}", "updated_at": "${at}"
+  }'; } & curl -sN ${baseUrl}/graphql \\
+  -H "authorization: Bearer $TOKEN" -H 'accept: text/event-stream' \\
+  -H 'content-type: application/json' -d '{"query": "subscription {
+    transaction(id: \\"${transaction}\\") {
+      status transactionHash contractAddress
+    } }"}'; wait
+
+`;
+}

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { embeddedClusterDir } from '../database.ts';
+import { StartError } from '../start-error.ts';
+
+const CHILD = join(import.meta.dirname, 'create-cluster.ts');
+
+/**
+ * Makes the embedded database where there is none yet. A child process does it, since initialising in this one would
+ * keep some 100 MB for good; it works beside the final place, so that a kill leaves nothing half made.
+ */
+export async function ensureCluster(dataDir: string): Promise<{ created: boolean }> {
+  const cluster = embeddedClusterDir(dataDir);
+  if (existsSync(cluster)) return { created: false };
+  const unfinished = `${cluster}.unfinished`;
+  await rm(unfinished, { recursive: true, force: true });
+  await runChild(unfinished);
+  await rename(unfinished, cluster);
+  return { created: true };
+}
+
+async function runChild(dir: string): Promise<void> {
+  const child = spawn(process.execPath, [CHILD, dir], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let complaint = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaint += text;
+  });
+  const { promise, resolve, reject } = Promise.withResolvers<number | null>();
+  child.once('error', reject).once('close', resolve);
+  const code = await promise;
+  if (code !== 0)
+    throw new StartError(`the embedded database could not be made: ${complaint.trim() || `exit ${code}`}`);
+}

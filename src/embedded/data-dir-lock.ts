@@ -1,0 +1,29 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { FileLock } from '../lib/file-lock.ts';
+import { StartError } from '../start-error.ts';
+
+/**
+ * Takes `DATA_DIR` for this process alone: two on one embedded database would lose rows.
+ * @throws StartError while another process has it.
+ */
+export function lockDataDir(dataDir: string): Disposable {
+  const path = join(dataDir, 'lock');
+  const lock = createLock(dataDir, path);
+  if (!lock) {
+    throw new StartError(
+      `another Portcullis is running on ${dataDir}: stop it, or give this one a DATA_DIR of its own`,
+    );
+  }
+  return { [Symbol.dispose]: () => lock.release() };
+}
+
+function createLock(dataDir: string, path: string): FileLock | undefined {
+  try {
+    mkdirSync(dataDir, { recursive: true });
+    return FileLock.create(path);
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new StartError(`DATA_DIR ${dataDir} cannot be used (${reason}): name a folder that can be written`);
+  }
+}

@@ -1,0 +1,75 @@
+/** What was wrong with one member of an input: `path` as `users[3].email`, empty for the whole body. */
+export interface Issue {
+  path: string;
+  message: string;
+}
+
+/** The message identifiers of the error envelope (specification sections 2.3 and 7). */
+export type ErrorMessage =
+  | 'invalid_request'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'ip_not_allowed'
+  | 'mtls_required'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'idempotency_conflict'
+  | 'precondition_failed'
+  | 'payload_too_large'
+  | 'rate_limit_exceeded'
+  | 'monthly_limit_exceeded'
+  | 'internal_error'
+  | 'bad_gateway'
+  | 'service_unavailable'
+  | 'gateway_timeout';
+
+interface AppErrorDetails {
+  /** Named members of the input, shown where the envelope may carry them. */
+  issues?: Issue[];
+  /** Response headers, in the spelling they are sent in. */
+  headers?: Record<string, string>;
+  /** The fault behind it: logged, never sent. */
+  cause?: unknown;
+}
+
+/** A refusal with a documented status and message. Rendered once per protocol. */
+export class AppError extends Error {
+  override name = 'AppError';
+  readonly status: number;
+  override readonly message: ErrorMessage;
+  readonly issues: Issue[] | undefined;
+  readonly headers: Record<string, string>;
+
+  constructor(status: number, message: ErrorMessage, details: AppErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.status = status;
+    this.message = message;
+    this.issues = details.issues;
+    this.headers = details.headers ?? {};
+  }
+}
+
+/** 400: malformed or invalid input; the issues say what to change. */
+export function invalidRequest(issues?: Issue[]): AppError {
+  return new AppError(400, 'invalid_request', issues ? { issues } : {});
+}
+
+/** 401 with the challenge of RFC 6750 section 3. */
+export function unauthorized(): AppError {
+  return new AppError(401, 'unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } });
+}
+
+/** 403: the token lacks the permission that the endpoint needs. */
+export function forbidden(): AppError {
+  return new AppError(403, 'forbidden');
+}
+
+/** 404: not registered, missing, or of another node: the same bytes. */
+export function notFound(): AppError {
+  return new AppError(404, 'not_found');
+}
+
+/** 503: a part that the request needs is away, or its handler is still to come. */
+export function serviceUnavailable(cause?: unknown): AppError {
+  return new AppError(503, 'service_unavailable', { headers: { 'Retry-After': '1' }, cause });
+}

@@ -1,0 +1,119 @@
+import { maskBody } from '../audit/mask.ts';
+import { maskQuery } from '../audit/mask-form.ts';
+import { maskHeaders } from '../audit/mask-headers.ts';
+import type { Log } from '../lib/log.ts';
+import { uuidV7 } from '../lib/uuid-v7.ts';
+import type { Exchange } from './exchange.ts';
+
+const MAX_BODY_BYTES = 64 * 1024;
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** Where a record goes before the answer's last byte is sent; throws when it cannot be kept. */
+interface RecordSpool {
+  append(line: string): void;
+}
+
+/** An audit record in the columns of `audit_records` (specification section 1). */
+export interface AuditRecordLine {
+  at: string;
+  id: string;
+  node_id: string | null;
+  correlation_id: string;
+  method: string;
+  path: string;
+  query: string | null;
+  status_code: number;
+  /** Milliseconds. */
+  elapsed: number;
+  headers: Record<string, unknown>;
+  remote_address: string;
+  real_ip: string;
+  request_body: string | null;
+  request_bytes: number;
+  response_body: string | null;
+  response_bytes: number;
+  is_api: boolean;
+  aborted: boolean;
+}
+
+/** Records every request once, as it ends: to the spool, and as a line of the log. */
+export class AuditLog {
+  readonly #spool: RecordSpool;
+  readonly #log: Log;
+
+  constructor(spool: RecordSpool, log: Log) {
+    this.#spool = spool;
+    this.#log = log;
+  }
+
+  /** Records a request whose answer is about to end, or whose client has gone. */
+  record(exchange: Exchange, aborted: boolean): void {
+    const record = recordOf(exchange, aborted);
+    this.append(record);
+    const { correlation_id, method, path, status_code: status, is_api, real_ip } = record;
+    const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
+    this.#log.info({ correlation_id, method, path, status, elapsed_ms, is_api, real_ip, aborted }, 'request');
+  }
+
+  /** Keeps a record; one that cannot be kept is logged, never thrown at an answer that is on its way. */
+  append(record: AuditRecordLine): void {
+    try {
+      this.#spool.append(JSON.stringify(record));
+    } catch (error) {
+      this.#log.error({ correlation_id: record.correlation_id, err: error }, 'an audit record could not be kept');
+    }
+  }
+}
+
+function recordOf(exchange: Exchange, aborted: boolean): AuditRecordLine {
+  const { req, res, principal, caller, match } = exchange;
+  const { path, query } = targetParts(req.url ?? '');
+  const bodies = bodiesOf(exchange, match?.endpoint.doNotLog === true);
+  return {
+    at: new Date(exchange.startedAtMs).toISOString(),
+    id: uuidV7(exchange.startedAtMs),
+    node_id: principal?.nodeId ?? caller?.nodeId ?? null,
+    correlation_id: exchange.correlationId,
+    method: req.method ?? '',
+    path: storable(path),
+    query: query === undefined ? null : storable(maskQuery(query)),
+    status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
+    elapsed: performance.now() - exchange.startedTick,
+    headers: maskHeaders(req.headers),
+    remote_address: exchange.remoteAddress,
+    real_ip: exchange.realIp,
+    ...bodies,
+    is_api: principal ? principal.tokenUse === 'api' : (caller?.isApi ?? false),
+    aborted,
+  };
+}
+
+function bodiesOf({ req, res, capture, bodyRead }: Exchange, doNotLog: boolean) {
+  const { request, response } = capture;
+  return {
+    request_body: doNotLog || !bodyRead ? null : bodyText(req.headers['content-type'], request),
+    request_bytes: Math.max(request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0),
+    response_body: doNotLog ? null : bodyText(headerText(res.getHeader('Content-Type')), response),
+    response_bytes: response.totalBytes,
+  };
+}
+
+function bodyText(contentType: string | undefined, body: Exchange['capture']['request']): string | null {
+  if (body.totalBytes === 0) return null;
+  const masked = maskBody(contentType, body.bytes, { maxBytes: MAX_BODY_BYTES, truncated: body.truncated });
+  return masked === null ? null : storable(masked);
+}
+
+function headerText(value: number | string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value?.toString();
+}
+
+/** PostgreSQL stores neither U+0000 nor a lone surrogate. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '\ufffd').toWellFormed();
+}
+
+function targetParts(target: string): { path: string; query: string | undefined } {
+  const mark = target.indexOf('?');
+  return mark < 0 ? { path: target, query: undefined } : { path: target.slice(0, mark), query: target.slice(mark + 1) };
+}

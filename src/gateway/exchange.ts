@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Principal } from '../oauth/principal.ts';
+import type { SignedToken } from '../oauth/signed-token.ts';
+import { Capture } from './capture.ts';
+import type { EndpointMatch } from './endpoint-table.ts';
+import type { NormalTarget } from './normal-path.ts';
+
+/** The raw socket of a WebSocket upgrade, before it is accepted or refused. */
+export interface Upgrade {
+  socket: Duplex;
+  head: Buffer;
+}
+
+/** One request on its way through the chain: each stage adds what it found. */
+export class Exchange {
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly upgrade: Upgrade | undefined;
+  readonly capture: Capture;
+  /** The immediate peer, and the client behind trusted proxies. */
+  remoteAddress = '';
+  realIp = '';
+  /** Milliseconds since the epoch, and the monotonic clock beside it. */
+  startedAtMs = 0;
+  startedTick = 0;
+  correlationId = '';
+  target: NormalTarget | undefined;
+  match: EndpointMatch | undefined;
+  /** The service that answers; undefined for routes of the gateway's own, such as health. */
+  service: string | undefined;
+  token: SignedToken | undefined;
+  principal: Principal | undefined;
+  /** Whether a handler has begun to read the body: what a refused request sent is not kept. */
+  bodyRead = false;
+  /** For requests whose caller is known by other means than a bearer token: the node and the kind of the record. */
+  caller: { nodeId: string; isApi: boolean } | undefined;
+
+  constructor(req: IncomingMessage, res: ServerResponse, upgrade?: Upgrade) {
+    this.req = req;
+    this.res = res;
+    this.upgrade = upgrade;
+    this.capture = new Capture(req, res);
+  }
+}
+
+const exchanges = new WeakMap<IncomingMessage, Exchange>();
+
+/** Ties an exchange to its request, for the handlers behind the gateway. */
+export function attachExchange(exchange: Exchange): void {
+  exchanges.set(exchange.req, exchange);
+}
+
+/** The exchange of a request that came through the gateway: there is no other way in. */
+export function exchangeOf(req: IncomingMessage): Exchange {
+  const exchange = exchanges.get(req);
+  if (!exchange) throw new Error('a request reached a handler around the gateway');
+  return exchange;
+}
+
+/** The principal of a request to a protected endpoint. */
+export function principalOf(req: IncomingMessage): Principal {
+  const { principal } = exchangeOf(req);
+  if (!principal) throw new Error('a protected handler ran without a principal');
+  return principal;
+}

@@ -1,0 +1,52 @@
+const UNRESERVED = /[A-Za-z0-9._~-]/;
+const ESCAPE = /%([0-9A-Fa-f]{2})/g;
+const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
+
+/** A request target, split and normalised once: what is authorised is what is served. */
+export interface NormalTarget {
+  path: string;
+  /** Without the question mark; empty where there is none. */
+  query: string;
+}
+
+/**
+ * Normalises the path of a request target (RFC 3986 section 6.2.2): escaped unreserved characters are decoded, the
+ * absolute form is accepted. Undefined for what could reach a service under another spelling than the authorised one:
+ * an encoded slash, backslash or null byte, a dot segment, a double slash, a broken or overlong escape.
+ */
+export function normalTarget(target: string): NormalTarget | undefined {
+  const relative = target.startsWith('/') ? target : withoutAuthority(target);
+  if (relative === undefined || relative.includes('#')) return undefined;
+  const mark = relative.indexOf('?');
+  const raw = mark < 0 ? relative : relative.slice(0, mark);
+  const path = raw.includes('%') ? decodeUnreserved(raw) : raw;
+  if (path === undefined || !isPlain(path)) return undefined;
+  return { path, query: mark < 0 ? '' : relative.slice(mark + 1) };
+}
+
+function withoutAuthority(target: string): string | undefined {
+  const absolute = /^https?:\/\/[^/?#]+/i.exec(target);
+  if (!absolute) return undefined;
+  const rest = target.slice(absolute[0].length);
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
+function decodeUnreserved(path: string): string | undefined {
+  if (BROKEN_ESCAPE.test(path)) return undefined;
+  const decoded = path.replace(ESCAPE, (spelling, hex: string) => {
+    const character = String.fromCharCode(Number.parseInt(hex, 16));
+    return UNRESERVED.test(character) ? character : spelling.toUpperCase();
+  });
+  if (/%(2F|5C|00)/.test(decoded)) return undefined;
+  try {
+    decodeURIComponent(decoded);
+  } catch {
+    return undefined;
+  }
+  return decoded;
+}
+
+function isPlain(path: string): boolean {
+  if (path.includes('//') || path.includes('\\') || path.includes('\0')) return false;
+  return !path.split('/').some((segment) => segment === '.' || segment === '..');
+}

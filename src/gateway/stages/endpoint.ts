@@ -1,0 +1,21 @@
+import { notFound } from '../../errors/app-error.ts';
+import type { EndpointTable } from '../endpoint-table.ts';
+import type { Exchange } from '../exchange.ts';
+import { normalTarget } from '../normal-path.ts';
+import type { Stage } from '../stage.ts';
+import { targetServer } from './target.ts';
+
+/** Matches method and path to a registered endpoint of the named service; anything else is a 404. */
+export function endpointStage(table: EndpointTable): Stage {
+  return function endpoint(exchange: Exchange): void {
+    const target = normalTarget(exchange.req.url ?? '');
+    const match = target && table.match(exchange.req.method ?? '', target.path);
+    if (!target || !match) throw notFound();
+    const service = targetServer(exchange);
+    const { services } = match.endpoint;
+    if (service !== undefined && services.length > 0 && !services.includes(service)) throw notFound();
+    exchange.target = target;
+    exchange.match = match;
+    exchange.req.url = target.query === '' ? target.path : `${target.path}?${target.query}`;
+  };
+}

@@ -1,0 +1,10 @@
+import { forbidden } from '../../errors/app-error.ts';
+import type { Exchange } from '../exchange.ts';
+
+/** The token must hold every permission that the endpoint's registration lists. */
+export function permission(exchange: Exchange): void {
+  if (!exchange.principal || !exchange.match) return;
+  for (const name of exchange.match.endpoint.permissions) {
+    if (!exchange.principal.permissions.has(name)) throw forbidden();
+  }
+}

@@ -1,0 +1,18 @@
+import { notFound } from '../../errors/app-error.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Stage } from '../stage.ts';
+
+/** The service that the caller names; absent or empty: the gateway's own binding. An unknown name is a 404. */
+export function targetStage(services: ReadonlySet<string>): Stage {
+  return function target(exchange: Exchange): void {
+    const name = targetServer(exchange);
+    if (name !== undefined && !services.has(name)) throw notFound();
+  };
+}
+
+/** The value of `X-Target-Server`, or undefined where there is none. */
+export function targetServer(exchange: Exchange): string | undefined {
+  const header = exchange.req.headers['x-target-server'];
+  const name = Array.isArray(header) ? header.join(',') : header;
+  return name === undefined || name === '' ? undefined : name;
+}

@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const PROBE_EVERY_MS = 1_000;
+const PROBE_TIMEOUT_MS = 2_000;
+
+type PartState = 'ok' | 'down';
+
+/** The answer of the health routes (decisions: other routes). */
+export interface HealthReport {
+  status: 'ok' | 'degraded' | 'down';
+  version: string;
+  /** Seconds since the start. */
+  uptime: number;
+  checks: { database: PartState; cache: PartState; bus: PartState };
+}
+
+export type HealthProbes = Record<keyof HealthReport['checks'], () => Promise<void>>;
+
+const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')).version;
+
+/** Probes the parts in the background, once a second: a call of the health route costs nothing and waits for nobody. */
+export class Health {
+  readonly #probes: HealthProbes;
+  readonly #checks: HealthReport['checks'] = { database: 'ok', cache: 'ok', bus: 'ok' };
+  readonly #startedTick = performance.now();
+  readonly #timers = new Map<string, NodeJS.Timeout>();
+  #stopped = false;
+
+  constructor(probes: HealthProbes) {
+    this.#probes = probes;
+  }
+
+  /** Probes every part once and goes on in the background. */
+  async start(): Promise<void> {
+    await Promise.all((['database', 'cache', 'bus'] as const).map((part) => this.#probe(part)));
+  }
+
+  report(): HealthReport {
+    const { database, cache, bus } = this.#checks;
+    const degraded = cache === 'down' || bus === 'down' ? 'degraded' : 'ok';
+    return {
+      status: database === 'down' ? 'down' : degraded,
+      version,
+      uptime: Math.floor((performance.now() - this.#startedTick) / 1000),
+      checks: { ...this.#checks },
+    };
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    for (const timer of this.#timers.values()) clearTimeout(timer);
+  }
+
+  async #probe(part: keyof HealthReport['checks']): Promise<void> {
+    this.#checks[part] = await answersInTime(this.#probes[part]);
+    if (this.#stopped) return;
+    const timer = setTimeout(() => void this.#probe(part), PROBE_EVERY_MS);
+    timer.unref();
+    this.#timers.set(part, timer);
+  }
+}
+
+async function answersInTime(probe: () => Promise<void>): Promise<PartState> {
+  const { promise: late, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(() => reject(new Error('no answer in time')), PROBE_TIMEOUT_MS);
+  try {
+    await Promise.race([probe(), late]);
+    return 'ok';
+  } catch {
+    return 'down';
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,66 @@
+import { createServer, type Server } from 'node:http';
+import { accountsRouter } from './accounts/accounts.rest.ts';
+import { Accounts } from './accounts/accounts.service.ts';
+import { type GraphqlListener, localServices } from './app.ts';
+import type { Context } from './context.ts';
+import { gatewayChain } from './gateway/chain.ts';
+import { clientGuards } from './gateway/client-guards.ts';
+import { cors } from './gateway/cors.ts';
+import { compileTrust } from './gateway/door.ts';
+import { EndpointTable } from './gateway/endpoint-table.ts';
+import type { Exchange } from './gateway/exchange.ts';
+import { Gateway } from './gateway/gateway.ts';
+import type { GatewayConfig } from './gateway/gateway-config.ts';
+import { healthRouter } from './health/health.rest.ts';
+import { clientCredentialsGrant } from './oauth/grants/client-credentials.ts';
+import { passwordGrant } from './oauth/grants/password.ts';
+import { refreshTokenGrant } from './oauth/grants/refresh-token.ts';
+import { tokenRouter } from './oauth/token.rest.ts';
+import { tokenSteps } from './oauth/token-endpoint.ts';
+import { webhookRouter } from './webhook/webhook.rest.ts';
+import { Webhook } from './webhook/webhook.service.ts';
+
+/** The public listener: the gateway in front of every service of this process. */
+export function publicServer(context: Context, gatewayConfig: GatewayConfig, graphql: GraphqlListener): Server {
+  const { config, log, audit, spool, nowMs, directory } = context;
+  const onEnd = (exchange: Exchange, aborted: boolean) => audit.record(exchange, aborted);
+  const chain = gatewayChain({
+    table: new EndpointTable(gatewayConfig.endpoints),
+    services: new Set(Object.keys(gatewayConfig.services)),
+    tokens: context.verifier,
+    directory,
+    sessions: context.sessions,
+    clientGuards: clientGuards(directory),
+    local: localServices({ routers: routers(context, gatewayConfig), graphql, log }),
+    onEnd,
+    nowMs,
+  });
+  const gateway = new Gateway({
+    chain,
+    trusts: compileTrust(config.trustProxy),
+    cors: cors(config.corsOrigins),
+    isAuditFull: () => spool.isFull,
+    onEnd,
+    log,
+  });
+  const server = createServer((req, res) => gateway.request(req, res));
+  server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
+  return server;
+}
+
+function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
+  const { clients, supervisors, passwords, sessions, issuer, verifier, nowMs, bus, secrets, health } = context;
+  const grants = [
+    clientCredentialsGrant(issuer),
+    passwordGrant({ supervisors, passwords, sessions, issuer }),
+    refreshTokenGrant({ verifier, supervisors, sessions, issuer, nowMs }),
+  ];
+  const { username, password } = secrets.webhook;
+  const passwordsInForce = [password.current, ...(password.previous === undefined ? [] : [password.previous])];
+  return [
+    accountsRouter(new Accounts(context.database.db)),
+    tokenRouter(tokenSteps({ clients, grants })),
+    webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
+    healthRouter(health),
+  ];
+}

@@ -1,0 +1,56 @@
+import type { TokenClass } from '../config/secrets.ts';
+import { isUuid } from '../lib/input.ts';
+import type { Principal } from './principal.ts';
+
+type Claims = Readonly<Record<string, unknown>>;
+
+/**
+ * The principal of an access token's claims, or undefined where they do not hold: expired, not yet valid, a refresh
+ * token, no subject, an audience that is no node id, or a user-class token that does not say what it is for.
+ */
+export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowMs: number): Principal | undefined {
+  const tokenUse = tokenUseOf(tokenClass, claims.token_use);
+  const times = timesOf(claims, nowMs);
+  const { sub, aud, scope, client_id: clientId, sid, jti } = claims;
+  if (!tokenUse || !times || typeof sub !== 'string' || sub === '') return undefined;
+  if (typeof aud !== 'string' || !isUuid(aud)) return undefined;
+  if (!isOptionalText(scope) || !isOptionalText(clientId) || !isOptionalText(sid) || !isOptionalText(jti))
+    return undefined;
+  const permissions = tokenUse === 'forgot_password' ? [] : (scope ?? '').split(' ').filter((name) => name !== '');
+  return {
+    tokenClass,
+    tokenUse,
+    subject: sub,
+    nodeId: aud.toLowerCase(),
+    clientId,
+    sessionId: sid,
+    tokenId: jti,
+    permissions: new Set(permissions),
+    expiresAtMs: times.expiresAtMs,
+  };
+}
+
+function tokenUseOf(tokenClass: TokenClass, use: unknown): Principal['tokenUse'] | undefined {
+  switch (use) {
+    case 'login':
+    case 'api':
+    case 'forgot_password':
+      return use;
+    case undefined:
+      return tokenClass === 'user' ? undefined : 'api';
+    default:
+      return undefined;
+  }
+}
+
+function timesOf(claims: Claims, nowMs: number): { expiresAtMs: number | undefined } | undefined {
+  const { exp, nbf } = claims;
+  if (nbf !== undefined && (typeof nbf !== 'number' || nbf * 1000 > nowMs)) return undefined;
+  if (exp === undefined) return { expiresAtMs: undefined };
+  if (typeof exp !== 'number' || !Number.isFinite(exp) || exp * 1000 <= nowMs) return undefined;
+  return { expiresAtMs: exp * 1000 };
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
+}

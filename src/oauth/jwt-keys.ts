@@ -1,0 +1,47 @@
+import { createHash } from 'node:crypto';
+import type { RotatingSecret, TokenClass } from '../config/secrets.ts';
+
+/** A key of a token class. `keyId` names class and key, so that verifying needs no trial. */
+export interface JwtKey {
+  keyId: string;
+  tokenClass: TokenClass;
+  key: CryptoKey;
+}
+
+/** The imported keys: of each class the signing one first, then the one that it replaced. */
+export interface JwtKeys {
+  signing: Record<TokenClass, JwtKey>;
+  byKeyId: ReadonlyMap<string, JwtKey>;
+  byClass: Record<TokenClass, readonly JwtKey[]>;
+}
+
+/** Imports the secrets once: HMAC-SHA256 over the raw bytes of their UTF-8 text. */
+export async function importJwtKeys(secrets: Record<TokenClass, RotatingSecret>): Promise<JwtKeys> {
+  const [user, discover, legacy] = await Promise.all([
+    importClass('user', secrets.user),
+    importClass('discover', secrets.discover),
+    importClass('legacy', secrets.legacy),
+  ]);
+  const all = [...user.all, ...discover.all, ...legacy.all];
+  return {
+    signing: { user: user.signing, discover: discover.signing, legacy: legacy.signing },
+    byKeyId: new Map(all.map((key) => [key.keyId, key])),
+    byClass: { user: user.all, discover: discover.all, legacy: legacy.all },
+  };
+}
+
+async function importClass(
+  tokenClass: TokenClass,
+  secret: RotatingSecret,
+): Promise<{ signing: JwtKey; all: JwtKey[] }> {
+  const signing = await importKey(tokenClass, secret.current);
+  const previous = secret.previous === undefined ? [] : [await importKey(tokenClass, secret.previous)];
+  return { signing, all: [signing, ...previous] };
+}
+
+async function importKey(tokenClass: TokenClass, secret: string): Promise<JwtKey> {
+  const bytes = Buffer.from(secret, 'utf8');
+  const hash = createHash('sha256').update('portcullis key id').update(bytes).digest('hex').slice(0, 16);
+  const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
+  return { keyId: `${tokenClass}.${hash}`, tokenClass, key };
+}

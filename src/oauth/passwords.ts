@@ -1,0 +1,94 @@
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { serviceUnavailable } from '../errors/app-error.ts';
+
+const MEMORY_KIB = 19 * 1024;
+const PASSES = 2;
+const PARALLELISM = 1;
+const TAG_BYTES = 32;
+const SALT_BYTES = 16;
+const QUEUE = 64;
+const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+interface Parameters {
+  memory: number;
+  passes: number;
+  parallelism: number;
+  salt: Buffer;
+  tagBytes: number;
+}
+
+/** Argon2id (RFC 9106) off the event loop: as many runs at once as cores less one, and a bounded queue behind them. */
+export class Passwords {
+  readonly #atOnce = Math.max(1, availableParallelism() - 1);
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  readonly #unknownUser: Promise<string>;
+  /** How many Argon2 runs have been made. */
+  runs = 0;
+
+  constructor() {
+    this.#unknownUser = this.hash(randomBytes(18).toString('base64'));
+    this.#unknownUser.catch(() => undefined);
+  }
+
+  /** The PHC string of a password. */
+  async hash(password: string): Promise<string> {
+    const salt = randomBytes(SALT_BYTES);
+    const parameters = { memory: MEMORY_KIB, passes: PASSES, parallelism: PARALLELISM, salt, tagBytes: TAG_BYTES };
+    const tag = await this.#run(password, parameters);
+    return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${PARALLELISM}$${unpadded(salt)}$${unpadded(tag)}`;
+  }
+
+  /**
+   * Whether the password is the hash's. Without a hash (an unknown user) it does the same work and says no.
+   * @throws AppError 503 when the queue is full.
+   */
+  async verify(password: string, hash: string | undefined): Promise<boolean> {
+    const parts = PHC.exec(hash ?? (await this.#unknownUser));
+    const [, memory, passes, parallelism, salt, tag] = parts ?? [];
+    if (!memory || !passes || !parallelism || !salt || !tag) return false;
+    const expected = Buffer.from(tag, 'base64');
+    const actual = await this.#run(password, {
+      memory: Number(memory),
+      passes: Number(passes),
+      parallelism: Number(parallelism),
+      salt: Buffer.from(salt, 'base64'),
+      tagBytes: expected.length,
+    });
+    return timingSafeEqual(expected, actual) && hash !== undefined;
+  }
+
+  async #run(password: string, parameters: Parameters): Promise<Buffer> {
+    await this.#enter();
+    this.runs++;
+    try {
+      return await derive(password, parameters);
+    } finally {
+      this.#running--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async #enter(): Promise<void> {
+    if (this.#running >= this.#atOnce) {
+      if (this.#waiting.length >= QUEUE) throw serviceUnavailable();
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    this.#running++;
+  }
+}
+
+function derive(password: string, { memory, passes, parallelism, salt, tagBytes }: Parameters): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    argon2(
+      'argon2id',
+      { message: Buffer.from(password, 'utf8'), nonce: salt, parallelism, tagLength: tagBytes, memory, passes },
+      (error, tag) => (error ? reject(error) : resolve(Buffer.from(tag))),
+    );
+  });
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}

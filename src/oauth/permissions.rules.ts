@@ -1,0 +1,28 @@
+/** Every permission, in the order in which a token's scope names them. */
+export const PERMISSIONS = [
+  'accounts:read',
+  'wallets:read',
+  'wallets:write',
+  'wallet-rules:read',
+  'wallet-rules:write',
+  'users:read',
+  'users:migrate',
+  'transactions:read',
+  'transactions:write',
+  'tokens:read',
+  'clients:manage',
+  'audit:read',
+] as const;
+
+export type Permission = (typeof PERMISSIONS)[number];
+
+const ROLES: ReadonlyMap<string, readonly Permission[]> = new Map<string, readonly Permission[]>([
+  ['admin', PERMISSIONS],
+  ['operator', PERMISSIONS.filter((permission) => permission !== 'clients:manage' && permission !== 'audit:read')],
+  ['viewer', PERMISSIONS.filter((permission) => permission.endsWith(':read') && permission !== 'audit:read')],
+]);
+
+/** The permissions of a supervisor's role; none for a role that does not exist. */
+export function permissionsOfRole(role: string): readonly Permission[] {
+  return ROLES.get(role) ?? [];
+}

@@ -1,0 +1,85 @@
+import { compactVerify, decodeProtectedHeader, errors } from 'jose';
+import type { TokenClass } from '../config/secrets.ts';
+import { unauthorized } from '../errors/app-error.ts';
+import type { JwtKey, JwtKeys } from './jwt-keys.ts';
+import type { SignedToken } from './signed-token.ts';
+
+const CACHE_ENTRIES = 10_000;
+const MAX_TOKEN_BYTES = 16 * 1024;
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{43})$/;
+
+/** Verifies signatures of compact JWTs: HS256 alone, canonical form alone, a signature computed once per token. */
+export class TokenVerifier {
+  readonly #keys: JwtKeys;
+  readonly #verified = new Map<string, SignedToken>();
+
+  constructor(keys: JwtKeys) {
+    this.#keys = keys;
+  }
+
+  /**
+   * The signed claims of a token of one of the accepted classes.
+   * @throws AppError 401 for a wrong class, algorithm, form or signature.
+   */
+  verify(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
+    const known = this.#verified.get(token);
+    if (!known) return this.#verifyNew(token, accepted);
+    if (!accepted.includes(known.tokenClass)) throw unauthorized();
+    return known;
+  }
+
+  async #verifyNew(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
+    if (!isCanonical(token)) throw unauthorized();
+    for (const key of this.#candidates(token, accepted)) {
+      const signed = await verifyWith(token, key);
+      if (signed) {
+        this.#remember(token, signed);
+        return signed;
+      }
+    }
+    throw unauthorized();
+  }
+
+  #candidates(token: string, accepted: readonly TokenClass[]): readonly JwtKey[] {
+    const keyId = keyIdOf(token);
+    if (keyId === undefined) return accepted.flatMap((tokenClass) => this.#keys.byClass[tokenClass]);
+    const key = this.#keys.byKeyId.get(keyId);
+    return key && accepted.includes(key.tokenClass) ? [key] : [];
+  }
+
+  #remember(token: string, signed: SignedToken): void {
+    if (this.#verified.size >= CACHE_ENTRIES) {
+      const oldest = this.#verified.keys().next();
+      if (!oldest.done) this.#verified.delete(oldest.value);
+    }
+    this.#verified.set(token, signed);
+  }
+}
+
+/** 32 bytes in unpadded base64url end in one of 16 characters: the others are second spellings of the same bytes. */
+function isCanonical(token: string): boolean {
+  if (token.length > MAX_TOKEN_BYTES) return false;
+  const signature = COMPACT.exec(token)?.[1];
+  return signature !== undefined && Buffer.from(signature, 'base64url').toString('base64url') === signature;
+}
+
+function keyIdOf(token: string): string | undefined {
+  try {
+    const { kid } = decodeProtectedHeader(token);
+    return typeof kid === 'string' ? kid : undefined;
+  } catch {
+    throw unauthorized();
+  }
+}
+
+async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | undefined> {
+  try {
+    const { payload } = await compactVerify(token, key.key, { algorithms: ['HS256'] });
+    const claims: unknown = JSON.parse(Buffer.from(payload).toString('utf8'));
+    if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;
+    return { tokenClass: key.tokenClass, claims: { ...claims } };
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

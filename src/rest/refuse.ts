@@ -1,0 +1,45 @@
+import { AppError } from '../errors/app-error.ts';
+import { errorEnvelope } from '../errors/envelope.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Log } from '../lib/log.ts';
+import { sendJson } from './send.ts';
+
+/**
+ * Answers a request with the refusal that an error stands for. An unexpected error is logged once, with the
+ * correlation id, and answered as a masked 500. An answer that has begun is cut off.
+ */
+export function refuse(exchange: Exchange, error: unknown, log: Log): void {
+  const refusal = refusalOf(exchange, error);
+  if (refusal.status >= 500) logFault(exchange, error, log);
+  const { req, res } = exchange;
+  if (res.headersSent) {
+    res.destroy();
+    return;
+  }
+  for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
+  if (!req.complete && hasBody(exchange)) res.setHeader('Connection', 'close');
+  sendJson(res, refusal.status, errorEnvelope(refusal));
+}
+
+/** The refusal of an error: senders of endpoints with closed statuses know no 413 and no 503. */
+function refusalOf(exchange: Exchange, error: unknown): AppError {
+  const refusal = error instanceof AppError ? error : new AppError(500, 'internal_error', { cause: error });
+  if (exchange.match?.endpoint.statuses !== 'closed') return refusal;
+  if (refusal.status === 413) return new AppError(400, 'invalid_request', { issues: refusal.issues ?? [] });
+  if (refusal.status === 503) return new AppError(500, 'internal_error', { cause: refusal.cause });
+  return refusal;
+}
+
+function hasBody({ req }: Exchange): boolean {
+  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
+}
+
+function logFault(exchange: Exchange, error: unknown, log: Log): void {
+  const cause = error instanceof AppError ? error.cause : error;
+  if (cause === undefined) return;
+  const path = exchange.match?.endpoint.path;
+  log.error(
+    { correlation_id: exchange.correlationId, method: exchange.req.method, path, err: cause },
+    'request failed',
+  );
+}

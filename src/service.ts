@@ -1,0 +1,123 @@
+import { adminServer } from './admin/admin-server.ts';
+import { type Config, ConfigError } from './config/config.ts';
+import type { Secrets } from './config/secrets.ts';
+import { type Context, createContext, type Overrides } from './context.ts';
+import type { Demo } from './demo/demo.ts';
+import { lockDataDir } from './embedded/data-dir-lock.ts';
+import { ALL_TOPICS } from './events/topics.ts';
+import { readGatewayConfig } from './gateway/gateway-config.ts';
+import { graphqlOf } from './graphql-of.ts';
+import { publicServer } from './http-server.ts';
+import type { Log } from './lib/log.ts';
+import { closeGracefully, listen } from './listen.ts';
+import { migrate, pendingMigrations } from './migrate.ts';
+import { startTransactionConsumers } from './transactions/transaction-consumers.ts';
+
+const DRAIN_DEADLINE_MS = 10_000;
+
+/** A running instance. */
+export interface Service extends AsyncDisposable {
+  context: Context;
+  /** Where it listens; undefined for a worker. */
+  baseUrl: string | undefined;
+  adminUrl: string;
+  /** The demo of an embedded instance. */
+  demo: Demo | undefined;
+}
+
+interface ServiceInput {
+  config: Config;
+  secrets: Secrets;
+  log: Log;
+  overrides?: Overrides;
+}
+
+/**
+ * Starts an instance: stores, schema, demo, consumers, listeners. Disposing it stops all in the reverse order, after
+ * requests in flight have finished.
+ * @throws ConfigError for a fault of the configuration, StartError for one of the surroundings.
+ */
+export async function startService({ config, secrets, log, overrides = {} }: ServiceInput): Promise<Service> {
+  await using stack = new AsyncDisposableStack();
+  const gatewayConfig = readGatewayConfig(config.gatewayConfigPath);
+  if (config.databaseUrl === undefined) await openDataDir(config, stack);
+  const context = await createContext({ config, secrets, log, overrides, stack });
+  await prepareStores(context);
+  const demo = await demoOf(context);
+  context.auditWriter.start();
+  await context.health.start();
+  if (config.role !== 'gateway') await startConsumers(context, stack);
+  const admin = adminServer(context.health);
+  const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
+  stack.defer(() => closeGracefully(admin, 0));
+  const baseUrl = config.role === 'worker' ? undefined : await startPublic(context, gatewayConfig, stack);
+  if (demo && baseUrl !== undefined) await publishDemo(context, demo, baseUrl);
+  const running = stack.move();
+  return {
+    context,
+    baseUrl,
+    adminUrl: `http://${config.host}:${adminPort}`,
+    demo,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise<void> {
+  stack.use(lockDataDir(config.dataDir));
+  const { ensureCluster } = await import('./embedded/cluster.ts');
+  await ensureCluster(config.dataDir);
+}
+
+/** Outside production an instance migrates and makes its topics itself; in production it refuses to guess. */
+async function prepareStores({ config, database, bus }: Context): Promise<void> {
+  if (!config.production) {
+    await migrate(database);
+    await bus.ensureTopics(ALL_TOPICS);
+    return;
+  }
+  const pending = await pendingMigrations(database);
+  const missing = await bus.missingTopics(ALL_TOPICS);
+  const faults = [
+    ...(pending.length > 0 ? [`the database lacks ${pending.join(', ')}: run portcullis migrate`] : []),
+    ...(missing.length > 0 ? [`Kafka lacks the topics ${missing.join(', ')}: run portcullis migrate`] : []),
+  ];
+  if (faults.length > 0) throw new ConfigError(faults);
+}
+
+async function startConsumers(context: Context, stack: AsyncDisposableStack): Promise<void> {
+  const subscriptions = await startTransactionConsumers(context);
+  stack.defer(async () => {
+    await Promise.all(subscriptions.map((subscription) => subscription.stop()));
+  });
+}
+
+async function startPublic(
+  context: Context,
+  gatewayConfig: ReturnType<typeof readGatewayConfig>,
+  stack: AsyncDisposableStack,
+): Promise<string> {
+  const { config, publicUrl } = context;
+  const graphql = graphqlOf(context);
+  const server = publicServer(context, gatewayConfig, graphql);
+  const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
+  const baseUrl = `http://${config.host}:${port}`;
+  publicUrl.value = config.publicUrl ?? baseUrl;
+  stack.defer(async () => {
+    const closed = closeGracefully(server, DRAIN_DEADLINE_MS);
+    await graphql.stop();
+    await closed;
+  });
+  return baseUrl;
+}
+
+async function demoOf(context: Context): Promise<Demo | undefined> {
+  if (context.config.databaseUrl !== undefined) return undefined;
+  const { ensureDemo } = await import('./demo/ensure-demo.ts');
+  return ensureDemo(context);
+}
+
+async function publishDemo({ config, secrets }: Context, demo: Demo, baseUrl: string): Promise<void> {
+  const { writeDemo } = await import('./demo/demo-file.ts');
+  const { username, password } = secrets.webhook;
+  writeDemo(config.dataDir, demo, { baseUrl, webhook: { username, password: password.current } });
+}

@@ -1,0 +1,53 @@
+import type { Cache } from './cache/cache.ts';
+import { MemoryCache } from './cache/memory-cache.ts';
+import type { Config } from './config/config.ts';
+import { type Database, embeddedClusterDir, openDatabase } from './database.ts';
+import type { Db } from './db.ts';
+import { EmbeddedBus } from './events/embedded-bus.ts';
+import type { BusLog, EventBus } from './events/event-bus.ts';
+import type { Log } from './lib/log.ts';
+import { MemoryWakeUps } from './realtime/memory-wake-ups.ts';
+import type { WakeUps } from './realtime/wake-ups.ts';
+
+/** Opens the database that the configuration names, or the embedded one. */
+export async function openStore(config: Config, stack: AsyncDisposableStack): Promise<Database> {
+  const { databaseUrl, dataDir } = config;
+  const location = databaseUrl === undefined ? { dataDir: embeddedClusterDir(dataDir) } : { url: databaseUrl };
+  return stack.use(await openDatabase(location));
+}
+
+/** Opens Redis, or the cache of this process. */
+export async function openCache(config: Config, log: Log, stack: AsyncDisposableStack): Promise<Cache> {
+  const cache = await openRedisCache(config, log);
+  return stack.adopt(cache ?? new MemoryCache(), (opened) => opened.stop());
+}
+
+async function openRedisCache({ redisUrl, topicPrefix }: Config, log: Log): Promise<Cache | undefined> {
+  if (redisUrl === undefined) return undefined;
+  const { RedisCache } = await import('./cache/redis-cache.ts');
+  const onOutage = (error: unknown) => log.warn({ err: error }, 'the cache does not answer');
+  return RedisCache.open({ url: redisUrl, keyPrefix: topicPrefix, onOutage });
+}
+
+/** Opens wake-ups between replicas over Redis, or those of this process. */
+export async function openWakeUps(config: Config, log: Log, stack: AsyncDisposableStack): Promise<WakeUps> {
+  const wakeUps = await openRedisWakeUps(config, log);
+  return stack.adopt(wakeUps ?? new MemoryWakeUps(), (opened) => opened.stop());
+}
+
+async function openRedisWakeUps({ redisUrl, topicPrefix }: Config, log: Log): Promise<WakeUps | undefined> {
+  if (redisUrl === undefined) return undefined;
+  const { RedisWakeUps } = await import('./realtime/redis-wake-ups.ts');
+  const onOutage = (error: unknown) => log.warn({ err: error }, 'wake-ups are lost, readers poll');
+  return RedisWakeUps.open({ url: redisUrl, channelPrefix: topicPrefix, onOutage });
+}
+
+/** Opens Kafka, or the bus that is durable in the database. */
+export async function openBus(config: Config, db: Db, log: Log, stack: AsyncDisposableStack): Promise<EventBus> {
+  const { kafka, topicPrefix } = config;
+  const busLog: BusLog = (level, message, fields = {}) => log[level](fields, message);
+  if (!kafka) return stack.adopt(new EmbeddedBus(db, busLog), (bus) => bus.stop());
+  const { KafkaBus } = await import('./events/kafka-bus.ts');
+  const bus = new KafkaBus({ ...kafka, topicPrefix, clientId: 'portcullis' }, busLog);
+  return stack.adopt<EventBus>(bus, (opened) => opened.stop());
+}

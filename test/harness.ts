@@ -1,0 +1,151 @@
+import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readConfig } from '../src/config/config.ts';
+import { readSecrets } from '../src/config/secrets.ts';
+import type { Overrides } from '../src/context.ts';
+import type { Demo } from '../src/demo/demo.ts';
+import { ensureDemo } from '../src/demo/ensure-demo.ts';
+import { silentLog } from '../src/lib/log.ts';
+import { type Service, startService } from '../src/service.ts';
+import { embeddedClusterCopy, realDatabase } from './harness/databases.ts';
+import { freshRedis, topicPrefix } from './services/isolation.ts';
+import { serviceAddress } from './services/real.ts';
+
+interface StartOptions {
+  env?: Record<string, string>;
+  overrides?: Overrides;
+  /** A folder of an earlier instance, which is kept. */
+  dataDir?: string;
+}
+
+export interface Portcullis extends AsyncDisposable {
+  service: Service;
+  url: string;
+  dataDir: string;
+  demo: Demo;
+  webhook: { username: string; password: string };
+  /** A request to a path; JSON bodies are encoded. */
+  call(method: string, path: string, options?: CallOptions): Promise<Answer>;
+  /** An access token of the demo client (or of another one). */
+  clientToken(client?: Demo['client']): Promise<string>;
+  /** An access token of the demo supervisor. */
+  loginToken(): Promise<string>;
+}
+
+interface CallOptions {
+  token?: string;
+  headers?: Record<string, string>;
+  json?: unknown;
+  body?: string | Buffer;
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+  json: ReturnType<typeof JSON.parse>;
+}
+
+/** The whole service in this process, on embedded stores and free ports; disposing stops it and removes its data. */
+export async function startPortcullis(options: StartOptions = {}): Promise<Portcullis> {
+  const dataDir = options.dataDir ?? (await newDataDir());
+  const started = await start(dataDir, { DATA_DIR: dataDir, ...options.env }, options.overrides);
+  const { demo } = started.service;
+  if (!demo) throw new Error('an embedded instance has a demo');
+  return portcullis(started, demo, dataDir, options.dataDir !== undefined ? async () => undefined : () => remove(dataDir));
+}
+
+/** The whole service in this process, on the real PostgreSQL, Redis and Kafka. */
+export async function startOnRealServers(options: StartOptions = {}): Promise<Portcullis> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-real-'));
+  const database = await realDatabase();
+  const redis = await freshRedis();
+  const env = {
+    DATA_DIR: dataDir,
+    DATABASE_URL: database.url,
+    REDIS_URL: redis.url,
+    KAFKA_BROKERS: serviceAddress('kafka'),
+    TOPIC_PREFIX: topicPrefix(),
+    ...options.env,
+  };
+  const started = await start(dataDir, env, options.overrides);
+  const demo = await ensureDemo(started.service.context);
+  return portcullis(started, demo, dataDir, async () => {
+    await redis.release();
+    await database[Symbol.asyncDispose]();
+    await remove(dataDir);
+  });
+}
+
+/** A `DATA_DIR` with a migrated database, so that a start need not make one. */
+export async function newDataDir(): Promise<string> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-test-'));
+  await rename(await embeddedClusterCopy(), join(dataDir, 'postgres'));
+  return dataDir;
+}
+
+interface Started {
+  service: Service;
+  webhook: { username: string; password: string };
+}
+
+async function start(dataDir: string, variables: Record<string, string>, overrides: Overrides = {}): Promise<Started> {
+  const { config, env } = readConfig({ PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'silent', ...variables });
+  const secrets = readSecrets(config, env);
+  try {
+    const service = await startService({ config, secrets, log: overrides.log ?? silentLog, overrides });
+    const { username, password } = secrets.webhook;
+    return { service, webhook: { username, password: password.current } };
+  } catch (error) {
+    throw new Error(`the instance on ${dataDir} did not start`, { cause: error });
+  }
+}
+
+function portcullis({ service, webhook }: Started, demo: Demo, dataDir: string, clean: () => Promise<void>): Portcullis {
+  const url = service.baseUrl ?? '';
+  const call: Portcullis['call'] = async (method, path, { token, headers = {}, json, body } = {}) => {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: {
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+        ...(json === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      body: json === undefined ? (body ?? null) : JSON.stringify(json),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: parsed(text) };
+  };
+  const tokenOf = async (grant: object): Promise<string> => {
+    const answer = await call('POST', '/v2/oauth/token', { json: grant });
+    if (answer.status !== 200) throw new Error(`no token: ${answer.status} ${answer.text}`);
+    return answer.json.access_token;
+  };
+  return {
+    service,
+    url,
+    dataDir,
+    demo,
+    webhook,
+    call,
+    clientToken: (client = demo.client) => tokenOf({ grant_type: 'client_credentials', ...client }),
+    loginToken: () => tokenOf({ grant_type: 'password', ...demo.client, ...demo.supervisor }),
+    [Symbol.asyncDispose]: async () => {
+      await service[Symbol.asyncDispose]();
+      await clean();
+    },
+  };
+}
+
+function parsed(text: string): Answer['json'] {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+async function remove(dataDir: string): Promise<void> {
+  await rm(dataDir, { recursive: true, force: true });
+}
