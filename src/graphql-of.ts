@@ -1,13 +1,28 @@
-import type { GraphqlListener } from './app.ts';
+import { createHmac } from 'node:crypto';
 import type { Context } from './context.ts';
-import { serviceUnavailable } from './errors/app-error.ts';
-import { refuse } from './rest/refuse.ts';
+import { originOf } from './gateway/client-guards.ts';
+import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 
 /** GraphQL over the parts of this instance. */
-export function graphqlOf({ log }: Context): GraphqlListener & { stop(): Promise<void> } {
-  return {
-    handle: (exchange) => refuse(exchange, serviceUnavailable(), log),
-    upgrade: (exchange) => refuse(exchange, serviceUnavailable(), log),
-    stop: async () => undefined,
-  };
+export function graphqlOf(context: Context): GraphqlServer {
+  const { config, secrets, database, transactions, streams, judge, audit, log } = context;
+  return createGraphqlServer({
+    db: database.db,
+    transactions,
+    streams,
+    judge: async (token, exchange) => {
+      const principal = await judge.judge(token);
+      if (principal) await judge.passGuards(principal, originOf(exchange));
+      return principal;
+    },
+    recheck: (principal) => judge.isGood(principal),
+    recordOperation: (operation) => audit.recordOperation(operation),
+    log,
+    // Derived, so that replicas agree on cursors without one secret more.
+    cursorKey: createHmac('sha256', secrets.jwt.user.current).update('portcullis page cursors').digest(),
+    maxCost: config.graphqlMaxCost,
+    introspection: config.graphqlIntrospection,
+    production: config.production,
+    graphiql: !config.production,
+  });
 }

@@ -1,0 +1,77 @@
+import SchemaBuilder from '@pothos/core';
+import DataloaderPlugin from '@pothos/plugin-dataloader';
+import ErrorsPlugin from '@pothos/plugin-errors';
+import RelayPlugin from '@pothos/plugin-relay';
+import ScopeAuthPlugin, { type AuthFailure } from '@pothos/plugin-scope-auth';
+import ZodPlugin from '@pothos/plugin-zod';
+import type { Instant } from '../lib/iso-instant.ts';
+import type { Permission } from '../oauth/permissions.rules.ts';
+import type { GraphqlContext } from './context.ts';
+import { badInputError, ForbiddenError, forbiddenError, inputIssues, ValidationError } from './errors.ts';
+
+interface SchemaTypes {
+  Context: GraphqlContext;
+  DefaultFieldNullability: false;
+  DefaultEdgesNullability: { list: false; items: false };
+  DefaultNodeNullability: false;
+  Scalars: { ID: { Input: string; Output: string }; DateTime: { Input: Instant; Output: string } };
+  AuthScopes: { permission: Permission; token: boolean };
+  Connection: { totalCount: () => Promise<number> };
+}
+
+/**
+ * A builder without types. Order of the plugins: errors around permissions around validation, so that a missing
+ * permission is told before a fault in the input, and both can be members of a mutation's union.
+ */
+export function createBuilder() {
+  return new SchemaBuilder<SchemaTypes>({
+    plugins: [ErrorsPlugin, ScopeAuthPlugin, ZodPlugin, RelayPlugin, DataloaderPlugin],
+    defaultFieldNullability: false,
+    errors: { directResult: true },
+    scopeAuth: {
+      authorizeOnSubscribe: true,
+      authScopes: ({ principal }) => ({ token: true, permission: (name) => principal.permissions.has(name) }),
+      unauthorizedError: (_parent, _context, info, { failure }) => {
+        const permission = missingPermission(failure) ?? 'token';
+        return info.parentType.name === 'Mutation' ? new ForbiddenError(permission) : forbiddenError(permission);
+      },
+    },
+    zod: {
+      validationError: (error, _args, _context, info) => {
+        const issues = inputIssues(error);
+        return info.parentType.name === 'Mutation' ? new ValidationError(issues) : badInputError(issues);
+      },
+    },
+    relay: {
+      cursorType: 'String',
+      nodeQueryOptions: false,
+      nodesQueryOptions: false,
+      firstArgOptions: {
+        description: 'The first so many rows after `after`: 0 to 100, 20 by default. Not with `last`.',
+      },
+      lastArgOptions: { description: 'The last so many rows before `before`: 0 to 100. Not with `first`.' },
+      afterArgOptions: { description: 'The cursor of the row that the page comes after.' },
+      beforeArgOptions: { description: 'The cursor of the row that the page comes before.' },
+      edgesFieldOptions: {
+        description: 'The rows of the page, oldest first.',
+        nullable: { list: false, items: false },
+      },
+      cursorFieldOptions: { description: 'Signed; good for this list of this node.' },
+      nodeFieldOptions: { description: 'The row.' },
+      pageInfoFieldOptions: { description: 'Where the page stands in the list.', nullable: false },
+      pageInfoTypeOptions: { description: 'Where a page stands in its list (Relay cursor connections).' },
+      hasNextPageFieldOptions: { description: 'Whether rows come after this page.', nullable: false },
+      hasPreviousPageFieldOptions: { description: 'Whether rows come before this page.', nullable: false },
+      startCursorFieldOptions: { description: "The first row's cursor; null where the page is empty.", nullable: true },
+      endCursorFieldOptions: { description: "The last row's cursor; null where the page is empty.", nullable: true },
+    },
+  });
+}
+
+/** The builder that each noun adds its types and fields to. */
+export type Builder = ReturnType<typeof createBuilder>;
+
+function missingPermission(failure: AuthFailure): string | undefined {
+  if ('failures' in failure) return failure.failures.map(missingPermission).find((name) => name !== undefined);
+  return 'parameter' in failure && typeof failure.parameter === 'string' ? failure.parameter : undefined;
+}

@@ -1,0 +1,40 @@
+import type { AccountPages } from '../accounts/account-pages.service.ts';
+import type { PageCursors } from '../lib/keyset.ts';
+import type { Principal } from '../oauth/principal.ts';
+import type { LoggedEvent } from '../realtime/logged-event.ts';
+import type { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
+import type { TransactionPages } from '../transactions/transaction-pages.service.ts';
+import type { NewTransaction } from '../transactions/transactions.service.ts';
+import type { WalletPages } from '../wallets/wallet-pages.service.ts';
+
+/** A node's events as they are logged, from a place in the log on. */
+export interface EventSource {
+  subscribe(options: {
+    nodeId: string;
+    /** The last number that was seen; 0: everything kept; undefined: only what comes now. */
+    after?: bigint | undefined;
+    matches: (event: LoggedEvent) => boolean;
+    /** When the subscriber's token ends, in ms since 1970. */
+    expiresAtMs?: number | undefined;
+  }): AsyncIterator<LoggedEvent, undefined>;
+}
+
+/** What the fields call: the domain, below this adapter. */
+export interface GraphqlServices {
+  accountPages: AccountPages;
+  walletPages: WalletPages;
+  transactionPages: TransactionPages;
+  transactionEventPages: TransactionEventPages;
+  transactions: { register(transaction: NewTransaction): Promise<'registered' | 'duplicate'> };
+  streams: EventSource;
+  cursors: PageCursors;
+}
+
+/** One operation: who asks, and under which correlation id. A fresh one for each event of a subscription. */
+export interface GraphqlContext {
+  principal: Principal;
+  correlationId: string;
+  /** The cursor that an SSE client gives when it comes back; it outranks the operation's own. */
+  lastEventId: string | undefined;
+  services: GraphqlServices;
+}

@@ -1,0 +1,40 @@
+import type { Builder } from './builder.ts';
+import { DuplicateError, ForbiddenError, type InputIssue, NotFoundError, ValidationError } from './errors.ts';
+
+/** Adds the members that mutations' unions share beside their results. */
+export function addErrorTypes(builder: Builder): void {
+  const error = builder.interfaceRef<Error>('Error').implement({
+    description: 'What kept a mutation from being done. Nothing was changed.',
+    fields: (t) => ({ message: t.exposeString('message', { description: 'For people; programs go by the type.' }) }),
+  });
+  const issue = builder.objectRef<InputIssue>('InputIssue').implement({
+    description: 'What was wrong with one member of an input.',
+    fields: (t) => ({
+      path: t.exposeStringList('path', { description: "Where, from the input's root: names, and positions from 0." }),
+      message: t.exposeString('message', { description: 'What to send instead.' }),
+    }),
+  });
+  builder.objectType(ValidationError, {
+    name: 'ValidationError',
+    description: 'The input is not valid.',
+    interfaces: [error],
+    fields: (t) => ({ issues: t.expose('issues', { type: [issue], description: 'Each member at fault.' }) }),
+  });
+  builder.objectType(NotFoundError, {
+    name: 'NotFoundError',
+    description: 'An id names nothing, or something of another node, which is told alike.',
+    interfaces: [error],
+  });
+  builder.objectType(ForbiddenError, {
+    name: 'ForbiddenError',
+    description: 'The token lacks a permission.',
+    interfaces: [error],
+    fields: (t) => ({ permission: t.exposeString('permission', { description: 'The permission that is missing.' }) }),
+  });
+  builder.objectType(DuplicateError, {
+    name: 'DuplicateError',
+    description: 'Something else has the same identity already.',
+    interfaces: [error],
+    fields: (t) => ({ reason: t.exposeString('reason', { description: 'What is taken, such as `duplicate_id`.' }) }),
+  });
+}

@@ -1,0 +1,88 @@
+import type { ExecutionResult, GraphQLError } from 'graphql';
+import type { FetchAPI, Plugin } from 'graphql-yoga';
+import { type ErrorMask, formatted } from './masking.ts';
+import type { Arrival } from './operation-context.ts';
+import type { SseStreams } from './sse.ts';
+
+const SSE = 'text/event-stream';
+const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as const;
+const WILDCARDS = new Set(['*/*', 'application/*']);
+
+/** Yoga plugin: renders results as JSON or as a stream of events, with the status that the errors ask for. */
+export function useHttpResults(mask: ErrorMask, streams: SseStreams): Plugin<object, Arrival> {
+  return {
+    onResultProcess({ request, result, setResultProcessor, serverContext }) {
+      const { correlationId } = serverContext.exchange;
+      const accepted = mediaTypes(request.headers.get('accept') ?? '*/*');
+      const render = (fetchAPI: FetchAPI): Response => {
+        if (Array.isArray(result)) {
+          return json(
+            fetchAPI,
+            200,
+            `[${result.map((one) => text(mask.result(one, { correlationId }))).join(',')}]`,
+            accepted,
+          );
+        }
+        if (Symbol.asyncIterator in result) return streamed(fetchAPI, result, accepted);
+        const masked = mask.result(result, { correlationId });
+        const status = statusOf(masked);
+        if (status === 200 && accepted[0] === SSE) return streamed(fetchAPI, once(masked), accepted);
+        return json(fetchAPI, status, text(masked), accepted, masked.errors);
+      };
+      const streamed = (fetchAPI: FetchAPI, results: AsyncIterable<ExecutionResult>, types: readonly string[]) => {
+        if (types.includes(SSE) || types.includes('*/*')) {
+          return streams.respond(fetchAPI, results, (one) => mask.result(one, { correlationId }));
+        }
+        void results[Symbol.asyncIterator]().return?.();
+        return json(fetchAPI, 406, '{"errors":[{"message":"a subscription needs accept: text/event-stream"}]}', types);
+      };
+      setResultProcessor((_result, fetchAPI) => render(fetchAPI), JSON_TYPES[0]);
+    },
+  };
+}
+
+/** A result as it is sent. */
+export function text(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
+  return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
+}
+
+function json(
+  fetchAPI: FetchAPI,
+  status: number,
+  body: string,
+  accepted: readonly string[],
+  errors: readonly GraphQLError[] = [],
+): Response {
+  const type = accepted.find((name) => WILDCARDS.has(name) || name === JSON_TYPES[0] || name === JSON_TYPES[1]);
+  const contentType = type === JSON_TYPES[1] ? JSON_TYPES[1] : JSON_TYPES[0];
+  const headers = Object.assign(
+    { 'content-type': `${contentType}; charset=utf-8` },
+    ...errors.map((e) => httpOf(e).headers),
+  );
+  return new fetchAPI.Response(body, { status, headers });
+}
+
+/** 200 once the operation has run, whatever its fields say; before that the highest status that an error asks for. */
+function statusOf(result: ExecutionResult): number {
+  const { errors } = result;
+  if (!errors || 'data' in result) return 200;
+  const asked = Math.max(0, ...errors.map((error) => httpOf(error).status ?? 0));
+  if (asked > 0) return asked;
+  if (errors.some(({ extensions }) => extensions.code === 'INTERNAL_SERVER_ERROR')) return 500;
+  // A subscription that could not begin has the path of its field.
+  return errors.some(({ path }) => path !== undefined) ? 200 : 400;
+}
+
+function httpOf({ extensions }: GraphQLError): { status?: number; headers?: Record<string, string> } {
+  const { http } = extensions;
+  return typeof http === 'object' && http !== null ? http : {};
+}
+
+/** The media types of an Accept header, in the order of the caller; quality is left aside. */
+function mediaTypes(accept: string): string[] {
+  return accept.split(',').map((part) => (part.split(';')[0] ?? '').trim().toLowerCase());
+}
+
+async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
+  yield result;
+}

@@ -1,0 +1,162 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLCompositeType,
+  type GraphQLField,
+  type GraphQLSchema,
+  getNamedType,
+  isCompositeType,
+  isInterfaceType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+  type ValueNode,
+} from 'graphql';
+import { DEFAULT_PAGE_SIZE } from '../lib/keyset.ts';
+
+/** What an operation asks for, fragments unfolded. */
+export interface Measure {
+  /** Levels of fields; a root field is 1. */
+  depth: number;
+  /** Fields that are given another name, `__typename` too. */
+  aliases: number;
+  /** Objects that the answer can have: a list counts as many as its `first` or `last`. */
+  cost: number;
+  /** The largest `first` or `last`, and the smallest. */
+  largestPage: number;
+  smallestPage: number;
+}
+
+type Variables = Readonly<Record<string, unknown>>;
+
+interface Walk {
+  schema: GraphQLSchema;
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  variables: Variables;
+  /** Measured once each: a document of nested spreads would otherwise take exponential time. */
+  measured: Map<string, Measure>;
+}
+
+const NOTHING: Measure = { depth: 0, aliases: 0, cost: 0, largestPage: 0, smallestPage: 0 };
+
+/**
+ * Measures the named operation, or each of them and takes the highest of each kind. The document need not be valid:
+ * unknown fields count as scalars or objects by their form, and a spread within itself as nothing.
+ */
+export function measure(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | undefined,
+  given: Variables,
+): Measure {
+  const fragments = new Map<string, FragmentDefinitionNode>();
+  const operations: OperationDefinitionNode[] = [];
+  for (const definition of document.definitions) {
+    if (definition.kind === Kind.FRAGMENT_DEFINITION) fragments.set(definition.name.value, definition);
+    else if (definition.kind === Kind.OPERATION_DEFINITION) operations.push(definition);
+  }
+  const named = operations.filter((operation) => operation.name?.value === operationName);
+  return (named.length > 0 ? named : operations)
+    .map((operation) => {
+      const variables = { ...defaultsOf(operation), ...given };
+      const root = schema.getRootType(operation.operation) ?? undefined;
+      return ofSelections({ schema, fragments, variables, measured: new Map() }, operation.selectionSet, root);
+    })
+    .reduce(highest, NOTHING);
+}
+
+function ofSelections(walk: Walk, { selections }: SelectionSetNode, parent: GraphQLCompositeType | undefined): Measure {
+  return selections.reduce<Measure>((sum, selection) => {
+    switch (selection.kind) {
+      case Kind.FIELD:
+        return plus(sum, ofField(walk, selection, parent));
+      case Kind.INLINE_FRAGMENT:
+        return plus(sum, ofSelections(walk, selection.selectionSet, typeOf(walk, selection.typeCondition) ?? parent));
+      case Kind.FRAGMENT_SPREAD:
+        return plus(sum, ofFragment(walk, selection.name.value));
+      default:
+        return selection satisfies never;
+    }
+  }, NOTHING);
+}
+
+function ofFragment(walk: Walk, name: string): Measure {
+  const known = walk.measured.get(name);
+  if (known) return known;
+  const fragment = walk.fragments.get(name);
+  if (!fragment) return NOTHING;
+  walk.measured.set(name, NOTHING);
+  const measured = ofSelections(walk, fragment.selectionSet, typeOf(walk, fragment.typeCondition));
+  walk.measured.set(name, measured);
+  return measured;
+}
+
+function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | undefined): Measure {
+  const field = fieldOf(parent, node.name.value);
+  const aliases = node.alias ? 1 : 0;
+  const pages = pageSizes(walk, node, field);
+  const [largestPage, smallestPage] = [Math.max(0, ...pages), Math.min(0, ...pages)];
+  if (!node.selectionSet) return { depth: 1, aliases, cost: 0, largestPage, smallestPage };
+  const type = field && getNamedType(field.type);
+  const inner = ofSelections(walk, node.selectionSet, type && isCompositeType(type) ? type : undefined);
+  const rows = field?.args.some(({ name }) => name === 'first')
+    ? Math.max(0, ...pages, pages.length ? 0 : DEFAULT_PAGE_SIZE)
+    : 1;
+  return {
+    depth: 1 + inner.depth,
+    aliases: aliases + inner.aliases,
+    cost: 1 + rows * inner.cost,
+    largestPage: Math.max(largestPage, inner.largestPage),
+    smallestPage: Math.min(smallestPage, inner.smallestPage),
+  };
+}
+
+function pageSizes(walk: Walk, node: FieldNode, field: GraphQLField<unknown, unknown> | undefined): number[] {
+  if (!field) return [];
+  return (node.arguments ?? []).flatMap(({ name, value }) => {
+    const size = name.value === 'first' || name.value === 'last' ? sizeOf(walk, value) : undefined;
+    return size === undefined ? [] : [size];
+  });
+}
+
+function sizeOf({ variables }: Walk, value: ValueNode): number | undefined {
+  const given = value.kind === Kind.VARIABLE ? variables[value.name.value] : undefined;
+  if (value.kind === Kind.INT) return Number(value.value);
+  return typeof given === 'number' && !Number.isNaN(given) ? given : undefined;
+}
+
+function defaultsOf({ variableDefinitions }: OperationDefinitionNode): Variables {
+  return Object.fromEntries(
+    (variableDefinitions ?? []).flatMap(({ variable, defaultValue }) =>
+      defaultValue?.kind === Kind.INT ? [[variable.name.value, Number(defaultValue.value)]] : [],
+    ),
+  );
+}
+
+function fieldOf(parent: GraphQLCompositeType | undefined, name: string): GraphQLField<unknown, unknown> | undefined {
+  return isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined;
+}
+
+function typeOf(
+  { schema }: Walk,
+  condition: { name: { value: string } } | undefined,
+): GraphQLCompositeType | undefined {
+  const type = condition && schema.getType(condition.name.value);
+  return isCompositeType(type) ? type : undefined;
+}
+
+function plus(a: Measure, b: Measure): Measure {
+  return { ...highest(a, b), aliases: a.aliases + b.aliases, cost: a.cost + b.cost };
+}
+
+function highest(a: Measure, b: Measure): Measure {
+  return {
+    depth: Math.max(a.depth, b.depth),
+    aliases: Math.max(a.aliases, b.aliases),
+    cost: Math.max(a.cost, b.cost),
+    largestPage: Math.max(a.largestPage, b.largestPage),
+    smallestPage: Math.min(a.smallestPage, b.smallestPage),
+  };
+}

@@ -1,0 +1,55 @@
+import { GraphQLError } from 'graphql';
+import type { LoggedEvent } from '../realtime/logged-event.ts';
+import {
+  CursorExpiredError,
+  SlowConsumerError,
+  StreamStoppedError,
+  TokenEndedError,
+} from '../realtime/stream-errors.ts';
+import type { GraphqlContext } from './context.ts';
+import { unauthenticatedError } from './errors.ts';
+
+/** The code of the error that says that the service is stopping: no answer carries it, the stream just ends. */
+export const STOPPING = 'STOPPING';
+
+interface LiveEventsRequest {
+  after: bigint | undefined;
+  matches: (event: LoggedEvent) => boolean;
+}
+
+/** The events of the caller's node that match, until its token ends; errors are those that a client is told. */
+export function liveEvents(
+  { services, principal }: GraphqlContext,
+  request: LiveEventsRequest,
+): AsyncIterableIterator<LoggedEvent, undefined> {
+  const { nodeId, expiresAtMs } = principal;
+  const source = services.streams.subscribe({ nodeId, ...request, expiresAtMs });
+  return {
+    async next() {
+      try {
+        return await source.next();
+      } catch (error) {
+        throw toldError(error);
+      }
+    },
+    async return() {
+      await source.return?.();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]() {
+      return this;
+    },
+  };
+}
+
+function toldError(error: unknown): unknown {
+  if (error instanceof CursorExpiredError) return coded('cursor_expired', 'CURSOR_EXPIRED');
+  if (error instanceof SlowConsumerError) return coded('slow_consumer', 'SLOW_CONSUMER');
+  if (error instanceof StreamStoppedError) return coded('the service is stopping', STOPPING);
+  if (error instanceof TokenEndedError) return unauthenticatedError();
+  return error;
+}
+
+function coded(message: string, code: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code } });
+}

@@ -1,0 +1,83 @@
+import type { Plugin } from '@envelop/core';
+import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
+import type { Log } from '../lib/log.ts';
+import type { GraphqlContext } from './context.ts';
+
+/** Whoever is told an error: the id that finds it in the log again. */
+type Recipient = Pick<GraphqlContext, 'correlationId'>;
+
+/** Turns unexpected errors into ones that tell nothing but the correlation id, and logs each of them once. */
+export class ErrorMask {
+  readonly #log: Log;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** The error as it may be told: itself where it was made for a client. */
+  error(error: unknown, { correlationId }: Recipient): GraphQLError {
+    if (error instanceof GraphQLError && isMeant(error)) return error;
+    const cause = originOf(error);
+    this.#log.error({ correlation_id: correlationId, err: cause }, 'operation failed');
+    const place = error instanceof GraphQLError ? { nodes: error.nodes, path: error.path } : {};
+    return new GraphQLError('internal error', {
+      ...place,
+      extensions: { code: 'INTERNAL_SERVER_ERROR', correlationId },
+    });
+  }
+
+  /** The result with its errors as they may be told. */
+  result(result: ExecutionResult, recipient: Recipient): ExecutionResult {
+    const { errors } = result;
+    return errors ? { ...result, errors: errors.map((error) => this.error(error, recipient)) } : result;
+  }
+}
+
+/** Envelop plugin: masks what executions and subscriptions give. */
+export function useMasking(mask: ErrorMask): Plugin<GraphqlContext> {
+  return {
+    onExecute: ({ args }) => ({
+      onExecuteDone({ result, setResult }) {
+        if (!isStream(result)) setResult(mask.result(result, args.contextValue));
+      },
+    }),
+    onSubscribe: ({ args }) => ({
+      onSubscribeResult({ result, setResult }) {
+        if (!isStream(result)) setResult(mask.result(result, args.contextValue));
+        return {
+          onNext: ({ result: next, setResult: setNext }) => setNext(mask.result(next, args.contextValue)),
+        };
+      },
+      onSubscribeError: ({ error, setError }) => setError(mask.error(error, args.contextValue)),
+    }),
+  };
+}
+
+/** An error as it is sent: without what was only meant for the HTTP layer. */
+export function formatted(error: GraphQLError): GraphQLFormattedError {
+  const { extensions, ...rest } = error.toJSON();
+  const { http: _http, ...told } = extensions ?? {};
+  return Object.keys(told).length > 0 ? { ...rest, extensions: told } : rest;
+}
+
+/** Whether what an execution gave goes on giving. */
+function isStream<Result extends object>(
+  result: Result | AsyncIterableIterator<Result>,
+): result is AsyncIterableIterator<Result> {
+  return Symbol.asyncIterator in result;
+}
+
+/** Made as a GraphQLError, by the engine or by us, and not around something else that was thrown. */
+function isMeant(error: GraphQLError): boolean {
+  const cause = causeOf(error);
+  return cause === undefined || (cause instanceof GraphQLError && isMeant(cause));
+}
+
+function originOf(error: unknown): unknown {
+  const cause = error instanceof GraphQLError ? causeOf(error) : undefined;
+  return cause === undefined ? error : originOf(cause);
+}
+
+function causeOf({ cause, originalError }: GraphQLError): unknown {
+  return cause ?? originalError;
+}

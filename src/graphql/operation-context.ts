@@ -1,0 +1,39 @@
+import type { Plugin } from '@envelop/core';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Principal } from '../oauth/principal.ts';
+import type { GraphqlContext, GraphqlServices } from './context.ts';
+import { unauthenticatedError } from './errors.ts';
+
+/** What is known of an operation when it arrives. */
+export interface Arrival {
+  exchange: Exchange;
+  principal: Principal;
+  /** Whether time has passed since the gateway judged the token: on a socket, and in a batch. */
+  isLater: boolean;
+}
+
+/** Envelop plugin: an operation runs only while its token is good. */
+export function useAuthentication(recheck: (principal: Principal) => Promise<boolean>): Plugin<Arrival> {
+  return {
+    async onContextBuilding({ context }) {
+      if (context.isLater && !(await recheck(context.principal))) throw unauthenticatedError();
+    },
+  };
+}
+
+/** Envelop plugin: gives each operation the context that fields resolve in. */
+export function useOperationContext(services: GraphqlServices): Plugin<Arrival> {
+  return {
+    onContextBuilding({ context, extendContext }) {
+      const { principal, exchange } = context;
+      const lastEventId = exchange.req.headers['last-event-id'];
+      const operation: GraphqlContext = {
+        principal,
+        correlationId: exchange.correlationId,
+        lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
+        services,
+      };
+      extendContext(operation);
+    },
+  };
+}

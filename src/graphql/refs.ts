@@ -1,0 +1,24 @@
+import type { AccountRow } from '../accounts/account-pages.service.ts';
+import type { TransactionEventRow } from '../transactions/transaction-event-pages.service.ts';
+import type { TransactionView } from '../transactions/transaction-view.ts';
+import type { WalletRow } from '../wallets/wallet-pages.service.ts';
+import type { Builder } from './builder.ts';
+
+/** The types that nouns refer to in each other; each noun implements its own. */
+export function createRefs(builder: Builder) {
+  return {
+    account: builder.loadableObjectRef<AccountRow, string>('Account', {
+      load: async (ids, { services, principal }) => {
+        const rows = await services.accountPages.byIds(principal.nodeId, ids);
+        const byId = new Map(rows.map((row) => [row.id, row]));
+        return ids.map((id) => byId.get(id) ?? new Error(`the account ${id} is gone`));
+      },
+    }),
+    wallet: builder.objectRef<WalletRow>('Wallet'),
+    transaction: builder.objectRef<TransactionView>('Transaction'),
+    transactionEvent: builder.objectRef<TransactionEventRow>('TransactionEvent'),
+  };
+}
+
+/** What `createRefs` gives. */
+export type Refs = ReturnType<typeof createRefs>;

@@ -1,0 +1,65 @@
+import { AccountPages } from '../accounts/account-pages.service.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import { PageCursors } from '../lib/keyset.ts';
+import type { Principal } from '../oauth/principal.ts';
+import { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
+import { TransactionPages } from '../transactions/transaction-pages.service.ts';
+import { WalletPages } from '../wallets/wallet-pages.service.ts';
+import type { GraphqlServices } from './context.ts';
+import { readBody } from './http-requests.ts';
+import { ErrorMask } from './masking.ts';
+import { buildSchema } from './schema.ts';
+import type { GraphqlServerDeps } from './server.ts';
+import { socketProtocol } from './socket-operations.ts';
+import { GraphqlSockets } from './sockets.ts';
+import { SseStreams } from './sse.ts';
+import { createYogaServer } from './yoga.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+/** What runs operations. */
+export interface GraphqlRuntime {
+  /**
+   * Answers a request of a principal.
+   * @throws AppError 413 for a body over the endpoint's limit.
+   */
+  answer(exchange: Exchange, principal: Principal): Promise<void>;
+  accept(exchange: Exchange): void;
+  stop(): Promise<void>;
+}
+
+/** Builds the schema and everything that serves it. */
+export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
+  const { log } = deps;
+  const mask = new ErrorMask(log);
+  const sse = new SseStreams();
+  const yoga = createYogaServer({ ...deps, schema: buildSchema(), services: servicesOf(deps), mask, sse });
+  const protocol = socketProtocol({ yoga, mask, judge: deps.judge });
+  const sockets = new GraphqlSockets({ protocol, recordOperation: deps.recordOperation, log });
+  return {
+    async answer(exchange, principal) {
+      const { req, res, match } = exchange;
+      const maxBytes = match?.endpoint.max_body_bytes ?? MEBIBYTE;
+      exchange.bodyRead = true;
+      const body = req.method === 'POST' ? await readBody(req, maxBytes) : undefined;
+      await yoga.handle(req, res, { exchange, principal, body, isLater: false });
+    },
+    accept: (exchange) => sockets.accept(exchange),
+    async stop() {
+      sse.stop();
+      await sockets.stop();
+    },
+  };
+}
+
+function servicesOf({ db, transactions, streams, cursorKey }: GraphqlServerDeps): GraphqlServices {
+  return {
+    accountPages: new AccountPages(db),
+    walletPages: new WalletPages(db),
+    transactionPages: new TransactionPages(db),
+    transactionEventPages: new TransactionEventPages(db),
+    transactions,
+    streams,
+    cursors: new PageCursors(cursorKey),
+  };
+}

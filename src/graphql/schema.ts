@@ -1,0 +1,31 @@
+import type { GraphQLSchema } from 'graphql';
+import { addAccounts } from '../accounts/accounts.graphql.ts';
+import { addTransactions } from '../transactions/transactions.graphql.ts';
+import { addWallets } from '../wallets/wallets.graphql.ts';
+import { createBuilder } from './builder.ts';
+import { addErrorTypes } from './error-types.ts';
+import { createRefs } from './refs.ts';
+import { addScalars } from './scalars.ts';
+import { addViewer } from './viewer.graphql.ts';
+
+/** The schema that dashboards are written against. It holds no services: each operation's context brings them. */
+export function buildSchema(): GraphQLSchema {
+  const builder = createBuilder();
+  builder.queryType({ description: 'Reads. Lists are Relay cursor connections.' });
+  builder.mutationType({ description: 'Changes. Each gives its result, or a typed error.' });
+  builder.subscriptionType({ description: 'What happens, as it happens: over SSE or graphql-transport-ws.' });
+  builder.globalConnectionField('totalCount', (t) =>
+    t.int({
+      description: 'How many rows there are over all pages, exactly; counted only when asked for.',
+      resolve: ({ totalCount }) => totalCount(),
+    }),
+  );
+  addScalars(builder);
+  addErrorTypes(builder);
+  addViewer(builder);
+  const refs = createRefs(builder);
+  addAccounts(builder, refs);
+  addWallets(builder, refs);
+  addTransactions(builder, refs);
+  return builder.toSchema();
+}

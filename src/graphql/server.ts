@@ -1,0 +1,87 @@
+import type { Db } from '../db.ts';
+import { invalidRequest, unauthorized } from '../errors/app-error.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Log } from '../lib/log.ts';
+import type { Principal } from '../oauth/principal.ts';
+import { refuse } from '../rest/refuse.ts';
+import type { EventSource, GraphqlServices } from './context.ts';
+import { passesCsrfCheck } from './csrf.rules.ts';
+import { asksForPage, sendGraphiql } from './graphiql.ts';
+import type { OperationRecord } from './operation-records.ts';
+import type { GraphqlRuntime } from './runtime.ts';
+
+export interface GraphqlServerDeps {
+  db: Db;
+  transactions: GraphqlServices['transactions'];
+  streams: EventSource;
+  /**
+   * Whoever an access token speaks for, judged in full; undefined where it is missing or does not hold.
+   * @throws AppError 403 where a guard of its client refuses.
+   */
+  judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
+  /** Whether a token that was good is still good: not expired, not revoked. */
+  recheck: (principal: Principal) => Promise<boolean>;
+  /** Takes the audit record of an operation of a socket. */
+  recordOperation: (record: OperationRecord) => void;
+  log: Log;
+  /** Signs page cursors; the same on all replicas. */
+  cursorKey: Uint8Array;
+  /** The most objects that an operation may ask for. */
+  maxCost: number;
+  introspection: boolean;
+  /** Errors then suggest no names, and there is no GraphiQL. */
+  production: boolean;
+  graphiql: boolean;
+}
+
+/** GraphQL behind the gateway. */
+export interface GraphqlServer {
+  /**
+   * Answers a request, over HTTP or SSE.
+   * @throws AppError 401 without a good token, 400 where the request can be forged; nothing is sent then.
+   */
+  handle(exchange: Exchange): void;
+  /** Takes over the socket of an upgrade, with or without a token. */
+  upgrade(exchange: Exchange): void;
+  /** Ends SSE without `complete` and WebSockets with 1012: clients come back. */
+  stop(): Promise<void>;
+}
+
+/** Serves GraphQL. What runs it is loaded with the first operation, or at once in production: it takes 40 MB. */
+export function createGraphqlServer(deps: GraphqlServerDeps): GraphqlServer {
+  const { log, production } = deps;
+  const isPageShown = deps.graphiql && !production;
+  let loading: Promise<GraphqlRuntime> | undefined;
+  const runtime = (): Promise<GraphqlRuntime> => {
+    loading ??= import('./runtime.ts').then(({ createGraphqlRuntime }) => createGraphqlRuntime(deps));
+    return loading;
+  };
+  // Whoever asks first is told what went wrong.
+  if (production) runtime().catch(() => undefined);
+
+  return {
+    handle(exchange) {
+      const { req, res, principal } = exchange;
+      const failed = (error: unknown) => refuse(exchange, error, log);
+      if (isPageShown && asksForPage(req)) {
+        sendGraphiql(res).catch(failed);
+        return;
+      }
+      if (!principal || principal.tokenUse === 'forgot_password') throw unauthorized();
+      if (!passesCsrfCheck(req.headers)) {
+        throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
+      }
+      runtime()
+        .then((running) => running.answer(exchange, principal))
+        .catch(failed);
+    },
+    upgrade(exchange) {
+      runtime()
+        .then((running) => running.accept(exchange))
+        .catch((error: unknown) => refuse(exchange, error, log));
+    },
+    async stop() {
+      await (await loading)?.stop();
+    },
+  };
+}

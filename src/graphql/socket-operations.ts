@@ -1,0 +1,138 @@
+import { type ExecutionArgs, type ExecutionResult, GraphQLError } from 'graphql';
+import { CloseCode, type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
+import { AppError } from '../errors/app-error.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Principal } from '../oauth/principal.ts';
+import { limitError } from './limits.ts';
+import { type ErrorMask, formatted } from './masking.ts';
+import type { OperationRecords } from './operation-records.ts';
+import type { YogaServer } from './yoga.ts';
+
+const MAX_OPERATIONS = 100;
+const INIT_WAIT_MS = 3_000;
+const BEARER = /^Bearer +([^\s]+)$/i;
+
+/** What a socket has beside its protocol. */
+export interface SocketExtra {
+  exchange: Exchange;
+  /** Known once `connection_init` has been judged. */
+  principal: Principal | undefined;
+  records: OperationRecords;
+  close(code: number, reason: string): void;
+}
+
+interface Parts {
+  yoga: YogaServer;
+  mask: ErrorMask;
+  /**
+   * Whoever an access token speaks for; undefined where it is missing or does not hold.
+   * @throws AppError 403 where a guard of its client refuses the socket.
+   */
+  judge(token: string | undefined, exchange: Exchange): Promise<Principal | undefined>;
+}
+
+type SocketContext = Context<Record<string, unknown>, SocketExtra>;
+type Enveloped = ReturnType<YogaServer['getEnveloped']>;
+
+/** An operation that was refused before it began. */
+class RefusedError extends Error {
+  readonly errors: readonly GraphQLError[];
+
+  constructor(errors: readonly GraphQLError[]) {
+    super('refused');
+    this.errors = errors;
+  }
+}
+
+/** The protocol graphql-transport-ws over the same plugins as HTTP. */
+export function socketProtocol(parts: Parts): Server<SocketExtra> {
+  const running = new WeakMap<object, Enveloped>();
+  const envelopedOf = ({ contextValue }: ExecutionArgs): Enveloped => {
+    const enveloped = running.get(contextValue as object);
+    if (!enveloped) throw new Error('an operation runs that did not begin here');
+    return enveloped;
+  };
+  return makeServer<Record<string, unknown>, SocketExtra>({
+    connectionInitWaitTimeout: INIT_WAIT_MS,
+    onConnect: (context) => connect(parts, context),
+    async onSubscribe(context, id, payload) {
+      const { principal } = context.extra;
+      // An acknowledged socket has one.
+      if (!principal) return [new GraphQLError('the token is missing')];
+      context.extra.records.begin(id, principal, payload);
+      if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
+        return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
+      }
+      return prepare(parts, running, context.extra, { principal, payload });
+    },
+    execute: (args) => {
+      const { execute } = envelopedOf(args);
+      return execute(args);
+    },
+    subscribe: (args) => begun(envelopedOf(args).subscribe(args)),
+    onNext: ({ extra }, id, _payload, _args, result) => extra.records.next(id, result),
+    onError: ({ extra }, id, _payload, errors) => {
+      const { correlationId } = extra.exchange;
+      const told = errors.flatMap(reasonsOf).map((error) => formatted(parts.mask.error(error, { correlationId })));
+      extra.records.refused(id, told);
+      return told;
+    },
+    onComplete: ({ extra }, id) => extra.records.end(id),
+  });
+}
+
+async function connect({ judge }: Parts, { extra, connectionParams }: SocketContext): Promise<boolean> {
+  const given = connectionParams?.authorization ?? connectionParams?.Authorization;
+  const token = typeof given === 'string' ? BEARER.exec(given)?.[1] : undefined;
+  try {
+    const principal = await judge(token, extra.exchange);
+    if (principal && principal.tokenUse !== 'forgot_password') {
+      extra.principal = principal;
+      return true;
+    }
+    extra.close(CloseCode.Unauthorized, 'Unauthorized');
+  } catch (error) {
+    if (!(error instanceof AppError && error.status === 403)) throw error;
+    extra.close(CloseCode.Forbidden, 'Forbidden');
+  }
+  return false;
+}
+
+async function prepare(
+  { yoga, mask }: Parts,
+  running: WeakMap<object, Enveloped>,
+  { exchange }: SocketExtra,
+  { principal, payload }: { principal: Principal; payload: SubscribePayload },
+): Promise<ExecutionArgs | readonly GraphQLError[]> {
+  const enveloped = yoga.getEnveloped({ exchange, principal, isLater: true, params: payload });
+  try {
+    const contextValue: object = await enveloped.contextFactory();
+    const document = enveloped.parse(payload.query);
+    const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
+    if (errors.length > 0) return errors;
+    running.set(contextValue, enveloped);
+    const { operationName, variables } = payload;
+    return { schema: enveloped.schema, document, operationName, variableValues: variables, contextValue };
+  } catch (error) {
+    return [mask.error(error, exchange)];
+  }
+}
+
+/** A subscription that could not begin ends with an `error` message, not with a result. */
+async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<AsyncIterableIterator<ExecutionResult>> {
+  const result = await subscribing;
+  if (Symbol.asyncIterator in result) return result;
+  const refused = new RefusedError(result.errors ?? []);
+  const stream: AsyncIterableIterator<ExecutionResult> = {
+    next: () => Promise.reject(refused),
+    [Symbol.asyncIterator]: () => stream,
+  };
+  return stream;
+}
+
+/** The protocol wraps what a stream throws. */
+function reasonsOf(error: GraphQLError): readonly GraphQLError[] {
+  const { cause } = error;
+  if (cause instanceof RefusedError) return cause.errors;
+  return cause instanceof GraphQLError ? [cause] : [error];
+}

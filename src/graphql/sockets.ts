@@ -1,0 +1,109 @@
+import { handleProtocols, type Server } from 'graphql-ws';
+import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Log } from '../lib/log.ts';
+import { type OperationRecord, OperationRecords } from './operation-records.ts';
+import type { SocketExtra } from './socket-operations.ts';
+
+const MAX_FRAME_BYTES = 64 * 1024;
+const PING_MS = 12_000;
+const CLOSE_WAIT_MS = 1_000;
+const INTERNAL_ERROR = 4500;
+const SERVICE_RESTART = 1012;
+
+interface SocketsParts {
+  protocol: Server<SocketExtra>;
+  recordOperation(record: OperationRecord): void;
+  log: Log;
+}
+
+/** The WebSockets that are open. */
+export class GraphqlSockets {
+  readonly #parts: SocketsParts;
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+    handleProtocols,
+  });
+  readonly #answered = new WeakSet<WebSocket>();
+  #pings: NodeJS.Timeout | undefined;
+
+  constructor(parts: SocketsParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes an upgrade over, or answers it with 400 where it is none of WebSocket. */
+  accept(exchange: Exchange): void {
+    const { upgrade, req, res } = exchange;
+    if (!upgrade) throw new Error('the request is no upgrade');
+    this.#server.handleUpgrade(req, upgrade.socket, upgrade.head, (socket) => {
+      res.statusCode = 101;
+      this.#open(socket, exchange);
+    });
+  }
+
+  /** Closes every socket with 1012, so that clients come back; those that do not answer are cut. */
+  async stop(): Promise<void> {
+    const closing = [...this.#server.clients].map((socket) => {
+      const closed = Promise.withResolvers<void>();
+      socket.once('close', () => closed.resolve());
+      socket.close(SERVICE_RESTART, 'Service Restart');
+      const cut = setTimeout(() => socket.terminate(), CLOSE_WAIT_MS);
+      return closed.promise.then(() => clearTimeout(cut));
+    });
+    await Promise.all(closing);
+  }
+
+  #open(socket: WebSocket, exchange: Exchange): void {
+    const { protocol, recordOperation, log } = this.#parts;
+    const closed = protocol.opened(
+      {
+        protocol: socket.protocol,
+        // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
+        send: (data) => new Promise((resolve) => socket.send(data, () => resolve())),
+        close: (code, reason) => socket.close(code, reason),
+        onMessage: (handle) => {
+          socket.on('message', (data: RawData) => {
+            handle(String(data)).catch((err: unknown) => {
+              log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
+              socket.close(INTERNAL_ERROR, 'Internal server error');
+            });
+          });
+        },
+      },
+      {
+        exchange,
+        principal: undefined,
+        records: new OperationRecords({ exchange, record: recordOperation }),
+        close: (code, reason) => socket.close(code, reason),
+      },
+    );
+    // A frame over the limit, or a broken one: ws closes the socket itself.
+    socket.on('error', (err) => log.debug({ correlation_id: exchange.correlationId, err }, 'a socket broke'));
+    socket.on('close', (code, reason) => {
+      this.#leave();
+      void closed(code, String(reason));
+    });
+    this.#enter(socket);
+  }
+
+  #enter(socket: WebSocket): void {
+    this.#answered.add(socket);
+    socket.on('pong', () => this.#answered.add(socket));
+    this.#pings ??= setInterval(() => {
+      for (const client of this.#server.clients) this.#ping(client);
+    }, PING_MS);
+  }
+
+  #ping(socket: WebSocket): void {
+    if (!this.#answered.delete(socket)) socket.terminate();
+    else socket.ping();
+  }
+
+  #leave(): void {
+    if (this.#server.clients.size > 0) return;
+    clearInterval(this.#pings);
+    this.#pings = undefined;
+  }
+}

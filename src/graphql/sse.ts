@@ -1,0 +1,99 @@
+import type { ExecutionResult } from 'graphql';
+import type { FetchAPI } from 'graphql-yoga';
+import { eventIdOf } from './engine.ts';
+import { text } from './http-results.ts';
+import { STOPPING } from './live-events.ts';
+
+const PING_MS = 12_000;
+const PING = ':\n\n';
+
+interface OpenStream {
+  ping(): void;
+  /** Ends it without `complete`, so that the client comes back. */
+  cut(): void;
+}
+
+/** The event streams that are open: server-sent events in the "distinct connections" form of GraphQL over SSE. */
+export class SseStreams {
+  readonly #open = new Set<OpenStream>();
+  #pings: NodeJS.Timeout | undefined;
+
+  /** Answers with a stream of results, each a `next`, and a `complete` behind the last. */
+  respond(
+    fetchAPI: FetchAPI,
+    results: AsyncIterable<ExecutionResult>,
+    told: (result: ExecutionResult) => ExecutionResult,
+  ): Response {
+    const source = results[Symbol.asyncIterator]();
+    const encoder = new TextEncoder();
+    const opened = Promise.withResolvers<OpenStream>();
+    let isOpen = true;
+    const leave = (stream: OpenStream) => {
+      isOpen = false;
+      this.#leave(stream);
+    };
+    const body = new fetchAPI.ReadableStream<Uint8Array>({
+      start: (controller) => {
+        const send = (chunk: string) => controller.enqueue(encoder.encode(chunk));
+        const stream: OpenStream = {
+          ping: () => void ((controller.desiredSize ?? 0) > 0 && send(PING)),
+          cut: () => {
+            leave(stream);
+            controller.close();
+            void source.return?.();
+          },
+        };
+        opened.resolve(stream);
+        this.#enter(stream);
+        // Some clients wait for a first byte.
+        send(PING);
+      },
+      pull: async (controller) => {
+        const next = await source.next();
+        const stream = await opened.promise;
+        if (!isOpen) return;
+        if (next.done) {
+          controller.enqueue(encoder.encode('event: complete\ndata:\n\n'));
+          leave(stream);
+          controller.close();
+        } else if (next.value.errors?.some(({ extensions }) => extensions.code === STOPPING)) stream.cut();
+        else controller.enqueue(encoder.encode(eventText(told(next.value))));
+      },
+      cancel: async () => {
+        leave(await opened.promise);
+        await source.return?.();
+      },
+    });
+    const headers = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' };
+    return new fetchAPI.Response(body, { status: 200, headers });
+  }
+
+  /** The number of open streams. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Ends every stream without `complete`. */
+  stop(): void {
+    for (const stream of this.#open) stream.cut();
+  }
+
+  #enter(stream: OpenStream): void {
+    this.#open.add(stream);
+    this.#pings ??= setInterval(() => {
+      for (const open of this.#open) open.ping();
+    }, PING_MS);
+  }
+
+  #leave(stream: OpenStream): void {
+    this.#open.delete(stream);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#pings);
+    this.#pings = undefined;
+  }
+}
+
+function eventText(result: ExecutionResult): string {
+  const id = eventIdOf(result);
+  return `event: next\n${id === undefined ? '' : `id: ${id}\n`}data: ${text(result)}\n\n`;
+}

@@ -1,0 +1,33 @@
+import type { Principal } from '../oauth/principal.ts';
+import type { Builder } from './builder.ts';
+
+/** Adds `me`: what the token says of its bearer. */
+export function addViewer(builder: Builder): void {
+  const viewer = builder.objectRef<Principal>('Viewer').implement({
+    description: 'Whoever the token speaks for.',
+    fields: (t) => ({
+      nodeId: t.exposeID('nodeId', { description: 'The node whose data the token reaches.' }),
+      clientId: t.exposeID('clientId', { nullable: true, description: 'The client that the token was issued to.' }),
+      subject: t.exposeString('subject', { description: 'The supervisor, or the client itself.' }),
+      tokenUse: t.exposeString('tokenUse', { description: '`login` for a supervisor, `api` for a client.' }),
+      permissions: t.stringList({
+        description: 'What the token allows, such as `accounts:read`.',
+        resolve: ({ permissions }) => [...permissions],
+      }),
+      expiresAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the token ends; null where it does not.',
+        resolve: ({ expiresAtMs }) => (expiresAtMs === undefined ? null : new Date(expiresAtMs).toISOString()),
+      }),
+    }),
+  });
+  builder.queryField('me', (t) =>
+    t.field({
+      type: viewer,
+      description: 'Whoever asks. Any token.',
+      authScopes: { token: true },
+      resolve: (_root, _args, { principal }) => principal,
+    }),
+  );
+}

@@ -1,0 +1,54 @@
+import { useEngine } from '@envelop/core';
+import type { GraphQLSchema } from 'graphql';
+import { createYoga } from 'graphql-yoga';
+import type { Principal } from '../oauth/principal.ts';
+import type { GraphqlServices } from './context.ts';
+import { DocumentCache } from './document-cache.ts';
+import { createEngine } from './engine.ts';
+import { type HttpArrival, useJsonBody } from './http-requests.ts';
+import { useHttpResults } from './http-results.ts';
+import { MAX_BATCH, useLimits } from './limits.ts';
+import { type ErrorMask, useMasking } from './masking.ts';
+import { useAuthentication, useOperationContext } from './operation-context.ts';
+import type { SseStreams } from './sse.ts';
+
+interface YogaParts {
+  schema: GraphQLSchema;
+  services: GraphqlServices;
+  mask: ErrorMask;
+  sse: SseStreams;
+  recheck: (principal: Principal) => Promise<boolean>;
+  maxCost: number;
+  introspection: boolean;
+  /** Errors do not suggest names then. */
+  production: boolean;
+}
+
+/** Yoga with the plugins of this service: what is its own, GraphiQL and masking and CORS, is off. */
+export function createYogaServer(parts: YogaParts) {
+  const { schema, services, mask, sse, recheck, maxCost, introspection, production } = parts;
+  return createYoga<HttpArrival>({
+    schema,
+    plugins: [
+      useEngine(createEngine({ introspection, hideSuggestions: production })),
+      useJsonBody(),
+      useHttpResults(mask, sse),
+      useLimits(maxCost),
+      useAuthentication(recheck),
+      useOperationContext(services),
+      useMasking(mask),
+    ],
+    batching: { limit: MAX_BATCH },
+    parserAndValidationCache: { documentCache: new DocumentCache(), errorCache: new DocumentCache() },
+    maskedErrors: false,
+    graphiql: false,
+    landingPage: false,
+    cors: false,
+    logging: false,
+    multipart: false,
+    maxRequestBodySize: false,
+  });
+}
+
+/** What `createYogaServer` gives. */
+export type YogaServer = ReturnType<typeof createYogaServer>;

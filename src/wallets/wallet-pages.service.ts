@@ -1,0 +1,74 @@
+import type { Db } from '../db.ts';
+import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+
+/** A wallet as the tables have it, with the name of its chain; times are PostgreSQL's text in UTC, to the microsecond. */
+export interface WalletRow {
+  id: string;
+  account_id: string;
+  chain: string;
+  created_at: string;
+}
+
+/** Reads wallets by keyset, oldest first. */
+export class WalletPages {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** The same page of each account, in one statement; an account without wallets in it is not in the map. */
+  async ofAccounts(
+    nodeId: string,
+    accountIds: readonly string[],
+    request: PageRequest,
+  ): Promise<Map<string, Page<WalletRow>>> {
+    const { after, before, backward, size } = request;
+    const direction = backward ? 'desc' : 'asc';
+    const rows = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('accounts')
+        .innerJoinLateral(
+          (eb) =>
+            eb
+              .selectFrom('wallets')
+              .select(['wallets.id', 'wallets.account_id', 'wallets.chain_id', 'wallets.created_at'])
+              .whereRef('wallets.account_id', '=', 'accounts.id')
+              .$if(after !== undefined, (query) =>
+                query.where((w) =>
+                  w(w.refTuple('wallets.created_at', 'wallets.id'), '>', w.tuple(after?.at ?? '', after?.id ?? '')),
+                ),
+              )
+              .$if(before !== undefined, (query) =>
+                query.where((w) =>
+                  w(w.refTuple('wallets.created_at', 'wallets.id'), '<', w.tuple(before?.at ?? '', before?.id ?? '')),
+                ),
+              )
+              .orderBy('wallets.created_at', direction)
+              .orderBy('wallets.id', direction)
+              .limit(size + 1)
+              .as('wallet'),
+          (join) => join.onTrue(),
+        )
+        .innerJoin('chains', 'chains.id', 'wallet.chain_id')
+        .select(['wallet.id', 'wallet.account_id', 'wallet.created_at', 'chains.name as chain'])
+        .where('accounts.id', 'in', accountIds)
+        .orderBy('wallet.created_at', direction)
+        .orderBy('wallet.id', direction),
+    );
+    const byAccount = Map.groupBy(rows, (row) => row.account_id);
+    return new Map([...byAccount].map(([accountId, read]) => [accountId, pageOf(read, request)]));
+  }
+
+  /** How many wallets each account has; an account without any is not in the map. */
+  async countOfAccounts(nodeId: string, accountIds: readonly string[]): Promise<Map<string, number>> {
+    const rows = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('wallets')
+        .select(['account_id', (eb) => eb.fn.countAll<string>().as('total')])
+        .where('account_id', 'in', accountIds)
+        .groupBy('account_id'),
+    );
+    return new Map(rows.map(({ account_id: accountId, total }) => [accountId, Number(total)]));
+  }
+}

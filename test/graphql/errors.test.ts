@@ -1,0 +1,140 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
+import { EventStreams } from '../../src/realtime/event-streams.ts';
+import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
+import { type Stand, startStand } from './stand.ts';
+
+let stand: Stand;
+
+beforeAll(async () => {
+  stand = await startStand();
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  stand.faults.length = 0;
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+const wakeUps = new MemoryWakeUps();
+const SECRET = 'select secret from vault';
+
+describe('unexpected errors', () => {
+  it.each(['application/json', 'application/graphql-response+json'])(
+    'DG-05: are masked with the correlation id and logged once (%s)',
+    async (accept) => {
+      vi.spyOn(stand.database.db, 'forNode').mockImplementation(() => {
+        throw new Error(SECRET);
+      });
+      const headers = { accept, 'x-correlation-id': 'find-me' };
+      const { status, json, text } = await stand.query('{ accounts { totalCount } }', { headers });
+      expect(status).toBe(200);
+      expect(json.errors).toEqual([
+        {
+          message: 'internal error',
+          path: ['accounts'],
+          locations: [{ line: 1, column: 3 }],
+          extensions: { code: 'INTERNAL_SERVER_ERROR', correlationId: 'find-me' },
+        },
+      ]);
+      expect(text).not.toContain(SECRET);
+      expect(stand.faults).toEqual([{ correlation_id: 'find-me', err: expect.objectContaining({ message: SECRET }) }]);
+    },
+  );
+
+  it('DG-05: in a batch each is masked, and the others are answered', async () => {
+    vi.spyOn(stand.transactions, 'register').mockRejectedValue(new Error(SECRET));
+    const mutation =
+      'mutation { registerTransaction(input: {id: "x", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
+    const { status, json, text } = await stand.fetch({
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` },
+      body: JSON.stringify([{ query: mutation }, { query: '{ me { subject } }' }]),
+    });
+    expect(status).toBe(200);
+    expect(json[0].errors[0].extensions.code).toBe('INTERNAL_SERVER_ERROR');
+    expect(json[1]).toEqual({ data: { me: { subject: 'somebody' } } });
+    expect(text).not.toContain(SECRET);
+    expect(stand.faults).toHaveLength(1);
+  });
+
+  it('DG-05: of a running subscription end it, masked', async () => {
+    vi.spyOn(stand.streams, 'subscribe').mockImplementation((options) => {
+      const stream = new EventStreams({ log: databaseEventLog(stand.database.db), wakeUps, onError() {} }).subscribe(
+        options,
+      );
+      stream.end(new Error(SECRET));
+      return stream;
+    });
+    const { status, text } = await stand.query('subscription { transactionUpdates { cursor } }', {
+      headers: { accept: 'text/event-stream' },
+    });
+    expect(status).toBe(200);
+    expect(text).toContain('"code":"INTERNAL_SERVER_ERROR"');
+    expect(text).not.toContain(SECRET);
+    expect(text).toMatch(/event: complete\ndata:\n\n$/);
+    expect(stand.faults).toHaveLength(1);
+  });
+});
+
+describe('faulty requests', () => {
+  it.each([
+    ['a syntax error', '{ me {'],
+    ['an unknown field', '{ you { nodeId } }'],
+    ['a missing argument', '{ account { id } }'],
+    ['a variable of the wrong type', 'query ($id: ID!) { account(id: $id) { id } }'],
+    ['an unknown operation', 'query A { me { nodeId } } query B { me { nodeId } }'],
+  ])('DG-06: %s is 400 for both media types', async (_name, document) => {
+    for (const accept of ['application/json', 'application/graphql-response+json', '*/*']) {
+      const { status, json, headers } = await stand.query(document, { headers: { accept }, variables: { id: {} } });
+      expect(status).toBe(400);
+      expect(json.errors.length).toBeGreaterThan(0);
+      expect(json).not.toHaveProperty('data');
+      expect(JSON.stringify(json)).not.toContain('"http"');
+      expect(headers.get('content-type')).toContain(accept === '*/*' ? 'application/json' : accept);
+    }
+    expect(stand.faults).toEqual([]);
+  });
+
+  it.each([
+    ['no JSON', 'nonsense', 400],
+    ['no UTF-8', Buffer.from([0x7b, 0xff]), 400],
+    ['a bare string', '"{ me { nodeId } }"', 400],
+    ['no query', '{}', 400],
+    ['an empty batch', '[]', 400],
+    ['more than the endpoint takes', `{"query":"${' '.repeat(1_100_000)}"}`, 413],
+  ])('DG-06: a body with %s is refused', async (_name, body, expected) => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
+    const { status } = await stand.fetch({ method: 'POST', headers, body });
+    expect(status).toBe(expected);
+    expect(stand.faults).toEqual([]);
+  });
+
+  it('DG-06: a body without a declared length gets its 413 at the byte that passes the limit', async () => {
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
+    let sent = 0;
+    const body = new ReadableStream({
+      pull(controller) {
+        sent += 1;
+        controller.enqueue(new Uint8Array(256 * 1024).fill(0x20));
+      },
+    });
+    const streaming = { method: 'POST', headers, body, duplex: 'half' };
+    const { status, json } = await stand.fetch(streaming);
+    expect(status).toBe(413);
+    expect(json.message).toBe('payload_too_large');
+    expect(sent).toBeLessThan(1_000);
+  });
+
+  it('DG-06: names are not suggested and the schema is not told in production', async () => {
+    await using closed = await startStand({ production: true, introspection: false });
+    const { json } = await closed.query('{ acounts { totalCount } }');
+    expect(json.errors[0].message).not.toContain('accounts');
+    const filtered = 'query ($f: TransactionFilter) { transactions(filter: $f) { totalCount } }';
+    const { text } = await closed.query(filtered, { variables: { f: { status: 'DON' } } });
+    expect(text).not.toContain('DONE');
+    expect((await closed.query('{ __schema { types { name } } }')).status).toBe(400);
+    expect((await closed.fetch({ headers: { accept: 'text/html' } })).status).toBe(401);
+  });
+});

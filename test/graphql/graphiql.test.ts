@@ -1,0 +1,26 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Stand, startStand } from './stand.ts';
+
+let stand: Stand;
+
+beforeAll(async () => {
+  stand = await startStand();
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+describe('GraphiQL', () => {
+  it('DG-04: is the one thing that needs no token, and loads nothing from elsewhere', async () => {
+    const page = await stand.fetch({ headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-type')).toContain('text/html');
+    expect(page.text).toContain('<title>Portcullis</title>');
+    const loaded = [...page.text.slice(0, 20_000).matchAll(/<(?:script|link)[^>]*(?:src|href)="(?<from>[^"]+)"/g)];
+    expect(loaded.map(({ groups }) => groups?.from).filter((from) => /^(?:https?:)?\/\//.test(from ?? ''))).toEqual([]);
+  });
+
+  it('DG-04: a POST that accepts a page is an operation, which needs one', async () => {
+    const answer = await stand.query('{ me { nodeId } }', { token: undefined, headers: { accept: 'text/html' } });
+    expect(answer.status).toBe(401);
+  });
+});

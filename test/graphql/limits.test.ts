@@ -1,0 +1,161 @@
+import { getIntrospectionQuery } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { passesCsrfCheck } from '../../src/graphql/csrf.rules.ts';
+import { type Stand, startStand } from './stand.ts';
+
+let stand: Stand;
+
+beforeAll(async () => {
+  stand = await startStand();
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+/** account → wallets → edges → node → account …: four levels a turn, with `leaf` on the last. */
+function nested(depth: number): string {
+  const turn = ['wallets(first: 1)', 'edges', 'node', 'account'];
+  const path = ['account(id: "x")', ...Array.from({ length: depth - 2 }, (_, index) => turn[index % turn.length])];
+  return `{ ${path.join(' { ')} { __typename }${' }'.repeat(path.length)}`;
+}
+
+/** Fragments that each go four levels deeper and spread the next. */
+function chain(length: number): string {
+  const turn = (index: number) => (index < length - 1 ? `...F${index + 1}` : '__typename');
+  return Array.from(
+    { length },
+    (_, index) =>
+      `fragment F${index} on Account { wallets(first: 1) { edges { node { account { ${turn(index)} } } } } }`,
+  ).join(' ');
+}
+
+function aliases(count: number, field: string): string {
+  return Array.from({ length: count }, (_, index) => `a${index}: ${field}`).join(' ');
+}
+
+const MANY_TOKENS = `{ me { ${'nodeId '.repeat(1_000)} } }`;
+const COSTLY = '{ accounts(first: 100) { edges { node { wallets(first: 100) { edges { node { id } } } } } } }';
+
+describe('limits', () => {
+  it.each([
+    ['depth', nested(16), /depth is 16, at most 15/],
+    ['depth through fragments', `{ account(id: "x") { ...F0 } } ${chain(4)}`, /depth is 18, at most 15/],
+    ['aliases', `{ ${aliases(31, 'me { nodeId }')} }`, /31 aliases, at most 30/],
+    ['aliases of __typename', `{ ${aliases(31, '__typename')} }`, /31 aliases, at most 30/],
+    [
+      'aliases through fragments',
+      `{ me { ...F } b: me { ...F } } fragment F on Viewer { ${aliases(15, 'nodeId')} }`,
+      /31 aliases/,
+    ],
+    ['tokens', MANY_TOKENS, /1000 .*tokens/],
+    ['cost', COSTLY, /cost is \d+, at most 5000/],
+    ['first', '{ accounts(first: 101) { totalCount } }', /first or last is 101/],
+    [
+      'last, nested',
+      '{ accounts(first: 1) { edges { node { wallets(last: 101) { totalCount } } } } }',
+      /first or last is 101/,
+    ],
+  ])('DG-06: %s over its limit is a 400 that names it', async (_name, document, message) => {
+    for (const accept of ['application/json', 'application/graphql-response+json', 'text/event-stream']) {
+      const { status, json } = await stand.query(document, { headers: { accept } });
+      expect(status).toBe(400);
+      expect(json.errors[0].message).toMatch(message);
+    }
+  });
+
+  it('DG-06: cost and page sizes count variables, given or by default', async () => {
+    const document = `query ($n: Int, $m: Int = 100) {
+      accounts(first: $n) { edges { node { wallets(first: $m) { edges { node { id } } } } } } }`;
+    expect((await stand.query(document, { variables: { n: 1 } })).status).toBe(200);
+    expect((await stand.query(document, { variables: { n: 100 } })).json.errors[0].message).toMatch(/cost is/);
+    expect((await stand.query(document, { variables: { n: 101, m: 1 } })).json.errors[0].message).toMatch(
+      /last is 101/,
+    );
+    expect((await stand.query(document, { variables: { n: 100, m: 1 } })).status).toBe(200);
+  });
+
+  it('DG-06: only the operation that runs is measured, and a subscription is too', async () => {
+    const both = `query Costly ${COSTLY} query Cheap { me { nodeId } }`;
+    expect((await stand.query(both, { operationName: 'Cheap' })).status).toBe(200);
+    expect((await stand.query(both, { operationName: 'Costly' })).status).toBe(400);
+    const live = 'subscription { transaction(id: "x") { events(first: 101) { totalCount } } }';
+    expect((await stand.query(live, { headers: { accept: 'text/event-stream' } })).status).toBe(400);
+  });
+
+  it.each([
+    ['depth 15', nested(15)],
+    ['30 aliases', `{ ${aliases(30, '__typename')} }`],
+    ['the usual introspection', getIntrospectionQuery({ descriptions: true, inputValueDeprecation: true })],
+  ])('DG-06: %s is within the limits', async (_name, document) => {
+    expect((await stand.query(document)).json.errors).toBeUndefined();
+  });
+
+  it('DG-06: a batch of 10 is answered in its order, one of 11 is a 400 that names the limit', async () => {
+    const send = (count: number) => {
+      const operations = Array.from({ length: count }, (_, index) => ({ query: `{ a${index}: __typename }` }));
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
+      return stand.fetch({ method: 'POST', headers, body: JSON.stringify(operations) });
+    };
+    const ten = await send(10);
+    expect(ten.json.map(({ data }: { data: object }) => Object.keys(data)[0])).toEqual(
+      Array.from({ length: 10 }, (_, index) => `a${index}`),
+    );
+    const eleven = await send(11);
+    expect(eleven.status).toBe(400);
+    expect(eleven.json.errors[0].message).toMatch(/batch has 11 operations, at most 10/);
+  });
+
+  it.each([
+    ['circular', '{ me { ...A } } fragment A on Viewer { ...B } fragment B on Viewer { ...A }'],
+    ['self-spreading', '{ me { ...A } } fragment A on Viewer { nodeId ...A }'],
+    [
+      'doubling',
+      `{ me { ...F0 } } ${Array.from({ length: 60 }, (_, index) => `fragment F${index} on Viewer { ...F${index + 1} ...F${index + 1} }`).join(' ')} fragment F60 on Viewer { x: nodeId }`,
+    ],
+  ])('DG-06: %s fragments are refused', async (_name, document) => {
+    expect((await stand.query(document)).status).toBe(400);
+  });
+
+  it('DG-06: a list literal a thousand deep is a 400', async () => {
+    const { status } = await stand.query(`{ account(id: ${'['.repeat(400)}${']'.repeat(400)}) { id } }`);
+    expect(status).toBe(400);
+  });
+});
+
+describe('forged requests', () => {
+  it.each([
+    [{ 'content-type': 'application/json' }, true],
+    [{ 'content-type': 'Application/JSON; charset=utf-8' }, true],
+    [{ authorization: 'Bearer x' }, true],
+    [{ authorization: 'Bearer x', 'content-type': 'text/plain' }, true],
+    [{ 'content-type': 'text/plain' }, false],
+    [{ 'content-type': 'application/x-www-form-urlencoded' }, false],
+    [{ 'content-type': 'text/plain; application/json' }, false],
+    [{}, false],
+  ])('DG-06: what a page of another site can send does not pass: %j', (headers, expected) => {
+    expect(passesCsrfCheck(headers)).toBe(expected);
+  });
+
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/graphql',
+  ])('DG-06: %s is 415 with a token, 401 without', async (type) => {
+    const send = (headers: Record<string, string>) =>
+      stand.fetch({ method: 'POST', headers: { 'content-type': type, ...headers }, body: 'query={me{nodeId}}' });
+    expect((await send({ authorization: `Bearer ${stand.token}` })).status).toBe(415);
+    expect((await send({})).status).toBe(401);
+  });
+
+  it('DG-06: GET reads, and never changes anything', async () => {
+    const headers = { authorization: `Bearer ${stand.token}` };
+    const read = await stand.fetch({ headers }, `?query=${encodeURIComponent('{ me { subject } }')}`);
+    expect(read.json).toEqual({ data: { me: { subject: 'somebody' } } });
+    const mutation =
+      'mutation { registerTransaction(input: {id: "g", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
+    const change = await stand.fetch({ headers }, `?query=${encodeURIComponent(mutation)}`);
+    expect(change.status).toBe(405);
+    expect(change.headers.get('allow')).toBe('POST');
+    expect((await stand.query('{ transaction(id: "g") { id } }')).json.data.transaction).toBeNull();
+  });
+});

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  RegisterTransactionDocument,
+  type RegisterTransactionInput,
+  TransactionDocument,
+} from './generated/graphql.ts';
+import { OTHER_NODE, type Stand, startStand } from './stand.ts';
+
+let stand: Stand;
+
+beforeAll(async () => {
+  stand = await startStand();
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+const INPUT: RegisterTransactionInput = { id: 'mint-1', collection: 'TOKEN_TRANSACTIONS', type: 1 };
+
+async function register(input: RegisterTransactionInput, token = stand.token) {
+  return (await stand.run(RegisterTransactionDocument, { input }, { token })).registerTransaction;
+}
+
+describe('registerTransaction', () => {
+  it('DG-03: gives the transaction, and the same again gives it again', async () => {
+    const registered = await register(INPUT);
+    expect(registered).toMatchObject({
+      __typename: 'Transaction',
+      id: 'mint-1',
+      typeName: 'CreateTokenization',
+      status: null,
+    });
+    expect(await register(INPUT)).toEqual(registered);
+  });
+
+  it('DG-03: applies what was notified before', async () => {
+    await stand.notify('early', 3, { gas_used: 21_000, transaction_hash: '0xabc' });
+    const registered = await register({ id: 'early', collection: 'USER_TRANSACTIONS', type: 1 });
+    expect(registered).toMatchObject({ status: 'DONE', gasUsed: '21000', transactionHash: '0xabc' });
+  });
+
+  it.each([
+    ['another type', { ...INPUT, type: 2 }],
+    ['another collection', { ...INPUT, collection: 'OTC_TRANSACTIONS' as const }],
+  ])('DG-03: an id that is taken with %s is a DuplicateError', async (_name, input) => {
+    expect(await register(input)).toEqual({
+      __typename: 'DuplicateError',
+      message: 'the id is taken',
+      reason: 'duplicate_id',
+    });
+  });
+
+  it("D4-01: another node's id is taken too, and no more is told of it", async () => {
+    const token = stand.newToken({ nodeId: OTHER_NODE });
+    await register(INPUT);
+    expect(await register(INPUT, token)).toEqual(await register({ ...INPUT, type: 2 }));
+    const { transaction } = await stand.run(TransactionDocument, { id: INPUT.id }, { token });
+    expect(transaction).toBeNull();
+  });
+
+  it.each([
+    ['an empty id', { ...INPUT, id: '' }, [['id']]],
+    ['an id of 129 characters', { ...INPUT, id: 'x'.repeat(129) }, [['id']]],
+    ['U+0000 in the id', { ...INPUT, id: 'a\0b' }, [['id']]],
+    ['a lone surrogate in the id', { ...INPUT, id: 'a\ud800' }, [['id']]],
+    ['an asset that is no UUID', { ...INPUT, assetId: 'gold' }, [['assetId']]],
+    ['two faults', { ...INPUT, id: '', assetId: 'gold' }, [['id'], ['assetId']]],
+  ])('DG-03: %s is a ValidationError that names the member', async (_name, input, paths) => {
+    const result = await register(input);
+    expect(result.__typename).toBe('ValidationError');
+    const issues = 'issues' in result ? result.issues : [];
+    expect(issues.map(({ path }) => path)).toEqual(paths);
+    expect(issues.every(({ message }) => message !== '')).toBe(true);
+  });
+
+  it('DG-03: an id of 128 characters, whatever their planes, and a null asset are valid', async () => {
+    const id = '🏦'.repeat(128);
+    expect(await register({ ...INPUT, id, assetId: null })).toMatchObject({ __typename: 'Transaction', id });
+  });
+
+  it('DG-03: a missing permission comes before a fault in the input', async () => {
+    const token = stand.newToken({ permissions: ['transactions:read'] });
+    const result = await register({ ...INPUT, id: '' }, token);
+    expect(result).toMatchObject({ __typename: 'ForbiddenError', permission: 'transactions:write' });
+  });
+});

@@ -1,0 +1,118 @@
+import { once } from 'node:events';
+import { createClient } from 'graphql-ws';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { EventReader } from './event-reader.ts';
+
+let portcullis: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  portcullis = await startPortcullis();
+  token = await portcullis.clientToken();
+});
+
+afterAll(() => portcullis[Symbol.asyncDispose]());
+
+const UPDATES =
+  'subscription { transactionUpdates(after: "0") { cursor correlationId transaction { id status gasUsed } } }';
+
+function graphql(query: string, bearer: string | undefined = token) {
+  return portcullis.call('POST', '/graphql', {
+    json: { query },
+    ...(bearer === undefined ? {} : { headers: { authorization: `Bearer ${bearer}` } }),
+  });
+}
+
+function notify(id: string, status: number) {
+  const { username, password } = portcullis.webhook;
+  return portcullis.call('POST', '/v2/webhooks/custodial', {
+    headers: {
+      authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+      'x-correlation-id': `notified-${status}`,
+    },
+    json: {
+      id,
+      type: 1,
+      status,
+      gas_used: 21_000,
+      created_at: '2026-11-21T10:00:00Z',
+      updated_at: `2026-11-21T10:00:0${status}Z`,
+    },
+  });
+}
+
+describe('behind the gateway', () => {
+  it('DG-02: the demo has 25 accounts, on every kind of token', async () => {
+    for (const bearer of [token, await portcullis.loginToken()]) {
+      const { json } = await graphql('{ accounts { totalCount edges { node { id } } } }', bearer);
+      expect(json.data.accounts.totalCount).toBe(25);
+      expect(json.data.accounts.edges).toHaveLength(20);
+    }
+  });
+
+  it.each([undefined, 'Bearer nonsense', 'Basic dTpw'])('DG-04: 401 in the envelope with %s', async (authorization) => {
+    const headers = authorization === undefined ? {} : { authorization };
+    const answer = await portcullis.call('POST', '/graphql', { json: { query: '{ me { nodeId } }' }, headers });
+    expect(answer.status).toBe(401);
+    expect(answer.json).toEqual({ code: -1, domain: 0, message: 'unauthorized' });
+    expect(answer.headers.get('www-authenticate')).toContain('Bearer');
+  });
+
+  it('DG-08: a notification reaches subscribers on SSE and on a socket', async () => {
+    const id = portcullis.demo.transactions.user_transactions;
+    await using reader = new EventReader(
+      await fetch(`${portcullis.url}/graphql`, {
+        method: 'POST',
+        headers: {
+          accept: 'text/event-stream',
+          'content-type': 'application/json',
+          authorization: `Bearer ${token}`,
+        },
+        body: JSON.stringify({ query: UPDATES }),
+      }),
+    );
+    const client = createClient({
+      url: `${portcullis.url.replace('http', 'ws')}/graphql`,
+      webSocketImpl: WebSocket,
+      connectionParams: { authorization: `Bearer ${token}` },
+    });
+    const updates = client.iterate({ query: UPDATES });
+    expect((await notify(id, 3)).status).toBe(200);
+    const expected = {
+      data: {
+        transactionUpdates: {
+          cursor: expect.stringMatching(/^\d+$/),
+          correlationId: 'notified-3',
+          transaction: { id, status: 'DONE', gasUsed: '21000' },
+        },
+      },
+    };
+    expect(await reader.nextJson()).toEqual(expected);
+    expect((await updates.next()).value).toEqual(expected);
+    await client.dispose();
+  });
+
+  it('DG-08: an upgrade with a broken token is refused before it is one, and so is another path', async () => {
+    for (const [path, headers, status] of [
+      ['/graphql', { authorization: 'Bearer nonsense' }, 401],
+      ['/elsewhere', {}, 404],
+    ] as const) {
+      const socket = new WebSocket(`${portcullis.url.replace('http', 'ws')}${path}`, 'graphql-transport-ws', {
+        headers,
+      });
+      // The client library reports its own end as an error.
+      socket.on('error', () => undefined);
+      const [, response] = await once(socket, 'unexpected-response');
+      expect(response.statusCode).toBe(status);
+      socket.terminate();
+    }
+  });
+
+  it('DG-04: GraphiQL is shown without a token', async () => {
+    const page = await portcullis.call('GET', '/graphql', { headers: { accept: 'text/html' } });
+    expect(page.status).toBe(200);
+    expect(page.headers.get('content-type')).toContain('text/html');
+  });
+});

@@ -1,0 +1,196 @@
+import { print } from 'graphql';
+import { createClient } from 'graphql-sse';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import { EventReader } from './event-reader.ts';
+import { TransactionUpdatesDocument, type TransactionUpdatesSubscription } from './generated/graphql.ts';
+import { OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
+
+let database: EmbeddedDatabase;
+let stand: Stand;
+
+beforeAll(async () => {
+  database = await embeddedDatabase();
+});
+
+afterAll(() => database[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  stand = await startStandOn(database);
+  await stand.register('t');
+});
+
+afterEach(() => stand[Symbol.asyncDispose]());
+
+const UPDATES = `subscription ($after: String, $filter: TransactionFilter) {
+  transactionUpdates(after: $after, filter: $filter) { cursor event previousStatus correlationId transaction { id status } }
+}`;
+
+describe('transactionUpdates over SSE', () => {
+  it('DG-08: each message is a next with the cursor as its id', async () => {
+    await using reader = await stand.stream(UPDATES, { variables: { after: '0' } });
+    expect(reader.response.status).toBe(200);
+    expect(reader.response.headers.get('content-type')).toBe('text/event-stream');
+    await stand.notify('t', 1);
+    const first = await reader.next();
+    expect(first).toMatchObject({ event: 'next', id: '1' });
+    expect(JSON.parse(first?.data ?? '')).toEqual({
+      data: {
+        transactionUpdates: {
+          cursor: '1',
+          event: 'transaction.status.updated',
+          previousStatus: null,
+          correlationId: 'of-t-1',
+          transaction: { id: 't', status: 'STARTED' },
+        },
+      },
+    });
+    await stand.notify('t', 3);
+    expect(await reader.next()).toMatchObject({ id: '2' });
+  });
+
+  it('DG-08: GET with the header does too, and is a stream whatever the order of Accept', async () => {
+    const query = encodeURIComponent('subscription { transactionUpdates(after: "0") { cursor } }');
+    const headers = { accept: 'application/json, text/event-stream', authorization: `Bearer ${stand.token}` };
+    await using reader = new EventReader(await fetch(`${stand.url}?query=${query}`, { headers }));
+    await stand.notify('t', 1);
+    expect(await reader.nextJson()).toEqual({ data: { transactionUpdates: { cursor: '1' } } });
+  });
+
+  it('DG-08: a subscription without accepting a stream is 406', async () => {
+    const { status, json } = await stand.query(UPDATES, { headers: { accept: 'application/json' } });
+    expect(status).toBe(406);
+    expect(json.errors[0].message).toContain('text/event-stream');
+    await until(() => stand.streams.load.streams === 0);
+  });
+
+  it('D6-10: after replays what was missed, then goes live, without gap or duplicate', async () => {
+    await stand.register('u');
+    for (const status of [1, 2]) await stand.notify('t', status);
+    await using reader = await stand.stream(UPDATES, { variables: { after: '1' } });
+    await stand.notify('u', 1);
+    await stand.notify('t', 3);
+    const ids = [];
+    for (let index = 0; index < 3; index += 1) ids.push((await reader.next())?.id);
+    expect(ids).toEqual(['2', '3', '4']);
+  });
+
+  it('D6-10: Last-Event-ID outranks after', async () => {
+    for (const status of [1, 2, 3]) await stand.notify('t', status);
+    await using reader = await stand.stream(UPDATES, { variables: { after: '0' }, headers: { 'last-event-id': '2' } });
+    expect(await reader.next()).toMatchObject({ id: '3' });
+  });
+
+  it('D6-10: only what the filter lets through, and only of the own node', async () => {
+    await stand.register('foreign', OTHER_NODE);
+    await stand.register('u');
+    await using reader = await stand.stream(UPDATES, {
+      variables: { after: '0', filter: { status: 'DONE', type: 1 } },
+    });
+    await stand.notify('foreign', 3);
+    for (const status of [1, 2]) await stand.notify('t', status);
+    await stand.notify('u', 3);
+    expect(await reader.nextJson()).toMatchObject({ data: { transactionUpdates: { transaction: { id: 'u' } } } });
+  });
+
+  it.each(['x', '-1', '1.5', ' 1', '00', '9'.repeat(40)])('D6-10: %j as a cursor is an error', async (after) => {
+    await using reader = await stand.stream(UPDATES, { variables: { after } });
+    const { errors } = await reader.nextJson();
+    expect(errors[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', issues: [{ path: ['after'] }] });
+    expect(await reader.next()).toMatchObject({ event: 'complete' });
+    expect(await reader.next()).toBeUndefined();
+  });
+
+  it('D6-10: a cursor that was never given is cursor_expired', async () => {
+    await using reader = await stand.stream(UPDATES, { variables: { after: '7' } });
+    expect((await reader.nextJson()).errors[0]).toMatchObject({
+      message: 'cursor_expired',
+      extensions: { code: 'CURSOR_EXPIRED' },
+    });
+    expect(await reader.next()).toMatchObject({ event: 'complete' });
+  });
+
+  it('DG-08: a client that goes leaves nothing behind', async () => {
+    const reader = await stand.stream(UPDATES);
+    await until(() => stand.streams.load.streams === 1);
+    await reader[Symbol.asyncDispose]();
+    await until(() => stand.streams.load.streams === 0);
+  });
+
+  it('DG-08: a stop ends the stream without complete', async () => {
+    await using reader = await stand.stream(UPDATES, { variables: { after: '0' } });
+    await stand.notify('t', 1);
+    expect(await reader.next()).toMatchObject({ event: 'next' });
+    await stand.server.stop();
+    expect(await reader.next()).toBeUndefined();
+  });
+
+  it('DG-08: the stop of the event source ends it without complete, too', async () => {
+    await using reader = await stand.stream(UPDATES);
+    await until(() => stand.streams.load.streams === 1);
+    stand.streams.stop();
+    expect(await reader.next()).toBeUndefined();
+  });
+
+  it('DG-08: it ends with its token', async () => {
+    const token = stand.newToken({ expiresAtMs: Date.now() + 150 });
+    await using reader = await stand.stream(UPDATES, { token });
+    expect((await reader.nextJson()).errors[0].extensions).toEqual({ code: 'UNAUTHENTICATED' });
+    expect(await reader.next()).toMatchObject({ event: 'complete' });
+  });
+
+  it('DG-08: the client library graphql-sse is answered', async () => {
+    const client = createClient({ url: stand.url, headers: { authorization: `Bearer ${stand.token}` } });
+    const updates = client.iterate<TransactionUpdatesSubscription>({
+      query: print(TransactionUpdatesDocument),
+      variables: { after: '0' },
+    });
+    await stand.notify('t', 1);
+    const { value } = await updates.next();
+    expect(value?.data?.transactionUpdates.transaction).toMatchObject({ id: 't', status: 'STARTED' });
+    client.dispose();
+  });
+});
+
+describe('transaction over SSE', () => {
+  const STATES = 'subscription ($id: ID!) { transaction(id: $id) { id status } }';
+
+  it('D6-11: the current state at once, each change, and complete at Done', async () => {
+    await stand.notify('t', 1);
+    await using reader = await stand.stream(STATES, { variables: { id: 't' } });
+    expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: 'STARTED' } } });
+    await stand.notify('t', 2);
+    expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: 'IN_PROGRESS' } } });
+    await stand.notify('t', 3);
+    expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: 'DONE' } } });
+    expect(await reader.next()).toMatchObject({ event: 'complete' });
+    expect(await reader.next()).toBeUndefined();
+  });
+
+  it.each([
+    [3, 'DONE'],
+    [4, 'ERROR'],
+  ])('D6-11: of a final one its state, then complete (status %i)', async (status, name) => {
+    await stand.notify('t', status);
+    await using reader = await stand.stream(STATES, { variables: { id: 't' } });
+    expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: name } } });
+    expect(await reader.next()).toMatchObject({ event: 'complete' });
+  });
+
+  it('D6-11: before any notification the status is null', async () => {
+    await using reader = await stand.stream(STATES, { variables: { id: 't' } });
+    expect(await reader.nextJson()).toEqual({ data: { transaction: { id: 't', status: null } } });
+  });
+
+  it("D4-01: another node's id is NOT_FOUND, byte for byte as one that is not", async () => {
+    await stand.register('foreign', OTHER_NODE);
+    const [foreign, missing] = await Promise.all(
+      ['foreign', 'missing'].map((id) =>
+        stand.query(STATES, { variables: { id }, headers: { accept: 'text/event-stream' } }),
+      ),
+    );
+    expect(foreign?.status).toBe(200);
+    expect(foreign?.text).toContain('"extensions":{"code":"NOT_FOUND"}');
+    expect(foreign?.text).toBe(missing?.text);
+  });
+});

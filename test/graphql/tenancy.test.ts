@@ -1,0 +1,86 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AccountDocument, AccountsDocument } from './generated/graphql.ts';
+import { OTHER_NODE, type Stand, startStand } from './stand.ts';
+
+let stand: Stand;
+let own: string;
+let foreign: string;
+
+beforeAll(async () => {
+  stand = await startStand();
+  [own = ''] = await stand.addAccounts(1);
+  [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
+  await stand.addWallets(foreign, 2, OTHER_NODE);
+  await stand.register('foreign', OTHER_NODE);
+  await stand.notify('foreign', 1);
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
+
+describe('what belongs to another node', () => {
+  it.each([
+    ['account', () => [foreign, MISSING, 'no-uuid', '']],
+    ['transaction', () => ['foreign', 'missing', MISSING, '']],
+  ])('D4-01: %s: an id of another node is null, byte for byte as one that is not', async (field, ids) => {
+    const answers = ids().map((id) =>
+      stand.query(`query ($id: ID!) { ${field}(id: $id) { id } }`, { variables: { id } }),
+    );
+    const texts = (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`);
+    expect(new Set(texts)).toEqual(new Set([`200 {"data":{"${field}":null}}`]));
+  });
+
+  it('D4-01: is in no list and no total', async () => {
+    const { json } = await stand.query(`{
+      accounts(filter: {includeDeleted: true}) { totalCount edges { node { id wallets { totalCount } } } }
+      transactions { totalCount edges { node { id } } }
+    }`);
+    expect(json.data).toEqual({
+      accounts: { totalCount: 1, edges: [{ node: { id: own, wallets: { totalCount: 0 } } }] },
+      transactions: { totalCount: 0, edges: [] },
+    });
+  });
+
+  it('D4-01: is there for its own node', async () => {
+    const token = stand.newToken({ nodeId: OTHER_NODE });
+    const { account } = await stand.run(AccountDocument, { id: foreign.toUpperCase() }, { token });
+    expect(account).toMatchObject({ id: foreign, wallets: { totalCount: 2 } });
+  });
+});
+
+describe('filters', () => {
+  it.each([
+    ['the name, in either case', { search: 'ACCOUNT 0' }, 1],
+    ['a wildcard, which stands for itself', { search: '%' }, 0],
+    ['an underscore, which stands for itself', { search: 'Account_0' }, 0],
+    ['a type', { type: 'organisation' }, 1],
+    ['a status', { status: 2 }, 0],
+    ['nulls, which count as absent', { type: null, status: null, search: null, includeDeleted: null }, 1],
+  ])('DG-01: accounts by %s', async (_name, filter, total) => {
+    expect((await stand.run(AccountsDocument, { filter })).accounts.totalCount).toBe(total);
+  });
+
+  it.each([
+    ['accounts(filter: {search: "\\u0000"}) { totalCount }', ['filter', 'search']],
+    ['transaction(id: "\\u0000") { id }', ['id']],
+  ])('DG-01: text that cannot be stored is an error that names the argument: %s', async (selection, path) => {
+    const { json } = await stand.query(`{ ${selection} }`);
+    expect(json.errors[0].extensions).toMatchObject({ code: 'BAD_USER_INPUT', issues: [{ path }] });
+    expect(stand.faults).toEqual([]);
+  });
+
+  it('DG-01: transactions by collection, status, type and time, in lists', async () => {
+    for (const id of ['a', 'b']) await stand.register(id);
+    await stand.notify('a', 3, { updated_at: '2026-05-01T12:00:00.5+02:00' });
+    const total = async (filter: string) =>
+      (await stand.query(`{ transactions(filter: ${filter}) { totalCount } }`)).json.data.transactions.totalCount;
+    expect(await total('{}')).toBe(2);
+    expect(await total('{collection: USER_TRANSACTIONS}')).toBe(2);
+    expect(await total('{collection: OTC_TRANSACTIONS}')).toBe(0);
+    expect(await total('{status: DONE}')).toBe(1);
+    expect(await total('{type: 1, status: ERROR}')).toBe(0);
+    expect(await total('{updatedSince: "2026-05-01T10:00:00.5Z"}')).toBe(1);
+    expect(await total('{updatedSince: "2026-05-01T10:00:00.500001Z"}')).toBe(0);
+  });
+});
