@@ -15,6 +15,7 @@ import { importJwtKeys } from './oauth/jwt-keys.ts';
 import { Passwords } from './oauth/passwords.ts';
 import { Sessions } from './oauth/sessions.ts';
 import { TokenIssuer } from './oauth/token-issuer.ts';
+import { TokenJudge } from './oauth/token-judge.ts';
 import { TokenVerifier } from './oauth/token-verifier.ts';
 import { databaseEventLog } from './realtime/database-event-log.ts';
 import { EventStreams } from './realtime/event-streams.ts';
@@ -51,6 +52,7 @@ export interface Context {
   directory: AccessDirectory;
   issuer: TokenIssuer;
   verifier: TokenVerifier;
+  judge: TokenJudge;
   transactions: Transactions;
   streams: EventStreams;
   /** The base of every address that the instance gives out; known once it listens. */
@@ -97,6 +99,8 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     onError: (error) => log.error({ err: error }, 'the event log cannot be read'),
   });
   stack.defer(() => streams.stop());
+  const verifier = new TokenVerifier(keys);
+  const directory = new AccessDirectory({ db, findClient: (clientId) => clients.find(clientId), nowMs });
   return {
     config,
     secrets,
@@ -112,9 +116,10 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     supervisors,
     passwords: new Passwords(),
     sessions,
-    directory: new AccessDirectory({ db, findClient: (clientId) => clients.find(clientId), nowMs }),
+    directory,
     issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
-    verifier: new TokenVerifier(keys),
+    verifier,
+    judge: new TokenJudge({ verifier, directory, sessions, nowMs }),
     transactions: new Transactions({ db, wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()) }),
     streams,
     publicUrl,

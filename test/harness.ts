@@ -112,7 +112,7 @@ function portcullis({ service, webhook }: Started, demo: Demo, dataDir: string, 
         ...(json === undefined ? {} : { 'content-type': 'application/json' }),
         ...headers,
       },
-      body: json === undefined ? (body ?? null) : JSON.stringify(json),
+      body: json === undefined ? bytesOf(body) : JSON.stringify(json),
     });
     const text = await response.text();
     return { status: response.status, headers: response.headers, text, json: parsed(text) };
@@ -144,6 +144,10 @@ function parsed(text: string): Answer['json'] {
   } catch {
     return undefined;
   }
+}
+
+function bytesOf(body: string | Buffer | undefined): string | Uint8Array<ArrayBuffer> | null {
+  return Buffer.isBuffer(body) ? new Uint8Array(body) : (body ?? null);
 }
 
 async function remove(dataDir: string): Promise<void> {

@@ -29,36 +29,47 @@ const columns = ['id', 'name', 'node_id', 'type', 'status', 'created_at', 'updat
 
 /** Reads the accounts of a node. */
 export class Accounts {
-  readonly #db: Db;
+  readonly #live: PageQueries;
+  readonly #all: PageQueries;
 
   constructor(db: Db) {
-    this.#db = db;
+    this.#live = pageQueries(db, false);
+    this.#all = pageQueries(db, true);
   }
 
   /** A page by number, oldest first, with the exact total over all pages; past the end it is empty. */
   async page({ nodeId, page, limit, includeDeleted }: PageRequest): Promise<AccountPage> {
-    const door = this.#db.forNode(nodeId);
-    const [counted] = await door.run((k) =>
+    const { count, rows } = includeDeleted ? this.#all : this.#live;
+    const [counted] = await count.run(nodeId, {});
+    const total = Number(counted?.total ?? 0);
+    const offset = BigInt(page - 1) * BigInt(limit);
+    if (offset >= BigInt(total)) return { data: [], total };
+    const data = await rows.run(nodeId, { limit, offset: offset.toString() });
+    return { data: data.map(toView), total };
+  }
+}
+
+type PageQueries = ReturnType<typeof pageQueries>;
+
+function pageQueries(db: Db, includeDeleted: boolean) {
+  return {
+    count: db.prepare((k) =>
       k
         .selectFrom('accounts')
         .select((eb) => eb.fn.countAll<string>().as('total'))
         .$if(!includeDeleted, (query) => query.where('deleted_at', 'is', null)),
-    );
-    const total = Number(counted?.total ?? 0);
-    const offset = BigInt(page - 1) * BigInt(limit);
-    if (offset >= BigInt(total)) return { data: [], total };
-    const rows = await door.run((k) =>
+    ),
+    rows: db.prepare((k, value: <Value>(name: 'limit' | 'offset') => Value) =>
       k
         .selectFrom('accounts')
         .select(columns)
         .$if(!includeDeleted, (query) => query.where('deleted_at', 'is', null))
         .orderBy('created_at')
         .orderBy('id')
-        .limit(limit)
-        .offset(offset),
-    );
-    return { data: rows.map(toView), total };
-  }
+        .limit(value<number>('limit'))
+        .offset(value<number>('offset')),
+    ),
+  };
 }
 
 function toView(row: AccountView): AccountView {

@@ -3,6 +3,7 @@ import { maskQuery } from '../audit/mask-form.ts';
 import { maskHeaders } from '../audit/mask-headers.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
+import type { Principal } from '../oauth/principal.ts';
 import type { Exchange } from './exchange.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -36,6 +37,19 @@ export interface AuditRecordLine {
   aborted: boolean;
 }
 
+/** An operation of a socket that has ended: a request of its own. */
+export interface EndedOperation {
+  /** The upgrade that the socket began with. */
+  exchange: Exchange;
+  principal: Principal;
+  operationText: string;
+  variables: Readonly<Record<string, unknown>> | undefined;
+  startedTick: number;
+  startedAtMs: number;
+  /** The beginning of what was sent: a JSON text for each message, one a line. */
+  responseText: string;
+}
+
 /** Records every request once, as it ends: to the spool, and as a line of the log. */
 export class AuditLog {
   readonly #spool: RecordSpool;
@@ -48,15 +62,26 @@ export class AuditLog {
 
   /** Records a request whose answer is about to end, or whose client has gone. */
   record(exchange: Exchange, aborted: boolean): void {
-    const record = recordOf(exchange, aborted);
-    this.append(record);
-    const { correlation_id, method, path, status_code: status, is_api, real_ip } = record;
-    const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
-    this.#log.info({ correlation_id, method, path, status, elapsed_ms, is_api, real_ip, aborted }, 'request');
+    this.#keep(recordOf(exchange, aborted));
   }
 
-  /** Keeps a record; one that cannot be kept is logged, never thrown at an answer that is on its way. */
-  append(record: AuditRecordLine): void {
+  /** Records an operation of a socket, with the method `WS`. */
+  recordOperation(operation: EndedOperation): void {
+    this.#keep(recordOfOperation(operation));
+  }
+
+  #keep(record: AuditRecordLine): void {
+    this.#append(record);
+    const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
+    const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
+    this.#log.info(
+      { correlation_id: escaped(correlation_id), method, path, status, elapsed_ms, is_api, real_ip, aborted },
+      'request',
+    );
+  }
+
+  /** One that cannot be kept is logged, never thrown at an answer that is on its way. */
+  #append(record: AuditRecordLine): void {
     try {
       this.#spool.append(JSON.stringify(record));
     } catch (error) {
@@ -88,6 +113,26 @@ function recordOf(exchange: Exchange, aborted: boolean): AuditRecordLine {
   };
 }
 
+function recordOfOperation(operation: EndedOperation): AuditRecordLine {
+  const { exchange, principal, operationText: query, variables, responseText } = operation;
+  const request = Buffer.from(JSON.stringify(variables === undefined ? { query } : { query, variables }));
+  const response = Buffer.from(responseText);
+  return {
+    ...recordOf(exchange, false),
+    at: new Date(operation.startedAtMs).toISOString(),
+    id: uuidV7(operation.startedAtMs),
+    node_id: principal.nodeId,
+    method: 'WS',
+    status_code: 200,
+    elapsed: performance.now() - operation.startedTick,
+    request_body: storableBody('application/json', request, false),
+    request_bytes: request.length,
+    response_body: storableBody('application/x-ndjson', response, true),
+    response_bytes: response.length,
+    is_api: principal.tokenUse === 'api',
+  };
+}
+
 function bodiesOf({ req, res, capture, bodyRead }: Exchange, doNotLog: boolean) {
   const { request, response } = capture;
   return {
@@ -99,13 +144,21 @@ function bodiesOf({ req, res, capture, bodyRead }: Exchange, doNotLog: boolean) 
 }
 
 function bodyText(contentType: string | undefined, body: Exchange['capture']['request']): string | null {
-  if (body.totalBytes === 0) return null;
-  const masked = maskBody(contentType, body.bytes, { maxBytes: MAX_BODY_BYTES, truncated: body.truncated });
+  return body.totalBytes === 0 ? null : storableBody(contentType, body.bytes, body.truncated);
+}
+
+function storableBody(contentType: string | undefined, bytes: Buffer, truncated: boolean): string | null {
+  const masked = maskBody(contentType, bytes, { maxBytes: MAX_BODY_BYTES, truncated });
   return masked === null ? null : storable(masked);
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value.join(', ') : value?.toString();
+}
+
+/** A log line is ASCII: what a caller wrote otherwise shows as an escape. */
+function escaped(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** PostgreSQL stores neither U+0000 nor a lone surrogate. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 
 /** How much of a body is kept for the audit record before it is masked and cut. */
 const KEPT_BYTES = 256 * 1024;
+const ONE_WRITE_BYTES = 64 * 1024;
 
 /** The beginning of a body, as it passed. */
 export class BodyPrefix {
@@ -72,10 +73,11 @@ export class Capture {
 
   #tapResponse(end: (aborted: boolean) => void): void {
     const { response } = this;
+    const { method, socket } = this.#req;
     const { write, end: finish } = this.#res;
     const keep = (chunk: unknown, encoding: unknown): unknown => {
-      const bytes = typeof chunk === 'string' ? Buffer.from(chunk, encodingOf(encoding)) : chunk;
-      if (bytes instanceof Uint8Array) response.push(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+      const bytes = bytesOf(chunk, encoding);
+      if (Buffer.isBuffer(bytes) && method !== 'HEAD') response.push(bytes);
       return bytes;
     };
     this.#res.write = function tapped(this: ServerResponse, chunk: unknown, ...rest: unknown[]) {
@@ -83,10 +85,26 @@ export class Capture {
     } as ServerResponse['write'];
     this.#res.end = function tapped(this: ServerResponse, chunk?: unknown, ...rest: unknown[]) {
       const last = chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, rest[0]);
-      end(false);
-      return Reflect.apply(finish, this, [last, ...rest]);
+      // A handler may answer the loss of its client before the response hears of it.
+      end(socket.destroyed);
+      return Reflect.apply(finish, this, Buffer.isBuffer(last) ? asOneWrite(last, rest) : [last, ...rest]);
     } as ServerResponse['end'];
   }
+}
+
+function bytesOf(chunk: unknown, encoding: unknown): unknown {
+  if (typeof chunk === 'string') return Buffer.from(chunk, encodingOf(encoding));
+  if (Buffer.isBuffer(chunk) || !(chunk instanceof Uint8Array)) return chunk;
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+/**
+ * The arguments of `end` for a short body: as Latin-1 text Node sends it with the headers in one write, byte for byte,
+ * where bytes cost a second one and UTF-8 text would send the headers in that encoding.
+ */
+function asOneWrite(bytes: Buffer, rest: readonly unknown[]): unknown[] {
+  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...rest];
+  return [bytes.toString('latin1'), 'latin1', ...rest.filter((argument) => typeof argument === 'function')];
 }
 
 function encodingOf(value: unknown): BufferEncoding {

@@ -14,9 +14,12 @@ export function clientGuards(directory: AccessDirectory): (exchange: Exchange) =
   };
 }
 
+/** Where a request came from, as the guards see it. */
+export function originOf({ req, realIp }: Exchange): { realIp: string; fingerprint: string | undefined } {
+  const header = req.headers['ssl-client-fingerprint'];
+  return { realIp, fingerprint: Array.isArray(header) ? header.join(',') : header };
+}
+
 function guard(exchange: Exchange, client: ClientRecord | undefined): void | Promise<void> {
-  if (!client) return;
-  const header = exchange.req.headers['ssl-client-fingerprint'];
-  const fingerprint = Array.isArray(header) ? header.join(',') : header;
-  return runGuards({ client, realIp: exchange.realIp, fingerprint });
+  if (client) return runGuards({ client, ...originOf(exchange) });
 }

@@ -6,6 +6,9 @@ import type { Exchange } from './exchange.ts';
 /** Which peers may speak for a client behind them. */
 export type TrustedPeers = (address: string, index: number) => boolean;
 
+/** Verdicts are kept: parsing an address costs more than the rest of the door. */
+const KNOWN_PEERS = 10_000;
+
 const PROXY_HEADERS = [
   'forwarded',
   'x-real-ip',
@@ -20,7 +23,16 @@ const PROXY_HEADERS = [
 
 /** Compiles `TRUST_PROXY`: addresses, networks, and the names loopback, linklocal, uniquelocal. */
 export function compileTrust(peers: readonly string[]): TrustedPeers {
-  return proxyAddr.compile([...peers]);
+  const trusts = proxyAddr.compile([...peers]);
+  const known = new Map<string, boolean>();
+  return function trustsPeer(address, index) {
+    const before = known.get(address);
+    if (before !== undefined) return before;
+    if (known.size >= KNOWN_PEERS) known.clear();
+    const verdict = trusts(address, index);
+    known.set(address, verdict);
+    return verdict;
+  };
 }
 
 /**
@@ -35,20 +47,27 @@ export function enter(exchange: Exchange, trusts: TrustedPeers): void {
     exchange.realIp = exchange.remoteAddress;
     return;
   }
-  exchange.realIp = plainAddress(clientAddress(req, trusts) ?? exchange.remoteAddress);
+  exchange.realIp = clientAddress(req, trusts) ?? exchange.remoteAddress;
 }
 
 /** The rightmost address of `X-Forwarded-For` that is no trusted proxy's, else `X-Real-IP`. */
-function clientAddress(req: IncomingMessage, trusts: TrustedPeers): string | undefined {
-  if (req.headers['x-forwarded-for'] !== undefined) {
-    const address = proxyAddr(req, trusts);
-    return isIP(address) === 0 ? undefined : address;
-  }
-  const real = req.headers['x-real-ip'];
-  return typeof real === 'string' && isIP(real.trim()) !== 0 ? real.trim() : undefined;
+function clientAddress({ headers }: IncomingMessage, trusts: TrustedPeers): string | undefined {
+  const forwarded = addresses(headers['x-forwarded-for']);
+  const client = forwarded.findLast((address) => !trusts(address, 0));
+  // What stands left of no address was said by nobody who is known.
+  if (client !== undefined && isIP(client) !== 0) return client;
+  const [real] = addresses(headers['x-real-ip']);
+  return real !== undefined && isIP(real) !== 0 ? real : undefined;
+}
+
+function addresses(header: string | string[] | undefined): string[] {
+  if (header === undefined) return [];
+  return String(header)
+    .split(',')
+    .map((address) => plainAddress(address.trim()));
 }
 
 /** An IPv4 peer on a dual-stack listener shows as `::ffff:…`. */
 function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
+  return /^::ffff:/i.test(address) && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
 }

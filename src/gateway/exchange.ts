@@ -25,6 +25,8 @@ export class Exchange {
   startedAtMs = 0;
   startedTick = 0;
   correlationId = '';
+  /** No audit record could be kept of it: health apart, it is refused. */
+  isUnrecordable = false;
   target: NormalTarget | undefined;
   match: EndpointMatch | undefined;
   /** The service that answers; undefined for routes of the gateway's own, such as health. */

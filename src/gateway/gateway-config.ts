@@ -55,6 +55,12 @@ export const gatewaySchema = z.strictObject({
 export type GatewayConfig = z.output<typeof gatewaySchema>;
 export type Endpoint = Readonly<z.output<typeof endpointSchema>>;
 
+/** `gateway.yaml` as JSON Schema (draft 2020-12), for `schema/gateway.schema.json`; always the same text. */
+export function gatewayJsonSchema(): string {
+  const schema = z.toJSONSchema(gatewaySchema, { io: 'input', target: 'draft-2020-12' });
+  return `${JSON.stringify({ title: 'gateway.yaml of Portcullis', ...schema }, null, 2)}\n`;
+}
+
 /**
  * Reads and validates `gateway.yaml`.
  * @throws ConfigError that names file, line and field of every fault.

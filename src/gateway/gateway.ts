@@ -1,6 +1,5 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { serviceUnavailable } from '../errors/app-error.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import { refuse } from '../rest/refuse.ts';
@@ -43,16 +42,12 @@ export class Gateway {
 
   #run(exchange: Exchange): void {
     enter(exchange, this.#parts.trusts);
+    exchange.isUnrecordable = this.#parts.isAuditFull();
     this.#parts.cors(exchange);
-    this.#pass(exchange).catch((error: unknown) => {
+    runStages(this.#parts.chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
       exchange.capture.install((aborted) => this.#parts.onEnd(exchange, aborted));
       refuse(exchange, error, this.#parts.log);
     });
-  }
-
-  async #pass(exchange: Exchange): Promise<void> {
-    if (this.#parts.isAuditFull() && !/^\/(v[12]\/)?health$/.test(exchange.req.url ?? '')) throw serviceUnavailable();
-    await runStages(this.#parts.chain, exchange);
   }
 }

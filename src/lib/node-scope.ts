@@ -1,55 +1,60 @@
 import {
+  type AggregateFunctionNode,
   AliasNode,
-  AndNode,
-  BinaryOperationNode,
-  ColumnNode,
+  type CommonTableExpressionNode,
   type DeleteQueryNode,
+  type FunctionNode,
   IdentifierNode,
   type InsertQueryNode,
   type JoinNode,
-  type KyselyPlugin,
-  type MergeQueryNode,
   OnNode,
   type OperationNode,
   OperationNodeTransformer,
-  OperatorNode,
-  type PluginTransformQueryArgs,
-  type PluginTransformResultArgs,
-  PrimitiveValueListNode,
   type QueryId,
-  type QueryResult,
   type RawNode,
-  ReferenceNode,
   type RootOperationNode,
-  type SelectQueryNode,
-  TableNode,
-  type UnknownRow,
+  SelectQueryNode,
   type UpdateQueryNode,
-  ValueListNode,
-  ValueNode,
-  ValuesNode,
-  WhereNode,
+  type WhereNode,
+  type WithNode,
 } from 'kysely';
-
-/** A query that the tenant's door does not let through: a fault of the program, never of a caller. */
-export class NodeScopeError extends Error {
-  override name = 'NodeScopeError';
-}
+import { both, insertedRows, isOfNode, refuseMove, tableName, whereBoth } from './node-condition.ts';
+import { NodeScopeError, refusal } from './node-scope-error.ts';
 
 /** What the tenant's door knows of the tables; a table in neither set does not pass it. */
 export interface TableScopes {
   /** Tables with a `node_id` column: the door adds the node to every use of one. */
   tenant: ReadonlySet<string>;
-  /** Tables that are the same for every node. */
+  /** Tables that are the same for every node: read through the door, never written. */
   global: ReadonlySet<string>;
 }
 
-const DIRECTIONS = new Set(['asc', 'desc', 'asc nulls first', 'asc nulls last', 'desc nulls first', 'desc nulls last']);
+const STATEMENTS = new Set(['SelectQueryNode', 'InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
 
-/** Adds `node_id = nodeId` to every use of a tenant table in a query, and refuses what it cannot scope. */
-export class NodeScope extends OperationNodeTransformer implements KyselyPlugin {
+/** The texts that builders put in by themselves; every other one is raw SQL. */
+const BUILDERS_TEXTS = new Set([
+  'asc',
+  'desc',
+  'asc nulls first',
+  'asc nulls last',
+  'desc nulls first',
+  'desc nulls last',
+  'true',
+]);
+
+/** Functions of their arguments alone; PostgreSQL has others that run a text as a query. */
+const FUNCTIONS = new Set(
+  (
+    'abs any array_agg avg bool_and bool_or char_length coalesce concat count date_trunc dense_rank floor ceil greatest ' +
+    'json_agg jsonb_agg lag lead least length lower max min now nullif rank round row_number sum to_json to_jsonb trim upper'
+  ).split(' '),
+);
+
+/** Adds `node_id = nodeId` to every use of a tenant table in a statement, and refuses what it cannot scope. */
+export class NodeScope extends OperationNodeTransformer {
   readonly #nodeId: string;
   readonly #scopes: TableScopes;
+  /** The common tables that can be named where the transformer is. */
   #commonTables: ReadonlySet<string> = new Set();
 
   constructor(nodeId: string, scopes: TableScopes) {
@@ -58,134 +63,149 @@ export class NodeScope extends OperationNodeTransformer implements KyselyPlugin 
     this.#scopes = scopes;
   }
 
-  transformQuery(args: PluginTransformQueryArgs): RootOperationNode {
-    this.#commonTables = new Set(commonTableNames(args.node));
-    for (const name of this.#commonTables) {
-      if (this.#scopes.tenant.has(name)) throw new NodeScopeError(`a common table hides the table ${name}`);
-    }
-    return this.transformNode(args.node);
-  }
-
-  async transformResult(args: PluginTransformResultArgs): Promise<QueryResult<UnknownRow>> {
-    return args.result;
+  /** @throws NodeScopeError for a statement that cannot be kept to the node. */
+  apply(statement: RootOperationNode): RootOperationNode {
+    if (!STATEMENTS.has(statement.kind)) throw refusal(statement.kind);
+    this.#commonTables = new Set();
+    return this.transformNode(statement);
   }
 
   protected override transformSelectQuery(node: SelectQueryNode, queryId?: QueryId): SelectQueryNode {
-    const query = super.transformSelectQuery(node, queryId);
-    return this.#withWhere(query, this.#conditionsOf(query.from?.froms ?? []));
+    const query = this.#naming(node, () => super.transformSelectQuery(node, queryId));
+    return this.#naming(node, () => this.#scoped(query, query.from?.froms ?? []));
   }
 
   protected override transformUpdateQuery(node: UpdateQueryNode, queryId?: QueryId): UpdateQueryNode {
-    const query = super.transformUpdateQuery(node, queryId);
-    for (const update of query.updates ?? []) {
-      if (ColumnNode.is(update.column) && update.column.column.name === 'node_id') {
-        throw new NodeScopeError('a row does not move to another node');
-      }
-    }
-    return this.#withWhere(
-      query,
-      this.#conditionsOf([...(query.table ? [query.table] : []), ...(query.from?.froms ?? [])]),
+    const query = this.#naming(node, () => super.transformUpdateQuery(node, queryId));
+    refuseMove(query.updates);
+    this.#tenantTarget(query.table);
+    return this.#naming(node, () =>
+      this.#scoped(query, [...(query.table ? [query.table] : []), ...(query.from?.froms ?? [])]),
     );
   }
 
   protected override transformDeleteQuery(node: DeleteQueryNode, queryId?: QueryId): DeleteQueryNode {
-    const query = super.transformDeleteQuery(node, queryId);
-    return this.#withWhere(query, this.#conditionsOf([...query.from.froms, ...(query.using?.tables ?? [])]));
+    const query = this.#naming(node, () => super.transformDeleteQuery(node, queryId));
+    for (const from of query.from.froms) this.#tenantTarget(from);
+    return this.#naming(node, () => this.#scoped(query, [...query.from.froms, ...(query.using?.tables ?? [])]));
+  }
+
+  protected override transformInsertQuery(node: InsertQueryNode, queryId?: QueryId): InsertQueryNode {
+    const query = this.#naming(node, () => super.transformInsertQuery(node, queryId));
+    const table = this.#tenantTarget(query.into);
+    refuseMove(query.onConflict?.updates);
+    if (query.onDuplicateKey || query.replace || query.orAction) throw refusal('a replacing insert');
+    const rows = insertedRows(query, this.#nodeId);
+    if (!query.onConflict?.updates) return { ...query, ...rows };
+    const updateWhere = whereBoth(query.onConflict.updateWhere, isOfNode(table, this.#nodeId));
+    return { ...query, ...rows, onConflict: { ...query.onConflict, updateWhere } };
   }
 
   protected override transformJoin(node: JoinNode, queryId?: QueryId): JoinNode {
     const join = super.transformJoin(node, queryId);
-    const condition = this.#conditionsOf([join.table])[0];
-    if (!condition) return join;
-    return { ...join, on: join.on ? OnNode.cloneWithOperation(join.on, 'And', condition) : OnNode.create(condition) };
-  }
-
-  protected override transformInsertQuery(node: InsertQueryNode, queryId?: QueryId): InsertQueryNode {
-    const query = super.transformInsertQuery(node, queryId);
-    const table = query.into ? tableName(query.into) : undefined;
-    if (!query.into || !table || !this.#isTenant(table)) return query;
-    if (!query.columns || !query.values || !ValuesNode.is(query.values)) {
-      throw new NodeScopeError(`an insert into ${table} through the tenant's door lists its values`);
+    switch (join.joinType) {
+      case 'InnerJoin':
+      case 'LeftJoin':
+      case 'LateralInnerJoin':
+      case 'LateralLeftJoin': {
+        const condition = this.#condition(join.table);
+        return condition ? { ...join, on: OnNode.create(both(join.on?.on, condition)) } : join;
+      }
+      case 'CrossJoin':
+      case 'LateralCrossJoin':
+        // Its condition stands in `where`.
+        return join;
+      default:
+        // Here a row of the joined table that meets none of the others would appear whatever `on` says.
+        throw refusal(join.joinType);
     }
-    const onConflict = query.onConflict?.updates
-      ? {
-          ...query.onConflict,
-          updateWhere: this.#and(query.onConflict.updateWhere, this.#condition(TableNode.create(table))),
-        }
-      : query.onConflict;
-    return { ...query, ...this.#insertedValues(query.columns, query.values), ...(onConflict ? { onConflict } : {}) };
   }
 
-  protected override transformMergeQuery(_node: MergeQueryNode): MergeQueryNode {
-    throw new NodeScopeError("merge does not pass the tenant's door");
+  protected override transformWith(node: WithNode, queryId?: QueryId): WithNode {
+    const visible = this.#commonTables;
+    const hidden = new Set(node.recursive ? [] : node.expressions.map(nameOf));
+    const expressions = node.expressions.map((expression) => {
+      // Without `recursive` a common table sees the ones before it alone; its own name is a table's there.
+      this.#commonTables = visible.difference(hidden);
+      const transformed = this.transformNode(expression, queryId);
+      hidden.delete(nameOf(expression));
+      return transformed;
+    });
+    this.#commonTables = visible;
+    return { ...node, expressions };
+  }
+
+  protected override transformFunction(node: FunctionNode, queryId?: QueryId): FunctionNode {
+    if (!FUNCTIONS.has(node.func)) throw refusal(`the function ${node.func}`);
+    return super.transformFunction(node, queryId);
+  }
+
+  protected override transformAggregateFunction(node: AggregateFunctionNode, queryId?: QueryId): AggregateFunctionNode {
+    if (!FUNCTIONS.has(node.func)) throw refusal(`the function ${node.func}`);
+    return super.transformAggregateFunction(node, queryId);
+  }
+
+  protected override transformMergeQuery(): never {
+    throw refusal('merge');
   }
 
   protected override transformRaw(node: RawNode): RawNode {
     const text = node.sqlFragments.join('');
-    if (node.parameters.length > 0 || !DIRECTIONS.has(text)) {
-      throw new NodeScopeError(`raw SQL does not pass the tenant's door: ${text}`);
-    }
+    if (node.parameters.length > 0 || !BUILDERS_TEXTS.has(text)) throw refusal(`raw SQL: ${text}`);
     return node;
   }
 
-  #insertedValues(columns: readonly ColumnNode[], values: ValuesNode): Pick<InsertQueryNode, 'columns' | 'values'> {
-    const at = columns.findIndex((column) => column.column.name === 'node_id');
-    if (at >= 0) {
-      for (const row of values.values) {
-        const value = PrimitiveValueListNode.is(row) ? row.values[at] : row.values[at];
-        const given = isValueNode(value) ? value.value : value;
-        if (given !== this.#nodeId) throw new NodeScopeError('an inserted row names another node');
+  /** Runs `work` where the statement's common tables can be named. */
+  #naming<Result>({ with: names }: { with?: WithNode }, work: () => Result): Result {
+    const outer = this.#commonTables;
+    const own = names?.expressions.map(nameOf) ?? [];
+    for (const name of own) {
+      if (outer.has(name) || this.#scopes.tenant.has(name) || this.#scopes.global.has(name)) {
+        throw new NodeScopeError(`a common table hides another table, ${name}`);
       }
-      return { columns, values };
     }
-    const rows = values.values.map((row) =>
-      PrimitiveValueListNode.is(row)
-        ? PrimitiveValueListNode.create([...row.values, this.#nodeId])
-        : ValueListNode.create([...row.values, ValueNode.create(this.#nodeId)]),
-    );
-    return { columns: [...columns, ColumnNode.create('node_id')], values: ValuesNode.create(rows) };
+    this.#commonTables = new Set([...outer, ...own]);
+    const result = work();
+    this.#commonTables = outer;
+    return result;
   }
 
-  #withWhere<Q extends { readonly where?: WhereNode }>(query: Q, conditions: OperationNode[]): Q {
-    const where = conditions.reduce<WhereNode | undefined>((all, condition) => this.#and(all, condition), query.where);
+  #scoped<Q extends { joins?: readonly JoinNode[]; where?: WhereNode }>(
+    query: Q,
+    sources: readonly OperationNode[],
+  ): Q {
+    const crossed = (query.joins ?? []).filter(({ joinType }) => joinType.endsWith('CrossJoin'));
+    let { where } = query;
+    for (const source of [...sources, ...crossed.map(({ table }) => table)]) {
+      const condition = this.#condition(source);
+      if (condition) where = whereBoth(where, condition);
+    }
     return where ? { ...query, where } : query;
   }
 
-  #and(where: WhereNode | undefined, condition: OperationNode): WhereNode {
-    return where ? { ...where, where: AndNode.create(where.where, condition) } : WhereNode.create(condition);
-  }
-
-  #conditionsOf(sources: readonly OperationNode[]): OperationNode[] {
-    return sources.flatMap((source) => {
-      const aliased = AliasNode.is(source) ? source.node : source;
-      const name = tableName(aliased);
-      if (!name || !this.#isTenant(name)) return [];
-      const alias = AliasNode.is(source) && IdentifierNode.is(source.alias) ? source.alias.name : name;
-      return [this.#condition(TableNode.create(alias))];
-    });
-  }
-
-  #condition(table: TableNode): OperationNode {
-    const column = ReferenceNode.create(ColumnNode.create('node_id'), table);
-    return BinaryOperationNode.create(column, OperatorNode.create('='), ValueNode.create(this.#nodeId));
+  /** The condition on a source of rows; none for a subquery, which has its own, and for what is of no node. */
+  #condition(source: OperationNode): OperationNode | undefined {
+    const named = AliasNode.is(source) ? source.node : source;
+    if (SelectQueryNode.is(named)) return undefined;
+    const name = tableName(named);
+    if (!this.#isTenant(name)) return undefined;
+    return isOfNode(AliasNode.is(source) && IdentifierNode.is(source.alias) ? source.alias.name : name, this.#nodeId);
   }
 
   #isTenant(table: string): boolean {
     if (this.#scopes.tenant.has(table)) return true;
     if (this.#scopes.global.has(table) || this.#commonTables.has(table)) return false;
-    throw new NodeScopeError(`the table ${table} does not pass the tenant's door`);
+    throw refusal(`the table ${table}`);
+  }
+
+  /** PostgreSQL writes to tables alone, whatever common tables there are. */
+  #tenantTarget(target: OperationNode | undefined): string {
+    const name = target && tableName(AliasNode.is(target) ? target.node : target);
+    if (name === undefined || !this.#scopes.tenant.has(name)) throw refusal(`writing to ${name ?? 'no table'}`);
+    return name;
   }
 }
 
-function tableName(node: OperationNode): string | undefined {
-  return TableNode.is(node) ? node.table.identifier.name : undefined;
-}
-
-function isValueNode(value: unknown): value is ValueNode {
-  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'ValueNode';
-}
-
-function commonTableNames(node: RootOperationNode): string[] {
-  if (!('with' in node) || !node.with) return [];
-  return node.with.expressions.map((expression) => expression.name.table.table.identifier.name);
+function nameOf({ name }: CommonTableExpressionNode): string {
+  return name.table.table.identifier.name;
 }

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SqlEntityManager } from '@mikro-orm/sql';
-import { type ColumnType, type Kysely, sql } from 'kysely';
+import { type ColumnType, type Compilable, type CompiledQuery, Kysely, sql } from 'kysely';
 import { NodeScope, type TableScopes } from './node-scope.ts';
+import { filled, nodePlaceholder, type PreparedQuery, placeholder } from './prepared-query.ts';
+import { scopedDialect } from './scoped-dialect.ts';
 
 /** A query that has not run yet: any Kysely builder, or a raw fragment bound to the door that gave it. */
 interface Unexecuted<Row> {
@@ -45,10 +47,22 @@ export class TenantDb<Tables extends object> {
 
   /** The door of one tenant: what belongs to another node does not exist behind it. */
   forNode(nodeId: string): NodeDoor<Tables> {
+    const scoped = this.#scopedKysely(nodeId);
+    return { run: (build) => build(scoped).execute() };
+  }
+
+  /**
+   * Compiles a read of the tenant's door once, at its first run: for what is asked with every request. `value(name)`
+   * stands for what each run gives.
+   */
+  prepare<Row, Name extends string>(
+    build: (k: Kysely<Scoped<Tables>>, value: <Value>(name: Name) => Value) => Compilable<Row>,
+  ): PreparedQuery<Row, Name> {
+    let compiled: CompiledQuery<Row> | undefined;
     return {
-      run: (build) => {
-        const scoped: unknown = this.#kysely().withPlugin(new NodeScope(nodeId, this.#scopes));
-        return build(scoped as Kysely<Scoped<Tables>>).execute();
+      run: async (nodeId, values) => {
+        compiled ??= build(this.#scopedKysely(nodePlaceholder()), placeholder).compile();
+        return (await this.#kysely().executeQuery(filled(compiled, nodeId, values))).rows;
       },
     };
   }
@@ -70,6 +84,14 @@ export class TenantDb<Tables extends object> {
   /** The entity manager of the current transaction, or a fresh one: for writing through the unit of work. */
   entities(): SqlEntityManager {
     return this.#transaction.getStore() ?? this.#em.fork();
+  }
+
+  #scopedKysely(nodeId: string): Kysely<Scoped<Tables>> {
+    const dialect = scopedDialect(new NodeScope(nodeId, this.#scopes), {
+      compile: (statement, queryId) => this.#kysely().getExecutor().compileQuery(statement, queryId),
+      runCompiled: <Row>(query: CompiledQuery) => this.#kysely().executeQuery(query as CompiledQuery<Row>),
+    });
+    return new Kysely({ dialect });
   }
 
   #kysely(): Kysely<Tables> {

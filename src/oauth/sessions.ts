@@ -5,6 +5,8 @@ import { serviceUnavailable } from '../errors/app-error.ts';
 import type { Principal } from './principal.ts';
 
 const REBUILD_LOCK_MS = 10_000;
+/** Logins under way at once may stand in the cache before those that they end have left it. */
+const CACHE_SURPLUS = 100;
 
 export interface NewSession {
   sessionId: string;
@@ -42,13 +44,16 @@ export class Sessions {
     return this.#judge(state, { nodeId, subject, sessionId });
   }
 
-  /** Records a login; the oldest ones beyond the allowed number end. */
+  /** Records a login; beyond the allowed number those that would end first end now. */
   async open(session: NewSession): Promise<void> {
     const { db, cache, maxSessions, nowMs } = this.#parts;
     const { nodeId, supervisorId, sessionId, clientId, expiresAtMs } = session;
     const expiresAt = new Date(expiresAtMs).toISOString();
     const ended = await db.transaction(async () => {
-      await db.forNode(nodeId).run((k) =>
+      const door = db.forNode(nodeId);
+      // Logins of one supervisor take turns: each counts the ones before it.
+      await door.run((k) => k.selectFrom('supervisors').select('id').where('id', '=', supervisorId).forUpdate());
+      await door.run((k) =>
         k.insertInto('sessions').values({
           id: sessionId,
           node_id: nodeId,
@@ -57,12 +62,12 @@ export class Sessions {
           expires_at: expiresAt,
         }),
       );
-      return this.#endOldest(nodeId, supervisorId);
+      return this.#endOldest(session);
     });
     await withCache(async () => {
       // First: the cache has room then, and ends none by its own measure.
       if (ended.length > 0) await cache.removeSessions(nodeId, supervisorId, ended);
-      await cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions);
+      await cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS);
     });
   }
 
@@ -85,7 +90,7 @@ export class Sessions {
     return true;
   }
 
-  async #endOldest(nodeId: string, supervisorId: string): Promise<string[]> {
+  async #endOldest({ nodeId, supervisorId, sessionId }: NewSession): Promise<string[]> {
     const { db, maxSessions, nowMs } = this.#parts;
     const now = new Date(nowMs()).toISOString();
     const rows = await db.forNode(nodeId).run((k) =>
@@ -97,11 +102,13 @@ export class Sessions {
             .selectFrom('sessions as s')
             .select('s.id')
             .where('s.supervisor_id', '=', supervisorId)
+            .where('s.id', '!=', sessionId)
             .where('s.revoked_at', 'is', null)
             .where('s.expires_at', '>', now)
-            .orderBy('s.created_at', 'desc')
+            // One that was prolonged is young again.
+            .orderBy('s.expires_at', 'desc')
             .orderBy('s.id', 'desc')
-            .offset(maxSessions),
+            .offset(maxSessions - 1),
         )
         .returning('id'),
     );

@@ -1,5 +1,5 @@
 import type { ClientRecord } from '../clients/client-record.ts';
-import type { TokenResponse } from './token-issuer.ts';
+import type { Granted } from './grants/grant.ts';
 import type { TokenRequest } from './token-request.input.ts';
 
 /** One call of the token endpoint on its way through the steps. */
@@ -9,7 +9,7 @@ export interface TokenCall {
   readonly fingerprint: string | undefined;
   request: TokenRequest | undefined;
   client: ClientRecord | undefined;
-  response: TokenResponse | undefined;
+  granted: Granted | undefined;
 }
 
 /** What the client asked for, once it is parsed. */

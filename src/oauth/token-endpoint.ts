@@ -34,8 +34,8 @@ export async function issueToken(steps: readonly TokenStep[], call: TokenCall): 
     const pending = step(call);
     if (pending) await pending;
   }
-  if (!call.response) throw new Error('the last step gives the response');
-  return call.response;
+  if (!call.granted) throw new Error('the last step gives the response');
+  return call.granted.response;
 }
 
 function parseRequest(call: TokenCall): void {
@@ -67,8 +67,8 @@ function runGrant(grants: readonly Grant[]): TokenStep {
     const request = requestOf(call);
     const grant = grants.find((candidate) => candidate.grantType === request.grant_type);
     if (!grant) throw new AppError(403, 'invalid_request');
-    call.response = await grant.handle(request, clientOf(call));
-    if (!call.response) throw invalidGrant();
+    call.granted = await grant.handle(request, clientOf(call));
+    if (!call.granted) throw invalidGrant();
   };
 }
 

@@ -1,20 +1,23 @@
-import express, { type NextFunction, type Request, type RequestHandler, type Response } from 'express';
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { AppError, invalidRequest } from '../errors/app-error.ts';
 import { exchangeOf } from '../gateway/exchange.ts';
 import { decodeUtf8, parseJson, Utf8Error } from '../lib/json.ts';
 
-const readers = new Map<number, RequestHandler>();
+interface BodyLimit {
+  maxBytes: number;
+  /** What a longer body is answered with. */
+  tooLarge(): AppError;
+}
 
-/**
- * Reads the body as bytes, up to the endpoint's limit. A `Content-Length` over it is refused before a byte is read, a
- * chunked body the moment it passes it.
- */
-export function readBody(req: Request, res: Response, next: NextFunction): void {
-  const exchange = exchangeOf(req);
-  const limit = exchange.match?.endpoint.max_body_bytes ?? 0;
-  if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge(limit);
-  exchange.bodyRead = true;
-  reader(limit)(req, res, (error?: unknown) => next(error === undefined ? undefined : bodyError(error, limit)));
+/** Reads the body as bytes, up to the endpoint's limit; a longer one is a 413. */
+export function readBody(req: Request, _res: Response, next: NextFunction): void {
+  const maxBytes = exchangeOf(req).match?.endpoint.max_body_bytes ?? 0;
+  readUpTo({ maxBytes, tooLarge: payloadTooLarge }, req, next);
+}
+
+/** Reads the body as bytes, up to a limit of its own. */
+export function bodyReader(limit: BodyLimit): RequestHandler {
+  return (req, _res, next) => readUpTo(limit, req, next);
 }
 
 /**
@@ -33,6 +36,30 @@ export function bytesOf(req: Request): Buffer {
   return Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
 }
 
+/** A `Content-Length` over the limit is refused before a byte is read, a chunked body the moment it passes it. */
+function readUpTo({ maxBytes, tooLarge }: BodyLimit, req: Request, next: NextFunction): void {
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
+  if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
+    throw invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]);
+  }
+  exchangeOf(req).bodyRead = true;
+  const chunks: Buffer[] = [];
+  let length = 0;
+  function take(chunk: Buffer): void {
+    length += chunk.length;
+    chunks.push(chunk);
+    if (length <= maxBytes) return;
+    req.off('data', take).off('end', finish).pause();
+    next(tooLarge());
+  }
+  function finish(): void {
+    req.body = Buffer.concat(chunks);
+    next();
+  }
+  // A body that its sender gives up never ends: there is nobody to answer.
+  req.on('data', take).once('end', finish);
+}
+
 function parseBody(bytes: Buffer): unknown {
   try {
     return parseJson(decodeUtf8(bytes));
@@ -44,26 +71,6 @@ function parseBody(bytes: Buffer): unknown {
   }
 }
 
-function reader(limit: number): RequestHandler {
-  const existing = readers.get(limit);
-  if (existing) return existing;
-  const created = express.raw({ limit, type: () => true });
-  readers.set(limit, created);
-  return created;
-}
-
-function bodyError(error: unknown, limit: number): unknown {
-  if (typeof error !== 'object' || error === null || !('type' in error) || !('status' in error)) return error;
-  if (error.status === 413) return tooLarge(limit);
-  const status = Number(error.status);
-  return status >= 400 && status < 500
-    ? invalidRequest([{ path: '', message: `unreadable body: ${error.type}` }])
-    : error;
-}
-
-function tooLarge(limit: number): AppError {
-  return new AppError(413, 'payload_too_large', {
-    issues: [{ path: '', message: `must be at most ${limit} bytes` }],
-    headers: { Connection: 'close' },
-  });
+function payloadTooLarge(): AppError {
+  return new AppError(413, 'payload_too_large', { headers: { Connection: 'close' } });
 }

@@ -1,4 +1,4 @@
-import { AppError } from '../errors/app-error.ts';
+import { AppError, invalidRequest } from '../errors/app-error.ts';
 import { errorEnvelope } from '../errors/envelope.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
@@ -24,8 +24,11 @@ export function refuse(exchange: Exchange, error: unknown, log: Log): void {
 /** The refusal of an error: senders of endpoints with closed statuses know no 413 and no 503. */
 function refusalOf(exchange: Exchange, error: unknown): AppError {
   const refusal = error instanceof AppError ? error : new AppError(500, 'internal_error', { cause: error });
-  if (exchange.match?.endpoint.statuses !== 'closed') return refusal;
-  if (refusal.status === 413) return new AppError(400, 'invalid_request', { issues: refusal.issues ?? [] });
+  const { endpoint } = exchange.match ?? {};
+  if (endpoint?.statuses !== 'closed') return refusal;
+  if (refusal.status === 413) {
+    return invalidRequest([{ path: '', message: `must be at most ${endpoint.max_body_bytes} bytes` }]);
+  }
   if (refusal.status === 503) return new AppError(500, 'internal_error', { cause: refusal.cause });
   return refusal;
 }

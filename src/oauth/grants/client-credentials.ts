@@ -7,7 +7,8 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
     grantType: 'client_credentials',
     async handle(_request, client) {
       const { clientId, nodeId, scopes, tokenExpiry } = client;
-      return issuer.forClient({ subject: clientId, nodeId, clientId, scopes }, tokenExpiry);
+      const response = await issuer.forClient({ subject: clientId, nodeId, clientId, scopes }, tokenExpiry);
+      return { response, isApi: true };
     },
   };
 }

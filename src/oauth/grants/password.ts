@@ -31,7 +31,8 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
         clientId,
         expiresAtMs: parts.issuer.loginEndsAtMs(),
       });
-      return parts.issuer.forLogin({ subject: supervisorId, nodeId, clientId, scopes: permissions }, sessionId);
+      const grantee = { subject: supervisorId, nodeId, clientId, scopes: permissions };
+      return { response: await parts.issuer.forLogin(grantee, sessionId), isApi: false };
     },
   };
 }

@@ -5,9 +5,9 @@ import type { Supervisors } from '../../supervisors/supervisors.service.ts';
 import { type RefreshClaims, refreshClaims } from '../refresh.rules.ts';
 import type { Sessions } from '../sessions.ts';
 import type { SignedToken } from '../signed-token.ts';
-import type { TokenIssuer, TokenResponse } from '../token-issuer.ts';
+import type { TokenIssuer } from '../token-issuer.ts';
 import type { TokenVerifier } from '../token-verifier.ts';
-import type { Grant } from './grant.ts';
+import type { Grant, Granted } from './grant.ts';
 
 interface RefreshGrantParts {
   verifier: TokenVerifier;
@@ -46,16 +46,17 @@ async function refreshClient(
   { issuer }: RefreshGrantParts,
   claims: RefreshClaims,
   { clientId, nodeId, scopes, tokenExpiry }: ClientRecord,
-): Promise<TokenResponse | undefined> {
+): Promise<Granted | undefined> {
   if (claims.subject !== clientId) return undefined;
-  return issuer.forClient({ subject: clientId, nodeId, clientId, scopes }, tokenExpiry);
+  const response = await issuer.forClient({ subject: clientId, nodeId, clientId, scopes }, tokenExpiry);
+  return { response, isApi: true };
 }
 
 async function refreshLogin(
   { supervisors, sessions, issuer }: RefreshGrantParts,
   { subject, sessionId = '' }: RefreshClaims,
   { clientId, nodeId }: ClientRecord,
-): Promise<TokenResponse | undefined> {
+): Promise<Granted | undefined> {
   if (!isUuid(subject) || !isUuid(sessionId)) return undefined;
   const supervisor = await supervisors.find(nodeId, subject);
   if (!supervisor?.active) return undefined;
@@ -63,5 +64,6 @@ async function refreshLogin(
   const expiresAtMs = issuer.loginEndsAtMs();
   const live = await sessions.prolong({ sessionId, nodeId, supervisorId, clientId, expiresAtMs });
   if (!live) return undefined;
-  return issuer.forLogin({ subject: supervisorId, nodeId, clientId, scopes: permissions }, sessionId);
+  const grantee = { subject: supervisorId, nodeId, clientId, scopes: permissions };
+  return { response: await issuer.forLogin(grantee, sessionId), isApi: false };
 }

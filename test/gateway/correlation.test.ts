@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Log } from '../../src/lib/log.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { type RawAnswer, request, sendRaw } from './raw.ts';
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+const lines: object[] = [];
+const log: Log = { ...silentLog, info: (fields) => lines.push(fields), error: (fields) => lines.push(fields) };
+let p: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { log } });
+  token = await p.clientToken();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+/** One request for each status that an answer can have without a fault. */
+const answers: [number, string, string, Record<string, string>][] = [
+  [200, 'GET', '/health', {}],
+  [200, 'HEAD', '/health', {}],
+  [204, 'OPTIONS', '/v1/accounts', {}],
+  [400, 'GET', '/v1/accounts?page=0', {}],
+  [401, 'GET', '/v1/accounts', { Authorization: 'Bearer broken' }],
+  [404, 'GET', '/nowhere', {}],
+  [404, 'GET', '/v1//accounts', {}],
+  [404, 'GET', '/v1/accounts', { 'X-Target-Server': 'unknown' }],
+];
+
+async function send(method: string, path: string, headers: Record<string, string>): Promise<RawAnswer> {
+  return sendRaw(p.url, request(method, path, { Authorization: `Bearer ${token}`, ...headers }));
+}
+
+describe('X-Correlation-ID', () => {
+  it.each(answers)('1-12 D2-05: a %i (%s %s) echoes it byte for byte', async (status, method, path, headers) => {
+    for (const id of ['abc', 'a b\tc "d"; {}', 'caf\u00c3\u00a9 \u00ff', 'x'.repeat(1024)]) {
+      const answer = await send(method, path, { ...headers, 'X-Correlation-ID': id });
+      expect(answer.status).toBe(status);
+      expect(answer.headers['x-correlation-id']).toBe(id);
+    }
+  });
+
+  it.each(answers)(
+    '1-12 D2-05: a %i (%s %s) carries a UUID v7 where there is none',
+    async (status, method, path, h) => {
+      const ids = new Set<string | undefined>();
+      for (const given of [{}, { 'X-Correlation-ID': '' }, { 'X-Correlation-ID': '  ' }]) {
+        const answer = await send(method, path, { ...h, ...given });
+        expect(answer.status).toBe(status);
+        expect(answer.headers['x-correlation-id']).toMatch(UUID_V7);
+        ids.add(answer.headers['x-correlation-id']);
+      }
+      expect(ids.size).toBe(3);
+    },
+  );
+
+  it('D2-05: over 1,024 bytes is a 400 that names it, with an id of its own, even where there is no endpoint', async () => {
+    for (const path of ['/health', '/v1/accounts', '/nowhere']) {
+      const answer = await send('GET', path, { 'X-Correlation-ID': '\u00e9'.repeat(1025) });
+      expect(answer.status).toBe(400);
+      const { code, domain, message, errors } = JSON.parse(answer.body);
+      expect([code, domain, message, errors[0].path]).toEqual([-1, 0, 'invalid_request', 'X-Correlation-ID']);
+      expect(answer.headers['x-correlation-id']).toMatch(UUID_V7);
+    }
+  });
+
+  it('D2-05 D2-12: an unexpected fault echoes it on the 500, whose log line carries it and whose body says nothing', async () => {
+    vi.spyOn(p.service.context.clients, 'authenticate').mockRejectedValueOnce(new Error('select secret from clients'));
+    const json = { grant_type: 'client_credentials', ...p.demo.client };
+    const answer = await p.call('POST', '/v2/oauth/token', { json, headers: { 'x-correlation-id': 'fault-1' } });
+    expect(answer.status).toBe(500);
+    expect(answer.text).toBe('{"code":-1,"domain":0,"message":"internal_error"}');
+    expect(answer.headers.get('x-correlation-id')).toBe('fault-1');
+    const logged = lines.filter((line) => 'correlation_id' in line && line.correlation_id === 'fault-1');
+    expect(logged.filter((line) => 'err' in line)).toHaveLength(1);
+    expect(logged.filter((line) => 'status' in line && line.status === 500)).toHaveLength(1);
+  });
+
+  it('D2-05: it goes on to the event bus as received', async () => {
+    const { username, password } = p.webhook;
+    const at = '2026-11-01T00:00:00Z';
+    const id = p.demo.transactions.token_transactions;
+    const answer = await p.call('POST', '/v2/webhooks/custodial', {
+      headers: {
+        authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+        'x-correlation-id': 'notified caf\u00e9',
+      },
+      json: { id, type: 1, status: 1, created_at: at, updated_at: at },
+    });
+    expect(answer.status).toBe(200);
+    const sent = await rows(p).run((k) =>
+      k.selectFrom('bus_messages').select(['topic', 'headers']).where('key', '=', id),
+    );
+    expect(sent.map(({ topic }) => topic).sort()).toEqual(['transactions.admin', 'transactions.user']);
+    for (const { headers } of sent) expect(headers).toMatchObject({ 'correlation-id': 'notified caf\u00e9' });
+  });
+
+  it('D2-05: an answer that no record could be kept of has one too', async () => {
+    const full = vi.spyOn(p.service.context.spool, 'isFull', 'get').mockReturnValue(true);
+    const answers = await Promise.all(
+      ['/v1/accounts', '/nowhere'].map((path) => send('GET', path, { 'X-Correlation-ID': 'full' })),
+    );
+    const health = await send('GET', '/v1/health?x=1', {});
+    const webhook = await send('POST', '/v2/webhooks', {});
+    full.mockRestore();
+    expect(answers.map(({ status }) => status)).toEqual([503, 503]);
+    for (const answer of answers) {
+      expect(answer.headers['x-correlation-id']).toBe('full');
+      expect(answer.headers['retry-after']).toBe('1');
+    }
+    expect(health.status).toBe(200);
+    expect(webhook.status).toBe(500);
+  });
+});

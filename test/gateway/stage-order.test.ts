@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { gatewayChain } from '../../src/gateway/chain.ts';
+import { EndpointTable } from '../../src/gateway/endpoint-table.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient } from '../oauth/clients.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
+import { envelope } from './envelopes.ts';
+
+let p: Portcullis;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+describe('the gateway chain', () => {
+  it('1-01: its stages stand in the documented order, with permission after revocation', () => {
+    const { verifier, directory, sessions } = p.service.context;
+    const chain = gatewayChain({
+      table: new EndpointTable([]),
+      services: new Set(),
+      tokens: verifier,
+      directory,
+      sessions,
+      clientGuards: () => undefined,
+      local: { handle: () => undefined },
+      onEnd: () => undefined,
+      nowMs: () => 0,
+    });
+    expect(chain.map((stage) => stage.name)).toEqual([
+      'clock',
+      'correlation',
+      'capture',
+      'target',
+      'endpoint',
+      'visibility',
+      'signature',
+      'claims',
+      'revocation',
+      'permission',
+      'upstream',
+      'proxy',
+    ]);
+  });
+});
+
+interface Wrong {
+  correlation?: boolean;
+  target?: boolean;
+  path?: boolean;
+  token?: 'none' | 'unsigned' | 'expired' | 'revoked' | 'powerless' | 'guarded';
+  query?: boolean;
+}
+
+const all: Wrong = { correlation: true, target: true, path: true, token: 'none', query: true };
+
+/** Each row leaves the earlier faults out and keeps every later one. */
+const refusals: [string, Wrong, number, string][] = [
+  ['the correlation id', all, 400, 'invalid_request'],
+  ['the target service', { ...all, correlation: false }, 404, 'not_found'],
+  ['the endpoint', { path: true, token: 'none', query: true }, 404, 'not_found'],
+  ['the missing token', { token: 'none', query: true }, 401, 'unauthorized'],
+  ['the signature', { token: 'unsigned', query: true }, 401, 'unauthorized'],
+  ['the claims', { token: 'expired', query: true }, 401, 'unauthorized'],
+  ['the revocation', { token: 'revoked', query: true }, 401, 'unauthorized'],
+  ['the permission', { token: 'powerless', query: true }, 403, 'forbidden'],
+  ['the guards', { token: 'guarded', query: true }, 403, 'mtls_required'],
+  ['the input', { query: true }, 400, 'invalid_request'],
+  ['nothing', {}, 200, ''],
+];
+
+async function tokenWith(fault: Wrong['token']): Promise<string | undefined> {
+  const powerless = { scope: '', exp: Math.floor(Date.now() / 1000) + 60 };
+  switch (fault) {
+    case 'none':
+      return undefined;
+    case 'unsigned':
+      return signed(p, apiClaims(p, { exp: 1, scope: '' }), { secret: 'not the secret of any class of tokens' });
+    case 'expired':
+      return signed(p, apiClaims(p, { exp: 1, scope: '', token_use: 'login' }));
+    case 'revoked':
+      return signed(p, apiClaims(p, { ...powerless, token_use: 'login', sid: 'gone' }));
+    case 'powerless':
+    case 'guarded': {
+      const client = await addClient(p, { require_certificate: true });
+      const claims = { sub: client.client_id, client_id: client.client_id };
+      return signed(p, apiClaims(p, fault === 'powerless' ? { ...claims, ...powerless } : claims));
+    }
+    case undefined:
+      return p.clientToken();
+    default:
+      return fault satisfies never;
+  }
+}
+
+describe('what is answered first', () => {
+  it.each(refusals)('D2-02 1-09: %s is judged before everything after it', async (_name, wrong, status, message) => {
+    const token = await tokenWith(wrong.token);
+    const answer = await p.call('GET', `/v1/accounts${wrong.path ? '/' : ''}${wrong.query ? '?page=0' : ''}`, {
+      headers: {
+        ...(wrong.correlation ? { 'x-correlation-id': 'x'.repeat(1025) } : {}),
+        'x-target-server': wrong.target ? 'nobody' : 'accounts',
+      },
+      ...(token === undefined ? {} : { token }),
+    });
+    expect(answer.status).toBe(status);
+    if (status !== 200) expect(answer.json.message).toBe(message);
+  });
+
+  it('D2-02: Basic is judged before the length of the body, and that before its content', async () => {
+    const { username, password } = p.webhook;
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    const long = Buffer.alloc(300 * 1024, '{');
+    const json = { 'content-type': 'application/json' };
+    const stranger = await p.call('POST', '/v2/webhooks/custodial', { headers: json, body: long });
+    const tooLong = await p.call('POST', '/v2/webhooks/custodial', { headers: { ...json, authorization }, body: long });
+    const malformed = await p.call('POST', '/v2/webhooks/custodial', {
+      headers: { ...json, authorization },
+      body: '{',
+    });
+    expect([stranger.status, tooLong.status, malformed.status]).toEqual([401, 400, 400]);
+    expect(stranger.text).toBe(envelope('unauthorized'));
+    expect(tooLong.json.errors).toEqual([{ path: '', message: 'must be at most 262144 bytes' }]);
+    expect(malformed.json.errors).toEqual([{ path: '', message: 'must be JSON in UTF-8' }]);
+  });
+});

@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { envelope } from '../gateway/envelopes.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, type ClientCredentials, rows, updateClient } from './clients.ts';
+import { apiClaims, signed } from './jwt.ts';
+
+const DAY_MS = 24 * 3600 * 1000;
+const clock = { skewMs: 0 };
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { nowMs: () => 1_800_000_000_000 + clock.skewMs } });
+});
+afterEach(() => {
+  clock.skewMs = 0;
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+function ask(json: object): Promise<Answer> {
+  return p.call('POST', '/v2/oauth/token', { json });
+}
+
+function refresh(token: string, client: ClientCredentials = p.demo.client): Promise<Answer> {
+  return ask({ grant_type: 'refresh_token', ...client, refresh_token: token });
+}
+
+async function apiPair(client: ClientCredentials): Promise<Answer['json']> {
+  return (await ask({ grant_type: 'client_credentials', ...client })).json;
+}
+
+async function loginPair(supervisor: object = p.demo.supervisor, client = p.demo.client): Promise<Answer['json']> {
+  return (await ask({ grant_type: 'password', ...client, ...supervisor })).json;
+}
+
+function refused(answer: Answer): void {
+  expect([answer.status, answer.text]).toEqual([401, envelope('invalid_request')]);
+}
+
+async function addSupervisor(): Promise<{ id: string; username: string; password: string }> {
+  const id = randomUUID();
+  const hash = await p.service.context.passwords.hash('secret');
+  const row = { id, node_id: p.demo.node_id, username: id, password_hash: hash, role: 'viewer' };
+  await rows(p).run((k) => k.insertInto('supervisors').values(row));
+  return { id, username: id, password: 'secret' };
+}
+
+describe('a refreshed pair', () => {
+  it('5.2-04 3-05: is new, of the same kind, and both of its tokens are good', async () => {
+    for (const [first, use] of [
+      [await apiPair(p.demo.client), 'api'],
+      [await loginPair(), 'login'],
+    ] as const) {
+      const { status, json } = await refresh(first.refresh_token);
+      expect(status).toBe(200);
+      expect(json.access_token).not.toBe(first.access_token);
+      expect(json.refresh_token).not.toBe(first.refresh_token);
+      const [before, after] = [decodeJwt(first.access_token), decodeJwt(json.access_token)];
+      expect(after).toMatchObject({ sub: before.sub, aud: before.aud, client_id: before.client_id, token_use: use });
+      expect(after.sid).toBe(before.sid);
+      expect(json.expires_in).toBe(first.expires_in);
+      expect((await p.call('GET', '/v1/accounts', { token: json.access_token })).status).toBe(200);
+      expect((await refresh(json.refresh_token)).status).toBe(200);
+    }
+  });
+
+  it('3-05: redeeming the first token again gives another pair', async () => {
+    const first = await loginPair();
+    const pairs = await Promise.all([1, 2, 3].map(() => refresh(first.refresh_token)));
+    expect(pairs.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(new Set(pairs.map(({ json }) => json.refresh_token)).size).toBe(3);
+  });
+
+  it('5.2-04 2.1-04: has the permissions of now', async () => {
+    const client = await addClient(p);
+    const supervisor = await addSupervisor();
+    const [api, login] = [await apiPair(client), await loginPair(supervisor)];
+    await updateClient(p, client.client_id, { scopes: ['tokens:read'] });
+    await rows(p).run((k) => k.updateTable('supervisors').set({ role: 'operator' }).where('id', '=', supervisor.id));
+    expect((await refresh(api.refresh_token, client)).json.scope).toBe('tokens:read');
+    expect(login.scope).not.toContain('wallets:write');
+    expect((await refresh(login.refresh_token)).json.scope).toContain('wallets:write');
+  });
+
+  it('3-05: of a login prolongs its session', async () => {
+    const first = await loginPair();
+    clock.skewMs = 29 * DAY_MS;
+    const second = await refresh(first.refresh_token);
+    clock.skewMs = 31 * DAY_MS;
+    const third = await refresh(second.json.refresh_token);
+    expect(third.status).toBe(200);
+    expect((await p.call('GET', '/v1/accounts', { token: third.json.access_token })).status).toBe(200);
+    refused(await refresh(first.refresh_token));
+  });
+});
+
+describe('the end of a refresh token', () => {
+  it('5.2-01 7.2-02: of a login is 30 days', async () => {
+    const { refresh_token } = await loginPair();
+    clock.skewMs = 30 * DAY_MS - 1;
+    expect((await refresh(refresh_token)).status).toBe(200);
+    const other = await loginPair();
+    clock.skewMs += 30 * DAY_MS + 1_000;
+    refused(await refresh(other.refresh_token));
+  });
+
+  it('D3-04 7.2-02: of a client is its duration', async () => {
+    const client = await addClient(p, { token_expiry_duration: 60 });
+    const { refresh_token } = await apiPair(client);
+    clock.skewMs = 59_999;
+    expect((await refresh(refresh_token, client)).status).toBe(200);
+    clock.skewMs = 60_000;
+    refused(await refresh(refresh_token, client));
+  });
+
+  it.each([
+    ['without an expiry', { token_expiry_enabled: false }],
+    ['with a longer one', { token_expiry_duration: 400 * 24 * 3600 }],
+  ])('8-03 3-05: is 365 days from iat for a client %s', async (_name, settings) => {
+    const client = await addClient(p, settings);
+    const { refresh_token } = await apiPair(client);
+    clock.skewMs = 365 * DAY_MS;
+    const { status, json } = await refresh(refresh_token, client);
+    expect(status).toBe(200);
+    clock.skewMs = 365 * DAY_MS + 1;
+    refused(await refresh(refresh_token, client));
+    expect((await refresh(json.refresh_token, client)).status).toBe(200);
+  });
+
+  it('5.2-04 7.2-02: comes with the account, the session and the client', async () => {
+    const supervisor = await addSupervisor();
+    const login = await loginPair(supervisor);
+    await setStatus(supervisor.id, 'disabled');
+    refused(await refresh(login.refresh_token));
+    await setStatus(supervisor.id, 'active');
+    expect((await refresh(login.refresh_token)).status).toBe(200);
+    const sid = String(decodeJwt(login.refresh_token).sid);
+    const now = new Date().toISOString();
+    await rows(p).run((k) => k.updateTable('sessions').set({ revoked_at: now }).where('id', '=', sid));
+    refused(await refresh(login.refresh_token));
+    const client = await addClient(p);
+    const { refresh_token } = await apiPair(client);
+    await updateClient(p, client.client_id, { status: 'disabled' });
+    refused(await refresh(refresh_token, client));
+  });
+
+  function setStatus(id: string, status: 'active' | 'disabled') {
+    return rows(p).run((k) => k.updateTable('supervisors').set({ status }).where('id', '=', id));
+  }
+});
+
+describe('what is no refresh token of this client', () => {
+  it('D3-02: an access token does not refresh, and a refresh token gives no access', async () => {
+    for (const pair of [await apiPair(p.demo.client), await loginPair()]) {
+      refused(await refresh(pair.access_token));
+      const answer = await p.call('GET', '/v1/accounts', { token: pair.refresh_token });
+      expect([answer.status, answer.text]).toEqual([401, envelope('unauthorized')]);
+    }
+  });
+
+  it('7.2-02: that of another client of the node, or of another node', async () => {
+    const client = await addClient(p);
+    for (const { refresh_token } of [await apiPair(p.demo.client), await loginPair()]) {
+      refused(await refresh(refresh_token, client));
+      refused(await refresh(refresh_token, p.demo.other_node.client));
+    }
+  });
+
+  it('7.2-02 D3-01: a forged one', async () => {
+    const { legacy, discover } = p.service.context.secrets.jwt;
+    const good = apiClaims(p, { token_use: 'refresh' });
+    expect((await refresh(signed(p, good))).status).toBe(200);
+    const forged = [
+      signed(p, good, { secret: legacy.current }),
+      signed(p, good, { secret: discover.current }),
+      signed(p, good, { header: { alg: 'none' } }),
+      signed(p, { ...good, sub: randomUUID() }),
+      signed(p, { ...good, sub: p.demo.other_node.client.client_id }),
+      signed(p, { ...good, aud: p.demo.other_node.node_id }),
+      signed(p, { ...good, client_id: undefined }),
+      signed(p, { ...good, sid: randomUUID() }),
+      signed(p, { ...good, sid: 7 }),
+      signed(p, { ...good, exp: '9999999999' }),
+      signed(p, { ...good, token_use: 'login' }),
+    ];
+    for (const token of forged) refused(await refresh(token));
+  });
+});

@@ -1,0 +1,95 @@
+import { decodeJwt } from 'jose';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { envelope } from '../gateway/envelopes.ts';
+import { type Answer, type Portcullis, startOnRealServers, startPortcullis } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { rows } from './clients.ts';
+
+const clock = { skewMs: 0 };
+let p: Portcullis;
+beforeAll(async () => {
+  const nowMs = () => Date.now() + clock.skewMs;
+  p = await startPortcullis({ env: { MAX_SESSIONS: '2' }, overrides: { nowMs } });
+});
+afterEach(() => vi.restoreAllMocks());
+afterAll(() => p[Symbol.asyncDispose]());
+
+interface Pair {
+  access_token: string;
+  refresh_token: string;
+}
+
+async function login(): Promise<Pair> {
+  clock.skewMs += 1_000;
+  const json = { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor };
+  return (await p.call('POST', '/v2/oauth/token', { json })).json;
+}
+
+async function refresh({ refresh_token }: Pair): Promise<Answer> {
+  clock.skewMs += 1_000;
+  return p.call('POST', '/v2/oauth/token', { json: { grant_type: 'refresh_token', ...p.demo.client, refresh_token } });
+}
+
+async function statusOf({ access_token }: Pair): Promise<number> {
+  return (await p.call('GET', '/v1/accounts', { token: access_token })).status;
+}
+
+describe('the sessions of a supervisor', () => {
+  it('D3-19: past MAX_SESSIONS the one that would end first ends, in the cache and in the database, and no other', async () => {
+    const [first, second] = [await login(), await login()];
+    const prolonged = (await refresh(first)).json;
+    const third = await login();
+    const statuses = [first, prolonged, second, third].map(statusOf);
+    expect(await Promise.all(statuses)).toEqual([200, 200, 401, 200]);
+    const refreshed = [await refresh(prolonged), await refresh(second), await refresh(third)];
+    expect(refreshed.map(({ status }) => status)).toEqual([200, 401, 200]);
+    expect(await Promise.all([prolonged, third].map(statusOf))).toEqual([200, 200]);
+  });
+
+  it('D3-19: a concurrent burst of logins leaves no more than allowed', async () => {
+    const pairs = await Promise.all([1, 2, 3, 4, 5].map(login));
+    const statuses = await Promise.all(pairs.map(statusOf));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+    const refreshes = await Promise.all(pairs.map(refresh));
+    expect(refreshes.map(({ status }) => status)).toEqual(statuses);
+  });
+});
+
+describe('an emptied cache', () => {
+  it('D3-28: is rebuilt from the database before a login token is judged', async () => {
+    const pair = await login();
+    const { cache } = p.service.context;
+    vi.spyOn(cache, 'sessionState').mockReturnValueOnce('unready');
+    const rebuild = vi.spyOn(cache, 'rebuildSessions');
+    expect(await statusOf(pair)).toBe(200);
+    expect(rebuild).toHaveBeenCalledOnce();
+    const [nodeId, sessions = []] = rebuild.mock.calls[0] ?? [];
+    expect(nodeId).toBe(p.demo.node_id);
+    const { sid, sub, exp } = decodeJwt(pair.refresh_token);
+    expect(sessions).toContainEqual({ subject: sub, sessionId: sid, expiresAtMs: Number(exp) * 1000 });
+  });
+
+  it('D3-28: answers 503 while another rebuilds it', async () => {
+    const pair = await login();
+    const { cache } = p.service.context;
+    const release = await cache.lock(`rebuild:{${p.demo.node_id}}`, 60_000);
+    vi.spyOn(cache, 'sessionState').mockReturnValueOnce('unready');
+    const answer = await p.call('GET', '/v1/accounts', { token: pair.access_token });
+    expect([answer.status, answer.text]).toEqual([503, envelope('service_unavailable')]);
+    await release?.();
+    expect(await statusOf(pair)).toBe(200);
+  });
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'the sessions of a supervisor on real servers', () => {
+  it('D3-19: a concurrent burst of logins leaves no more than allowed, in the cache and in the database', async () => {
+    await using real = await startOnRealServers({ env: { MAX_SESSIONS: '2' } });
+    await real.call('GET', '/v1/accounts', { token: await real.loginToken() });
+    const tokens = await Promise.all(Array.from({ length: 8 }, () => real.loginToken()));
+    const answers = await Promise.all(tokens.map((token) => real.call('GET', '/v1/accounts', { token })));
+    const live = answers.flatMap(({ status }, index) => (status === 200 ? [decodeJwt(tokens[index] ?? '').sid] : []));
+    const stored = await rows(real).run((k) => k.selectFrom('sessions').select('id').where('revoked_at', 'is', null));
+    expect(live).toHaveLength(2);
+    expect(stored.map(({ id }) => id).sort()).toEqual(live.sort());
+  });
+});

@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { envelope } from '../gateway/envelopes.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, updateClient } from './clients.ts';
+import { apiClaims, signed } from './jwt.ts';
+
+const clock = { skewMs: 0 };
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { nowMs: () => Date.now() + clock.skewMs } });
+});
+afterEach(() => {
+  clock.skewMs = 0;
+  vi.restoreAllMocks();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+async function statusOf(token: string): Promise<number> {
+  return (await p.call('GET', '/v1/accounts', { token })).status;
+}
+
+async function expectUnauthorized(token: string): Promise<void> {
+  const answer = await p.call('GET', '/v1/accounts', { token });
+  expect([answer.status, answer.text]).toEqual([401, envelope('unauthorized')]);
+}
+
+describe('the end of a token', () => {
+  it('2.1-06: comes with its exp, though its signature was verified before', async () => {
+    const token = await p.clientToken();
+    expect(await statusOf(token)).toBe(200);
+    clock.skewMs = 3599_000;
+    expect(await statusOf(token)).toBe(200);
+    clock.skewMs = 3600_000;
+    await expectUnauthorized(token);
+  });
+
+  it('D3-07: comes for all tokens of a client within a second of its being disabled, its secret ends at once', async () => {
+    const client = await addClient(p);
+    const [api, login] = await Promise.all([p.clientToken(client), loginThrough(client)]);
+    expect([await statusOf(api), await statusOf(login)]).toEqual([200, 200]);
+    await updateClient(p, client.client_id, { status: 'disabled' });
+    const grant = { grant_type: 'client_credentials', ...client };
+    const refusal = await p.call('POST', '/v2/oauth/token', { json: grant });
+    expect([refusal.status, refusal.text]).toEqual([401, envelope('invalid_request')]);
+    clock.skewMs = 1_000;
+    await expectUnauthorized(api);
+    await expectUnauthorized(login);
+  });
+
+  async function loginThrough(client: object): Promise<string> {
+    const json = { grant_type: 'password', ...client, ...p.demo.supervisor };
+    return (await p.call('POST', '/v2/oauth/token', { json })).json.access_token;
+  }
+});
+
+describe('the permission of an endpoint', () => {
+  it.each([
+    ['', 403],
+    ['wallets:read', 403],
+    ['accounts', 403],
+    ['accounts:readx', 403],
+    ['xaccounts:read', 403],
+    ['ACCOUNTS:READ', 403],
+    ['accounts:read', 200],
+    ['wallets:read accounts:read', 200],
+    ['  accounts:read  ', 200],
+  ])('5.1-07 D2-12: with the scope "%s" it is a %i', async (scope, status) => {
+    const answer = await p.call('GET', '/v1/accounts', { token: signed(p, apiClaims(p, { scope })) });
+    expect(answer.status).toBe(status);
+    if (status === 403) expect(answer.text).toBe(envelope('forbidden'));
+  });
+});
+
+describe('the revocation cache', () => {
+  it('5.1-05 7.6-03: a login token passes with its entry, and is a 401 without it', async () => {
+    const token = await p.loginToken();
+    expect(await statusOf(token)).toBe(200);
+    const { sub, sid } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    await p.service.context.cache.removeSessions(p.demo.node_id, sub, [sid]);
+    await expectUnauthorized(token);
+  });
+
+  it("5.1-05: the entry must be of the token's own sub and aud", async () => {
+    const token = await p.loginToken();
+    const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    expect(await statusOf(signed(p, claims))).toBe(200);
+    await expectUnauthorized(signed(p, { ...claims, sub: randomUUID() }));
+    const elsewhere = { aud: p.demo.other_node.node_id, client_id: p.demo.other_node.client.client_id };
+    await expectUnauthorized(signed(p, { ...claims, ...elsewhere }));
+  });
+
+  it('5.1-06 D3-24: forgot-password tokens skip it, and carry no permission', async () => {
+    const claims = apiClaims(p, { token_use: 'forgot_password', scope: 'accounts:read' });
+    const answer = await p.call('GET', '/v1/accounts', { token: signed(p, claims) });
+    expect([answer.status, answer.text]).toEqual([403, envelope('forbidden')]);
+  });
+
+  it('5.1-06: while it is away, login tokens get 503 with Retry-After, and API tokens go on', async () => {
+    const [login, api] = await Promise.all([p.loginToken(), p.clientToken()]);
+    vi.spyOn(p.service.context.cache, 'sessionState').mockImplementation(() => {
+      throw new CacheUnavailableError('gone');
+    });
+    const answer = await p.call('GET', '/v1/accounts', { token: login });
+    expect([answer.status, answer.text]).toEqual([503, envelope('service_unavailable')]);
+    expect(answer.headers.get('retry-after')).toBe('1');
+    expect(await statusOf(api)).toBe(200);
+  });
+});

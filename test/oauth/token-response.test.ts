@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, rows } from './clients.ts';
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const MEMBERS = ['access_token', 'refresh_token', 'expires_in', 'token_type', 'scope', 'created_at'];
+const COMMON = ['iss', 'sub', 'aud', 'iat', 'exp', 'jti', 'scope', 'client_id', 'token_use'];
+const READS = ['accounts', 'wallets', 'wallet-rules', 'users', 'transactions', 'tokens'].map((name) => `${name}:read`);
+const AT = 1_800_000_000;
+
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { nowMs: () => AT * 1000 + 700 } });
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+function ask(json: object, headers: Record<string, string> = {}): Promise<Answer> {
+  return p.call('POST', '/v2/oauth/token', { json, headers });
+}
+
+function byClient(client: object): Promise<Answer> {
+  return ask({ grant_type: 'client_credentials', ...client });
+}
+
+function byPassword(client: object = p.demo.client): Promise<Answer> {
+  return ask({ grant_type: 'password', ...client, ...p.demo.supervisor });
+}
+
+function without(claims: string[], ...absent: string[]): string[] {
+  return claims.filter((claim) => !absent.includes(claim)).sort();
+}
+
+describe('the token response', () => {
+  it.each([
+    ['password', () => byPassword()],
+    ['client_credentials', () => byClient(p.demo.client)],
+    ['refresh_token', async () => refreshed(await byClient(p.demo.client))],
+  ])('2.1-01 2.1-03 2.1-05 2.1-07 D3-05 4.1-01: of %s has exactly the documented members', async (_grant, answerOf) => {
+    const { status, headers, json } = await answerOf();
+    expect(status).toBe(200);
+    expect(Object.keys(json)).toEqual(MEMBERS);
+    expect(json.token_type).toBe('Bearer');
+    expect(json.created_at).toBe(AT);
+    expect(json.expires_in).toBeTypeOf('number');
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    for (const token of [json.access_token, json.refresh_token]) expect(decodeJwt(token).iat).toBe(AT);
+  });
+
+  it('2.1-02 2.1-04 5.2-01: of a login is for 900 seconds and 30 days, with the permissions of the role', async () => {
+    const { json } = await byPassword();
+    expect(json.expires_in).toBe(900);
+    expect(decodeJwt(json.access_token).exp).toBe(AT + 900);
+    expect(decodeJwt(json.refresh_token).exp).toBe(AT + 30 * 24 * 3600);
+    expect(json.scope.split(' ')).toContain('clients:manage');
+    expect(json.scope.split(' ')).toHaveLength(12);
+  });
+
+  it.each([
+    ['operator', [...READS, 'wallets:write', 'wallet-rules:write', 'users:migrate', 'transactions:write']],
+    ['viewer', READS],
+    ['unheard-of', ['']],
+  ])('2.1-04: of the role %s has its permissions and no others', async (role, permissions) => {
+    const username = `${role}-${randomUUID()}`;
+    const passwordHash = await p.service.context.passwords.hash('secret');
+    await addSupervisor({ username, role, password_hash: passwordHash });
+    const { json } = await ask({ grant_type: 'password', ...p.demo.client, username, password: 'secret' });
+    expect(json.scope.split(' ').sort()).toEqual([...permissions].sort());
+    expect(decodeJwt(json.access_token).scope).toBe(json.scope);
+  });
+
+  it.each([
+    [true, 7200, 7200, AT + 7200],
+    [true, null, 3600, AT + 3600],
+    [true, 1, 1, AT + 1],
+    [false, 7200, 7200, undefined],
+    [false, null, 3600, undefined],
+  ])(
+    '2.1-02 2.1-06 5.2-03 D3-03 D3-04: token_expiry {enabled: %s, duration: %s}',
+    async (enabled, duration, lifetime, exp) => {
+      const client = await addClient(p, { token_expiry_enabled: enabled, token_expiry_duration: duration });
+      const { json } = await byClient(client);
+      expect(json.expires_in).toBe(lifetime);
+      for (const token of [json.access_token, json.refresh_token]) {
+        expect(decodeJwt(token).exp).toBe(exp);
+        expect('exp' in decodeJwt(token)).toBe(exp !== undefined);
+      }
+      expect(decodeJwt(json.refresh_token).iat).toBe(AT);
+    },
+  );
+
+  it('2.1-02 9-02: a login through a client without expiry still lasts 900 seconds, as a lifetime', async () => {
+    const { json } = await byPassword(await addClient(p, { token_expiry_enabled: false, token_expiry_duration: 60 }));
+    expect([json.expires_in, decodeJwt(json.access_token).exp]).toEqual([900, AT + 900]);
+  });
+
+  it('2.1-04: scopes are those that the client has, in their order, whatever it asks for', async () => {
+    const client = await addClient(p, { scopes: ['wallets:write', 'accounts:read'] });
+    for (const scope of [undefined, 'clients:manage', '']) {
+      const { json } = await byClient({ ...client, scope });
+      expect(json.scope).toBe('wallets:write accounts:read');
+    }
+    expect((await byClient(await addClient(p, { scopes: [] }))).json.scope).toBe('');
+  });
+
+  it('4.1-02 D2-18: unknown and null members are ignored, ids may be in upper case, parameters of the query do not count', async () => {
+    const { client_id, client_secret } = p.demo.client;
+    const json = {
+      grant_type: 'client_credentials',
+      client_id: client_id.toUpperCase(),
+      client_secret,
+      username: null,
+      x: 1,
+    };
+    const answer = await p.call('POST', '/v2/oauth/token?grant_type=password&client_id=x', { json });
+    expect(answer.status).toBe(200);
+    expect(decodeJwt(answer.json.access_token).client_id).toBe(client_id);
+  });
+
+  it.each(['application/json; charset=utf-8', 'application/json;charset=UTF-8', 'APPLICATION/JSON'])(
+    '4.1-01: %s is JSON',
+    async (type) => {
+      expect((await ask({ grant_type: 'client_credentials', ...p.demo.client }, { 'content-type': type })).status).toBe(
+        200,
+      );
+    },
+  );
+});
+
+describe('the claims', () => {
+  it('D3-01 D3-02: of an API pair are exactly the documented ones', async () => {
+    const { json } = await byClient(p.demo.client);
+    const access = decodeJwt(json.access_token);
+    const refresh = decodeJwt(json.refresh_token);
+    const { client_id } = p.demo.client;
+    const common = { iss: p.url, sub: client_id, aud: p.demo.node_id, iat: AT, scope: json.scope, client_id };
+    expect(Object.keys(access).sort()).toEqual(without(COMMON));
+    expect(access).toMatchObject({ ...common, token_use: 'api' });
+    expect(refresh).toMatchObject({ ...common, token_use: 'refresh' });
+    expect(access.jti).toMatch(UUID_V7);
+    expect(refresh.jti).toMatch(UUID_V7);
+    expect(access.jti).not.toBe(refresh.jti);
+  });
+
+  it('D3-01 D3-02: of a login pair have the session beside them', async () => {
+    const { json } = await byPassword();
+    const access = decodeJwt(json.access_token);
+    const refresh = decodeJwt(json.refresh_token);
+    expect(Object.keys(access).sort()).toEqual([...COMMON, 'sid'].sort());
+    expect(Object.keys(refresh).sort()).toEqual([...COMMON, 'sid'].sort());
+    expect([access.token_use, refresh.token_use]).toEqual(['login', 'refresh']);
+    expect([access.aud, access.client_id]).toEqual([p.demo.node_id, p.demo.client.client_id]);
+    expect(access.sid).toBe(refresh.sid);
+    const session = await rows(p).run((k) => k.selectFrom('sessions').selectAll().where('id', '=', String(access.sid)));
+    expect(session[0]).toMatchObject({ supervisor_id: access.sub, client_id: access.client_id, revoked_at: null });
+  });
+
+  it('2.1-06 D3-01: without expiry lack exp alone', async () => {
+    const { json } = await byClient(await addClient(p, { token_expiry_enabled: false }));
+    expect(Object.keys(decodeJwt(json.access_token)).sort()).toEqual(without(COMMON, 'exp'));
+  });
+
+  it('D3-01: the header names HS256, the class and the key', async () => {
+    const { json } = await byClient(p.demo.client);
+    for (const token of [json.access_token, json.refresh_token]) {
+      const header = decodeProtectedHeader(token);
+      expect(header).toEqual({ alg: 'HS256', typ: 'JWT', kid: expect.stringMatching(/^user\.[0-9a-f]{16}$/) });
+    }
+  });
+});
+
+async function refreshed(first: Answer): Promise<Answer> {
+  return ask({ grant_type: 'refresh_token', ...p.demo.client, refresh_token: first.json.refresh_token });
+}
+
+async function addSupervisor(row: { username: string; role: string; password_hash: string }): Promise<void> {
+  await rows(p).run((k) => k.insertInto('supervisors').values({ id: randomUUID(), node_id: p.demo.node_id, ...row }));
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { CompiledQuery, ExpressionWrapper, type OperationNode, OrNode, type SqlBool, sql } from 'kysely';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { NodeScopeError } from '../../src/lib/node-scope-error.ts';
+import { paperDoor, type Untyped } from './paper-door.ts';
+
+const NODE = randomUUID();
+const OTHER = randomUUID();
+
+let door: ReturnType<typeof paperDoor>;
+
+beforeEach(() => {
+  door = paperDoor(NODE);
+});
+
+type Attempt = (k: Untyped) => { execute(): Promise<unknown> };
+
+const row = { id: randomUUID(), name: 'x' };
+
+const refused: Record<string, Attempt> = {
+  'a table that the door does not know': (k) => k.selectFrom('audit').selectAll(),
+  'a table of the catalogue': (k) => k.selectFrom('pg_catalog.pg_authid').selectAll(),
+  'a known table in a schema': (k) => k.selectFrom('other.accounts').selectAll(),
+  'a schema for all tables': (k) => k.withSchema('other').selectFrom('accounts').selectAll(),
+  'an unknown table in a join': (k) => k.selectFrom('users').innerJoin('audit', 'audit.id', 'users.id').selectAll(),
+  'an unknown table in a subquery': (k) =>
+    k.selectFrom('users').selectAll().where('id', 'in', k.selectFrom('audit').select('id')),
+  'an unknown table in a union': (k) => k.selectFrom('users').select('id').union(k.selectFrom('audit').select('id')),
+  'an unknown table in a common table': (k) =>
+    k
+      .with('x', (q) => q.selectFrom('audit').selectAll())
+      .selectFrom('x')
+      .selectAll(),
+  'a common table named like the unknown table that it reads': (k) =>
+    k
+      .with('audit', (q) => q.selectFrom('audit').selectAll())
+      .selectFrom('audit')
+      .selectAll(),
+  'a common table that is named before it is there': (k) =>
+    k
+      .with('first', (q) => q.selectFrom('audit').selectAll())
+      .with('audit', (q) => q.selectFrom('users').selectAll())
+      .selectFrom('first')
+      .selectAll(),
+  'a common table of a subquery, named outside of it': (k) =>
+    k
+      .selectFrom('audit')
+      .selectAll()
+      .where(
+        'id',
+        'in',
+        k
+          .with('audit', (q) => q.selectFrom('users').select('id'))
+          .selectFrom('audit')
+          .select('id'),
+      ),
+  "a common table that hides a tenant's": (k) =>
+    k
+      .with('users', (q) => q.selectFrom('networks').selectAll())
+      .selectFrom('users')
+      .selectAll(),
+  "a subquery's common table that hides a tenant's": (k) =>
+    k
+      .selectFrom('networks')
+      .selectAll()
+      .where(
+        'id',
+        'in',
+        k
+          .with('users', (q) => q.selectFrom('networks').select('id'))
+          .selectFrom('users')
+          .select('id'),
+      ),
+  'a common table as the target of a write': (k) =>
+    k.with('audit', (q) => q.selectFrom('users').selectAll()).deleteFrom('audit'),
+  'a right join': (k) => k.selectFrom('networks').rightJoin('users', 'users.id', 'networks.id').selectAll(),
+  'a full join': (k) => k.selectFrom('networks').fullJoin('users', 'users.id', 'networks.id').selectAll(),
+  'an insert that names another node': (k) => k.insertInto('users').values({ ...row, node_id: OTHER }),
+  'an insert of which a row names another node': (k) =>
+    k.insertInto('users').values([
+      { ...row, node_id: NODE },
+      { ...row, node_id: OTHER },
+    ]),
+  'an insert of which a row names no node': (k) => k.insertInto('users').values([{ ...row, node_id: NODE }, row]),
+  'an insert whose node is an expression': (k) =>
+    k.insertInto('users').values((eb) => ({ id: row.id, node_id: eb.selectFrom('networks').select('id') })),
+  'an insert from a select': (k) =>
+    k
+      .insertInto('users')
+      .columns(['id', 'node_id'])
+      .expression(k.selectFrom('networks').select(['id', 'id'])),
+  'an insert of defaults': (k) => k.insertInto('users').defaultValues(),
+  'a conflict that moves the row': (k) =>
+    k
+      .insertInto('users')
+      .values(row)
+      .onConflict((conflict) => conflict.column('id').doUpdateSet({ node_id: OTHER })),
+  'an upsert of another database': (k) => k.insertInto('users').values(row).onDuplicateKeyUpdate({ name: 'x' }),
+  'a replace': (k) => k.replaceInto('users').values(row),
+  'an update of the node': (k) => k.updateTable('users').set({ node_id: OTHER }),
+  'an update of the node by its name': (k) => k.updateTable('users').set('node_id', OTHER),
+  'an update of the node through an alias': (k) => k.updateTable('users as u').set('u.node_id', OTHER),
+  'an update of two tables': (k) => k.updateTable(['users', 'accounts']).set({ name: 'x' }),
+  'an update of a table of all nodes': (k) => k.updateTable('networks').set({ name: 'x' }),
+  'a delete from a table of all nodes': (k) => k.deleteFrom('networks'),
+  'an insert into a table of all nodes': (k) => k.insertInto('networks').values(row),
+  'a merge': (k) => k.mergeInto('users').using('accounts', 'accounts.id', 'users.id').whenMatched().thenDelete(),
+  'raw text in select': (k) => k.selectFrom('users').select(sql<string>`(select 1)`.as('x')),
+  'raw text in where': (k) => k.selectFrom('users').selectAll().where(sql<boolean>`true or true`),
+  'raw text in from': (k) => k.selectFrom(sql<{ id: string }>`audit`.as('x')).selectAll(),
+  'raw text in a join': (k) =>
+    k
+      .selectFrom('users')
+      .innerJoin(sql`audit`.as('x'), (on) => on.onTrue())
+      .selectAll(),
+  'raw text in an order': (k) => k.selectFrom('users').selectAll().orderBy(sql`(select 1)`),
+  'raw text at the end': (k) => k.selectFrom('users').selectAll().modifyEnd(sql`union select * from audit`),
+  'a table by raw text': (k) => k.selectFrom(sql.table<{ id: string }>('audit').as('x')).selectAll(),
+  'raw text as a statement': (k) => ({ execute: () => sql`select * from audit`.execute(k) }),
+  'a query that somebody else compiled': (k) => ({
+    execute: () => k.executeQuery(CompiledQuery.raw('select * from audit')),
+  }),
+  'a function that runs a text': (k) =>
+    k.selectFrom('users').select((eb) => eb.fn('query_to_xml', [eb.val('select * from audit')]).as('x')),
+  'a function whose name is a text': (k) =>
+    k.selectFrom('users').select((eb) => eb.fn('now(), (select 1) as x, lower', ['id']).as('y')),
+  'an aggregate whose name is a text': (k) =>
+    k.selectFrom('users').select((eb) => eb.fn.agg('max(1), count', ['id']).as('x')),
+  'a function to select from': (k) =>
+    k.selectFrom((eb) => eb.fn<{ id: string }>('unnest', [eb.val('{}')]).as('x')).selectAll(),
+  'a change of the schema': (k) => k.schema.dropTable('users'),
+  'a view of another node': (k) => k.schema.createView('x').as(k.selectFrom('users').selectAll()),
+  'a transaction of its own': (k) => ({ execute: () => k.transaction().execute(async () => undefined) }),
+  'a connection of its own': (k) => ({
+    execute: () => k.connection().execute((own) => own.executeQuery(CompiledQuery.raw('select 1'))),
+  }),
+};
+
+describe("what does not pass the tenant's door", () => {
+  it.each(Object.entries(refused))('D4-01: %s is refused and never runs', async (_name, attempt) => {
+    const tried = async () => attempt(door.k).execute();
+    await expect(tried()).rejects.toThrow(NodeScopeError);
+    expect(door.texts).toEqual([]);
+  });
+
+  it('D4-01: a stream is refused', async () => {
+    const stream = door.k.selectFrom('users').selectAll().stream();
+    await expect(stream[Symbol.asyncIterator]().next()).rejects.toThrow(NodeScopeError);
+  });
+
+  it('D4-01: no builder takes the scope off', async () => {
+    for (const k of [door.k.withoutPlugins(), door.k.withTables<{ more: { id: string } }>()]) {
+      await k.selectFrom('users').selectAll().execute();
+    }
+    expect(door.texts).toEqual(Array(2).fill('select * from "users" where "users"."node_id" = $1'));
+  });
+
+  it('D4-01: a bare or in a condition stays within the node', async () => {
+    const isNamed = (name: string): OperationNode => {
+      const { where } = door.k.selectFrom('users').where('name', '=', name).toOperationNode();
+      if (!where) throw new Error('there is a condition');
+      return where.where;
+    };
+    const bare = new ExpressionWrapper<Record<string, Record<string, string>>, string, SqlBool>(
+      OrNode.create(isNamed('x'), isNamed('y')),
+    );
+    await door.k.selectFrom('users').select('id').where(bare).execute();
+    await door.k
+      .selectFrom('networks')
+      .innerJoin('users', (join) => join.on(bare))
+      .select('users.id')
+      .execute();
+    expect(door.texts).toEqual([
+      'select "id" from "users" where ("name" = $1 or "name" = $2) and "users"."node_id" = $3',
+      'select "users"."id" from "networks" inner join "users" on ("name" = $1 or "name" = $2) and "users"."node_id" = $3',
+    ]);
+  });
+});

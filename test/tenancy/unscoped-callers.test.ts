@@ -1,0 +1,39 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, it } from 'vitest';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+
+/** Who goes around the tenant's door, and how often. A new line here is a decision: may its statement see every node? */
+const CALLERS = {
+  'src/audit/audit-store.ts': 1,
+  'src/clients/clients.service.ts': 2,
+  'src/context.ts': 1,
+  'src/demo/seed.ts': 3,
+  'src/events/embedded-store.ts': 1,
+  'src/migrate.ts': 2,
+  'src/oauth/access-directory.ts': 1,
+  'src/transactions/asset-effects.ts': 1,
+  'src/transactions/event-log.ts': 1,
+  'src/transactions/mirror-store.ts': 1,
+};
+
+it('D4-01: statements of no node are in these files alone', () => {
+  const callers: Record<string, number> = {};
+  for (const file of globSync('src/**/*.ts', { cwd: ROOT }).sort()) {
+    const calls = readFileSync(join(ROOT, file), 'utf8').match(/\.\s*unscoped\s*\(/g)?.length ?? 0;
+    if (calls > 0) callers[file] = calls;
+  }
+  expect(callers).toEqual(CALLERS);
+});
+
+it('D4-01: what goes around both doors is in these files alone', () => {
+  const around = globSync('src/**/*.ts', { cwd: ROOT })
+    .filter((file) =>
+      /\.\s*(?:getKysely|getConnection|getExecutor|getDriver|entities\s*\(\s*\))/.test(
+        readFileSync(join(ROOT, file), 'utf8'),
+      ),
+    )
+    .sort();
+  expect(around).toEqual(['src/lib/tenant-db.ts']);
+});
