@@ -11,10 +11,17 @@ export async function settleAssets(db: Db, assetIds: readonly (string | null)[])
   const door = db.unscoped('the assets of a batch belong to several nodes');
   for (const assetId of ids) {
     const [asset] = await door.run((k) =>
-      k.selectFrom('assets').select(['contract_address', 'contract_settled']).where('id', '=', assetId).forUpdate(),
+      k
+        .selectFrom('assets')
+        .select(['node_id', 'contract_address', 'contract_settled'])
+        .where('id', '=', assetId)
+        .forUpdate(),
     );
     if (!asset) continue;
-    const rows = await door.run((k) => k.selectFrom('transactions').selectAll().where('asset_id', '=', assetId));
+    // Whoever registers a transaction may name any asset: those of another node say nothing of this one.
+    const rows = await door.run((k) =>
+      k.selectFrom('transactions').selectAll().where('asset_id', '=', assetId).where('node_id', '=', asset.node_id),
+    );
     const address = assetContractAddress(rows.map(stateOfRow));
     if (address === undefined ? !asset.contract_settled : address === asset.contract_address) continue;
     await door.run((k) =>

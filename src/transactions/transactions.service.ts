@@ -1,23 +1,11 @@
-import { createHash } from 'node:crypto';
 import type { Db } from '../db.ts';
 import { settleAssets } from './asset-effects.ts';
 import { appendEvents, type NewEvent } from './event-log.ts';
 import { emptyState, joinNotification, type TransactionState } from './join.rules.ts';
+import { type Delivery, type Known, knownOfRow, MirrorStore, type RegistrationRow } from './mirror-store.ts';
 import { type Notification, parseNotification } from './notification.input.ts';
-import {
-  columnsOfState,
-  type NewTransactionRow,
-  snapshotOf,
-  stateOfRow,
-  type TransactionRow,
-} from './transaction-rows.ts';
+import { snapshotOf, type TransactionRow } from './transaction-rows.ts';
 import { collectionsOf, type TransactionCollection, type TransactionTopic } from './type-codes.rules.ts';
-
-/** A notification as it was received: the body's bytes and the correlation id of the request that brought it. */
-export interface Delivery {
-  body: Uint8Array;
-  correlationId: string;
-}
 
 /** What registration says: whose the transaction is, and what it is. */
 export interface NewTransaction {
@@ -39,23 +27,20 @@ interface TransactionsParts {
   wake(nodeId: string, seq: bigint): void;
 }
 
-interface Known {
-  id: string;
-  nodeId: string;
-  assetId: string | null;
-  state: TransactionState;
-}
-
 interface ParsedDelivery extends Delivery {
   notification: Notification;
 }
 
 /** The mirror: applies notifications to registered transactions and parks those of ids that are not known yet. */
 export class Transactions {
-  readonly #parts: TransactionsParts;
+  readonly #db: Db;
+  readonly #wake: TransactionsParts['wake'];
+  readonly #store: MirrorStore;
 
-  constructor(parts: TransactionsParts) {
-    this.#parts = parts;
+  constructor({ db, wake }: TransactionsParts) {
+    this.#db = db;
+    this.#wake = wake;
+    this.#store = new MirrorStore(db);
   }
 
   /**
@@ -65,16 +50,20 @@ export class Transactions {
    */
   async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
     const parsed = deliveries.map(parseDelivery);
-    const ids = [...new Set(parsed.map(({ notification }) => notification.id))].sort();
+    const ids = [...new Set(parsed.map(({ notification }) => notification.id))];
     await this.#committing(async () => {
-      await this.#lockIds(ids);
-      const known = await this.#load(ids);
-      await this.#park(parsed.filter(({ notification }) => !known.has(notification.id)));
-      const applicable = parsed.filter(({ notification }) => {
-        const collection = known.get(notification.id)?.state.collection;
-        return collection !== undefined && collectionsOf(topic).includes(collection);
-      });
-      return this.#apply(known, applicable);
+      await this.#store.lockIds(ids);
+      const known = await this.#store.load(ids);
+      const applicable: ParsedDelivery[] = [];
+      const parked: ParsedDelivery[] = [];
+      for (const delivery of parsed) {
+        const transaction = known.get(delivery.notification.id);
+        if (transaction && isOfTopic(transaction, topic)) applicable.push(delivery);
+        else if (isToBeParked(delivery, transaction)) parked.push(delivery);
+      }
+      await this.#store.park(parked.map((delivery) => ({ ...delivery, id: delivery.notification.id })));
+      const provisional = known.values().filter((found) => found.isProvisional && isOfTopic(found, topic));
+      return this.#apply(known, [...applicable, ...(await this.#takeParked([...provisional]))]);
     });
   }
 
@@ -85,13 +74,11 @@ export class Transactions {
   async register(transaction: NewTransaction): Promise<'registered' | 'duplicate'> {
     let outcome: 'registered' | 'duplicate' = 'registered';
     await this.#committing(async () => {
-      await this.#lockIds([transaction.id]);
-      const existing = (await this.#load([transaction.id])).get(transaction.id);
-      if (existing) {
-        outcome = isSame(existing, transaction) ? 'registered' : 'duplicate';
-        return new Map();
-      }
-      return this.#insert(transaction, 'mutation');
+      await this.#store.lockIds([transaction.id]);
+      const existing = (await this.#store.load([transaction.id])).get(transaction.id);
+      if (!existing) return this.#insert(transaction, 'mutation');
+      outcome = isSame(existing, transaction) ? 'registered' : 'duplicate';
+      return new Map();
     });
     return outcome;
   }
@@ -103,45 +90,45 @@ export class Transactions {
   async registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> {
     let moved = false;
     await this.#committing(async () => {
-      await this.#lockIds([transaction.id]);
-      const [row] = await this.#rows([transaction.id]);
+      await this.#store.lockIds([transaction.id]);
+      const [row] = await this.#store.rows([transaction.id]);
       if (!row) return this.#insert(transaction, 'topic');
       if (row.registered_by === 'topic') return new Map();
       moved = row.node_id !== transaction.nodeId;
-      await this.#takeOver(row, transaction);
-      return new Map();
+      return this.#takeOver(row, transaction);
     });
     return { moved };
   }
 
   async #insert(transaction: NewTransaction, by: 'mutation' | 'topic'): Promise<Map<string, bigint>> {
     const { id, nodeId, collection, type, assetId } = transaction;
+    await this.#store.register(registrationRow(transaction, by, type));
     const state = emptyState({ collection, registeredType: type });
-    const row = { id, node_id: nodeId, registered_by: by, asset_id: assetId, ...columnsOfState(state) };
-    await this.#door().run((k) => k.insertInto('transactions').values(row));
-    const parked = await this.#door().run((k) =>
-      k.deleteFrom('parked_notifications').where('id', '=', id).returningAll(),
-    );
-    const deliveries = parked.map((found) => parseDelivery({ body: found.body, correlationId: found.correlation_id }));
-    return this.#apply(new Map([[id, { id, nodeId, assetId, state }]]), deliveries);
+    const known: Known = { id, nodeId, assetId, isProvisional: by === 'mutation', state };
+    return this.#apply(new Map([[id, known]]), await this.#takeParked([known]));
   }
 
-  async #takeOver(row: TransactionRow, { id, nodeId, collection, type, assetId }: NewTransaction): Promise<void> {
-    if (row.node_id !== nodeId) {
-      await this.#door().run((k) => k.deleteFrom('transaction_events').where('transaction_id', '=', id));
-    }
-    await this.#door().run((k) =>
-      k
-        .updateTable('transactions')
-        .set({ node_id: nodeId, collection, registered_type: type, asset_id: assetId, registered_by: 'topic' })
-        .set(row.status === null ? { type } : {})
-        .where('id', '=', id),
-    );
-    await settleAssets(this.#parts.db, [row.asset_id, assetId]);
+  /** The readers of the new node are told by an event of the state that the transaction already has. */
+  async #takeOver(row: TransactionRow, transaction: NewTransaction): Promise<Map<string, bigint>> {
+    const { id, nodeId, collection, assetId } = transaction;
+    const before = knownOfRow(row);
+    const type = before.state.status === null ? transaction.type : before.state.type;
+    const state: TransactionState = { ...before.state, collection, registeredType: transaction.type, type };
+    const isNews = before.nodeId !== nodeId || before.state.collection !== collection;
+    if (before.nodeId !== nodeId) await this.#store.removeEvents(id);
+    await this.#store.register(registrationRow(transaction, 'topic', type));
+    await settleAssets(this.#db, [before.assetId, assetId]);
+    const known: Known = { id, nodeId, assetId, isProvisional: false, state };
+    const news = isNews ? eventsOf(known, null, '') : [];
+    return this.#apply(new Map([[id, known]]), await this.#takeParked([known]), news);
   }
 
-  async #apply(known: Map<string, Known>, deliveries: readonly ParsedDelivery[]): Promise<Map<string, bigint>> {
-    const events: NewEvent[] = [];
+  async #apply(
+    known: ReadonlyMap<string, Known>,
+    deliveries: readonly ParsedDelivery[],
+    earlier: readonly NewEvent[] = [],
+  ): Promise<Map<string, bigint>> {
+    const events = [...earlier];
     const changed = new Set<Known>();
     for (const { notification, correlationId } of deliveries) {
       const transaction = known.get(notification.id);
@@ -150,99 +137,55 @@ export class Transactions {
       if (!joined.changed) continue;
       transaction.state = joined.state;
       changed.add(transaction);
-      const { status } = joined.state;
-      if (!joined.visible || status === null) continue;
-      const { id, nodeId } = transaction;
-      const snapshot = snapshotOf(id, joined.state);
-      const { previousStatus } = joined;
-      events.push({ nodeId, transactionId: id, status, previousStatus, correlationId, transaction: snapshot });
+      if (joined.visible) events.push(...eventsOf(transaction, joined.previousStatus, correlationId));
     }
-    await this.#save([...changed]);
+    await this.#store.save([...changed]);
     await settleAssets(
-      this.#parts.db,
+      this.#db,
       [...changed].map(({ assetId }) => assetId),
     );
-    return appendEvents(this.#parts.db, events);
+    return appendEvents(this.#db, events);
+  }
+
+  async #takeParked(transactions: readonly Known[]): Promise<ParsedDelivery[]> {
+    return (await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery);
   }
 
   /** Runs `work` in a transaction, and after its commit wakes the readers of the nodes whose log has grown. */
   async #committing(work: () => Promise<Map<string, bigint>>): Promise<void> {
-    const grown = await this.#parts.db.transaction(work);
-    for (const [nodeId, seq] of grown) this.#parts.wake(nodeId, seq);
+    const grown = await this.#db.transaction(work);
+    for (const [nodeId, seq] of grown) this.#wake(nodeId, seq);
   }
+}
 
-  /** Locks the rows that parking and registering share, in the order of the ids: nobody waits in a ring. */
-  async #lockIds(ids: readonly string[]): Promise<void> {
-    await this.#door().run((k) =>
-      k
-        .insertInto('transaction_ids')
-        .values(ids.map((id) => ({ id })))
-        .onConflict((conflict) => conflict.doNothing()),
-    );
-    await this.#door().run((k) =>
-      k.selectFrom('transaction_ids').select('id').where('id', 'in', ids).orderBy('id').forUpdate(),
-    );
-  }
+function registrationRow(of: NewTransaction, by: 'mutation' | 'topic', type: number): RegistrationRow {
+  const { id, nodeId, collection, assetId } = of;
+  const registered = { registered_type: of.type, registered_by: by, asset_id: assetId };
+  return { id, node_id: nodeId, collection, type, ...registered };
+}
 
-  async #rows(ids: readonly string[]): Promise<TransactionRow[]> {
-    return this.#door().run((k) => k.selectFrom('transactions').selectAll().where('id', 'in', ids));
-  }
-
-  async #load(ids: readonly string[]): Promise<Map<string, Known>> {
-    const rows = await this.#rows(ids);
-    return new Map(
-      rows.map((row) => [row.id, { id: row.id, nodeId: row.node_id, assetId: row.asset_id, state: stateOfRow(row) }]),
-    );
-  }
-
-  async #park(deliveries: readonly ParsedDelivery[]): Promise<void> {
-    if (deliveries.length === 0) return;
-    const rows = deliveries.map(({ notification, body, correlationId }) => ({
-      id: notification.id,
-      body_sha256: createHash('sha256').update(body).digest(),
-      body,
-      correlation_id: correlationId,
-    }));
-    await this.#door().run((k) =>
-      k
-        .insertInto('parked_notifications')
-        .values(rows)
-        .onConflict((conflict) => conflict.doNothing()),
-    );
-  }
-
-  async #save(changed: readonly Known[]): Promise<void> {
-    if (changed.length === 0) return;
-    const rows: NewTransactionRow[] = changed.map(({ id, nodeId, assetId, state }) => ({
-      id,
-      node_id: nodeId,
-      registered_by: 'mutation',
-      asset_id: assetId,
-      ...columnsOfState(state),
-    }));
-    const joinColumns = Object.keys(columnsOfState(emptyState({ collection: 'otc_transactions', registeredType: 0 })));
-    await this.#door().run((k) =>
-      k
-        .insertInto('transactions')
-        .values(rows)
-        .onConflict((conflict) =>
-          conflict
-            .column('id')
-            .doUpdateSet((eb) =>
-              Object.fromEntries(joinColumns.map((column) => [column, eb.ref(`excluded.${column}` as 'excluded.id')])),
-            ),
-        ),
-    );
-  }
-
-  #door() {
-    return this.#parts.db.unscoped('notifications name ids of every node');
-  }
+function eventsOf(known: Known, previousStatus: NewEvent['previousStatus'], correlationId: string): NewEvent[] {
+  const { id, nodeId, state } = known;
+  if (state.status === null) return [];
+  const transaction = snapshotOf(id, state);
+  return [{ nodeId, transactionId: id, status: state.status, previousStatus, correlationId, transaction }];
 }
 
 function isSame(known: Known, { nodeId, collection, type }: NewTransaction): boolean {
   const { state } = known;
   return known.nodeId === nodeId && state.collection === collection && state.registeredType === type;
+}
+
+function isOfTopic({ state }: Known, topic: TransactionTopic): boolean {
+  return collectionsOf(topic).includes(state.collection);
+}
+
+/**
+ * Whether a notification that its group does not apply is kept: that of an unknown id, and of one whose registration
+ * by mutation can still change, unless the group that applies it has done so.
+ */
+function isToBeParked({ notification }: ParsedDelivery, known: Known | undefined): boolean {
+  return !known || (known.isProvisional && joinNotification(known.state, notification).changed);
 }
 
 function parseDelivery(delivery: Delivery): ParsedDelivery {

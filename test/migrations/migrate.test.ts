@@ -1,0 +1,49 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Database, type DatabaseLocation, openDatabase } from '../../src/database.ts';
+import { migrate, pendingMigrations } from '../../src/migrate.ts';
+import { embeddedDatabase } from '../harness/databases.ts';
+import { freshDatabase } from '../services/isolation.ts';
+import { describeReal } from '../services/real.ts';
+
+async function open(location: DatabaseLocation): Promise<Database> {
+  const database = await openDatabase(location);
+  onTestFinished(() => database[Symbol.asyncDispose]());
+  return database;
+}
+
+async function migratesOnce(database: Database): Promise<void> {
+  const all = await pendingMigrations(database);
+  expect(all.length).toBeGreaterThan(0);
+  expect(await migrate(database)).toEqual(all);
+  expect(await pendingMigrations(database)).toEqual([]);
+  expect(await migrate(database)).toEqual([]);
+}
+
+describe('migrating the embedded database', () => {
+  it('brings an empty one to the newest schema, and then does nothing', async () => {
+    const database = await embeddedDatabase();
+    onTestFinished(() => database[Symbol.asyncDispose]());
+    const door = database.db.unscoped('test');
+    await door.raw((text) => text`drop schema public cascade`);
+    await door.raw((text) => text`create schema public`);
+    await migratesOnce(database);
+  });
+});
+
+describeReal('postgres', 'migrating PostgreSQL', () => {
+  it('brings an empty one to the newest schema, and then does nothing', async () => {
+    const fresh = await freshDatabase();
+    onTestFinished(() => fresh.drop());
+    await migratesOnce(await open(fresh));
+  });
+
+  it('of several processes at once one works, and the others find it done', async () => {
+    const fresh = await freshDatabase();
+    onTestFinished(() => fresh.drop());
+    const databases = [await open(fresh), await open(fresh), await open(fresh)];
+    const [first] = databases;
+    const all = first ? await pendingMigrations(first) : [];
+    const done = await Promise.all(databases.map(migrate));
+    expect(done.toSorted((a, b) => b.length - a.length)).toEqual([all, [], []]);
+  });
+});

@@ -1,0 +1,180 @@
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
+import type { LoggedEvent } from '../../src/realtime/logged-event.ts';
+import { realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import {
+  ADMIN,
+  delivery,
+  eventsOf,
+  logOf,
+  mirrorOn,
+  parkedOf,
+  rowOf,
+  type Stand,
+  standOn,
+  transactionOf,
+  USER,
+} from './stand.ts';
+import { heldCommit, watchedDb } from './watched-db.ts';
+
+const PAGE = 50;
+
+/** Waits until so many statements wait for a lock that another transaction holds. */
+async function waiters({ db }: Database, count: number): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      const [row] = await db.unscoped('test').raw<{ count: string }>(
+        (text) => text`
+          select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      expect(Number(row?.count)).toBe(count);
+    },
+    { timeout: 10_000, interval: 10 },
+  );
+}
+
+describeReal('postgres', 'the mirror under concurrency', () => {
+  let stand: Stand;
+
+  beforeAll(async () => {
+    stand = await standOn(await realDatabase());
+  });
+
+  afterAll(() => stand.database[Symbol.asyncDispose]());
+
+  it('D6-17: while an event of a node is not committed no later one of it is; other nodes go on', async () => {
+    const { db, mirror, nodeIds } = stand;
+    const [first, second] = [transactionOf(stand), transactionOf(stand)];
+    const elsewhere = transactionOf(stand, { nodeId: nodeIds[1] });
+    for (const transaction of [first, second, elsewhere]) await mirror.register(transaction);
+    const { counter } = await logOf(stand, nodeIds[0]);
+    const held = heldCommit();
+    const slow = mirrorOn(watchedDb(db, held)).applyBatch(ADMIN, [delivery({ id: first.id, status: 3 })]);
+    await held.reached;
+    const next = mirror.applyBatch(ADMIN, [delivery({ id: second.id, status: 3 })]);
+    await waiters(stand.database, 1);
+    await mirror.applyBatch(ADMIN, [delivery({ id: elsewhere.id, status: 3 })]);
+    expect(await eventsOf(stand, elsewhere.id)).toHaveLength(1);
+    expect(await logOf(stand, nodeIds[0])).toMatchObject({ counter });
+    held.release();
+    await Promise.all([slow, next]);
+    expect(await eventsOf(stand, first.id)).toMatchObject([{ seq: String(counter + 1) }]);
+    expect(await eventsOf(stand, second.id)).toMatchObject([{ seq: String(counter + 2) }]);
+  });
+
+  it('D6-17: batches over the same ids never wait in a ring, and a reader at n has seen all up to n', async () => {
+    const { mirror, nodeIds, db } = stand;
+    const transactions = Array.from({ length: 16 }, (_, at) =>
+      transactionOf(stand, {
+        nodeId: nodeIds[at % 2] ?? nodeIds[0],
+        collection: at % 3 === 0 ? 'otc_transactions' : 'token_transactions',
+      }),
+    );
+    const registeredLate = transactions.slice(8);
+    for (const transaction of transactions.slice(0, 8)) await mirror.register(transaction);
+    const readers = nodeIds.map((nodeId) => reader(stand, nodeId));
+    const write = async (writer: number) => {
+      for (let round = 0; round < 12; round += 1) {
+        const order = transactions.toSorted((a, b) => mixed(a.id, writer, round) - mixed(b.id, writer, round));
+        const told = order
+          .slice(0, 6)
+          .map(({ id }) => delivery({ id, status: 1 + ((writer + round) % 4), second: round, gas_used: writer }));
+        await mirror.applyBatch(writer % 2 === 0 ? ADMIN : USER, told);
+        const late = registeredLate[(writer + round) % registeredLate.length];
+        if (late && round % 3 === 0) await mirror.register(late);
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, (_, writer) => write(writer)));
+    for (const { stop, seen, nodeId } of readers) {
+      await stop();
+      const events = await databaseEventLog(db).readEvents(nodeId, 0n, 10_000);
+      expect(events.length).toBeGreaterThan(20);
+      expect(seen.map(({ seq }) => seq)).toEqual(events.map(({ seq }) => seq));
+      expect(events.map(({ seq }) => Number(seq))).toEqual(events.map((_, at) => at + 1));
+    }
+  });
+
+  it('D6-20: a notification that meets a registration in flight is applied', async () => {
+    const transaction = transactionOf(stand);
+    const held = heldCommit();
+    const registering = mirrorOn(watchedDb(stand.db, held)).register(transaction);
+    await held.reached;
+    const applying = stand.mirror.applyBatch(ADMIN, [delivery({ id: transaction.id, status: 3 })]);
+    await waiters(stand.database, 1);
+    held.release();
+    await Promise.all([registering, applying]);
+    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+    expect(await parkedOf(stand, transaction.id)).toBe(0);
+  });
+
+  it('D6-20: a registration that meets a notification being parked applies it', async () => {
+    const transaction = transactionOf(stand);
+    const held = heldCommit();
+    const parking = mirrorOn(watchedDb(stand.db, held)).applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
+    await held.reached;
+    const registering = stand.mirror.register(transaction);
+    await waiters(stand.database, 1);
+    held.release();
+    await Promise.all([parking, registering]);
+    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+    expect(await parkedOf(stand, transaction.id)).toBe(0);
+  });
+
+  it('D6-06 D6-20: both groups, a mutation and the owner at once, round after round, lose nothing', async () => {
+    const { mirror, nodeIds } = stand;
+    for (let round = 0; round < 40; round += 1) {
+      const right = transactionOf(stand, { nodeId: nodeIds[1] });
+      const wrong = { ...right, nodeId: nodeIds[0], collection: 'otc_transactions' as const };
+      const told = [delivery({ id: right.id, status: 2 }), delivery({ id: right.id, status: 3, second: 1 })];
+      const steps = [
+        () => mirror.applyBatch(ADMIN, told),
+        () => mirror.applyBatch(USER, told),
+        () => mirror.register(wrong),
+        () => mirror.registerByOwner(right),
+      ];
+      await Promise.all(
+        steps
+          .toSorted((a, b) => mixed(right.id, steps.indexOf(a), 0) - mixed(right.id, steps.indexOf(b), 0))
+          .map((step) => step()),
+      );
+      expect(await rowOf(stand, right.id)).toMatchObject({ node_id: nodeIds[1], status: 3, registered_by: 'topic' });
+      expect(await parkedOf(stand, right.id)).toBe(0);
+      expect((await eventsOf(stand, right.id)).map(({ node_id }) => node_id)).not.toContain(nodeIds[0]);
+    }
+  });
+});
+
+/** Reads a node's log after its own position, again and again, as a tailer does. */
+function reader({ db }: Stand, nodeId: string) {
+  const log = databaseEventLog(db);
+  const seen: LoggedEvent[] = [];
+  let isStopped = false;
+  const read = async () => {
+    for (let isLast = false; !isLast; ) {
+      isLast = isStopped;
+      const events = await log.readEvents(nodeId, seen.at(-1)?.seq ?? 0n, PAGE);
+      seen.push(...events);
+      if (events.length > 0) isLast = false;
+      await setImmediate();
+    }
+  };
+  const reading = read();
+  return {
+    nodeId,
+    seen,
+    stop: () => {
+      isStopped = true;
+      return reading;
+    },
+  };
+}
+
+/** A fixed disorder: another one for each writer and round. */
+function mixed(id: string, writer: number, round: number): number {
+  let hash = writer * 31 + round * 17;
+  for (const character of id) hash = Math.imul(hash ^ character.charCodeAt(0), 16_777_619) >>> 0;
+  return hash;
+}

@@ -1,0 +1,12 @@
+import { describe } from 'vitest';
+import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { cutContract } from './cut.contract.ts';
+
+describe('a delivery that is cut, on the embedded database', () => {
+  cutContract(embeddedDatabase);
+});
+
+describeReal('postgres', 'a delivery that is cut, on PostgreSQL', () => {
+  cutContract(realDatabase);
+});

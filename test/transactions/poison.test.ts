@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '../../src/events/event-bus.ts';
+import { TOPICS } from '../../src/events/topics.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { startTransactionConsumers } from '../../src/transactions/transaction-consumers.ts';
+import { message, Recorder } from '../events/recorder.ts';
+import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { withPostgres } from '../services/pg-client.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { delivery, mirrorOn, parkedOf, rowOf, type Stand, standOn, type Told, transactionOf } from './stand.ts';
+import { watchedDb } from './watched-db.ts';
+
+/** The handlers of the consumers, called by hand, and what they published. */
+async function handlersOn(transactions: Stand['mirror']) {
+  const handlers = new Map<string, BatchHandler>();
+  const published: OutgoingMessage[] = [];
+  const bus: Pick<EventBus, 'publish' | 'subscribe'> = {
+    publish: async (messages) => void published.push(...messages),
+    subscribe: async ({ topics, handle }) => {
+      for (const topic of topics) handlers.set(topic, handle);
+      return { stop: async () => undefined };
+    },
+  };
+  await startTransactionConsumers({ bus: bus as EventBus, transactions, log: silentLog });
+  const handle = async (topic: string, batch: IncomingMessage[]): Promise<void> => handlers.get(topic)?.(batch);
+  return { handle, published };
+}
+
+function incoming(topic: string, value: Uint8Array, headers: Record<string, string> = {}): IncomingMessage {
+  return { ...message(topic, 'key'), value: Buffer.from(value), headers, partition: 3, offset: '42', timestampMs: 0 };
+}
+
+function told(of: Told, headers?: Record<string, string>): IncomingMessage {
+  return incoming(TOPICS.admin, delivery(of).body, headers);
+}
+
+function registration(members: object): IncomingMessage {
+  return incoming(TOPICS.registered, Buffer.from(JSON.stringify(members)));
+}
+
+function poisonContract(open: () => Promise<Database>): void {
+  let stand: Stand;
+
+  beforeAll(async () => {
+    stand = await standOn(await open());
+  });
+
+  afterAll(() => stand.database[Symbol.asyncDispose]());
+
+  const poison: Record<string, () => IncomingMessage> = {
+    'no JSON': () => incoming(TOPICS.admin, Buffer.from('{')),
+    'no UTF-8': () => incoming(TOPICS.admin, Buffer.from([0xff])),
+    'no value': () => ({ ...incoming(TOPICS.admin, Buffer.alloc(0)), value: null }),
+    'no notification': () => incoming(TOPICS.admin, Buffer.from('{"id":"x"}')),
+    'a value that the database refuses (class 22)': () =>
+      told({ id: randomUUID(), status: 3 }, { 'correlation-id': 'a\0b' }),
+    'no registration': () => registration({ id: 'x' }),
+    'a registration that a constraint refuses (class 23)': () =>
+      registration({ id: randomUUID(), collection: 'otc_transactions', type: 1, node_id: randomUUID() }),
+  };
+
+  it.each(Object.entries(poison))(
+    'D6-18: %s goes to the dead letters with its headers; its batch is applied',
+    async (_name, make) => {
+      const { handle, published } = await handlersOn(stand.mirror);
+      const bad = make();
+      const headers = { ...bad.headers, 'event-id': randomUUID() };
+      const transaction = transactionOf(stand);
+      const { id, nodeId: node_id } = transaction;
+      const isRegistration = bad.topic === TOPICS.registered;
+      if (!isRegistration) await stand.mirror.register(transaction);
+      const good = isRegistration
+        ? registration({ id, collection: transaction.collection, type: 1, node_id })
+        : told({ id, status: 3 });
+      await handle(bad.topic, [{ ...bad, headers }, good]);
+      expect(await rowOf(stand, id)).toMatchObject({ status: isRegistration ? null : 3 });
+      expect(published).toEqual([
+        {
+          topic: `${bad.topic}.dlq`,
+          key: 'key',
+          value: bad.value,
+          headers: {
+            ...headers,
+            error: expect.stringMatching(/./),
+            'original-topic': bad.topic,
+            'original-partition': '3',
+            'original-offset': '42',
+          },
+        },
+      ]);
+    },
+  );
+
+  it.each(['08006', '40001', '40P01', '53300', '57P01', '57014', 'XX000'])(
+    'D6-18: a database that fails with %s dead-letters nothing, and the batch comes again',
+    async (code) => {
+      let isOut = true;
+      const statement = () => {
+        if (isOut) throw Object.assign(new Error('out'), { code });
+      };
+      const { handle, published } = await handlersOn(mirrorOn(watchedDb(stand.db, { statement })));
+      const transaction = transactionOf(stand);
+      await stand.mirror.register(transaction);
+      const batch = [told({ id: transaction.id, status: 1 }), told({ id: transaction.id, status: 3 })];
+      await expect(handle(TOPICS.admin, batch)).rejects.toThrow('out');
+      isOut = false;
+      await handle(TOPICS.admin, batch);
+      expect(published).toEqual([]);
+      expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+    },
+  );
+}
+
+describe('poison on the embedded database', () => {
+  poisonContract(embeddedDatabase);
+
+  it('D6-18: on a bus, what comes after poison is applied, and the dead letter can be read', async () => {
+    const stand = await standOn(await embeddedDatabase());
+    const bus = new EmbeddedBus(stand.db, () => undefined);
+    const parts = { bus, transactions: stand.mirror, log: silentLog };
+    const subscriptions = await startTransactionConsumers(parts);
+    onTestFinished(async () => {
+      await Promise.all(subscriptions.map((subscription) => subscription.stop()));
+      await bus.stop();
+      await stand.database[Symbol.asyncDispose]();
+    });
+    const dead = new Recorder();
+    await dead.follow(bus, `${TOPICS.admin}.dlq`);
+    const id = randomUUID();
+    const value = Buffer.from(delivery({ id, status: 3 }).body);
+    await bus.publish([message(TOPICS.admin, 'bad', { value: Buffer.from('?'), headers: { 'event-id': 'e' } })]);
+    await bus.publish([message(TOPICS.admin, id, { value })]);
+    await dead.count(1);
+    expect(dead.messages[0]).toMatchObject({
+      key: 'bad',
+      headers: { 'event-id': 'e', 'original-topic': TOPICS.admin },
+    });
+    await expect.poll(() => parkedOf(stand, id), { timeout: 10_000 }).toBe(1);
+  });
+});
+
+describeReal('postgres', 'poison on PostgreSQL', () => {
+  poisonContract(realDatabase);
+
+  it('D6-18: a server that ends its connections and takes no new ones dead-letters nothing', async () => {
+    const database: RealDatabase = await realDatabase();
+    onTestFinished(() => database[Symbol.asyncDispose]());
+    const stand = await standOn(database);
+    const { handle, published } = await handlersOn(stand.mirror);
+    const transaction = transactionOf(stand);
+    await stand.mirror.register(transaction);
+    const name = new URL(database.url).pathname.slice(1);
+    const allow = (isAllowed: boolean) =>
+      withPostgres(serviceAddress('postgres'), async (client) => {
+        await client.query(`alter database ${name} allow_connections ${isAllowed}`);
+        if (!isAllowed) {
+          await client.query(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
+        }
+      });
+    const batch = [told({ id: transaction.id, status: 3 })];
+    await allow(false);
+    await expect(handle(TOPICS.admin, batch)).rejects.toThrow();
+    await expect(handle(TOPICS.admin, batch)).rejects.toThrow();
+    await allow(true);
+    await handle(TOPICS.admin, batch);
+    expect(published).toEqual([]);
+    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+  });
+});

@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto';
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { basic, notification, PATHS, PREVIOUS_PASSWORD, type WebhookStand, webhookStand } from './stand.ts';
+
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const LIMIT = 262_144;
+
+let stand: WebhookStand;
+
+beforeAll(async () => {
+  stand = await webhookStand();
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+/** A body of exactly so many bytes. */
+function bodyOf(bytes: number): string {
+  const body = JSON.stringify(notification({ padding: '' }));
+  return body.replace('"padding":""', `"padding":"${'x'.repeat(bytes - body.length)}"`);
+}
+
+/** Posts a body in chunks, so that its length is not told before. */
+async function postChunked(path: string, body: string): Promise<number | undefined> {
+  const { username, password } = stand.portcullis.webhook;
+  const headers = { authorization: basic(username, password), 'content-type': 'application/json' };
+  const { promise, resolve, reject } = Promise.withResolvers<number | undefined>();
+  const sent = request(`${stand.portcullis.url}${path}`, { method: 'POST', headers }, (answer) => {
+    answer.resume();
+    resolve(answer.statusCode);
+  });
+  // The answer comes before the body's end, and then the connection goes.
+  sent.on('error', (error) => setImmediate(() => reject(error)));
+  sent.write(body.slice(0, 1_000));
+  sent.end(body.slice(1_000));
+  return promise;
+}
+
+describe.each(PATHS)('POST %s', (path) => {
+  it('4.5-01 4.5-05 7.3-01: answers 200 with an empty body once both topics have the message', async () => {
+    const body = JSON.stringify(notification());
+    const answer = await stand.post(path, body);
+    expect({ status: answer.status, text: answer.text, length: answer.headers.get('content-length') }).toEqual({
+      status: 200,
+      text: '',
+      length: '0',
+    });
+    for (const topic of [stand.admin, stand.user]) await expect.poll(() => topic.texts).toContain(body);
+  });
+
+  it('6-01 D6-16 2.7-08: the bytes go unchanged to both topics, with the same five headers', async () => {
+    const id = randomUUID();
+    const head = `  {"id" : "${id}", "type":1.0,"status":2, "created_at":"2026-11-21T10:30:00Z",`;
+    const body = Buffer.from(
+      `${head}\n"updated_at":"2026-11-21 10:30:00,5+0100","unknown":{"a":"\\u0000","b":1e400,"a":[]}}\t`,
+    );
+    const startedAt = Date.now();
+    const answer = await stand.post(path, body, { 'x-correlation-id': 'corr-1' });
+    expect(answer.status).toBe(200);
+    const found = [];
+    for (const topic of [stand.admin, stand.user]) {
+      await expect.poll(() => topic.keys).toContain(id);
+      found.push(topic.messages.find(({ key }) => key === id));
+    }
+    for (const message of found) {
+      expect(message?.value?.equals(body)).toBe(true);
+      expect(message?.headers).toEqual({
+        'event-id': expect.stringMatching(UUID_V7),
+        'event-type': 'transaction.notification',
+        'schema-version': '1',
+        'correlation-id': 'corr-1',
+        'received-at': expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      });
+      expect(Date.parse(message?.headers['received-at'] ?? '')).toBeGreaterThanOrEqual(startedAt);
+    }
+    expect(found[0]?.headers).toEqual(found[1]?.headers);
+  });
+
+  it('4.5-04: a repeat is 200 and goes out again, as an event of its own', async () => {
+    const told = notification();
+    const before = stand.admin.messages.length;
+    for (let time = 0; time < 2; time += 1) expect((await stand.post(path, JSON.stringify(told))).status).toBe(200);
+    await stand.admin.count(before + 2);
+    const ids = stand.admin.messages.filter(({ key }) => key === told.id).map(({ headers }) => headers['event-id']);
+    expect(new Set(ids).size).toBe(2);
+  });
+
+  it('D6-05: a PendingReceipt is 200, whatever its id is of', async () => {
+    const { transactions } = stand.portcullis.demo;
+    const told = notification({ id: transactions.user_transactions, status: 5 });
+    expect((await stand.post(path, JSON.stringify(told))).status).toBe(200);
+  });
+
+  it('5.4-01: both passwords are accepted while one is rotated, under any case of the scheme', async () => {
+    const { username, password } = stand.portcullis.webhook;
+    const accepted = [
+      basic(username, PREVIOUS_PASSWORD),
+      basic(username, password).replace('Basic', 'basic'),
+      basic(username, password).replace('Basic ', 'BASIC  '),
+    ];
+    for (const authorization of accepted) {
+      expect((await stand.post(path, JSON.stringify(notification()), { authorization })).status).toBe(200);
+    }
+  });
+
+  it.each(['application/json; charset=utf-8', 'Application/JSON'])(
+    '4.5-01: the content type %s is JSON',
+    async (type) => {
+      expect((await stand.post(path, JSON.stringify(notification()), { 'content-type': type })).status).toBe(200);
+    },
+  );
+
+  it('D2-14: 256 KiB are accepted; a byte more is a 400, its length told before or not', async () => {
+    expect((await stand.post(path, bodyOf(LIMIT))).status).toBe(200);
+    expect(await postChunked(path, bodyOf(LIMIT))).toBe(200);
+    const answer = await stand.post(path, bodyOf(LIMIT + 1));
+    expect(answer).toMatchObject({ status: 400, json: { code: -1, domain: 0, message: 'invalid_request' } });
+    expect(answer.json.errors).toEqual([{ path: '', message: `must be at most ${LIMIT} bytes` }]);
+    expect(await postChunked(path, bodyOf(LIMIT + 1))).toBe(400);
+  });
+});
+
+it('D6-09: the alias alone says that it is deprecated, until when, and what comes after it, on every answer', async () => {
+  const { username, password } = stand.portcullis.webhook;
+  const calls = (path: string) => [
+    stand.post(path, JSON.stringify(notification())),
+    stand.post(path, '{'),
+    stand.post(path, bodyOf(LIMIT + 1)),
+    stand.post(path, JSON.stringify(notification()), { authorization: basic(username, `${password}x`) }),
+  ];
+  const headersOf = async (path: string) =>
+    (await Promise.all(calls(path))).map(({ status, headers }) => ({
+      status,
+      deprecation: headers.get('deprecation'),
+      sunset: headers.get('sunset'),
+      link: headers.get('link'),
+    }));
+  const statuses = [200, 400, 400, 401];
+  expect(await headersOf('/v2/webhooks')).toEqual(
+    statuses.map((status) => ({
+      status,
+      deprecation: `@${Date.parse('2026-11-01T00:00:00Z') / 1000}`,
+      sunset: 'Mon, 01 Nov 2027 00:00:00 GMT',
+      link: '</v2/webhooks/custodial>; rel="successor-version"',
+    })),
+  );
+  expect(await headersOf('/v2/webhooks/custodial')).toEqual(
+    statuses.map((status) => ({ status, deprecation: null, sunset: null, link: null })),
+  );
+});

@@ -1,0 +1,157 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { basic, notification, PATHS, type WebhookStand, webhookStand } from './stand.ts';
+
+const SLOW_BODY_MS = 400;
+
+let stand: WebhookStand;
+
+beforeAll(async () => {
+  stand = await webhookStand();
+});
+
+afterEach(() => {
+  stand.bus.mood = 'takes';
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+const credentials: Record<string, (username: string, password: string) => string | undefined> = {
+  'no Authorization': () => undefined,
+  'an empty Authorization': () => '',
+  'another user': (username, password) => basic(`${username}x`, password),
+  'a user in another case': (username, password) => basic(username.toUpperCase(), password),
+  'another password': (username, password) => basic(username, `${password}x`),
+  'an empty password': (username) => basic(username, ''),
+  'no colon': (username, password) => `Basic ${Buffer.from(`${username}${password}`).toString('base64')}`,
+  'the user alone': (username) => `Basic ${Buffer.from(username).toString('base64')}`,
+  'bad base64': () => 'Basic !!!!',
+  'no credentials': () => 'Basic',
+  'the pair in the clear': (username, password) => `Basic ${username}:${password}`,
+  'another scheme': (username, password) => basic(username, password).replace('Basic', 'Bearer'),
+  'a scheme without a space': (username, password) => basic(username, password).replace('Basic ', 'Basic'),
+  'more after the credentials': (username, password) => `${basic(username, password)} x`,
+};
+
+describe.each(PATHS)('POST %s', (path) => {
+  it.each(Object.entries(credentials))('4.5-03 5.4-01 D2-11: %s is 401, whatever the body is', async (_name, make) => {
+    const { username, password } = stand.portcullis.webhook;
+    const authorization = make(username, password);
+    for (const body of [JSON.stringify(notification()), '{', 'x'.repeat(300_000)]) {
+      const answer = await stand.portcullis.call('POST', path, {
+        body,
+        headers: { 'content-type': 'text/plain', ...(authorization === undefined ? {} : { authorization }) },
+      });
+      expect(answer).toMatchObject({ status: 401, json: { code: -1, domain: 0, message: 'unauthorized' } });
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Basic realm="[^"]+"$/);
+    }
+  });
+
+  const TIME = /ISO 8601/;
+  const invalid: [name: string, members: object, path: string, message: RegExp][] = [
+    ['2.7-01: no id', { id: undefined }, 'id', /required/],
+    ['2.7-01: an id that is null', { id: null }, 'id', /required/],
+    ['2.7-01: an id that is a number', { id: 7 }, 'id', /string/],
+    ['2.7-01: an empty id', { id: '' }, 'id', /1 to 128/],
+    ['2.7-01: an id of 129 characters', { id: '𝄞'.repeat(129) }, 'id', /1 to 128/],
+    ['2.7-02: no type', { type: undefined }, 'type', /required/],
+    ['2.7-02: a type that is a text', { type: '1' }, 'type', /integer/],
+    ['2.7-02: a type with a fraction', { type: 1.5 }, 'type', /integer/],
+    ['2.7-03: no status', { status: undefined }, 'status', /required/],
+    ['2.7-03: a status of 0', { status: 0 }, 'status', /1 \(Started\)/],
+    ['2.7-03: a status of 6', { status: 6 }, 'status', /1 \(Started\)/],
+    ['2.7-03: a status that is a text', { status: '3' }, 'status', /1 \(Started\)/],
+    ['2.7-04: a hash that is a number', { transaction_hash: 1 }, 'transaction_hash', /string/],
+    ['2.7-04: a contract that is an object', { contract_address: {} }, 'contract_address', /string/],
+    ['2.7-05: a negative gas_used', { gas_used: -1 }, 'gas_used', /integer/],
+    ['2.7-05: a gas_used that is a text', { gas_used: '1' }, 'gas_used', /integer/],
+    ['2.7-06: an error that is a boolean', { error: false }, 'error', /string/],
+    ['2.7-07: no created_at', { created_at: undefined }, 'created_at', /required/],
+    ['2.7-07: no updated_at', { updated_at: undefined }, 'updated_at', /required/],
+    ['2.7-07: a day alone', { created_at: '2026-11-21' }, 'created_at', TIME],
+    ['2.7-07: no such day', { updated_at: '2026-02-30T00:00:00Z' }, 'updated_at', TIME],
+    ['2.7-07: a number of seconds', { updated_at: 1_795_000_000 }, 'updated_at', TIME],
+    ['D2-22: an id with U+0000', { id: 'a\0' }, 'id', /U\+0000/],
+    ['D2-22: an error with a lone surrogate', { error: '\ud800' }, 'error', /surrogate/],
+  ];
+
+  it.each(invalid)('4.5-02 D2-13 %s is 400 and says so', async (_name, members, member, message) => {
+    const published = stand.bus.deadlinesMs.length;
+    const answer = await stand.post(path, JSON.stringify(notification(members)));
+    expect(answer).toMatchObject({ status: 400, json: { code: -1, domain: 0, message: 'invalid_request' } });
+    expect(answer.json.errors).toEqual([{ path: member, message: expect.stringMatching(message) }]);
+    expect(stand.bus.deadlinesMs).toHaveLength(published);
+  });
+
+  it('D2-13: every fault of a body is named', async () => {
+    const answer = await stand.post(path, '{}');
+    expect(answer.json.errors.map((issue: { path: string }) => issue.path)).toEqual([
+      'id',
+      'type',
+      'status',
+      'created_at',
+      'updated_at',
+    ]);
+  });
+
+  it('2.7-05 4.5-02: a gas_used above a uint64 is 400; the greatest uint64 is accepted', async () => {
+    const withGas = (gas: string) =>
+      JSON.stringify(notification({ gas_used: 7 })).replace('"gas_used":7', `"gas_used":${gas}`);
+    expect((await stand.post(path, withGas('18446744073709551616'))).status).toBe(400);
+    expect((await stand.post(path, withGas('18446744073709551615'))).status).toBe(200);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['half an object', '{"id":'],
+    ['an array', '[]'],
+    ['null', 'null'],
+    ['a text', '"x"'],
+    ['no UTF-8', Buffer.from([0x7b, 0xff, 0x7d])],
+  ])('4.5-02 D2-13: a body that is %s is 400', async (_name, body) => {
+    const answer = await stand.post(path, body);
+    expect(answer).toMatchObject({ status: 400, json: { code: -1, domain: 0, message: 'invalid_request' } });
+    expect(answer.json.errors).toEqual([{ path: '', message: expect.stringMatching(/JSON/) }]);
+  });
+
+  it.each(['text/plain', 'application/x-www-form-urlencoded', 'application/jsonp'])(
+    '4.5-02 D2-13: the content type %s is 400',
+    async (type) => {
+      const answer = await stand.post(path, JSON.stringify(notification()), { 'content-type': type });
+      expect(answer).toMatchObject({ status: 400, json: { message: 'invalid_request' } });
+      expect(answer.json.errors).toEqual([{ path: 'Content-Type', message: 'must be application/json' }]);
+    },
+  );
+
+  it('4.5-02: a compressed body that cannot be read is 400', async () => {
+    const answer = await stand.post(path, 'no gzip', { 'content-encoding': 'gzip' });
+    expect(answer).toMatchObject({ status: 400, json: { message: 'invalid_request' } });
+  });
+
+  it.each(['refuses', 'is silent'] as const)('7.3-01: a bus that %s is a masked 500', async (mood) => {
+    stand.bus.mood = mood;
+    const answer = await stand.post(path, JSON.stringify(notification()));
+    expect(answer).toMatchObject({ status: 500, text: '{"code":-1,"domain":0,"message":"internal_error"}' });
+    stand.bus.mood = 'takes';
+    expect((await stand.post(path, JSON.stringify(notification()))).status).toBe(200);
+  });
+
+  it('7.3-01: the bus has what is left of 4 s since the request arrived, and not since its body did', async () => {
+    const { username, password } = stand.portcullis.webhook;
+    stand.bus.deadlinesMs.length = 0;
+    const body = JSON.stringify(notification());
+    const headers = { authorization: basic(username, password), 'content-type': 'application/json' };
+    const sent = request(`${stand.portcullis.url}${path}`, { method: 'POST', headers });
+    sent.write(body.slice(0, 10));
+    await setTimeout(SLOW_BODY_MS);
+    sent.end(body.slice(10));
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+    answer.resume();
+    expect(answer.statusCode).toBe(200);
+    const [deadlineMs] = stand.bus.deadlinesMs;
+    expect(deadlineMs).toBeGreaterThan(0);
+    expect(deadlineMs).toBeLessThan(4_000 - SLOW_BODY_MS / 2);
+  });
+});
