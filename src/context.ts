@@ -120,7 +120,11 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
     verifier,
     judge: new TokenJudge({ verifier, directory, sessions, nowMs }),
-    transactions: new Transactions({ db, wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()) }),
+    transactions: new Transactions({
+      db,
+      wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+      conflicted: (id) => log.warn({ transaction_id: id }, 'a transaction was told to be done and to have failed'),
+    }),
     streams,
     publicUrl,
   };

@@ -1,4 +1,6 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Server as NetServer, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { StartError } from './start-error.ts';
 
 interface Address {
@@ -8,12 +10,15 @@ interface Address {
   variable: string;
 }
 
+const connectionsOf = new WeakMap<Server, Connections>();
+
 /**
  * Listens, and gives the port that it got.
  * @throws StartError when the port is taken or may not be used.
  */
 export async function listen(server: Server, { host, port, variable }: Address): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
+  connectionsOf.set(server, new Connections(server));
   server.once('error', reject);
   server.listen(port, host, resolve);
   try {
@@ -29,12 +34,61 @@ export async function listen(server: Server, { host, port, variable }: Address):
   return typeof bound === 'object' && bound ? bound.port : port;
 }
 
-/** Lets requests in flight finish, closes idle connections, and cuts what is left at the deadline. */
+/**
+ * Takes no new connection, lets requests in flight finish and their answers reach the socket, closes each connection
+ * after its last one, and cuts what is left at the deadline. WebSockets are for their owner to close.
+ */
 export async function closeGracefully(server: Server, deadlineMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  server.close(() => resolve());
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), deadlineMs);
+  // The HTTP server's own `close` destroys connections whose answer is written and not yet sent: it cuts the answer.
+  NetServer.prototype.close.call(server, () => resolve());
+  const connections = connectionsOf.get(server);
+  connections?.drain();
+  const timer = setTimeout(() => connections?.cut(), deadlineMs);
   await promise;
   clearTimeout(timer);
+}
+
+/** What the connections of one server are doing. */
+class Connections {
+  readonly #answering = new Map<Duplex, Set<ServerResponse>>();
+  readonly #upgraded = new Set<Duplex>();
+  #isDraining = false;
+
+  constructor(server: Server) {
+    server.on('connection', (socket: Socket) => {
+      this.#answering.set(socket, new Set());
+      socket.once('close', () => {
+        this.#answering.delete(socket);
+        this.#upgraded.delete(socket);
+      });
+    });
+    server.prependListener('request', (req, res) => this.#begin(req, res));
+    server.prependListener('upgrade', (_req: IncomingMessage, socket: Duplex) => {
+      this.#answering.delete(socket);
+      this.#upgraded.add(socket);
+    });
+  }
+
+  drain(): void {
+    this.#isDraining = true;
+    for (const [socket, answers] of this.#answering) {
+      for (const answer of answers) answer.shouldKeepAlive = false;
+      if (answers.size === 0) socket.destroy();
+    }
+  }
+
+  cut(): void {
+    for (const socket of [...this.#answering.keys(), ...this.#upgraded]) socket.destroy();
+  }
+
+  #begin({ socket }: IncomingMessage, answer: ServerResponse): void {
+    this.#answering.get(socket)?.add(answer);
+    if (this.#isDraining) answer.shouldKeepAlive = false;
+    answer.once('close', () => {
+      const answers = this.#answering.get(socket);
+      answers?.delete(answer);
+      if (this.#isDraining && answers?.size === 0) socket.destroySoon();
+    });
+  }
 }

@@ -8,6 +8,7 @@ import { ALL_TOPICS } from './events/topics.ts';
 import { readGatewayConfig } from './gateway/gateway-config.ts';
 import { graphqlOf } from './graphql-of.ts';
 import { publicServer } from './http-server.ts';
+import { baseUrlOf } from './lib/base-url.ts';
 import type { Log } from './lib/log.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
@@ -56,7 +57,7 @@ export async function startService({ config, secrets, log, overrides = {} }: Ser
   return {
     context,
     baseUrl,
-    adminUrl: `http://${config.host}:${adminPort}`,
+    adminUrl: baseUrlOf(config.host, adminPort),
     demo,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
@@ -100,7 +101,7 @@ async function startPublic(
   const graphql = graphqlOf(context);
   const server = publicServer(context, gatewayConfig, graphql);
   const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
-  const baseUrl = `http://${config.host}:${port}`;
+  const baseUrl = baseUrlOf(config.host, port);
   publicUrl.value = config.publicUrl ?? baseUrl;
   stack.defer(async () => {
     const closed = closeGracefully(server, DRAIN_DEADLINE_MS);

@@ -53,7 +53,12 @@ export async function startPortcullis(options: StartOptions = {}): Promise<Portc
   const started = await start(dataDir, { DATA_DIR: dataDir, ...options.env }, options.overrides);
   const { demo } = started.service;
   if (!demo) throw new Error('an embedded instance has a demo');
-  return portcullis(started, demo, dataDir, options.dataDir !== undefined ? async () => undefined : () => remove(dataDir));
+  return portcullis(
+    started,
+    demo,
+    dataDir,
+    options.dataDir !== undefined ? async () => undefined : () => remove(dataDir),
+  );
 }
 
 /** The whole service in this process, on the real PostgreSQL, Redis and Kafka. */
@@ -102,7 +107,12 @@ async function start(dataDir: string, variables: Record<string, string>, overrid
   }
 }
 
-function portcullis({ service, webhook }: Started, demo: Demo, dataDir: string, clean: () => Promise<void>): Portcullis {
+function portcullis(
+  { service, webhook }: Started,
+  demo: Demo,
+  dataDir: string,
+  clean: () => Promise<void>,
+): Portcullis {
   const url = service.baseUrl ?? '';
   const call: Portcullis['call'] = async (method, path, { token, headers = {}, json, body } = {}) => {
     const response = await fetch(`${url}${path}`, {

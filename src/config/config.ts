@@ -1,5 +1,6 @@
 import { join, resolve } from 'node:path';
-import { type Env, envSchema, REQUIRED_IN_PRODUCTION } from './env.ts';
+import type { z } from 'zod';
+import { type Env, envSchema, REQUIRED_BY_ROLES, REQUIRED_IN_PRODUCTION } from './env.ts';
 
 /** A start that cannot be: every fault at once, each naming its variable or place and what to change. Exit 78. */
 export class ConfigError extends Error {
@@ -52,43 +53,46 @@ const REPOSITORY = resolve(import.meta.dirname, '../..');
  * @throws ConfigError that lists every missing or malformed variable.
  */
 export function readConfig(env: NodeJS.ProcessEnv): { config: Config; env: Env } {
-  const parsed = envSchema.safeParse(withoutEmpty(env));
-  const production = env.NODE_ENV === 'production';
-  const faults = parsed.success
-    ? []
-    : parsed.error.issues.map((issue) => `${issue.path.join('.')} must be ${issue.message}`);
-  if (production) {
-    for (const name of REQUIRED_IN_PRODUCTION)
-      if (!env[name]) faults.push(`${name} is missing: production requires it`);
-  }
-  if (parsed.success) faults.push(...faultsBetween(parsed.data));
+  const given = withoutEmpty(env);
+  const parsed = envSchema.safeParse(given);
+  const production = given.NODE_ENV === 'production';
+  const faults = [...(parsed.success ? [] : malformed(parsed.error)), ...missing(given, production), ...clashes(given)];
   if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
   return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data };
 }
 
-function withoutEmpty(env: NodeJS.ProcessEnv): Record<string, string> {
+type Given = Readonly<Record<string, string>>;
+
+/** A variable that is set to nothing is one that is not set. */
+function withoutEmpty(env: NodeJS.ProcessEnv): Given {
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
 }
 
-function faultsBetween(env: Env): string[] {
+function malformed({ issues }: z.ZodError): string[] {
+  return issues.map((issue) => `${issue.path.join('.')} must be ${issue.message}`);
+}
+
+function missing(given: Given, production: boolean): string[] {
+  const role = given.PORTCULLIS_ROLE;
+  const isShared = role === 'gateway' || role === 'worker';
+  const reason = production ? 'production' : `PORTCULLIS_ROLE=${role}`;
+  const required = production ? REQUIRED_IN_PRODUCTION : isShared ? REQUIRED_BY_ROLES : [];
+  return required
+    .filter((name) => given[name] === undefined)
+    .map((name) => `${name} is missing: ${reason} requires it`);
+}
+
+function clashes(given: Given): string[] {
   const faults: string[] = [];
-  const sasl = [env.KAFKA_SASL_MECHANISM, env.KAFKA_SASL_USERNAME, env.KAFKA_SASL_PASSWORD];
-  if (sasl.some((part) => part !== undefined) && sasl.some((part) => part === undefined)) {
+  const sasl = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'].map((name) => given[name]);
+  if (new Set(sasl.map((part) => part === undefined)).size > 1) {
     faults.push('KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be set together');
   }
-  const jwtSecrets = [env.JWT_SECRET_USER, env.JWT_SECRET_DISCOVER, env.JWT_SECRET_LEGACY].filter(
-    (s) => s !== undefined,
-  );
-  if (new Set(jwtSecrets).size !== jwtSecrets.length) {
+  const secrets = ['JWT_SECRET_USER', 'JWT_SECRET_DISCOVER', 'JWT_SECRET_LEGACY'].flatMap((name) => given[name] ?? []);
+  if (new Set(secrets).size !== secrets.length) {
     faults.push('JWT_SECRET_USER, JWT_SECRET_DISCOVER and JWT_SECRET_LEGACY must all be different');
-  }
-  if (env.PORTCULLIS_ROLE !== 'all') {
-    for (const name of ['DATABASE_URL', 'REDIS_URL', 'KAFKA_BROKERS'] as const) {
-      if (env[name] === undefined)
-        faults.push(`${name} is missing: PORTCULLIS_ROLE=${env.PORTCULLIS_ROLE} requires it`);
-    }
   }
   return faults;
 }
@@ -108,8 +112,7 @@ function toConfig(env: Env, production: boolean): Config {
     topicPrefix: env.TOPIC_PREFIX,
     dataDir,
     auditSpoolDir: env.AUDIT_SPOOL_DIR === undefined ? join(dataDir, 'audit') : resolve(env.AUDIT_SPOOL_DIR),
-    gatewayConfigPath:
-      env.GATEWAY_CONFIG === undefined ? join(REPOSITORY, 'gateway.yaml') : resolve(env.GATEWAY_CONFIG),
+    gatewayConfigPath: gatewayConfigPath(env.GATEWAY_CONFIG),
     maxSessions: env.MAX_SESSIONS,
     trustProxy: env.TRUST_PROXY,
     corsOrigins: env.CORS_ORIGINS,
@@ -119,6 +122,11 @@ function toConfig(env: Env, production: boolean): Config {
     eventsRetentionDays: env.EVENTS_RETENTION_DAYS,
     logLevel: env.LOG_LEVEL,
   };
+}
+
+/** The path of the gateway's configuration: the one that is given, or the one of the repository. */
+export function gatewayConfigPath(given: string | undefined): string {
+  return given === undefined || given === '' ? join(REPOSITORY, 'gateway.yaml') : resolve(given);
 }
 
 function kafkaConfig(env: Env): KafkaConfig | undefined {

@@ -1,14 +1,12 @@
+import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
 
 const SECRET_BYTES = 32;
 
 const text = z.string().min(1);
-const port = z.coerce
-  .number('a port number, 0 to 65535')
-  .int('a whole number')
-  .min(0, 'at least 0')
-  .max(65_535, 'at most 65535');
-const days = z.coerce.number('a number of days').int('a whole number').min(1, 'at least 1');
+const port = integer(0, 65_535, 'a port number, 0 to 65535');
+const atLeastOne = integer(1, 2 ** 31 - 1, 'a whole number, at least 1');
+const days = integer(1, 36_500, 'a number of days, 1 to 36500');
 const list = text.transform((value) =>
   value
     .split(',')
@@ -19,13 +17,37 @@ const flag = z.enum(['true', 'false'], 'true or false').transform((value) => val
 const secret = z.string().refine((value) => Buffer.byteLength(value) >= SECRET_BYTES, `at least ${SECRET_BYTES} bytes`);
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'a URL that begins with http:// or https://' })
-  .transform(withoutSlash);
+  .refine((url) => !/[?#]/.test(url), 'a URL without a query or a fragment')
+  .transform((url) => url.replace(/\/+$/, ''));
 const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every((host) => /^[^\s:]+:\d+$/.test(host)), {
   error: 'a comma-separated list of host:port',
 });
+const peers = list.refine(isPeerList, {
+  error: 'a comma-separated list of addresses, networks, loopback, linklocal or uniquelocal',
+});
+const origins = list.refine((all) => all.length > 0 && all.every(isOrigin), {
+  error: '*, or a comma-separated list of origins such as https://app.example',
+});
 
-function withoutSlash(url: string): string {
-  return url.replace(/\/+$/, '');
+function integer(minimum: number, maximum: number, what: string) {
+  return z
+    .string()
+    .regex(/^\d{1,10}$/, what)
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, what);
+}
+
+function isPeerList(all: string[]): boolean {
+  try {
+    proxyAddr.compile(all);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isOrigin(text: string): boolean {
+  return text === '*' || (URL.canParse(text) && new URL(text).origin === text);
 }
 
 /** Every environment variable, one by one; what one means together with another is decided in `config.ts`. */
@@ -65,13 +87,13 @@ export const envSchema = z.object({
   WEBHOOK_USERNAME: text.optional(),
   WEBHOOK_PASSWORD: text.optional(),
   WEBHOOK_PASSWORD_PREVIOUS: text.optional(),
-  MAX_SESSIONS: z.coerce.number('a number').int('a whole number').min(1, 'at least 1').default(1000),
-  TRUST_PROXY: list.default(['loopback']),
-  CORS_ORIGINS: list.default(['*']),
+  MAX_SESSIONS: atLeastOne.default(1000),
+  TRUST_PROXY: peers.default(['loopback']),
+  CORS_ORIGINS: origins.default(['*']),
   AUDIT_RETENTION_DAYS: days.default(90),
   EVENTS_RETENTION_DAYS: days.default(30),
   GRAPHQL_INTROSPECTION: z.enum(['on', 'off'], 'on or off').optional(),
-  GRAPHQL_MAX_COST: z.coerce.number('a number').int('a whole number').min(1, 'at least 1').default(5000),
+  GRAPHQL_MAX_COST: atLeastOne.default(5000),
   LOG_LEVEL: z
     .enum(
       ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -94,6 +116,13 @@ export const REQUIRED_IN_PRODUCTION = [
   'SECRET_PEPPER',
   'WEBHOOK_USERNAME',
   'WEBHOOK_PASSWORD',
+] as const satisfies readonly (keyof Env)[];
+
+/** Variables that the roles gateway and worker require: they share the work of one instance. */
+export const REQUIRED_BY_ROLES = [
+  'DATABASE_URL',
+  'REDIS_URL',
+  'KAFKA_BROKERS',
 ] as const satisfies readonly (keyof Env)[];
 
 /** Variables that hold a secret: their values are in no message, log or listing. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { type Config, ConfigError } from './config.ts';
@@ -65,11 +65,10 @@ function readGenerated(dataDir: string): Generated {
     if (!existsSync(path)) writeGenerated(dataDir, path);
     return generatedSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch (error) {
-    const reason =
-      error instanceof z.ZodError || error instanceof SyntaxError ? 'its content is not as written' : String(error);
-    throw new ConfigError([
-      `DATA_DIR: ${path} cannot be used (${reason}); restore it, or set the secrets by variables`,
-    ]);
+    if (error instanceof Error && 'code' in error) {
+      throw new ConfigError([`DATA_DIR: ${dataDir} cannot be used (${error.code}); name a folder that can be written`]);
+    }
+    throw new ConfigError([`DATA_DIR: ${path} is not as it was written; restore it, or set the secrets by variables`]);
   }
 }
 
@@ -85,5 +84,12 @@ function writeGenerated(dataDir: string, path: string): void {
   mkdirSync(dataDir, { recursive: true });
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, `${JSON.stringify(generated, null, 2)}\n`, { mode: 0o600 });
-  renameSync(unfinished, path);
+  try {
+    // Unlike a rename this leaves what another process has put there meanwhile, and may already use.
+    linkSync(unfinished, path);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  } finally {
+    rmSync(unfinished, { force: true });
+  }
 }

@@ -42,8 +42,8 @@ curl -s '${baseUrl}/v1/accounts?limit=3' \\
 
 3. Post a notification while a subscriber waits, and watch it arrive:
 
-{ sleep 1; curl -s ${baseUrl}/v2/webhooks/custodial \\
-  -u ${webhook.username}:${webhook.password} \\
+({ sleep 1; curl -s ${baseUrl}/v2/webhooks/custodial \\
+  -u ${shellWord(`${webhook.username}:${webhook.password}`)} \\
   -H 'content-type: application/json' -d '{
     "id": "${transaction}",
     "type": 1, "status": 3, "transaction_hash": "0xfeed",
@@ -51,10 +51,15 @@ curl -s '${baseUrl}/v1/accounts?limit=3' \\
     "created_at": "${at}", "updated_at": "${at}"
   }'; } & curl -sN ${baseUrl}/graphql \\
   -H "authorization: Bearer $TOKEN" -H 'accept: text/event-stream' \\
-  -H 'content-type: application/json' -d '{"query": "subscription {
-    transaction(id: \\"${transaction}\\") {
-      status transactionHash contractAddress
-    } }"}'; wait
+  -H 'content-type: application/json' -d '{
+    "variables": {"id": "${transaction}"}, "query":
+    "subscription ($id: ID!) {transaction(id: $id) {status transactionHash}}"
+  }'; wait)
 
 `;
+}
+
+/** Text as one word of a POSIX shell, with quotes only where it needs them. */
+function shellWord(text: string): string {
+  return /^[\w.:@%+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { glob, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { embeddedClusterDir } from '../database.ts';
 import { StartError } from '../start-error.ts';
@@ -14,15 +14,18 @@ const CHILD = join(import.meta.dirname, 'create-cluster.ts');
 export async function ensureCluster(dataDir: string): Promise<{ created: boolean }> {
   const cluster = embeddedClusterDir(dataDir);
   if (existsSync(cluster)) return { created: false };
-  const unfinished = `${cluster}.unfinished`;
-  await rm(unfinished, { recursive: true, force: true });
+  // A folder of its own each time: after a kill the child of the previous start may still be writing to another one.
+  for await (const left of glob('postgres.unfinished-*', { cwd: dataDir })) {
+    await rm(join(dataDir, left), { recursive: true, force: true });
+  }
+  const unfinished = await mkdtemp(`${cluster}.unfinished-`);
   await runChild(unfinished);
   await rename(unfinished, cluster);
   return { created: true };
 }
 
 async function runChild(dir: string): Promise<void> {
-  const child = spawn(process.execPath, [CHILD, dir], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(process.execPath, [CHILD, dir], { stdio: ['pipe', 'ignore', 'pipe'] });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;

@@ -3,17 +3,17 @@ import { join } from 'node:path';
 import { FileLock } from '../lib/file-lock.ts';
 import { StartError } from '../start-error.ts';
 
+const ADVICE = 'stop it, or give this one a DATA_DIR of its own';
+
 /**
- * Takes `DATA_DIR` for this process alone: two on one embedded database would lose rows.
+ * Takes `DATA_DIR` for this process alone: two on one embedded database would lose rows. `advice` is for the message.
  * @throws StartError while another process has it.
  */
-export function lockDataDir(dataDir: string): Disposable {
+export function lockDataDir(dataDir: string, advice = ADVICE): Disposable {
   const path = join(dataDir, 'lock');
   const lock = createLock(dataDir, path);
   if (!lock) {
-    throw new StartError(
-      `another Portcullis is running on ${dataDir}: stop it, or give this one a DATA_DIR of its own`,
-    );
+    throw new StartError(`another Portcullis is running on ${dataDir}: ${advice}`);
   }
   return { [Symbol.dispose]: () => lock.release() };
 }

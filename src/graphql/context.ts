@@ -16,7 +16,10 @@ export interface EventSource {
     matches: (event: LoggedEvent) => boolean;
     /** When the subscriber's token ends, in ms since 1970. */
     expiresAtMs?: number | undefined;
-  }): AsyncIterator<LoggedEvent, undefined>;
+  }): AsyncIterator<LoggedEvent, undefined> & {
+    /** The number after which events are delivered. Rejects where the stream ends before that is known. */
+    started: Promise<bigint>;
+  };
 }
 
 /** What the fields call: the domain, below this adapter. */

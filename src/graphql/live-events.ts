@@ -17,14 +17,17 @@ interface LiveEventsRequest {
   matches: (event: LoggedEvent) => boolean;
 }
 
+export interface LiveEvents extends AsyncIterableIterator<LoggedEvent, undefined> {
+  /** Settles once whatever is committed from then on is delivered, or the stream has ended: `next` says how. */
+  started: Promise<unknown>;
+}
+
 /** The events of the caller's node that match, until its token ends; errors are those that a client is told. */
-export function liveEvents(
-  { services, principal }: GraphqlContext,
-  request: LiveEventsRequest,
-): AsyncIterableIterator<LoggedEvent, undefined> {
+export function liveEvents({ services, principal }: GraphqlContext, request: LiveEventsRequest): LiveEvents {
   const { nodeId, expiresAtMs } = principal;
   const source = services.streams.subscribe({ nodeId, ...request, expiresAtMs });
   return {
+    started: source.started.catch(() => undefined),
     async next() {
       try {
         return await source.next();

@@ -90,14 +90,17 @@ interface UpdatesArgs {
   after?: string | null | undefined;
 }
 
-function updates(args: UpdatesArgs, context: GraphqlContext): AsyncIterable<LoggedEvent> {
+async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<AsyncIterable<LoggedEvent>> {
   const after = context.lastEventId ?? args.after ?? undefined;
   if (after !== undefined && !CURSOR.test(after)) throw badInputError([{ path: ['after'], message: 'is no cursor' }]);
   const wanted = transactionFilterOf(args.filter);
-  return liveEvents(context, {
+  const events = liveEvents(context, {
     after: after === undefined ? undefined : BigInt(after),
     matches: (event) => passes(wanted, viewOfLogged(event.transaction)),
   });
+  // Whoever has an answer misses nothing from then on.
+  await events.started;
+  return events;
 }
 
 async function states(id: string, context: GraphqlContext): Promise<TransactionStates> {

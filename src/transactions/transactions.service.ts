@@ -1,7 +1,7 @@
 import type { Db } from '../db.ts';
 import { settleAssets } from './asset-effects.ts';
 import { appendEvents, type NewEvent } from './event-log.ts';
-import { emptyState, joinNotification, type TransactionState } from './join.rules.ts';
+import { emptyState, hasConflict, joinNotification, type TransactionState } from './join.rules.ts';
 import { type Delivery, type Known, knownOfRow, MirrorStore, type RegistrationRow } from './mirror-store.ts';
 import { type Notification, parseNotification } from './notification.input.ts';
 import { snapshotOf, type TransactionRow } from './transaction-rows.ts';
@@ -25,6 +25,8 @@ interface TransactionsParts {
   db: Db;
   /** Told after the commit that a node's log reaches up to `seq`. */
   wake(nodeId: string, seq: bigint): void;
+  /** Told when Done meets Error: two outcomes of one transaction, which an operator has to look at. */
+  conflicted?(transactionId: string): void;
 }
 
 interface ParsedDelivery extends Delivery {
@@ -35,11 +37,13 @@ interface ParsedDelivery extends Delivery {
 export class Transactions {
   readonly #db: Db;
   readonly #wake: TransactionsParts['wake'];
+  readonly #conflicted: (transactionId: string) => void;
   readonly #store: MirrorStore;
 
-  constructor({ db, wake }: TransactionsParts) {
+  constructor({ db, wake, conflicted = () => undefined }: TransactionsParts) {
     this.#db = db;
     this.#wake = wake;
+    this.#conflicted = conflicted;
     this.#store = new MirrorStore(db);
   }
 
@@ -135,6 +139,7 @@ export class Transactions {
       if (!transaction) continue;
       const joined = joinNotification(transaction.state, notification);
       if (!joined.changed) continue;
+      if (hasConflict(joined.state) && !hasConflict(transaction.state)) this.#conflicted(transaction.id);
       transaction.state = joined.state;
       changed.add(transaction);
       if (joined.visible) events.push(...eventsOf(transaction, joined.previousStatus, correlationId));

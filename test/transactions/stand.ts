@@ -43,8 +43,9 @@ export async function standOn(database: Database): Promise<Stand> {
   return { database, db, woken, nodeIds, mirror: mirrorOn(db, woken) };
 }
 
-export function mirrorOn(db: Db, woken: Stand['woken'] = []): Transactions {
-  return new Transactions({ db, wake: (nodeId, seq) => void woken.push({ nodeId, seq }) });
+export function mirrorOn(db: Db, woken: Stand['woken'] = [], conflicts: string[] = []): Transactions {
+  const wake = (nodeId: string, seq: bigint) => void woken.push({ nodeId, seq });
+  return new Transactions({ db, wake, conflicted: (id) => void conflicts.push(id) });
 }
 
 /** A registration with an id of its own, of the first node. */

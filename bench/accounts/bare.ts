@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { PGlite } from '@electric-sql/pglite';
+import express from 'express';
+import { isoFromPg, isoFromPgOrNull } from '../../src/lib/pg-time.ts';
+import type { Statement } from '../lib/seed.ts';
+
+/** What the bare server is told: where its rows are, and what it asks them. */
+export interface BareOptions {
+  port: number;
+  /** A folder of PGlite, or the URL of a PostgreSQL. */
+  cluster?: string;
+  databaseUrl?: string;
+  statements: Statement[];
+}
+
+type Row = Record<string, string | null>;
+type Run = (statement: Statement) => Promise<Row[]>;
+
+interface PgModule {
+  Pool: new (options: object) => { query(text: string, values: unknown[]): Promise<{ rows: Row[] }> };
+}
+
+const POOL_SIZE = 10;
+const TEXT_TYPES = [20, 1114, 1184];
+
+/** Opens PGlite with the product's parameters, or a pool of pg of the product's size; both give times as text. */
+async function openRows({ cluster, databaseUrl }: BareOptions): Promise<Run> {
+  const text = (value: string) => value;
+  if (cluster !== undefined) {
+    const db = await PGlite.create({
+      dataDir: cluster,
+      database: 'postgres',
+      startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', '-c', 'timezone=UTC'],
+      parsers: Object.fromEntries(TEXT_TYPES.map((type) => [type, text])),
+    });
+    return async ({ text: sql, values }) => (await db.query<Row>(sql, values)).rows;
+  }
+  const require = createRequire(import.meta.url);
+  const { Pool } = require('pg') as PgModule;
+  const { getTypeParser } = require('pg-types') as { getTypeParser(type: number, format: string): unknown };
+  const types = {
+    getTypeParser: (type: number, format: string) => (TEXT_TYPES.includes(type) ? text : getTypeParser(type, format)),
+  };
+  const options = '-c timezone=UTC';
+  const pool = new Pool({ connectionString: databaseUrl, max: POOL_SIZE, options, types });
+  return async ({ text: sql, values }) => (await pool.query(sql, values)).rows;
+}
+
+/**
+ * Run as a process of its own: one route of Express that asks what the product asks and gives the product's body,
+ * without token, tenant, audit or checks. Times are cut as the product cuts them, since a `Date` would cost more.
+ */
+async function serve(options: BareOptions): Promise<void> {
+  const run = await openRows(options);
+  const [count, page] = options.statements;
+  if (!count || !page || options.statements.length !== 2) throw new Error('a page of accounts is two statements');
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.get('/health', (_req, res) => {
+    res.json({});
+  });
+  app.get('/v1/accounts', async (_req, res) => {
+    const counted = await run(count);
+    const rows = await run(page);
+    const data = rows.map((row) => ({
+      ...row,
+      created_at: isoFromPg(row.created_at ?? ''),
+      updated_at: isoFromPg(row.updated_at ?? ''),
+      deleted_at: isoFromPgOrNull(row.deleted_at ?? null),
+    }));
+    res.json({ data, page: 1, per_page: 10, total: Number(counted[0]?.total) });
+  });
+  app.listen(options.port, '127.0.0.1');
+  process.once('SIGTERM', () => process.exit());
+}
+
+const [, , optionsPath] = process.argv;
+if (optionsPath === undefined) throw new Error('usage: bare FILE');
+await serve(JSON.parse(readFileSync(optionsPath, 'utf8')));

@@ -1,0 +1,37 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+
+const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
+const SAMPLE_MS = 2_000;
+
+/** Milliseconds of CPU, user and system, that all threads of a process have used so far. */
+export function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The second field is the command in parentheses, which may hold spaces.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [user, system] = [fields[11], fields[12]];
+  return ((Number(user) + Number(system)) * 1000) / TICKS_PER_SECOND;
+}
+
+/** Resident memory of a process in megabytes (10^6 bytes): all of it, and the part that no file backs. */
+export function memoryMb(pid: number): { resident: number; anonymous: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const of = (name: string) => (Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024) / 1e6;
+  return { resident: of('VmRSS'), anonymous: of('RssAnon') };
+}
+
+/** The share of all cores, 0 to 1, that is busy now: what others on the machine take from a measurement. */
+export async function busyShare(): Promise<number> {
+  const before = machineTicks();
+  await delay(SAMPLE_MS);
+  const after = machineTicks();
+  return 1 - (after.idle - before.idle) / (after.total - before.total);
+}
+
+function machineTicks(): { idle: number; total: number } {
+  const line = readFileSync('/proc/stat', 'utf8').split('\n')[0] ?? '';
+  const ticks = line.split(/\s+/).slice(1, 9).map(Number);
+  const idle = (ticks[3] ?? 0) + (ticks[4] ?? 0);
+  return { idle, total: ticks.reduce((sum, value) => sum + value, 0) };
+}

@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { request } from 'undici';
+import type { Demo } from '../../src/demo/demo.ts';
+
+export const ROOT = resolve(import.meta.dirname, '../..');
+const POLL_MS = 5;
+const START_TIMEOUT_MS = 60_000;
+
+/** The three variables that switch the product to real servers; empty: its embedded parts. */
+export type ServerAddresses = Partial<Record<'DATABASE_URL' | 'REDIS_URL' | 'KAFKA_BROKERS' | 'TOPIC_PREFIX', string>>;
+
+export interface ProductOptions {
+  dataDir: string;
+  servers?: ServerAddresses;
+  env?: Record<string, string>;
+  /** Options of Node beside those of `npm start`. */
+  nodeArgs?: readonly string[];
+}
+
+export interface Server {
+  pid: number;
+  url: string;
+  /** `performance.now()` when the process was started. */
+  startedAt: number;
+  stop(): Promise<void>;
+}
+
+export interface DemoFile extends Demo {
+  webhook: { username: string; password: string };
+}
+
+/** The variables of the product's surroundings: nothing of the caller's own reaches it. */
+export function productEnv({ dataDir, servers, env }: ProductOptions): NodeJS.ProcessEnv {
+  const none = { NODE_ENV: '', DATABASE_URL: '', REDIS_URL: '', KAFKA_BROKERS: '', TOPIC_PREFIX: '' };
+  return { ...process.env, ...none, LOG_LEVEL: 'info', DATA_DIR: dataDir, ...servers, ...env };
+}
+
+/** Starts the product as `npm start` does, its output into a file, and returns when GET /health answers 200. */
+export async function startProduct(options: ProductOptions): Promise<Server> {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const env = { ...productEnv(options), PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
+  const args = [...(options.nodeArgs ?? []), ...startArguments()];
+  return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath: join(options.dataDir, 'bench.log') });
+}
+
+interface ServerOptions {
+  args: readonly string[];
+  env: NodeJS.ProcessEnv;
+  url: string;
+  logPath: string;
+}
+
+/** Starts a server on this Node and returns when its GET /health answers 200. */
+export async function startServer({ args, env, url, logPath }: ServerOptions): Promise<Server> {
+  const log = openSync(logPath, 'w');
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', log, log] });
+  closeSync(log);
+  const exited = once(child, 'exit');
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await exited;
+  };
+  try {
+    await healthy(url, () => child.exitCode !== null || child.signalCode !== null);
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw new Error(`${args.at(-1)} did not start: ${readFileSync(logPath, 'utf8').slice(-2_000)}`, { cause: error });
+  }
+  return { pid: child.pid ?? 0, url, startedAt, stop };
+}
+
+async function healthy(url: string, hasEnded: () => boolean): Promise<void> {
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  while (performance.now() < deadline && !hasEnded()) {
+    const status = await statusOf(`${url}/health`);
+    if (status === 200) return;
+    await delay(POLL_MS);
+  }
+  throw new Error(hasEnded() ? 'it ended' : `no good health after ${START_TIMEOUT_MS} ms`);
+}
+
+async function statusOf(url: string): Promise<number | undefined> {
+  try {
+    const { statusCode, body } = await request(url);
+    await body.dump();
+    return statusCode;
+  } catch {
+    // Nobody listens yet.
+    return undefined;
+  }
+}
+
+/** The demo that the product or the seeding wrote into its folder. */
+export function readDemoFile(dataDir: string): DemoFile {
+  return JSON.parse(readFileSync(join(dataDir, 'demo.json'), 'utf8'));
+}
+
+/** An access token of the demo client. */
+export async function clientToken(url: string, { client }: Demo): Promise<string> {
+  const { statusCode, body } = await request(`${url}/v2/oauth/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ grant_type: 'client_credentials', ...client }),
+  });
+  const text = await body.text();
+  if (statusCode !== 200) throw new Error(`no token: ${statusCode} ${text}`);
+  return JSON.parse(text).access_token;
+}
+
+/** A port of 127.0.0.1 that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  return address.port;
+}
+
+/** What `npm start` passes to Node. */
+function startArguments(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const [command, ...args] = String(scripts.start).split(' ');
+  if (command !== 'node') throw new Error(`npm start no longer begins with node: ${scripts.start}`);
+  return args;
+}

@@ -1,0 +1,58 @@
+import { writeFileSync } from 'node:fs';
+import type { SqlEntityManager } from '@mikro-orm/sql';
+import { Accounts } from '../../src/accounts/accounts.service.ts';
+import { readConfig } from '../../src/config/config.ts';
+import { readSecrets } from '../../src/config/secrets.ts';
+import type { Database } from '../../src/database.ts';
+import { ensureDemo } from '../../src/demo/ensure-demo.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { startService } from '../../src/service.ts';
+
+/** A statement as it reaches the driver. */
+export interface Statement {
+  text: string;
+  values: unknown[];
+}
+
+type Query = (text: string, values?: unknown[], ...rest: unknown[]) => unknown;
+
+/**
+ * Run as a process of its own: migrates and seeds the database that the environment names, writes `demo.json`, and
+ * writes the statements of a page of accounts, as the driver got them, to the file of its argument.
+ */
+async function seed(statementsPath: string): Promise<void> {
+  const { config, env } = readConfig(process.env);
+  await using service = await startService({ config, secrets: readSecrets(config, env), log: silentLog });
+  const { context } = service;
+  const demo = await ensureDemo(context);
+  const statements = await statementsOf(context.database, demo.node_id);
+  const plain = (_key: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value);
+  writeFileSync(statementsPath, JSON.stringify(statements, plain));
+}
+
+async function statementsOf(database: Database, nodeId: string): Promise<Statement[]> {
+  const statements: Statement[] = [];
+  const target = await driverOf(database);
+  const { query } = target;
+  target.query = function recorded(this: unknown, text, values, ...rest) {
+    // The audit and the bus share the driver.
+    if (text.includes('"accounts"')) statements.push({ text, values: values ?? [] });
+    return Reflect.apply(query, this, [text, values, ...rest]);
+  };
+  await new Accounts(database.db).page({ nodeId, page: 1, limit: 10, includeDeleted: false });
+  target.query = query;
+  return statements;
+}
+
+/** Where every query passes: PGlite itself, or the prototype of the connections in the pool of pg. */
+async function driverOf({ orm, isEmbedded }: Database): Promise<{ query: Query }> {
+  const connection: unknown = (orm.em as SqlEntityManager).getConnection();
+  const native = await (connection as { getNativeClient(): Promise<unknown> }).getNativeClient();
+  return isEmbedded
+    ? (native as { query: Query })
+    : (native as { Client: { prototype: { query: Query } } }).Client.prototype;
+}
+
+const [, , statementsPath] = process.argv;
+if (statementsPath === undefined) throw new Error('usage: seed FILE');
+await seed(statementsPath);

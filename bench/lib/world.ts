@@ -1,0 +1,108 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { withPostgres } from '../../test/services/pg-client.ts';
+import { describeMissing, type ProvisionedServices, provision } from '../../test/services/provision.ts';
+import { productEnv, ROOT, type ServerAddresses } from './product.ts';
+import { tell } from './report.ts';
+import type { Statement } from './seed.ts';
+
+const SEED = join(import.meta.dirname, 'seed.ts');
+
+/** The two ways to run the product. */
+export type Stores = 'embedded' | 'servers';
+
+const TITLES: Record<Stores, string> = { embedded: 'embedded (PGlite)', servers: 'PostgreSQL, Redis, Kafka' };
+
+/** A seeded instance that does not run: its folder, and its servers where it has some. */
+export interface World extends AsyncDisposable {
+  stores: Stores;
+  dataDir: string;
+  servers: ServerAddresses;
+}
+
+/** Those that `--stores` names, or both. */
+export function storesNamed(names: readonly string[] | undefined): Stores[] {
+  return (names ?? Object.keys(TITLES)).map((name) => {
+    if (name === 'embedded' || name === 'servers') return name;
+    throw new Error(`--stores is embedded or servers, not ${name}`);
+  });
+}
+
+/** Calls `use` on fresh stores of each kind; servers that were started here are stopped at the end. */
+export async function onEachStores(
+  kinds: readonly Stores[],
+  use: (world: World, title: string) => Promise<void>,
+): Promise<void> {
+  const services = kinds.includes('servers') ? await startServices() : undefined;
+  try {
+    for (const kind of kinds) {
+      tell(`on ${TITLES[kind]} …`);
+      await using world = await emptyWorld(kind === 'servers' ? services : undefined);
+      await use(world, TITLES[kind]);
+    }
+  } finally {
+    await services?.stop();
+  }
+}
+
+/**
+ * PostgreSQL, Redis and Kafka: those that DATABASE_URL, REDIS_URL and KAFKA_BROKERS name, the others started here.
+ * @throws where one cannot be had, with the reason.
+ */
+async function startServices(): Promise<ProvisionedServices> {
+  const services = await provision();
+  if (services.missing.length === 0) return services;
+  await services.stop();
+  throw new Error(`servers cannot be had:\n${describeMissing(services.missing)}`);
+}
+
+/** A folder that nothing is in; it goes when it is disposed of. */
+export async function emptyFolder(): Promise<AsyncDisposable & { path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'portcullis-bench-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+/** A folder and, on servers, a database and a prefix of its own; nothing is in them. */
+async function emptyWorld(services: ProvisionedServices | undefined): Promise<World> {
+  const folder = await emptyFolder();
+  const { path: dataDir } = folder;
+  const removeFolder = () => folder[Symbol.asyncDispose]();
+  if (!services) return { stores: 'embedded', dataDir, servers: {}, [Symbol.asyncDispose]: removeFolder };
+  const name = `bench_${randomBytes(6).toString('hex')}`;
+  const { databaseUrl = '', redisUrl = '', kafkaBrokers = '' } = services;
+  await withPostgres(databaseUrl, (client) => client.query(`create database ${name}`));
+  const url = new URL(databaseUrl);
+  url.pathname = `/${name}`;
+  const servers = {
+    DATABASE_URL: url.href,
+    REDIS_URL: redisUrl,
+    KAFKA_BROKERS: kafkaBrokers,
+    TOPIC_PREFIX: `${name}-`,
+  };
+  return {
+    stores: 'servers',
+    dataDir,
+    servers,
+    [Symbol.asyncDispose]: async () => {
+      await withPostgres(databaseUrl, (client) => client.query(`drop database if exists ${name} with (force)`));
+      await removeFolder();
+    },
+  };
+}
+
+/** Migrates and seeds the demo in a process of its own; gives the statements of a page of accounts. */
+export async function seedWorld({ dataDir, servers }: World): Promise<Statement[]> {
+  const path = join(dataDir, 'statements.json');
+  // Seeding has no use for Kafka's topics; the product makes them at its start.
+  const { DATABASE_URL = '' } = servers;
+  const env = { ...productEnv({ dataDir, servers: { DATABASE_URL } }), PORT: '0', ADMIN_PORT: '0' };
+  const child = spawn(process.execPath, [SEED, path], { cwd: ROOT, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`seeding ended with ${code}`);
+  return JSON.parse(readFileSync(path, 'utf8'));
+}

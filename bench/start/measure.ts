@@ -1,0 +1,45 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { request } from 'undici';
+import { memoryMb } from '../lib/process-stats.ts';
+import { clientToken, readDemoFile, type ServerAddresses, startProduct } from '../lib/product.ts';
+
+/** One start, in milliseconds since the process was spawned; memory in megabytes after the idle time. */
+export interface Start {
+  healthMs: number;
+  /** A token was given, and with it a page of accounts. */
+  pageMs: number;
+  residentMb: number;
+  anonymousMb: number;
+}
+
+interface StartOptions {
+  dataDir: string;
+  servers?: ServerAddresses;
+  /** Where Node keeps compiled code from one start to the next. */
+  compileCache: string;
+  idleMs: number;
+}
+
+/** Starts the product, asks for its first good answers, lets it idle, and stops it. */
+export async function startOnce({ dataDir, servers = {}, compileCache, idleMs }: StartOptions): Promise<Start> {
+  const env = { NODE_COMPILE_CACHE: compileCache };
+  const product = await startProduct({ dataDir, servers, env });
+  try {
+    const healthMs = performance.now() - product.startedAt;
+    await firstPage(product.url, dataDir);
+    const pageMs = performance.now() - product.startedAt;
+    await delay(idleMs);
+    const { resident, anonymous } = memoryMb(product.pid);
+    return { healthMs, pageMs, residentMb: resident, anonymousMb: anonymous };
+  } finally {
+    await product.stop();
+  }
+}
+
+async function firstPage(url: string, dataDir: string): Promise<void> {
+  const token = await clientToken(url, readDemoFile(dataDir));
+  const headers = { authorization: `Bearer ${token}` };
+  const { statusCode, body } = await request(`${url}/v1/accounts?limit=10`, { headers });
+  const text = await body.text();
+  if (statusCode !== 200) throw new Error(`no page of accounts: ${statusCode} ${text}`);
+}

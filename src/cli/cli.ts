@@ -1,0 +1,85 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ConfigError, readConfig } from '../config/config.ts';
+import { startFailure } from '../start-failure.ts';
+import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './command.ts';
+import { configCheck } from './commands/config-check.ts';
+import { migrateCommand } from './commands/migrate.ts';
+import { seed } from './commands/seed.ts';
+import { start } from './commands/start.ts';
+import { commandHelp, programHelp, synopsis } from './usage.ts';
+
+const COMMANDS: readonly Command[] = [start, migrateCommand, seed, configCheck];
+
+interface Terminal {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+/** Runs one command of the command line and gives its exit code: 0, 1 (failed) or 2 (wrong usage). */
+export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, { out, err }: Terminal): Promise<number> {
+  if (args[0] === '--help') return tell(out, programHelp(COMMANDS));
+  if (args[0] === '--version') return tell(out, `${version()}\n`);
+  const found = findCommand(args);
+  if (!found) return misused(err, args.length === 0 ? 'no command' : `no command ${args[0]}`, 'portcullis');
+  const { command, rest } = found;
+  const parsed = parse(command, rest);
+  if (typeof parsed === 'string') return misused(err, parsed, `portcullis ${command.name}`);
+  const { flags, positionals } = parsed;
+  if (flags.help === true) return tell(out, commandHelp(command));
+  if (positionals.length !== command.positionals.length) {
+    return misused(err, `wanted: ${synopsis(command)}`, `portcullis ${command.name}`);
+  }
+  try {
+    return await command.run({ flags, positionals, env, json: flags.json === true, print: out });
+  } catch (error) {
+    err(`${explain(error, env)}\n`);
+    return EXIT_FAILED;
+  }
+}
+
+function findCommand(args: readonly string[]): { command: Command; rest: readonly string[] } | undefined {
+  for (const words of [2, 1]) {
+    const name = args.slice(0, words).join(' ');
+    const command = COMMANDS.find((candidate) => candidate.name === name);
+    if (command && args.length >= words) return { command, rest: args.slice(words) };
+  }
+  return undefined;
+}
+
+type Parsed = { flags: Record<string, string | boolean | undefined>; positionals: string[] };
+
+/** The flags and positionals, or what is wrong with them. */
+function parse(command: Command, args: readonly string[]): Parsed | string {
+  const options = { ...command.flags, json: { type: 'boolean' }, help: { type: 'boolean' } } as const;
+  try {
+    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
+    return { flags: values as Parsed['flags'], positionals };
+  } catch (error) {
+    if (error instanceof TypeError && 'code' in error) return error.message;
+    throw error;
+  }
+}
+
+function tell(out: Terminal['out'], text: string): number {
+  out(text);
+  return EXIT_OK;
+}
+
+function misused(err: Terminal['err'], what: string, program: string): number {
+  err(`portcullis: ${what}\nTry: ${program} --help\n`);
+  return EXIT_USAGE;
+}
+
+function explain(error: unknown, env: NodeJS.ProcessEnv): string {
+  if (error instanceof CommandError) return `portcullis: ${error.message}`;
+  if (error instanceof ConfigError) {
+    return ['portcullis: the configuration must change:', ...error.faults.map((fault) => `  - ${fault}`)].join('\n');
+  }
+  return `portcullis: ${startFailure(error, readConfig(env).config) ?? (error instanceof Error ? error.stack : String(error))}`;
+}
+
+function version(): string {
+  return JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')).version;
+}

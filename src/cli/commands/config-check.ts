@@ -1,0 +1,53 @@
+import { ConfigError, gatewayConfigPath, readConfig } from '../../config/config.ts';
+import { type ResolvedVariable, resolvedVariables } from '../../config/resolved.ts';
+import { readGatewayConfig } from '../../gateway/gateway-config.ts';
+import { type Command, EXIT_FAILED, EXIT_OK } from '../command.ts';
+
+/** `portcullis config check`: the configuration in force, or every fault of it. */
+export const configCheck: Command = {
+  name: 'config check',
+  summary: 'show the configuration in force, or everything that is wrong with it',
+  description: [
+    'Reads the environment and gateway.yaml as a start would, and shows each variable with the value',
+    'in force and where it is from; secrets are masked. Of a configuration that cannot be it names',
+    'every fault and ends with 1. It connects to nothing and writes nothing.',
+  ].join('\n'),
+  positionals: [],
+  flags: {},
+  flagHelp: {},
+  examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
+  async run({ env, json, print }) {
+    const found = check(env);
+    if ('faults' in found) {
+      print(json ? `${JSON.stringify(found)}\n` : found.faults.map((fault) => `${fault}\n`).join(''));
+      return EXIT_FAILED;
+    }
+    print(json ? `${JSON.stringify({ variables: found.variables })}\n` : table(found.variables));
+    return EXIT_OK;
+  },
+};
+
+/** Both are read, so that a fault of one does not hide those of the other. */
+function check(env: NodeJS.ProcessEnv): { variables: ResolvedVariable[] } | { faults: string[] } {
+  const faults: string[] = [];
+  const read = collecting(faults, () => readConfig(env));
+  collecting(faults, () => readGatewayConfig(gatewayConfigPath(env.GATEWAY_CONFIG)));
+  return read && faults.length === 0 ? { variables: resolvedVariables(read.config, read.env, env) } : { faults };
+}
+
+function collecting<Result>(faults: string[], read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    faults.push(...error.faults);
+    return undefined;
+  }
+}
+
+function table(variables: readonly ResolvedVariable[]): string {
+  const width = Math.max(...variables.map(({ name }) => name.length));
+  const mark = { environment: '*', default: ' ' };
+  const lines = variables.map(({ name, value, source }) => `${mark[source]} ${name.padEnd(width)}  ${value}\n`);
+  return `${lines.join('')}\n* from the environment\n`;
+}

@@ -1,0 +1,38 @@
+import { readConfig } from '../../config/config.ts';
+import { ALL_TOPICS } from '../../events/topics.ts';
+import { silentLog } from '../../lib/log.ts';
+import { migrate } from '../../migrate.ts';
+import { openBus } from '../../stores.ts';
+import { type Command, EXIT_OK } from '../command.ts';
+import { openForCommand } from '../database.ts';
+
+/** `portcullis migrate`: the schema of the database, and the topics. */
+export const migrateCommand: Command = {
+  name: 'migrate',
+  summary: 'bring the schema up to date and create missing topics',
+  description: [
+    'Brings the schema of the database up to date, under a lock, and creates the topics that are',
+    'missing: 12 partitions, replication 3 (or as many as there are brokers), kept for 7 days.',
+    'What is there already stays as it is. The previous release runs on the new schema too.',
+  ].join('\n'),
+  positionals: [],
+  flags: {},
+  flagHelp: {},
+  examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
+  async run({ env, json, print }) {
+    const { config } = readConfig(env);
+    await using stack = new AsyncDisposableStack();
+    const database = await openForCommand(config, 'it migrated when it started', stack);
+    const migrations = await migrate(database);
+    const bus = await openBus(config, database.db, silentLog, stack);
+    const topics = (await bus.missingTopics(ALL_TOPICS)).map((topic) => config.topicPrefix + topic);
+    await bus.ensureTopics(ALL_TOPICS);
+    if (json) print(`${JSON.stringify({ migrations, topics })}\n`);
+    else print(`${line('migrations', migrations)}${line('topics', topics)}`);
+    return EXIT_OK;
+  },
+};
+
+function line(what: string, done: readonly string[]): string {
+  return done.length === 0 ? `No new ${what}.\n` : `New ${what}: ${done.join(', ')}\n`;
+}

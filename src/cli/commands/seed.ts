@@ -1,0 +1,42 @@
+import { readConfig } from '../../config/config.ts';
+import { readSecrets } from '../../config/secrets.ts';
+import { demoPath } from '../../demo/demo-file.ts';
+import { ensureDemo } from '../../demo/ensure-demo.ts';
+import { migrate, pendingMigrations } from '../../migrate.ts';
+import { Passwords } from '../../oauth/passwords.ts';
+import { Transactions } from '../../transactions/transactions.service.ts';
+import { type Command, CommandError, EXIT_OK } from '../command.ts';
+import { openForCommand } from '../database.ts';
+
+/** `portcullis seed`: the demo of the embedded instance, on real servers. */
+export const seed: Command = {
+  name: 'seed',
+  summary: 'put the demo into the database and write DATA_DIR/demo.json',
+  description: [
+    'Puts the demo into the database: two nodes with their clients, supervisors, accounts and',
+    'transactions. Its ids and credentials are in DATA_DIR/demo.json (mode 0600), generated once;',
+    'the same again changes nothing. An embedded instance does it at its start. Never in production.',
+  ].join('\n'),
+  positionals: [],
+  flags: {},
+  flagHelp: {},
+  examples: ['DATABASE_URL=postgres://… portcullis seed', 'portcullis seed --json'],
+  async run({ env, json, print }) {
+    const { config, env: variables } = readConfig(env);
+    if (config.production) throw new CommandError('the demo never goes into production: unset NODE_ENV');
+    await using stack = new AsyncDisposableStack();
+    const database = await openForCommand(config, 'it has the demo since its start', stack);
+    if (database.isEmbedded) await migrate(database);
+    else if ((await pendingMigrations(database)).length > 0) {
+      throw new CommandError('the schema is older than this release: run portcullis migrate first');
+    }
+    const secrets = readSecrets(config, variables);
+    // Nobody is subscribed in this process; the readers of others poll.
+    const transactions = new Transactions({ db: database.db, wake: () => undefined });
+    const demo = await ensureDemo({ config, secrets, database, passwords: new Passwords(), transactions });
+    const path = demoPath(config.dataDir);
+    if (json) print(`${JSON.stringify({ demo: path, node_id: demo.node_id, client_id: demo.client.client_id })}\n`);
+    else print(`The demo is in the database, its credentials in ${path}\n`);
+    return EXIT_OK;
+  },
+};

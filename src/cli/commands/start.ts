@@ -1,0 +1,18 @@
+import { run } from '../../run.ts';
+import type { Command } from '../command.ts';
+
+/** `portcullis start`: the same as `npm start`. */
+export const start: Command = {
+  name: 'start',
+  summary: 'run an instance until SIGINT or SIGTERM',
+  description: [
+    'Runs an instance: on embedded stores, or on the servers that DATABASE_URL, REDIS_URL and',
+    'KAFKA_BROKERS name. It ends with 0 after SIGINT or SIGTERM, with 1 when it cannot run, and',
+    'with 78 when its configuration must change. --json leaves out the greeting: all is log lines.',
+  ].join('\n'),
+  positionals: [],
+  flags: {},
+  flagHelp: {},
+  examples: ['portcullis start', 'PORT=8080 DATA_DIR=/srv/portcullis portcullis start', 'portcullis start --json'],
+  run: ({ env, json }) => run(env, { greets: !json }),
+};

@@ -1,0 +1,9 @@
+#!/usr/bin/env -S node --disable-warning=ExperimentalWarning --disable-warning=TimeoutNegativeWarning
+import { enableCompileCache } from 'node:module';
+
+enableCompileCache();
+const { cli } = await import('./cli.ts');
+process.exitCode = await cli(process.argv.slice(2), process.env, {
+  out: (text) => process.stdout.write(text),
+  err: (text) => process.stderr.write(text),
+});

@@ -1,0 +1,47 @@
+import type { Command } from './command.ts';
+
+const COMMON_FLAGS = {
+  json: 'answer with one JSON document',
+  help: 'show this help',
+};
+
+/** The help of the program. */
+export function programHelp(commands: readonly Command[]): string {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return [
+    'Usage: portcullis COMMAND [FLAGS]',
+    '',
+    'The integration gateway of a custody and tokenization platform.',
+    '',
+    'Commands:',
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    '',
+    'portcullis COMMAND --help tells more of one; portcullis --version its version.',
+    'Every command takes --json. Exit codes: 0 done, 1 failed, 2 wrong usage.',
+    'Environment variables configure it: portcullis config check lists them.',
+    '',
+  ].join('\n');
+}
+
+/** The help of one command. */
+export function commandHelp(command: Command): string {
+  const flags = { ...command.flagHelp, ...COMMON_FLAGS };
+  const width = Math.max(...Object.keys(flags).map((name) => name.length));
+  return [
+    `Usage: ${synopsis(command)} [FLAGS]`,
+    '',
+    command.description,
+    '',
+    'Flags:',
+    ...Object.entries(flags).map(([name, meaning]) => `  --${name.padEnd(width)}  ${meaning}`),
+    '',
+    'Examples:',
+    ...command.examples.map((example) => `  ${example}`),
+    '',
+  ].join('\n');
+}
+
+/** How a command is called, without its flags. */
+export function synopsis({ name, positionals }: Command): string {
+  return ['portcullis', name, ...positionals].join(' ');
+}

@@ -1,0 +1,61 @@
+import type { Config } from './config/config.ts';
+import { StartError } from './start-error.ts';
+
+const UNREACHABLE = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+/** SQLSTATE codes of a database that is there and refuses to be used. */
+const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
+  '28000': 'the server refuses the user of DATABASE_URL',
+  '28P01': 'the server refuses the password of DATABASE_URL',
+  '3D000': 'the server has no database of that name: create it, or change DATABASE_URL',
+  '42501': 'the user of DATABASE_URL lacks a privilege',
+  '53300': 'the server has no connection left',
+  '57P03': 'the server is starting up or shutting down: try again',
+};
+
+/** What made a start fail, in one sentence for the operator; undefined for what only a stack can tell. */
+export function startFailure(error: unknown, config: Config | undefined): string | undefined {
+  if (error instanceof StartError) return error.message;
+  const chain = [...causes(error)];
+  const codes = chain.flatMap((link) => ('code' in link && typeof link.code === 'string' ? link.code : []));
+  if (chain.some(({ name }) => name.startsWith('KafkaJS'))) return kafkaFailure(chain, config);
+  const path = chain.map((link) => ('path' in link ? link.path : undefined)).find((found) => typeof found === 'string');
+  if (path !== undefined) return `${path} cannot be used (${codes[0]}): DATA_DIR and AUDIT_SPOOL_DIR must be writable`;
+  const refusal = codes.map((code) => DATABASE_REFUSALS[code]).find((found) => found !== undefined);
+  if (refusal !== undefined) return `the database at ${databaseHost(config)} cannot be used: ${refusal}`;
+  const code = codes.find((found) => UNREACHABLE.has(found)) ?? timeoutOf(chain);
+  if (code === undefined) return undefined;
+  return `the database at ${databaseHost(config)} does not answer (${code}): start it, or change DATABASE_URL`;
+}
+
+function kafkaFailure(chain: readonly Error[], config: Config | undefined): string {
+  const reason = chain.findLast(({ message }) => message !== '')?.message ?? 'no answer';
+  const brokers = config?.kafka?.brokers.join(', ');
+  return `Kafka at ${brokers} cannot be used (${reason}): start it, or change the KAFKA_ variables`;
+}
+
+/** pg has no code for a server that takes the connection and stays silent. */
+function timeoutOf(chain: readonly Error[]): string | undefined {
+  return chain.some(({ message }) => /^timeout exceeded|^connection terminated/i.test(message)) ? 'timeout' : undefined;
+}
+
+function databaseHost(config: Config | undefined): string {
+  return config?.databaseUrl === undefined ? 'DATA_DIR' : new URL(config.databaseUrl).host;
+}
+
+/** An error, what caused it, and what it gathers. */
+function* causes(error: unknown): Generator<Error> {
+  if (!(error instanceof Error)) return;
+  yield error;
+  if (error instanceof AggregateError) for (const part of error.errors) yield* causes(part);
+  yield* causes(error.cause);
+}

@@ -1,0 +1,96 @@
+import { globSync } from 'node:fs';
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { packageFaults } from '../../scripts/packages.ts';
+import { emptyFolder } from '../start/folders.ts';
+import { ROOT } from '../start/process.ts';
+
+const before = new Set(packageFaults(ROOT));
+const FOLDERS = ['src', 'migrations', 'test', 'scripts'];
+
+/** The faults of a copy of the product, changed by `change`. */
+async function faultsOf(change: (root: string) => Promise<void>): Promise<string[]> {
+  await using copy = await emptyFolder();
+  for (const part of [...FOLDERS, 'package.json', 'vitest.config.ts']) {
+    await cp(join(ROOT, part), join(copy.path, part), { recursive: true });
+  }
+  await change(copy.path);
+  return packageFaults(copy.path).filter((fault) => !before.has(fault));
+}
+
+async function replaceEverywhere(folder: string, from: RegExp, to: string): Promise<void> {
+  for (const file of globSync('**/*.ts', { cwd: folder })) {
+    const path = join(folder, file);
+    const text = await readFile(path, 'utf8');
+    if (text.search(from) >= 0) await writeFile(path, text.replaceAll(from, to));
+  }
+}
+
+async function name(root: string, list: string, packages: Record<string, string>): Promise<void> {
+  const path = join(root, 'package.json');
+  const manifest = JSON.parse(await readFile(path, 'utf8'));
+  await writeFile(path, JSON.stringify({ ...manifest, [list]: { ...manifest[list], ...packages } }));
+}
+
+it('the chosen packages, package.json and the imports agree', () => {
+  expect(packageFaults(ROOT)).toEqual([]);
+});
+
+it('a product without a chosen package is found, for each of them', async () => {
+  const chosen = [
+    'jose',
+    'express',
+    'kafkajs',
+    'redis',
+    'graphql',
+    'graphql-yoga',
+    '@pothos/core',
+    '@pothos/plugin-zod',
+  ];
+  const all = [...chosen, '@mikro-orm/core', '@mikro-orm/postgresql', '@envelop/core'];
+  const specifier = new RegExp(`(['"])(?:${all.join('|')})(?:/[^'"]*)?\\1`, 'g');
+  const faults = await faultsOf((root) => replaceEverywhere(join(root, 'src'), specifier, "'./gone.ts'"));
+  for (const name of all) {
+    expect(faults).toContain(`${name} is chosen and src does not import it`);
+    expect(faults).toContain(`${name} is a dependency and src does not import it`);
+  }
+});
+
+it('tests that leave vitest are found', async () => {
+  const faults = await faultsOf(async (root) => {
+    await replaceEverywhere(join(root, 'test'), /'vitest(?:\/\w+)?'/g, "'node:test'");
+    await replaceEverywhere(join(root, 'scripts'), /'vitest\/node'/g, "'node:test'");
+    await writeFile(join(root, 'vitest.config.ts'), '');
+  });
+  expect(faults).toContain('vitest is chosen and test does not import it');
+});
+
+it('a dependency that nothing imports is found', async () => {
+  const faults = await faultsOf(async (root) => {
+    await name(root, 'dependencies', { 'left-pad': '1.0.0' });
+    await name(root, 'devDependencies', { sinon: '1.0.0', '@types/sinon': '1.0.0' });
+  });
+  expect(faults).toEqual([
+    'left-pad is a dependency and src does not import it',
+    'sinon is a devDependency and nothing imports it',
+    '@types/sinon is a devDependency and nothing imports it',
+  ]);
+});
+
+it.each([
+  ["import pad from 'left-pad';"],
+  ["import type { Pad } from 'left-pad/types';"],
+  ["import 'left-pad';"],
+  ["import {\n  pad,\n} from 'left-pad';"],
+  ["export { pad } from 'left-pad';"],
+  ["export const { pad } = await import('left-pad');"],
+])('an import of a package that is not named is found: %j', async (line) => {
+  const faults = await faultsOf((root) => writeFile(join(root, 'src/bad.ts'), `${line}\n`));
+  expect(faults).toEqual(['src imports left-pad, which is no dependency']);
+});
+
+it('a source that imports what only tests may is found', async () => {
+  const faults = await faultsOf((root) => writeFile(join(root, 'src/bad.ts'), "import fc from 'fast-check';\n"));
+  expect(faults).toEqual(['src imports fast-check, which is no dependency']);
+});

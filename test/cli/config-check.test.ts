@@ -1,0 +1,51 @@
+import { expect, it } from 'vitest';
+import { envSchema } from '../../src/config/env.ts';
+import { portcullis } from './in-process.ts';
+
+const SECRET = 'this one must never be shown to anyone';
+
+it('D1-12: config check shows every variable in force and where it is from', async () => {
+  const { code, out, err } = await portcullis(['config', 'check'], { PORT: '8080', HOST: '' });
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  for (const name of envSchema.keyof().options) expect(out).toMatch(new RegExp(`^[* ] ${name} `, 'm'));
+  expect(out).toMatch(/^\* PORT +8080$/m);
+  expect(out).toMatch(/^ {2}HOST +127\.0\.0\.1$/m);
+  expect(out).toMatch(/^ {2}PUBLIC_URL +http:\/\/127\.0\.0\.1:8080$/m);
+});
+
+it('config check masks secrets, those in addresses too', async () => {
+  const env = {
+    JWT_SECRET_USER: SECRET,
+    WEBHOOK_PASSWORD: SECRET,
+    KAFKA_SASL_MECHANISM: 'plain',
+    KAFKA_SASL_USERNAME: 'portcullis',
+    KAFKA_SASL_PASSWORD: SECRET,
+    DATABASE_URL: `postgres://user:${encodeURIComponent(SECRET)}@db.example/rows?password=${SECRET}`,
+    REDIS_URL: `redis://:${SECRET.replaceAll(' ', '')}@cache.example:6379`,
+  };
+  const { code, out } = await portcullis(['config', 'check', '--json'], env);
+  expect(code).toBe(0);
+  expect(decodeURIComponent(out).replaceAll(' ', '')).not.toContain(SECRET.replaceAll(' ', ''));
+  const { variables } = JSON.parse(out) as { variables: { name: string; value: string; source: string }[] };
+  expect(variables).toContainEqual({ name: 'JWT_SECRET_USER', value: '***', source: 'environment' });
+  expect(variables).toContainEqual({
+    name: 'DATABASE_URL',
+    value: 'postgres://user:***@db.example/rows',
+    source: 'environment',
+  });
+  expect(variables.find(({ name }) => name === 'REDIS_URL')?.value).toBe('redis://cache.example:6379');
+});
+
+it.each([false, true])(
+  'D1-12, D1-04: config check on a fault ends with 1 and names every one (json: %s)',
+  async (json) => {
+    const env = { NODE_ENV: 'production', PORT: 'http', GATEWAY_CONFIG: '/absent/gateway.yaml' };
+    const { code, out } = await portcullis(['config', 'check', ...(json ? ['--json'] : [])], env);
+    expect(code).toBe(1);
+    const faults: string[] = json ? JSON.parse(out).faults : out.trimEnd().split('\n');
+    expect(faults[0]).toBe('PORT must be a port number, 0 to 65535');
+    expect(faults).toContain('SECRET_PEPPER is missing: production requires it');
+    expect(faults.at(-1)).toMatch(/^GATEWAY_CONFIG: \/absent\/gateway\.yaml cannot be read/);
+    expect(faults).toHaveLength(12);
+  },
+);

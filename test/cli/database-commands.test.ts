@@ -1,0 +1,119 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { openDatabase } from '../../src/database.ts';
+import { ALL_TOPICS } from '../../src/events/topics.ts';
+import { freshDatabase, freshRedis, topicPrefix } from '../services/isolation.ts';
+import { freePorts } from '../services/ports.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { emptyFolder, migratedFolder } from '../start/folders.ts';
+import { runCli, spawnInstance, startInstance } from '../start/process.ts';
+import { portcullis } from './in-process.ts';
+
+// Each test starts processes, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const LONG = 'x'.repeat(32);
+const SECRETS = {
+  JWT_SECRET_USER: `${LONG}1`,
+  JWT_SECRET_DISCOVER: `${LONG}2`,
+  JWT_SECRET_LEGACY: `${LONG}3`,
+  SECRET_PEPPER: LONG,
+  WEBHOOK_USERNAME: 'chain',
+  WEBHOOK_PASSWORD: 'the password of the chain',
+};
+
+it.each(['migrate', 'seed'])('D1-12: while a server has DATA_DIR, %s says so and ends with 1', async (command) => {
+  await using folder = await migratedFolder();
+  await using server = await startInstance({ DATA_DIR: folder.path });
+  const { code, out, err } = await portcullis([command], { DATA_DIR: folder.path });
+  expect({ code, out }).toEqual({ code: 1, out: '' });
+  expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: it .* start(ed)?\n$/);
+  expect(err).toContain(folder.path);
+  expect((await fetch(`${server.baseUrl}/health`)).status).toBe(200);
+});
+
+it('D1-12: seed on an embedded database is what the first start does', async () => {
+  await using folder = await migratedFolder();
+  const env = { DATA_DIR: folder.path };
+  expect(await portcullis(['seed'], env)).toMatchObject({ code: 0, err: '' });
+  const path = join(folder.path, 'demo.json');
+  const demo = JSON.parse(await readFile(path, 'utf8'));
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
+  expect(JSON.parse((await portcullis(['seed', '--json'], env)).out)).toEqual({
+    demo: path,
+    node_id: demo.node_id,
+    client_id: demo.client.client_id,
+  });
+  expect(JSON.parse(await readFile(path, 'utf8'))).toEqual(demo);
+  await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
+  const nodes = await database.db.unscoped('a test').run((k) => k.selectFrom('nodes').select('id'));
+  expect(nodes.map(({ id }) => id).sort()).toEqual([demo.node_id, demo.other_node.node_id].sort());
+});
+
+it('D1-12: a command whose server is not there ends with 1 and one sentence', async () => {
+  await using folder = await emptyFolder();
+  const [port] = await freePorts(1);
+  const env = { DATA_DIR: folder.path, DATABASE_URL: `postgres://me:hidden@127.0.0.1:${port}/rows` };
+  const { code, err } = await portcullis(['migrate'], env);
+  expect(code).toBe(1);
+  expect(err).toBe(
+    `portcullis: the database at 127.0.0.1:${port} does not answer (ECONNREFUSED): start it, or change DATABASE_URL\n`,
+  );
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
+  it('D1-11: production refuses an older schema and missing topics until portcullis migrate has run', async () => {
+    await using folder = await emptyFolder();
+    await using database = await freshDatabase();
+    await using redis = await freshRedis();
+    const env = {
+      NODE_ENV: 'production',
+      HOST: '127.0.0.1',
+      PUBLIC_URL: 'https://portcullis.example',
+      DATA_DIR: folder.path,
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.url,
+      KAFKA_BROKERS: serviceAddress('kafka'),
+      TOPIC_PREFIX: topicPrefix(),
+      ...SECRETS,
+    };
+    await using early = spawnInstance(env);
+    const refused = await early.ended;
+    expect(refused.code).toBe(78);
+    expect(refused.stderr).not.toMatch(/\n\s+at /);
+    expect(refused.stderr).toMatch(/the database lacks migration-\S+: run portcullis migrate/);
+    expect(refused.stderr).toContain(`Kafka lacks the topics ${ALL_TOPICS.join(', ')}: run portcullis migrate`);
+
+    const both = await Promise.all([runCli(['migrate', '--json'], env), runCli(['migrate', '--json'], env)]);
+    expect(both.map(({ code, stderr }) => ({ code, stderr }))).toEqual([0, 0].map((code) => ({ code, stderr: '' })));
+    const migrated = both.flatMap(({ stdout }) => JSON.parse(stdout).migrations);
+    expect(new Set(migrated).size).toBe(migrated.length);
+    expect(migrated.length).toBeGreaterThan(0);
+    const again = await portcullis(['migrate'], env);
+    expect(again).toEqual({ code: 0, out: 'No new migrations.\nNo new topics.\n', err: '' });
+
+    const seed = await portcullis(['seed'], env);
+    expect(seed).toMatchObject({ code: 1, out: '' });
+    expect(seed.err).toContain('never goes into production');
+
+    await using instance = await startInstance(env);
+    expect((await fetch(`${instance.baseUrl}/health`)).status).toBe(200);
+    expect(instance.stdout()).not.toContain('Supervisor');
+    expect(await instance.kill('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('D1-12: seed puts the demo on real servers, once, and refuses an older schema', async () => {
+    await using folder = await emptyFolder();
+    await using database = await freshDatabase();
+    const env = { DATA_DIR: folder.path, DATABASE_URL: database.url };
+    const early = await portcullis(['seed'], env);
+    expect(early).toMatchObject({ code: 1, out: '' });
+    expect(early.err).toContain('run portcullis migrate first');
+    expect((await portcullis(['migrate'], env)).code).toBe(0);
+    for (const _time of [1, 2]) expect((await portcullis(['seed'], env)).code).toBe(0);
+    await using opened = await openDatabase({ url: database.url });
+    const accounts = await opened.db.unscoped('a test').run((k) => k.selectFrom('accounts').select('id'));
+    expect(accounts).toHaveLength(30);
+  });
+});

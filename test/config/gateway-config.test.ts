@@ -1,0 +1,86 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { expect, it } from 'vitest';
+import { ConfigError } from '../../src/config/config.ts';
+import { gatewayJsonSchema, parseGatewayConfig, readGatewayConfig } from '../../src/gateway/gateway-config.ts';
+
+const ROOT = resolve(import.meta.dirname, '../..');
+const HEAD = `services: {accounts: local, wallets: local}
+webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z}
+`;
+
+function faults(source: string): readonly string[] {
+  try {
+    parseGatewayConfig('gateway.yaml', source);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+}
+
+it('the committed schema/gateway.schema.json is the one that the program follows', () => {
+  expect(readFileSync(join(ROOT, 'schema/gateway.schema.json'), 'utf8')).toBe(gatewayJsonSchema());
+});
+
+it('the shipped gateway.yaml is valid and names the schema for editors', () => {
+  const path = join(ROOT, 'gateway.yaml');
+  expect(readGatewayConfig(path).endpoints.length).toBeGreaterThan(10);
+  expect(readFileSync(path, 'utf8')).toContain('yaml-language-server: $schema=./schema/gateway.schema.json');
+});
+
+it('every member that an editor shows has a description', () => {
+  const { properties } = JSON.parse(gatewayJsonSchema());
+  const members = { ...properties.endpoints.items.properties, services: properties.services };
+  for (const [name, member] of Object.entries(members)) expect(member, name).toHaveProperty('description');
+});
+
+it.each([
+  ['an unknown member', '  - {methods: [GET], path: /a, pernissions: [x]}', 4, 'endpoints.0', 'pernissions'],
+  ['an unknown method', '  - {methods: [FETCH], path: /a}', 4, 'endpoints.0.methods.0', '"GET"|"HEAD"'],
+  ['no method', '  - {methods: [], path: /a}', 4, 'endpoints.0.methods', '>=1'],
+  ['no path', '  - {methods: [GET]}', 4, 'endpoints.0.path', 'undefined'],
+  ['a path without a slash', '  - {methods: [GET], path: a}', 4, 'endpoints.0.path', 'must be a path'],
+  ['a path that ends in a slash', '  - {methods: [GET], path: /a/}', 4, 'endpoints.0.path', 'must be a path'],
+  ['a dot segment', '  - {methods: [GET], path: /a/../b}', 4, 'endpoints.0.path', 'must be a path'],
+  ['an unknown service', '  - {methods: [GET], path: /a, services: [banks]}', 4, 'endpoints.0.services', '"banks"'],
+  ['an unknown visibility', '  - {methods: [GET], path: /a, visibility: all}', 4, 'endpoints.0.visibility', '"public"'],
+  ['an unknown token class', '  - {methods: [GET], path: /a, tokens: [mine]}', 4, 'endpoints.0.tokens.0', '"legacy"'],
+  ['a negative limit', '  - {methods: [GET], path: /a, max_body_bytes: -1}', 4, 'endpoints.0.max_body_bytes', '>=0'],
+  [
+    'an endpoint twice',
+    '  - {methods: [GET], path: "/a/{id}"}\n  - {methods: [GET, PUT], path: "/a/{other}"}',
+    5,
+    'endpoints.1.path',
+    'GET /a/{} is registered twice',
+  ],
+])('%s is refused by file, line and field', (_fault, endpoints, line, field, says) => {
+  const found = faults(`${HEAD}endpoints:\n${endpoints}\n`);
+  expect(found).toEqual([
+    expect.stringMatching(new RegExp(`^gateway\\.yaml:${line}: ${field.replaceAll('.', '\\.')}: `)),
+  ]);
+  expect(found[0]).toContain(says);
+});
+
+it('every fault is told at once, each at its own line', () => {
+  const found = faults(
+    `${HEAD}endpoints:\n  - {methods: [GET], path: a}\n  - methods: [GET]\n    path: /b\n    timeout_ms: 0\n`,
+  );
+  expect(found.map((fault) => fault.split(': ')[0])).toEqual(['gateway.yaml:4', 'gateway.yaml:7']);
+});
+
+it.each([
+  ['a tab', `${HEAD}endpoints:\n\t- {}`, 4],
+  ['an open bracket', `${HEAD}endpoints: [`, 3],
+  ['a member twice', `${HEAD}services: {}\nendpoints: []`, 3],
+])('YAML with %s is refused by its line', (_fault, source, line) => {
+  expect(faults(source)[0]).toMatch(new RegExp(`^gateway\\.yaml:${line}: not valid YAML: `));
+});
+
+it.each([
+  ['an empty file', ''],
+  ['a list', '- a'],
+  ['a service that is no word of ours', `${HEAD.replace('wallets: local', 'wallets: remote')}endpoints: []`],
+])('%s is no gateway configuration', (_fault, source) => {
+  expect(faults(source).length).toBeGreaterThan(0);
+});

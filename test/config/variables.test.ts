@@ -1,0 +1,107 @@
+import { expect, it } from 'vitest';
+import { ConfigError, readConfig } from '../../src/config/config.ts';
+import { SECRET_VARIABLES } from '../../src/config/env.ts';
+
+const LONG = 'x'.repeat(32);
+
+function faults(env: NodeJS.ProcessEnv): readonly string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+}
+
+it('D1-01: without any variable it is an embedded instance on 127.0.0.1:4000', () => {
+  const { config } = readConfig({});
+  expect(config).toMatchObject({ production: false, host: '127.0.0.1', port: 4000, adminPort: 4001, role: 'all' });
+  expect(config.databaseUrl ?? config.redisUrl ?? config.kafka).toBeUndefined();
+  expect(Object.isFrozen(config)).toBe(true);
+});
+
+it.each([
+  ['PORT', '-1'],
+  ['PORT', '65536'],
+  ['PORT', '0x10'],
+  ['PORT', ' 80'],
+  ['ADMIN_PORT', '1e3'],
+  ['PUBLIC_URL', 'ftp://portcullis.example'],
+  ['PUBLIC_URL', 'https://portcullis.example/?a=b'],
+  ['PORTCULLIS_ROLE', 'ALL'],
+  ['DATABASE_URL', 'db:5432'],
+  ['REDIS_URL', 'cache:6379'],
+  ['KAFKA_BROKERS', ','],
+  ['KAFKA_BROKERS', 'broker'],
+  ['KAFKA_SSL', 'yes'],
+  ['TOPIC_PREFIX', 'a/b'],
+  ['JWT_SECRET_USER', 'x'.repeat(31)],
+  ['SECRET_PEPPER', 'é'.repeat(15)],
+  ['MAX_SESSIONS', '0'],
+  ['MAX_SESSIONS', '1.5'],
+  ['TRUST_PROXY', 'everybody'],
+  ['TRUST_PROXY', '10.0.0.0/33'],
+  ['CORS_ORIGINS', 'https://app.example/'],
+  ['CORS_ORIGINS', ','],
+  ['AUDIT_RETENTION_DAYS', '0'],
+  ['EVENTS_RETENTION_DAYS', 'forever'],
+  ['GRAPHQL_INTROSPECTION', 'true'],
+  ['GRAPHQL_MAX_COST', ''.padEnd(11, '9')],
+  ['LOG_LEVEL', 'INFO'],
+])('D1-04: %s=%j is refused by its name', (name, value) => {
+  expect(faults({ [name]: value })).toEqual([expect.stringContaining(name)]);
+});
+
+it.each([
+  [{ PORT: '' }, { port: 4000 }],
+  [{ PORT: '0' }, { port: 0 }],
+  [{ PUBLIC_URL: 'https://portcullis.example/gate/' }, { publicUrl: 'https://portcullis.example/gate' }],
+  [{ KAFKA_BROKERS: 'a:1, b:2,' }, { kafka: { brokers: ['a:1', 'b:2'], ssl: false, sasl: undefined } }],
+  [{ TRUST_PROXY: 'loopback, 10.0.0.0/8' }, { trustProxy: ['loopback', '10.0.0.0/8'] }],
+  [{ CORS_ORIGINS: 'https://a.example,http://b:8080' }, { corsOrigins: ['https://a.example', 'http://b:8080'] }],
+  [{ JWT_SECRET_USER: 'é'.repeat(16) }, {}],
+  [{ GRAPHQL_INTROSPECTION: 'off' }, { graphqlIntrospection: false }],
+])('%j is read', (env: NodeJS.ProcessEnv, expected) => {
+  expect(readConfig(env).config).toMatchObject(expected);
+});
+
+it('D1-14: a role that shares the work requires all three servers', () => {
+  expect(faults({ PORTCULLIS_ROLE: 'worker', REDIS_URL: 'redis://cache' })).toEqual([
+    'DATABASE_URL is missing: PORTCULLIS_ROLE=worker requires it',
+    'KAFKA_BROKERS is missing: PORTCULLIS_ROLE=worker requires it',
+  ]);
+});
+
+it('D1-04: what clashes is named together with what is malformed', () => {
+  const same = { JWT_SECRET_USER: LONG, JWT_SECRET_LEGACY: LONG };
+  expect(faults({ PORT: 'x', KAFKA_SASL_MECHANISM: 'plain', ...same })).toEqual([
+    'PORT must be a port number, 0 to 65535',
+    'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be set together',
+    'JWT_SECRET_USER, JWT_SECRET_DISCOVER and JWT_SECRET_LEGACY must all be different',
+  ]);
+});
+
+it('no message holds the value of a secret', () => {
+  const env = Object.fromEntries([...SECRET_VARIABLES].map((name) => [name, 'hunter2']));
+  expect(faults(env).join('\n')).not.toContain('hunter2');
+});
+
+it('D1-04: production hides introspection and listens on every address unless told otherwise', () => {
+  const secrets = {
+    JWT_SECRET_USER: `${LONG}1`,
+    JWT_SECRET_DISCOVER: `${LONG}2`,
+    JWT_SECRET_LEGACY: `${LONG}3`,
+    SECRET_PEPPER: LONG,
+    WEBHOOK_USERNAME: 'chain',
+    WEBHOOK_PASSWORD: 'secret',
+  };
+  const servers = { DATABASE_URL: 'postgres://db/rows', REDIS_URL: 'redis://cache', KAFKA_BROKERS: 'broker:9092' };
+  const { config } = readConfig({
+    NODE_ENV: 'production',
+    PUBLIC_URL: 'https://portcullis.example',
+    ...servers,
+    ...secrets,
+  });
+  expect(config).toMatchObject({ production: true, host: '0.0.0.0', graphqlIntrospection: false });
+});

@@ -1,0 +1,78 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { openDatabase } from '../../src/database.ts';
+import { demoSchema } from '../../src/demo/demo.ts';
+import { readDemo } from '../../src/demo/demo-file.ts';
+import { embeddedDatabase } from '../harness/databases.ts';
+import { emptyFolder, migratedFolder } from './folders.ts';
+import { killUnderLoad } from './kills.ts';
+import { countLosses } from './losses.ts';
+import { spawnInstance, startInstance } from './process.ts';
+
+const ROUNDS = { kills: 4, mostAnswers: 150 };
+const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: [], audit: [] };
+
+it('D1-01: kill -9 under load loses nothing that was acknowledged and invents nothing', {
+  timeout: 120_000,
+}, async () => {
+  await using folder = await migratedFolder();
+  const report = await killUnderLoad(folder.path, ROUNDS);
+  expect(report.losses).toEqual(NOTHING);
+  expect(report.acknowledged).toBeGreaterThan(ROUNDS.kills);
+});
+
+it('the comparison finds what is missing', async () => {
+  await using database = await embeddedDatabase();
+  const notify = (id: string) => ({
+    correlationId: id,
+    body: Buffer.from(
+      `{"id":"${id}","type":1,"status":1,"created_at":"2026-11-21T10:30:00Z","updated_at":"2026-11-21T10:30:00Z"}`,
+    ),
+    isAcknowledged: true,
+  });
+  const notifications = [notify('lost'), notify('stranger-1')];
+  const journal = { notifications, sent: new Set(['asked', 'cut']), answered: new Set(['asked']) };
+  expect(await countLosses(database.db, journal, ['lost'])).toEqual({
+    published: ['lost: ', 'stranger-1: '],
+    rows: ['lost'],
+    events: [],
+    sequences: [],
+    parked: [notifications[1]?.body.toString()],
+    audit: ['asked: 0'],
+  });
+});
+
+it('D1-01: a first start that is killed at any step is completed by the next', { timeout: 120_000 }, async () => {
+  await using folder = await emptyFolder();
+  const { path } = folder;
+  const isUnfinished = async () => (await readdir(path)).some((name) => name.startsWith('postgres.unfinished-'));
+  const steps: (() => Promise<boolean>)[] = [
+    async () => existsSync(join(path, 'secrets.json')),
+    isUnfinished,
+    async () => existsSync(join(path, 'postgres')),
+    async () => existsSync(join(path, 'demo.json')),
+  ];
+  for (const reached of steps) {
+    await using instance = spawnInstance({ DATA_DIR: path });
+    while (!(await reached())) await delay(2);
+    await instance.kill('SIGKILL');
+  }
+  const demo = readDemo(path);
+  await using instance = await startInstance({ DATA_DIR: path });
+  expect(readDemo(path)).toEqual(demo);
+  const { node_id: nodeId, client } = demoSchema.parse(demo);
+  const token = await fetch(`${instance.baseUrl}/v2/oauth/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ grant_type: 'client_credentials', ...client }),
+  });
+  expect(token.status).toBe(200);
+  await instance.kill('SIGTERM');
+  expect(await isUnfinished()).toBe(false);
+  await using database = await openDatabase({ dataDir: join(path, 'postgres') });
+  const accounts = await database.db.forNode(nodeId).run((k) => k.selectFrom('accounts').select('id'));
+  expect(accounts).toHaveLength(27);
+});

@@ -1,0 +1,87 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { openDatabase } from '../../src/database.ts';
+import type { Demo } from '../../src/demo/demo.ts';
+import { startPortcullis } from '../harness.ts';
+import { type Journal, loadUntilDeath, newJournal } from './load.ts';
+import { countLosses, type Losses } from './losses.ts';
+import { startInstance } from './process.ts';
+
+const REGISTERED = 100;
+const LATER_MS = 25;
+
+/** What the rounds did, and what of it is not as it should be. */
+export interface KillReport {
+  kills: number;
+  acknowledged: number;
+  answered: number;
+  losses: Losses;
+}
+
+interface KillOptions {
+  kills: number;
+  /** A kill comes after a random number of answers below this one, and a random moment later. */
+  mostAnswers: number;
+}
+
+/**
+ * Kills an instance with SIGKILL at random moments under load, starts it again on the same `DATA_DIR`, and after the
+ * last time compares its rows with what was acknowledged and answered.
+ */
+export async function killUnderLoad(dataDir: string, { kills, mostAnswers }: KillOptions): Promise<KillReport> {
+  const journal = newJournal();
+  const { demo, webhook, registered } = await prepare(dataDir);
+  for (let kill = 0; kill < kills; kill += 1) {
+    await using instance = await startInstance({ DATA_DIR: dataDir });
+    const load = loadUntilDeath({ instance, demo, webhook, registered, journal });
+    const enough = journal.answered.size + randomInt(mostAnswers);
+    while (journal.answered.size < enough) await delay(1);
+    await delay(randomInt(LATER_MS));
+    await instance.kill('SIGKILL');
+    await load;
+  }
+  const losses = await lossesAfterRestart(dataDir, journal, registered);
+  const acknowledged = journal.notifications.filter(({ isAcknowledged }) => isAcknowledged).length;
+  return { kills, acknowledged, answered: journal.answered.size, losses };
+}
+
+async function prepare(dataDir: string): Promise<{
+  demo: Demo;
+  webhook: { username: string; password: string };
+  registered: string[];
+}> {
+  await using portcullis = await startPortcullis({ dataDir });
+  const { demo, webhook } = portcullis;
+  const registered = Array.from({ length: REGISTERED }, () => randomUUID());
+  for (const id of registered) {
+    await portcullis.service.context.transactions.register({
+      id,
+      nodeId: demo.node_id,
+      collection: 'token_transactions',
+      type: 1,
+      assetId: null,
+    });
+  }
+  return { demo, webhook, registered };
+}
+
+/** The last start consumes what is left; its stop writes the audit records. */
+async function lossesAfterRestart(dataDir: string, journal: Journal, registered: string[]): Promise<Losses> {
+  {
+    await using portcullis = await startPortcullis({ dataDir });
+    const { db } = portcullis.service.context.database;
+    const door = db.unscoped('a test waits for every group');
+    for (;;) {
+      const [left] = await door.raw(
+        (sql) => sql<{ count: number }>`
+          select count(*)::int as count from bus_messages join bus_offsets using (topic)
+          where bus_messages.position > bus_offsets.position`,
+      );
+      if (left?.count === 0) break;
+      await delay(20);
+    }
+  }
+  await using database = await openDatabase({ dataDir: join(dataDir, 'postgres') });
+  return await countLosses(database.db, journal, registered);
+}

@@ -1,0 +1,102 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+export const ROOT = resolve(import.meta.dirname, '../..');
+
+const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: { start: string } };
+/** What `npm start` passes to Node. */
+const START = scripts.start.split(' ').slice(1);
+
+const CLI = join(ROOT, 'src/cli/portcullis.ts');
+/** What the first line of the command line's program passes to Node. */
+const SHEBANG_FLAGS = (readFileSync(CLI, 'utf8').split('\n')[0] ?? '').split(' ').slice(3);
+
+/** How a process ended and what it printed. */
+export interface Ended {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** A process that was started; disposing kills it. */
+export interface Spawned extends AsyncDisposable {
+  pid: number;
+  ended: Promise<Ended>;
+  /** What it has printed so far. */
+  stdout(): string;
+  kill(signal: NodeJS.Signals): Promise<Ended>;
+}
+
+/** An instance that listens. */
+export interface Running extends Spawned {
+  baseUrl: string;
+  adminUrl: string;
+}
+
+/** The environment of a process: nothing of the test's own but what a shell needs. */
+export type Variables = Record<string, string>;
+
+/** Runs Node as `npm start` does, on free ports unless told otherwise. */
+export function spawnInstance(variables: Variables): Spawned {
+  return spawnNode(START, { PORT: '0', ADMIN_PORT: '0', ...variables });
+}
+
+/** Starts an instance and waits until it serves. */
+export async function startInstance(variables: Variables): Promise<Running> {
+  const spawned = spawnInstance(variables);
+  const started = /^\{.*"base_url":"(?<baseUrl>[^"]+)","admin_url":"(?<adminUrl>[^"]+)".*"msg":"started"\}$/m;
+  const found = await printed(spawned, started);
+  return { ...spawned, baseUrl: found.baseUrl ?? '', adminUrl: found.adminUrl ?? '' };
+}
+
+/** Runs a command of the command line to its end. */
+export function runCli(args: readonly string[], variables: Variables = {}, input = ''): Promise<Ended> {
+  return spawnNode([...SHEBANG_FLAGS, CLI, ...args], variables, input).ended;
+}
+
+/** Waits until the standard output has the pattern; throws when the process ends before. */
+export async function printed(spawned: Spawned, pattern: RegExp): Promise<Record<string, string>> {
+  const ended = spawned.ended.then((end) => {
+    throw new Error(`the process ended (${end.code ?? end.signal}) before it printed ${pattern}: ${end.stderr}`);
+  });
+  for (;;) {
+    const match = pattern.exec(spawned.stdout());
+    if (match) {
+      ended.catch(() => undefined);
+      return { ...match.groups };
+    }
+    await Promise.race([ended, new Promise((tick) => setTimeout(tick, 10))]);
+  }
+}
+
+function spawnNode(args: readonly string[], variables: Variables, input = ''): Spawned {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, args, { cwd: ROOT, env: { PATH, HOME, ...variables } });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, ...output }));
+  const kill = async (signal: NodeJS.Signals) => {
+    if (isAlive(child)) child.kill(signal);
+    return ended;
+  };
+  return {
+    pid: child.pid ?? 0,
+    ended,
+    stdout: () => output.stdout,
+    kill,
+    [Symbol.asyncDispose]: async () => void (await kill('SIGKILL')),
+  };
+}
+
+function isAlive(child: ChildProcess): boolean {
+  return child.exitCode === null && child.signalCode === null;
+}

@@ -1,0 +1,179 @@
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { freePorts } from '../services/ports.ts';
+import { emptyFolder, migratedFolder } from './folders.ts';
+import { type Ended, spawnInstance, startInstance, type Variables } from './process.ts';
+
+// Each test starts processes, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const STACK = /\n\s+at /;
+
+function faultsOf({ stderr }: Ended): string[] {
+  return stderr.split('\n').flatMap((line) => (line.startsWith('  - ') ? [line.slice(4)] : []));
+}
+
+async function refusal(variables: Variables): Promise<Ended> {
+  await using folder = await emptyFolder();
+  await using instance = spawnInstance({ DATA_DIR: folder.path, ...variables });
+  return await instance.ended;
+}
+
+it('D1-04, D1-14: malformed variables end the start with 78 and one message that names every one', async () => {
+  const ended = await refusal({
+    PORT: 'http',
+    ADMIN_PORT: '70000',
+    PUBLIC_URL: 'portcullis.example',
+    DATABASE_URL: 'mysql://db',
+    REDIS_URL: 'http://cache',
+    KAFKA_BROKERS: 'one,two:9092',
+    KAFKA_SASL_USERNAME: 'me',
+    JWT_SECRET_USER: 'short',
+    MAX_SESSIONS: '0',
+    TRUST_PROXY: '300.1.1.1',
+    CORS_ORIGINS: 'app.example',
+    LOG_LEVEL: 'loud',
+    PORTCULLIS_ROLE: 'boss',
+  });
+  expect(ended.code).toBe(78);
+  expect(ended.stdout).toBe('');
+  expect(ended.stderr).not.toMatch(STACK);
+  expect(faultsOf(ended).map((fault) => fault.split(' ')[0])).toEqual([
+    'PORT',
+    'ADMIN_PORT',
+    'PUBLIC_URL',
+    'PORTCULLIS_ROLE',
+    'DATABASE_URL',
+    'REDIS_URL',
+    'KAFKA_BROKERS',
+    'JWT_SECRET_USER',
+    'MAX_SESSIONS',
+    'TRUST_PROXY',
+    'CORS_ORIGINS',
+    'LOG_LEVEL',
+    'KAFKA_SASL_MECHANISM,',
+  ]);
+  for (const value of ['mysql', 'short', 'boss']) expect(ended.stderr).not.toContain(value);
+});
+
+it('D1-04: production without its variables lists all that is missing, beside what is malformed', async () => {
+  const ended = await refusal({ NODE_ENV: 'production', PORT: 'http', REDIS_URL: '', WEBHOOK_USERNAME: 'chain' });
+  expect(ended.code).toBe(78);
+  expect(ended.stderr).not.toMatch(STACK);
+  expect(faultsOf(ended)).toEqual([
+    'PORT must be a port number, 0 to 65535',
+    ...[
+      'PUBLIC_URL',
+      'DATABASE_URL',
+      'REDIS_URL',
+      'KAFKA_BROKERS',
+      'JWT_SECRET_USER',
+      'JWT_SECRET_DISCOVER',
+      'JWT_SECRET_LEGACY',
+      'SECRET_PEPPER',
+      'WEBHOOK_PASSWORD',
+    ].map((name) => `${name} is missing: production requires it`),
+  ]);
+});
+
+it('D1-14: a gateway.yaml that is not there, or is wrong, ends the start with 78, file, line and field', async () => {
+  await using folder = await emptyFolder();
+  const absent = await refusal({ GATEWAY_CONFIG: join(folder.path, 'absent.yaml') });
+  expect(absent.code).toBe(78);
+  expect(faultsOf(absent)).toEqual([
+    expect.stringMatching(/^GATEWAY_CONFIG: .*absent\.yaml cannot be read \(ENOENT\)/),
+  ]);
+  const wrong = join(folder.path, 'wrong.yaml');
+  await writeFile(
+    wrong,
+    [
+      'services: {here: local}',
+      'webhook_alias: {deprecated_at: 2026-01-01T00:00:00Z, sunset: 2027-01-01T00:00:00Z}',
+      'endpoints:',
+      '  - {methods: [GET], path: /a, services: [there]}',
+    ].join('\n'),
+  );
+  const ended = await refusal({ GATEWAY_CONFIG: wrong });
+  expect(ended.code).toBe(78);
+  expect(ended.stderr).not.toMatch(STACK);
+  expect(faultsOf(ended)).toEqual([`${wrong}:4: endpoints.0.services: "there" is not under services`]);
+});
+
+it('D1-07, D1-14: a second process on DATA_DIR is refused with 1 and says whose it is', async () => {
+  await using folder = await migratedFolder();
+  await using first = await startInstance({ DATA_DIR: folder.path });
+  await using second = spawnInstance({ DATA_DIR: folder.path });
+  const ended = await second.ended;
+  expect(ended.code).toBe(1);
+  expect(ended.stdout).toBe('');
+  expect(ended.stderr).toBe(
+    `Portcullis cannot start: another Portcullis is running on ${folder.path}: stop it, or give this one a DATA_DIR of its own\n`,
+  );
+  expect((await fetch(`${first.baseUrl}/health`)).status).toBe(200);
+});
+
+it.each(['PORT', 'ADMIN_PORT'])('D1-14: a taken %s ends the start with 1 and names the variable', async (variable) => {
+  await using folder = await migratedFolder();
+  const [port = 0] = await freePorts(1);
+  await using taken = createServer().listen(port, '127.0.0.1');
+  await using instance = spawnInstance({ DATA_DIR: folder.path, [variable]: String(port) });
+  const ended = await instance.ended;
+  expect(taken.listening).toBe(true);
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toBe(
+    `Portcullis cannot start: port ${port} of 127.0.0.1 is in use: stop its owner, or set ${variable}\n`,
+  );
+});
+
+it.each([
+  ['DATABASE_URL', (port: number) => `postgres://user:hidden@127.0.0.1:${port}/rows`, 'the database at'],
+  ['KAFKA_BROKERS', (port: number) => `127.0.0.1:${port}`, 'Kafka at'],
+])('D1-14: a %s where no server listens ends the start with 1 and one sentence', async (variable, address, subject) => {
+  await using folder = await migratedFolder();
+  const [port = 0] = await freePorts(1);
+  await using instance = spawnInstance({ DATA_DIR: folder.path, LOG_LEVEL: 'silent', [variable]: address(port) });
+  const ended = await instance.ended;
+  expect(ended.code).toBe(1);
+  expect(ended.stdout).toBe('');
+  expect(ended.stderr).not.toContain('hidden');
+  const lines = ended.stderr.trimEnd().split('\n');
+  expect(lines).toEqual([expect.stringContaining(`Portcullis cannot start: ${subject} 127.0.0.1:${port} `)]);
+});
+
+it('a Redis that does not answer degrades the instance and does not stop its start', async () => {
+  await using folder = await migratedFolder();
+  const [port = 0] = await freePorts(1);
+  await using instance = await startInstance({ DATA_DIR: folder.path, REDIS_URL: `redis://127.0.0.1:${port}` });
+  const health = await fetch(`${instance.baseUrl}/health`);
+  expect(await health.json()).toMatchObject({ status: 'degraded', checks: { database: 'ok', cache: 'down' } });
+});
+
+it('folders that cannot be used are named, without a stack', async () => {
+  await using folder = await migratedFolder();
+  const file = join(folder.path, 'file');
+  await writeFile(file, '');
+  const data = await refusal({ DATA_DIR: file });
+  expect(data.code).toBe(78);
+  expect(faultsOf(data)).toEqual([`DATA_DIR: ${file} cannot be used (EEXIST); name a folder that can be written`]);
+  await using spool = spawnInstance({ DATA_DIR: folder.path, AUDIT_SPOOL_DIR: file });
+  const ended = await spool.ended;
+  expect(ended.code).toBe(1);
+  expect(ended.stderr).toContain(`${file} cannot be used (EEXIST)`);
+  expect(ended.stderr).not.toMatch(STACK);
+});
+
+it('secrets that were damaged are never replaced', async () => {
+  await using folder = await emptyFolder();
+  await mkdir(folder.path, { recursive: true });
+  const path = join(folder.path, 'secrets.json');
+  await writeFile(path, '{"jwtUser": "half');
+  await chmod(path, 0o600);
+  await using instance = spawnInstance({ DATA_DIR: folder.path });
+  const ended = await instance.ended;
+  expect(ended.code).toBe(78);
+  expect(faultsOf(ended)).toEqual([
+    `DATA_DIR: ${path} is not as it was written; restore it, or set the secrets by variables`,
+  ]);
+});

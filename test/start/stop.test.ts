@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { openDatabase } from '../../src/database.ts';
+import { migratedFolder } from './folders.ts';
+import { printed, type Running, startInstance } from './process.ts';
+
+// Each test starts processes, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const WEBHOOK = { username: 'chain-processor', password: 'the password of this test' };
+const CREDENTIALS = { WEBHOOK_USERNAME: WEBHOOK.username, WEBHOOK_PASSWORD: WEBHOOK.password };
+
+/** A notification whose body has begun and not ended. It is in flight once the server has said 100 Continue. */
+function begunNotification({ baseUrl }: Running, id: string): { request: ClientRequest; rest: string } {
+  const at = '2026-11-21T10:30:00Z';
+  const body = JSON.stringify({ id, type: 1, status: 1, created_at: at, updated_at: at });
+  const sent = request(`${baseUrl}/v2/webhooks/custodial`, {
+    method: 'POST',
+    auth: `${WEBHOOK.username}:${WEBHOOK.password}`,
+    headers: { 'content-type': 'application/json', 'x-correlation-id': id, expect: '100-continue' },
+  });
+  sent.write(body.slice(0, 20));
+  return { request: sent, rest: body.slice(20) };
+}
+
+async function isRefused({ baseUrl }: Running): Promise<boolean> {
+  const { hostname, port } = new URL(baseUrl);
+  const socket = connect(Number(port), hostname);
+  try {
+    await once(socket, 'connect');
+    return false;
+  } catch {
+    return true;
+  } finally {
+    socket.destroy();
+  }
+}
+
+it.each(['SIGTERM', 'SIGINT'] as const)(
+  'D1-13: %s lets requests in flight finish, keeps their records and ends with 0',
+  async (signal) => {
+    await using folder = await migratedFolder();
+    await using instance = await startInstance({ DATA_DIR: folder.path, ...CREDENTIALS });
+    await (await fetch(`${instance.baseUrl}/health`)).arrayBuffer();
+    const begun = begunNotification(instance, 'in flight');
+    const answered = once(begun.request, 'response') as Promise<[IncomingMessage]>;
+    await once(begun.request, 'continue');
+    const ended = instance.kill(signal);
+    await printed(instance, new RegExp(`"signal":"${signal}"`));
+    await expect.poll(() => isRefused(instance)).toBe(true);
+    begun.request.end(begun.rest);
+    const [response] = await answered;
+    expect(response.statusCode).toBe(200);
+    response.resume();
+    expect(await ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect((await readdir(join(folder.path, 'audit'))).filter((name) => name.endsWith('.seg'))).toEqual([]);
+    await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
+    const records = await database.db
+      .unscoped('a test reads all')
+      .run((k) => k.selectFrom('audit_records').select(['path', 'status_code']).orderBy('at'));
+    expect(records).toEqual([
+      { path: '/health', status_code: 200 },
+      { path: '/v2/webhooks/custodial', status_code: 200 },
+    ]);
+  },
+);
