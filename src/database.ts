@@ -4,7 +4,7 @@ import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { Db } from './db.ts';
 import { entities, type Tables } from './entities.ts';
 import type { TableScopes } from './lib/node-scope.ts';
-import { TenantDb } from './lib/tenant-db.ts';
+import { type StatementPool, TenantDb } from './lib/tenant-db.ts';
 
 /** Where the rows are: a PostgreSQL server, or PostgreSQL in this process with its files in `dataDir`. */
 export type DatabaseLocation = { url: string } | { dataDir: string };
@@ -37,8 +37,12 @@ export function embeddedClusterDir(dataDir: string): string {
  * drivers alike.
  */
 export async function openDatabase(location: DatabaseLocation): Promise<Database> {
-  const orm = 'url' in location ? await openServer(location.url) : await openEmbedded(location.dataDir);
-  const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes);
+  let pool: StatementPool | undefined;
+  const onPoolCreated = (created: StatementPool) => {
+    pool = created;
+  };
+  const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
+  const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes, () => pool);
   return { orm, db, isEmbedded: 'dataDir' in location, [Symbol.asyncDispose]: () => orm.close(true) };
 }
 
@@ -50,13 +54,18 @@ const shared = {
   debug: false,
 };
 
-async function openServer(url: string): Promise<MikroORM> {
+async function openServer(url: string, onPoolCreated: (pool: StatementPool) => void): Promise<MikroORM> {
   const { MikroORM } = await import('@mikro-orm/postgresql');
   return MikroORM.init({
     ...shared,
     clientUrl: url,
     pool: { min: 0, max: POOL_SIZE },
-    driverOptions: { options: '-c timezone=UTC', connectionTimeoutMillis: CONNECT_TIMEOUT_MS, keepAlive: true },
+    driverOptions: {
+      options: '-c timezone=UTC',
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      onPoolCreated,
+    },
   });
 }
 

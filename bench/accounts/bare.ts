@@ -49,15 +49,14 @@ async function openRows({ cluster, databaseUrl }: BareOptions): Promise<Run> {
 
 /**
  * Run as a process of its own: one route of Express that asks what the product asks and gives the product's body,
- * without token, tenant, audit or checks. Times are cut as the product cuts them, since a `Date` would cost more.
+ * without token, tenant, audit or checks, with Express as it comes. Times are cut as the product cuts them, since a
+ * `Date` would cost more.
  */
 async function serve(options: BareOptions): Promise<void> {
   const run = await openRows(options);
   const [count, page] = options.statements;
   if (!count || !page || options.statements.length !== 2) throw new Error('a page of accounts is two statements');
   const app = express();
-  app.disable('x-powered-by');
-  app.disable('etag');
   app.get('/health', (_req, res) => {
     res.json({});
   });

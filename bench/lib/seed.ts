@@ -14,7 +14,7 @@ export interface Statement {
   values: unknown[];
 }
 
-type Query = (text: string, values?: unknown[], ...rest: unknown[]) => unknown;
+type Query = (query: string | Statement, values?: unknown[], ...rest: unknown[]) => unknown;
 
 /**
  * Run as a process of its own: migrates and seeds the database that the environment names, writes `demo.json`, and
@@ -34,10 +34,11 @@ async function statementsOf(database: Database, nodeId: string): Promise<Stateme
   const statements: Statement[] = [];
   const target = await driverOf(database);
   const { query } = target;
-  target.query = function recorded(this: unknown, text, values, ...rest) {
+  target.query = function recorded(this: unknown, given, values, ...rest) {
+    const statement = typeof given === 'string' ? { text: given, values: values ?? [] } : given;
     // The audit and the bus share the driver.
-    if (text.includes('"accounts"')) statements.push({ text, values: values ?? [] });
-    return Reflect.apply(query, this, [text, values, ...rest]);
+    if (statement.text.includes('"accounts"')) statements.push({ text: statement.text, values: statement.values });
+    return Reflect.apply(query, this, [given, values, ...rest]);
   };
   await new Accounts(database.db).page({ nodeId, page: 1, limit: 10, includeDeleted: false });
   target.query = query;

@@ -8,7 +8,12 @@ export type MaskBodyOptions = {
   maxBytes: number;
   /** The body is a prefix of the real one, which may end anywhere. */
   truncated: boolean;
+  /** The body is well-formed: without a secret's name in it there is nothing to look for. */
+  wellFormed?: boolean;
 };
+
+/** In every name that `isSecretKey` takes, or in the escape that can spell one. */
+const SECRET_WORD = /secret|password|token|authorization|\\u/i;
 
 type Mask = (text: string, maxLength: number) => string;
 
@@ -26,6 +31,7 @@ export function maskBody(contentType: string | undefined, body: Buffer, options:
   if (mask === undefined) return null;
   // PostgreSQL's text holds no NUL.
   const text = decode(body, options.truncated).replaceAll('\0', '\ufffd');
+  if (options.wellFormed && !SECRET_WORD.test(text)) return cut(text, options.maxBytes);
   return cut(mask(text, options.maxBytes), options.maxBytes);
 }
 

@@ -13,7 +13,7 @@ import { incomingMessage } from './kafka-message.ts';
 const REQUEST_TIMEOUT_MS = 3_000;
 const HEARTBEAT_MS = 500;
 const SESSION_TIMEOUT_MS = 6_000;
-const MAX_WAIT_MS = 100;
+const MAX_WAIT_MS = 500;
 const PARTITIONS_AT_ONCE = 4;
 
 /**

@@ -125,9 +125,9 @@ function recordOfOperation(operation: EndedOperation): AuditRecordLine {
     method: 'WS',
     status_code: 200,
     elapsed: performance.now() - operation.startedTick,
-    request_body: storableBody('application/json', request, false),
+    request_body: storableBody('application/json', request, { truncated: false, wellFormed: true }),
     request_bytes: request.length,
-    response_body: storableBody('application/x-ndjson', response, true),
+    response_body: storableBody('application/x-ndjson', response, { truncated: true, wellFormed: true }),
     response_bytes: response.length,
     is_api: principal.tokenUse === 'api',
   };
@@ -136,19 +136,25 @@ function recordOfOperation(operation: EndedOperation): AuditRecordLine {
 function bodiesOf({ req, res, capture, bodyRead }: Exchange, doNotLog: boolean) {
   const { request, response } = capture;
   return {
-    request_body: doNotLog || !bodyRead ? null : bodyText(req.headers['content-type'], request),
+    request_body: doNotLog || !bodyRead ? null : bodyText(req.headers['content-type'], request, false),
     request_bytes: Math.max(request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0),
-    response_body: doNotLog ? null : bodyText(headerText(res.getHeader('Content-Type')), response),
+    response_body: doNotLog ? null : bodyText(headerText(res.getHeader('Content-Type')), response, true),
     response_bytes: response.totalBytes,
   };
 }
 
-function bodyText(contentType: string | undefined, body: Exchange['capture']['request']): string | null {
-  return body.totalBytes === 0 ? null : storableBody(contentType, body.bytes, body.truncated);
+/** `wellFormed`: this process has written the body. */
+function bodyText(type: string | undefined, body: Exchange['capture']['request'], wellFormed: boolean): string | null {
+  const { totalBytes, truncated, bytes } = body;
+  return totalBytes === 0 ? null : storableBody(type, bytes, { truncated, wellFormed });
 }
 
-function storableBody(contentType: string | undefined, bytes: Buffer, truncated: boolean): string | null {
-  const masked = maskBody(contentType, bytes, { maxBytes: MAX_BODY_BYTES, truncated });
+function storableBody(
+  type: string | undefined,
+  bytes: Buffer,
+  options: { truncated: boolean; wellFormed: boolean },
+): string | null {
+  const masked = maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, ...options });
   return masked === null ? null : storable(masked);
 }
 

@@ -32,6 +32,14 @@ export interface UnscopedDoor<Tables> {
 }
 
 /**
+ * Connections that keep prepared statements by name (PostgreSQL's extended protocol). The embedded database has none:
+ * on its one connection a statement past the query builder's queue would land in another's transaction.
+ */
+export interface StatementPool {
+  query<Row>(statement: { name: string; text: string; values: readonly unknown[] }): Promise<{ rows: Row[] }>;
+}
+
+/**
  * The only way to the database's query builders and raw SQL. Both doors use the transaction of the current async
  * context and never open a second connection inside one: the embedded database has only one.
  */
@@ -39,10 +47,14 @@ export class TenantDb<Tables extends object> {
   readonly #em: SqlEntityManager;
   readonly #scopes: TableScopes;
   readonly #transaction = new AsyncLocalStorage<SqlEntityManager>();
+  readonly #pool: () => StatementPool | undefined;
+  #prepared = 0;
 
-  constructor(em: SqlEntityManager, scopes: TableScopes) {
+  /** `pool` gives what it has once connected; without one, prepared reads go the way of all others. */
+  constructor(em: SqlEntityManager, scopes: TableScopes, pool: () => StatementPool | undefined = () => undefined) {
     this.#em = em;
     this.#scopes = scopes;
+    this.#pool = pool;
   }
 
   /** The door of one tenant: what belongs to another node does not exist behind it. */
@@ -58,11 +70,18 @@ export class TenantDb<Tables extends object> {
   prepare<Row, Name extends string>(
     build: (k: Kysely<Scoped<Tables>>, value: <Value>(name: Name) => Value) => Compilable<Row>,
   ): PreparedQuery<Row, Name> {
+    this.#prepared += 1;
+    const statement = `portcullis_${this.#prepared}`;
     let compiled: CompiledQuery<Row> | undefined;
     return {
       run: async (nodeId, values) => {
         compiled ??= build(this.#scopedKysely(nodePlaceholder()), placeholder).compile();
-        return (await this.#kysely().executeQuery(filled(compiled, nodeId, values))).rows;
+        const query = filled(compiled, nodeId, values);
+        const pool = this.#transaction.getStore() ? undefined : this.#pool();
+        const { rows } = pool
+          ? await pool.query<Row>({ name: statement, text: query.sql, values: query.parameters })
+          : await this.#kysely().executeQuery(query);
+        return rows;
       },
     };
   }

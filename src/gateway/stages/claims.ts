@@ -1,14 +1,26 @@
 import { unauthorized } from '../../errors/app-error.ts';
 import type { AccessDirectory } from '../../oauth/access-directory.ts';
 import { principalFromClaims } from '../../oauth/claims.rules.ts';
+import type { Principal } from '../../oauth/principal.ts';
+import type { SignedToken } from '../../oauth/signed-token.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Stage } from '../stage.ts';
 
 /** Parses the claims: expiry, what kind of token it is, and whether its node and client exist and are active. */
 export function claimsStage(directory: AccessDirectory, nowMs: () => number): Stage {
+  const known = new WeakMap<SignedToken, Principal>();
+
+  function principalOf(token: SignedToken): Principal | undefined {
+    const before = known.get(token);
+    if (before) return before.expiresAtMs === undefined || before.expiresAtMs > nowMs() ? before : undefined;
+    const principal = principalFromClaims(token.tokenClass, token.claims, nowMs());
+    if (principal) known.set(token, principal);
+    return principal;
+  }
+
   return function claims(exchange: Exchange): void | Promise<void> {
     if (!exchange.token) return;
-    const principal = principalFromClaims(exchange.token.tokenClass, exchange.token.claims, nowMs());
+    const principal = principalOf(exchange.token);
     if (!principal) throw unauthorized();
     const admitted = directory.admits(principal);
     if (typeof admitted === 'boolean') {
@@ -16,8 +28,8 @@ export function claimsStage(directory: AccessDirectory, nowMs: () => number): St
       exchange.principal = principal;
       return;
     }
-    return admitted.then((known) => {
-      if (!known) throw unauthorized();
+    return admitted.then((isAdmitted) => {
+      if (!isAdmitted) throw unauthorized();
       exchange.principal = principal;
     });
   };
