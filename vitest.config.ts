@@ -8,6 +8,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     exclude: ['test/long/**'],
     globalSetup: ['test/services/global-setup.ts'],
+    // Most of a test's time is waiting for servers, not computing.
+    maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 60_000,
     execArgv: ['--disable-warning=TimeoutNegativeWarning', '--disable-warning=ExperimentalWarning'],
