@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { accountsRouter } from './accounts/accounts.rest.ts';
 import { Accounts } from './accounts/accounts.service.ts';
 import { type GraphqlListener, localServices } from './app.ts';
@@ -43,8 +43,14 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, gra
     onEnd,
     log,
   });
-  const server = createServer((req, res) => gateway.request(req, res));
+  // Every other upgrade is offered, not asked for: the request is answered as it is (RFC 9110 section 7.8).
+  const options = { requireHostHeader: false, shouldUpgradeCallback: isWebSocketUpgrade };
+  const server = createServer(options, (req, res) => gateway.request(req, res));
   server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
+  // Leave to send is given where a body is read; any other expectation is met by the answer.
+  server.on('checkContinue', (req, res) => server.emit('request', req, res));
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res));
+  server.on('clientError', (error, socket) => gateway.malformed(error, socket));
   return server;
 }
 
@@ -63,4 +69,14 @@ function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
     webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
     healthRouter(health),
   ];
+}
+
+/** Whether a request asks for a WebSocket that can be opened (RFC 6455 section 4.2.1). */
+function isWebSocketUpgrade({ method, headers }: IncomingMessage): boolean {
+  const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
+  return method === 'GET' && upgrade?.toLowerCase() === 'websocket' && version === '13' && isWebSocketKey(key);
+}
+
+function isWebSocketKey(key: string | undefined): boolean {
+  return key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
 }

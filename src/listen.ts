@@ -47,6 +47,8 @@ export async function closeGracefully(server: Server, deadlineMs: number): Promi
   const timer = setTimeout(() => connections?.cut(), deadlineMs);
   await promise;
   clearTimeout(timer);
+  // A connection that was cut tells its requests of it a turn later.
+  await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** What the connections of one server are doing. */

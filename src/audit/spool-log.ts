@@ -1,5 +1,6 @@
-import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '../lib/make-folder.ts';
 import { encodeLine } from './spool-line.ts';
 import { type BatchLimits, SegmentChain } from './spool-segments.ts';
 
@@ -121,7 +122,7 @@ export class SpoolLog {
   #open(): { fd: number; bytes: number } {
     this.#sequence += 1;
     const path = this.#options.segmentPath(this.#sequence);
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeFolder(dirname(path), 0o700);
     const fd = openSync(path, 'ax', 0o600);
     this.#chain.add({ path, bytes: 0 });
     return { fd, bytes: 0 };

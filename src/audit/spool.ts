@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
 import { FileLock } from '../lib/file-lock.ts';
+import { makeFolder } from '../lib/make-folder.ts';
 import { adoptLeftovers, type Leftover, lockPath, segmentPath } from './spool-leftovers.ts';
 import { type Batch, SpoolLog } from './spool-log.ts';
 import type { BatchLimits } from './spool-segments.ts';
@@ -62,7 +62,7 @@ export class AuditSpool {
 
   /** Opens the spool and adopts what dead processes left in the folder. Throws the system's errors. */
   static open(options: AuditSpoolOptions): AuditSpool {
-    mkdirSync(options.dir, { recursive: true, mode: 0o700 });
+    makeFolder(options.dir, 0o700);
     const spool = new AuditSpool(options);
     spool.adopt();
     return spool;

@@ -84,7 +84,7 @@ export const envSchema = z.object({
   JWT_SECRET_LEGACY_PREVIOUS: secret.optional(),
   SECRET_PEPPER: secret.optional(),
   SECRET_PEPPER_PREVIOUS: secret.optional(),
-  WEBHOOK_USERNAME: text.optional(),
+  WEBHOOK_USERNAME: text.regex(/^[^:]*$/, 'without a colon (RFC 7617)').optional(),
   WEBHOOK_PASSWORD: text.optional(),
   WEBHOOK_PASSWORD_PREVIOUS: text.optional(),
   MAX_SESSIONS: atLeastOne.default(1000),

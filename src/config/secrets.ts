@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { makeFolder } from '../lib/make-folder.ts';
 import { type Config, ConfigError } from './config.ts';
 import type { Env } from './env.ts';
 
@@ -81,7 +82,7 @@ function writeGenerated(dataDir: string, path: string): void {
     pepper: secret(),
     webhookPassword: randomBytes(18).toString('base64url'),
   };
-  mkdirSync(dataDir, { recursive: true });
+  makeFolder(dataDir);
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, `${JSON.stringify(generated, null, 2)}\n`, { mode: 0o600 });
   try {

@@ -1,5 +1,6 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makeFolder } from '../lib/make-folder.ts';
 import { type Demo, demoSchema } from './demo.ts';
 
 interface InForce {
@@ -33,7 +34,7 @@ export function writeDemo(dataDir: string, demo: Demo, { baseUrl, webhook }: InF
     transactions,
     other_node,
   };
-  mkdirSync(dataDir, { recursive: true });
+  makeFolder(dataDir);
   const unfinished = `${demoPath(dataDir)}.${process.pid}`;
   writeFileSync(unfinished, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
   chmodSync(unfinished, 0o600);

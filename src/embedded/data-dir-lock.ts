@@ -1,6 +1,6 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileLock } from '../lib/file-lock.ts';
+import { makeFolder } from '../lib/make-folder.ts';
 import { StartError } from '../start-error.ts';
 
 const ADVICE = 'stop it, or give this one a DATA_DIR of its own';
@@ -20,7 +20,7 @@ export function lockDataDir(dataDir: string, advice = ADVICE): Disposable {
 
 function createLock(dataDir: string, path: string): FileLock | undefined {
   try {
-    mkdirSync(dataDir, { recursive: true });
+    makeFolder(dataDir);
     return FileLock.create(path);
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);

@@ -1,6 +1,7 @@
 import { maskBody } from '../audit/mask.ts';
 import { maskQuery } from '../audit/mask-form.ts';
 import { maskHeaders } from '../audit/mask-headers.ts';
+import { MASK } from '../audit/mask-keys.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { Principal } from '../oauth/principal.ts';
@@ -8,6 +9,8 @@ import type { Exchange } from './exchange.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
 const CLIENT_CLOSED_REQUEST = 499;
+/** A JWT, wherever a caller has put it by mistake. */
+const TOKEN = /\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g;
 
 /** Where a record goes before the answer's last byte is sent; throws when it cannot be kept. */
 interface RecordSpool {
@@ -100,7 +103,7 @@ function recordOf(exchange: Exchange, aborted: boolean): AuditRecordLine {
     node_id: principal?.nodeId ?? caller?.nodeId ?? null,
     correlation_id: exchange.correlationId,
     method: req.method ?? '',
-    path: storable(path),
+    path: storable(path.replace(TOKEN, MASK)),
     query: query === undefined ? null : storable(maskQuery(query)),
     status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
     elapsed: performance.now() - exchange.startedTick,

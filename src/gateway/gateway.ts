@@ -1,5 +1,7 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { invalidRequest, notFound } from '../errors/app-error.ts';
+import { errorEnvelope } from '../errors/envelope.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import { refuse } from '../rest/refuse.ts';
@@ -17,9 +19,15 @@ interface GatewayParts {
   log: Log;
 }
 
+/** What Node reports of a connection that its client has left. */
+const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'HPE_INVALID_EOF_STATE']);
+const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };
+
 /** The single ingress: every request and every upgrade passes the chain, and every refusal is rendered here. */
 export class Gateway {
   readonly #parts: GatewayParts;
+  /** The latest request of each connection. */
+  readonly #current = new WeakMap<Duplex, Exchange>();
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
@@ -40,7 +48,36 @@ export class Gateway {
     this.#run(new Exchange(req, res, { socket, head }));
   }
 
+  /**
+   * Answers what is no HTTP request: as the refusal of the request whose body it broke, else with an envelope of its
+   * own, since there is nothing to run the chain on. A client that has gone is not answered.
+   */
+  malformed(error: Error & { code?: string }, socket: Duplex): void {
+    if (GONE.has(error.code ?? '') || !socket.writable) {
+      socket.destroy();
+      return;
+    }
+    const refusal = error.code === 'HPE_INVALID_URL' ? notFound() : invalidRequest([NOT_HTTP]);
+    const current = this.#current.get(socket);
+    if (current && !current.res.headersSent) {
+      refuse(current, refusal, this.#parts.log);
+      return;
+    }
+    const correlationId = uuidV7();
+    this.#parts.log.info({ correlation_id: correlationId, code: error.code, status: refusal.status }, 'no request');
+    const body = JSON.stringify(errorEnvelope(refusal));
+    const head = [
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
+      `X-Correlation-ID: ${correlationId}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  }
+
   #run(exchange: Exchange): void {
+    this.#current.set(exchange.req.socket, exchange);
     enter(exchange, this.#parts.trusts);
     exchange.isUnrecordable = this.#parts.isAuditFull();
     this.#parts.cors(exchange);

@@ -1,8 +1,9 @@
-import type { IncomingMessage } from 'node:http';
 import { GraphQLError } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
-import { AppError } from '../errors/app-error.ts';
+import { AppError, invalidRequest } from '../errors/app-error.ts';
+import type { Exchange } from '../gateway/exchange.ts';
 import { decodeUtf8 } from '../lib/json.ts';
+import { readBytes } from '../rest/read-bytes.ts';
 import { JSON_TYPE } from './csrf.rules.ts';
 import { limitError, MAX_BATCH } from './limits.ts';
 import type { Arrival } from './operation-context.ts';
@@ -17,39 +18,43 @@ export function useJsonBody(): Plugin<object, HttpArrival> {
   return {
     onRequestParse({ request, setRequestParser, serverContext }) {
       if (request.method !== 'POST') return;
-      if (!JSON_TYPE.test(request.headers.get('content-type') ?? '')) {
-        throw httpError(415, 'the content type must be application/json');
-      }
       setRequestParser(() => {
         const params = parseParams(serverContext.body ?? Buffer.alloc(0));
-        if (Array.isArray(params)) serverContext.isLater = true;
+        if (Array.isArray(params)) Object.assign(serverContext, { isLater: true, isBatch: true });
         return params;
       });
     },
   };
 }
 
-/**
- * Reads a body.
- * @throws AppError 413 before a byte is read where the declared length is over the limit, else at the byte that passes
- * it; 400 where the client has gone before the end.
- */
-export async function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  const chunks: Buffer[] = [];
-  let length = 0;
-  try {
-    // Kept open: a body that is too large still gets its answer.
-    for await (const chunk of req.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > maxBytes) break;
-      chunks.push(chunk);
-    }
-  } catch (cause) {
-    throw new AppError(400, 'invalid_request', { cause });
+/** The body of a POST: JSON, up to the endpoint's limit; nothing for a GET, whose parameters must be JSON. */
+export async function readArrival(exchange: Exchange, maxBytes: number): Promise<Buffer | undefined> {
+  const { req, target } = exchange;
+  if (req.method !== 'POST') {
+    refuseBrokenParameters(new URLSearchParams(target?.query));
+    return undefined;
   }
-  if (length > maxBytes) throw tooLarge(maxBytes);
-  return Buffer.concat(chunks);
+  if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
+    throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
+  }
+  return readBytes(exchange, { maxBytes, tooLarge });
+}
+
+function refuseBrokenParameters(parameters: URLSearchParams): void {
+  for (const name of ['variables', 'extensions']) {
+    if (!isJsonObject(parameters.get(name) ?? '{}')) {
+      throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
+    }
+  }
+}
+
+function isJsonObject(text: string): boolean {
+  try {
+    const value: unknown = JSON.parse(text);
+    return value === null || (typeof value === 'object' && !Array.isArray(value));
+  } catch {
+    return false;
+  }
 }
 
 function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
@@ -73,9 +78,6 @@ function httpError(status: number, message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status } } });
 }
 
-function tooLarge(maxBytes: number): AppError {
-  return new AppError(413, 'payload_too_large', {
-    issues: [{ path: '', message: `must be at most ${maxBytes} bytes` }],
-    headers: { Connection: 'close' },
-  });
+function tooLarge(): AppError {
+  return new AppError(413, 'payload_too_large', { headers: { Connection: 'close' } });
 }

@@ -1,5 +1,5 @@
 import type { Plugin } from '@envelop/core';
-import { GraphQLError } from 'graphql';
+import { GraphQLError, getOperationAST } from 'graphql';
 import { MAX_PAGE_SIZE } from '../lib/keyset.ts';
 import { type Measure, measure } from './limits.rules.ts';
 
@@ -15,6 +15,7 @@ export interface OperationParams {
     operationName?: string | null | undefined;
     variables?: Readonly<Record<string, unknown>> | null | undefined;
   };
+  isBatch?: boolean;
 }
 
 /** Envelop plugin: refuses an operation that asks for too much, before it costs a validation. */
@@ -22,6 +23,10 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
   return {
     onValidate({ params: { schema, documentAST }, context }) {
       const { operationName, variables } = context.params;
+      const operation = getOperationAST(documentAST, operationName);
+      if (context.isBatch && operation?.operation === 'subscription') {
+        throw limitError('a batch has a subscription: it needs a request of its own');
+      }
       refuseExcess(measure(schema, documentAST, operationName ?? undefined, variables ?? {}), maxCost);
     },
   };

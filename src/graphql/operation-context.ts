@@ -10,6 +10,8 @@ export interface Arrival {
   principal: Principal;
   /** Whether time has passed since the gateway judged the token: on a socket, and in a batch. */
   isLater: boolean;
+  /** Whether it came with others in one request. */
+  isBatch?: boolean;
 }
 
 /** Envelop plugin: an operation runs only while its token is good. */

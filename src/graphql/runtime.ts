@@ -6,7 +6,7 @@ import { TransactionEventPages } from '../transactions/transaction-event-pages.s
 import { TransactionPages } from '../transactions/transaction-pages.service.ts';
 import { WalletPages } from '../wallets/wallet-pages.service.ts';
 import type { GraphqlServices } from './context.ts';
-import { readBody } from './http-requests.ts';
+import { readArrival } from './http-requests.ts';
 import { ErrorMask } from './masking.ts';
 import { buildSchema } from './schema.ts';
 import type { GraphqlServerDeps } from './server.ts';
@@ -40,8 +40,7 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
     async answer(exchange, principal) {
       const { req, res, match } = exchange;
       const maxBytes = match?.endpoint.max_body_bytes ?? MEBIBYTE;
-      exchange.bodyRead = true;
-      const body = req.method === 'POST' ? await readBody(req, maxBytes) : undefined;
+      const body = await readArrival(exchange, maxBytes);
       await yoga.handle(req, res, { exchange, principal, body, isLater: false });
     },
     accept: (exchange) => sockets.accept(exchange),

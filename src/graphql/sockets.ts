@@ -31,6 +31,9 @@ export class GraphqlSockets {
 
   constructor(parts: SocketsParts) {
     this.#parts = parts;
+    this.#server.on('headers', (headers, req) => {
+      headers.push(`X-Correlation-ID: ${String(req.headers['x-correlation-id'])}`);
+    });
   }
 
   /** Takes an upgrade over, or answers it with 400 where it is none of WebSocket. */

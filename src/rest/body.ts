@@ -2,17 +2,12 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { AppError, invalidRequest } from '../errors/app-error.ts';
 import { exchangeOf } from '../gateway/exchange.ts';
 import { decodeUtf8, parseJson, Utf8Error } from '../lib/json.ts';
-
-interface BodyLimit {
-  maxBytes: number;
-  /** What a longer body is answered with. */
-  tooLarge(): AppError;
-}
+import { type BodyLimit, readBytes } from './read-bytes.ts';
 
 /** Reads the body as bytes, up to the endpoint's limit; a longer one is a 413. */
-export function readBody(req: Request, _res: Response, next: NextFunction): void {
+export function readBody(req: Request, _res: Response, next: NextFunction): Promise<void> {
   const maxBytes = exchangeOf(req).match?.endpoint.max_body_bytes ?? 0;
-  readUpTo({ maxBytes, tooLarge: payloadTooLarge }, req, next);
+  return readUpTo({ maxBytes, tooLarge: payloadTooLarge }, req, next);
 }
 
 /** Reads the body as bytes, up to a limit of its own. */
@@ -36,28 +31,12 @@ export function bytesOf(req: Request): Buffer {
   return Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
 }
 
-/** A `Content-Length` over the limit is refused before a byte is read, a chunked body the moment it passes it. */
-function readUpTo({ maxBytes, tooLarge }: BodyLimit, req: Request, next: NextFunction): void {
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw tooLarge();
+async function readUpTo(limit: BodyLimit, req: Request, next: NextFunction): Promise<void> {
   if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]);
   }
-  exchangeOf(req).bodyRead = true;
-  const chunks: Buffer[] = [];
-  let length = 0;
-  function take(chunk: Buffer): void {
-    length += chunk.length;
-    chunks.push(chunk);
-    if (length <= maxBytes) return;
-    req.off('data', take).off('end', finish).pause();
-    next(tooLarge());
-  }
-  function finish(): void {
-    req.body = Buffer.concat(chunks);
-    next();
-  }
-  // A body that its sender gives up never ends: there is nobody to answer.
-  req.on('data', take).once('end', finish);
+  req.body = await readBytes(exchangeOf(req), limit);
+  next();
 }
 
 function parseBody(bytes: Buffer): unknown {

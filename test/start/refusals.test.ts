@@ -157,6 +157,8 @@ it('folders that cannot be used are named, without a stack', async () => {
   const data = await refusal({ DATA_DIR: file });
   expect(data.code).toBe(78);
   expect(faultsOf(data)).toEqual([`DATA_DIR: ${file} cannot be used (EEXIST); name a folder that can be written`]);
+  const unmakeable = await refusal({ DATA_DIR: '/proc/portcullis' });
+  expect(unmakeable.code).toBe(78);
   await using spool = spawnInstance({ DATA_DIR: folder.path, AUDIT_SPOOL_DIR: file });
   const ended = await spool.ended;
   expect(ended.code).toBe(1);
