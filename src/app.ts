@@ -1,10 +1,12 @@
 import express, { type NextFunction, type Request, type Response, type Router } from 'express';
 import { serviceUnavailable } from './errors/app-error.ts';
+import { errorEnvelope } from './errors/envelope.ts';
 import { answerPreflight } from './gateway/cors.ts';
 import { type Exchange, exchangeOf } from './gateway/exchange.ts';
 import type { LocalServices } from './gateway/stages/proxy.ts';
 import type { Log } from './lib/log.ts';
 import { refuse } from './rest/refuse.ts';
+import { sendJson } from './rest/send.ts';
 
 /** GraphQL, as the gateway hands requests and WebSocket upgrades to it. */
 export interface GraphqlListener {
@@ -27,9 +29,11 @@ export function localServices({ routers, graphql, log }: AppParts): LocalService
   app.enable('strict routing');
   app.set('query parser', false);
   app.use([...routers]);
-  app.use(() => {
-    // The endpoint is registered, its handler is still to come.
-    throw serviceUnavailable();
+  app.use((_req: Request, res: Response) => {
+    // The endpoint is registered, its handler is still to come: whatever statuses its senders know, this is no fault.
+    const refusal = serviceUnavailable();
+    for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
+    sendJson(res, refusal.status, errorEnvelope(refusal));
   });
   app.use((error: unknown, req: Request, _res: Response, _next: NextFunction) => refuse(exchangeOf(req), error, log));
 
