@@ -10,7 +10,9 @@ import type { EventBus } from './events/event-bus.ts';
 import { AuditLog } from './gateway/audit.ts';
 import { Health } from './health/health.ts';
 import type { Log } from './lib/log.ts';
+import { AccessChanges } from './oauth/access-changes.ts';
 import { AccessDirectory } from './oauth/access-directory.ts';
+import { DenyList } from './oauth/deny-list.ts';
 import { importJwtKeys } from './oauth/jwt-keys.ts';
 import { Passwords } from './oauth/passwords.ts';
 import { Sessions } from './oauth/sessions.ts';
@@ -49,6 +51,8 @@ export interface Context {
   supervisors: Supervisors;
   passwords: Passwords;
   sessions: Sessions;
+  changes: AccessChanges;
+  denied: DenyList;
   directory: AccessDirectory;
   issuer: TokenIssuer;
   verifier: TokenVerifier;
@@ -69,6 +73,8 @@ interface ContextInput {
 }
 
 const LAST_DRAIN_MS = 5_000;
+/** A login's access token outlives its session by no more than this, where nobody could take it out of the cache. */
+const ACCESS_TOKEN_LIFE_MS = 20 * 60_000;
 
 /** The composition root: the only place that constructs the database, the cache, the bus and what stands on them. */
 export async function createContext({ config, secrets, log, overrides, stack }: ContextInput): Promise<Context> {
@@ -84,7 +90,6 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
   const audit = openAudit({ config, database, log, stack });
   const clients = new Clients(db, secrets.pepper);
   const supervisors = new Supervisors(db);
-  const sessions = new Sessions({ db, cache, maxSessions: config.maxSessions, nowMs });
   const keys = await importJwtKeys(secrets.jwt);
   const publicUrl = { value: config.publicUrl ?? '' };
   const health = new Health({
@@ -100,7 +105,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
   });
   stack.defer(() => streams.stop());
   const verifier = new TokenVerifier(keys);
-  const directory = new AccessDirectory({ db, findClient: (clientId) => clients.find(clientId), nowMs });
+  const access = openAccess({ config, database, cache, clients, log, nowMs, stack });
   return {
     config,
     secrets,
@@ -115,11 +120,10 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     clients,
     supervisors,
     passwords: new Passwords(),
-    sessions,
-    directory,
+    ...access,
     issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
     verifier,
-    judge: new TokenJudge({ verifier, directory, sessions, nowMs }),
+    judge: new TokenJudge({ verifier, ...access, nowMs }),
     transactions: new Transactions({
       db,
       wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
@@ -128,6 +132,37 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     streams,
     publicUrl,
   };
+}
+
+/** What says whether a token is still good, and hears of it when one has ended. */
+function openAccess({
+  config,
+  database,
+  cache,
+  clients,
+  log,
+  nowMs,
+  stack,
+}: Pick<Context, 'config' | 'database' | 'cache' | 'clients' | 'log' | 'nowMs'> & Pick<ContextInput, 'stack'>) {
+  const { db } = database;
+  const onError = (error: unknown) => log.error({ err: error }, 'what has ended elsewhere cannot be read');
+  const changes = new AccessChanges({ db, nowMs, onError });
+  stack.defer(() => changes.stop());
+  const isShared = config.redisUrl !== undefined || database.isEmbedded;
+  const sessions = new Sessions({ db, cache, isShared, changes, maxSessions: config.maxSessions, nowMs });
+  const denied = new DenyList({ db, nowMs });
+  const directory = new AccessDirectory({ db, clients, denied, nowMs });
+  const sinceMs = ACCESS_TOKEN_LIFE_MS;
+  changes.follow({
+    kinds: ['client'],
+    sinceMs,
+    apply: async (ended) => {
+      for (const { subject } of ended) directory.forget(subject);
+    },
+  });
+  changes.follow({ kinds: ['token'], sinceMs, apply: (ended) => denied.apply(ended) });
+  changes.follow({ kinds: ['session'], sinceMs, apply: (ended) => sessions.forget(ended) });
+  return { changes, denied, directory, sessions };
 }
 
 function openAudit({

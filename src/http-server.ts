@@ -55,7 +55,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, gra
 }
 
 function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
-  const { clients, supervisors, passwords, sessions, issuer, verifier, nowMs, bus, secrets, health } = context;
+  const { directory, supervisors, passwords, sessions, issuer, verifier, nowMs, bus, secrets, health } = context;
   const grants = [
     clientCredentialsGrant(issuer),
     passwordGrant({ supervisors, passwords, sessions, issuer }),
@@ -65,7 +65,7 @@ function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
   const passwordsInForce = [password.current, ...(password.previous === undefined ? [] : [password.previous])];
   return [
     accountsRouter(new Accounts(context.database.db)),
-    tokenRouter(tokenSteps({ clients, grants })),
+    tokenRouter(tokenSteps({ directory, grants })),
     webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
     healthRouter(health),
   ];

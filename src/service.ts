@@ -47,6 +47,8 @@ export async function startService({ config, secrets, log, overrides = {} }: Ser
   const demo = await demoOf(context);
   context.auditWriter.start();
   await context.health.start();
+  await context.denied.load();
+  await context.changes.start();
   if (config.role !== 'gateway') await startConsumers(context, stack);
   const admin = adminServer(context.health);
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });

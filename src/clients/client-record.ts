@@ -1,4 +1,4 @@
-/** A client as the token endpoint, the guards and the gateway know it. */
+/** A client as the token endpoint, the guards and the gateway know it. An absent limit is unlimited. */
 export interface ClientRecord {
   clientId: string;
   nodeId: string;
@@ -9,5 +9,10 @@ export interface ClientRecord {
   allowedIps: readonly string[];
   requireCertificate: boolean;
   certFingerprint: string | undefined;
+  rateLimit: { perSecond: number | undefined; perMinute: number | undefined; perHour: number | undefined };
+  monthlyLimit: number | undefined;
+  refreshReuseDetection: boolean;
   active: boolean;
+  /** Whole seconds since the epoch: what was issued before has ended. */
+  tokensFromSeconds: number;
 }

@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** A machine client (specification section 2.2); `id` is the `client_id`. An absent limit is null: unlimited. */
+/**
+ * A machine client (specification section 2.2); `id` is the `client_id`. An absent limit is null: unlimited. What was
+ * issued before `tokensFrom` (whole seconds) has ended.
+ */
 export const Client = defineEntity({
   name: 'Client',
   tableName: 'clients',
@@ -21,6 +24,7 @@ export const Client = defineEntity({
     monthlyLimit: p.integer().nullable(),
     refreshReuseDetection: p.boolean().default(false),
     status: p.text().$type<'active' | 'disabled'>().default('active'),
+    tokensFrom: p.datetime(6).$type<string>().nullable(),
     lastUsedAt: p.datetime(6).$type<string>().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     updatedAt: p.datetime(6).$type<string>().defaultRaw('now()'),
@@ -37,5 +41,17 @@ export const ClientSecret = defineEntity({
     nodeId: p.uuid(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     expiresAt: p.datetime(6).$type<string>().nullable(),
+  },
+});
+
+/** How much of its quota a client has used in a calendar month (`YYYY-MM`, UTC), as last saved. */
+export const ClientQuota = defineEntity({
+  name: 'ClientQuota',
+  tableName: 'client_quotas',
+  properties: {
+    clientId: p.uuid().primary(),
+    month: p.text().primary(),
+    nodeId: p.uuid(),
+    used: p.bigint().$type<string>(),
   },
 });

@@ -1,11 +1,18 @@
 import { createHmac } from 'node:crypto';
 import type { RotatingSecret } from '../config/secrets.ts';
 import type { Db } from '../db.ts';
+import { isoFromPg } from '../lib/pg-time.ts';
 import type { ClientRecord } from './client-record.ts';
 
 const DEFAULT_DURATION_SECONDS = 3600;
 
-/** Reads clients and judges their secrets. */
+/** A secret's client, and when the secret ends. */
+export interface ClientSecretRecord {
+  clientId: string;
+  endsAtMs: number | undefined;
+}
+
+/** Reads clients and their secrets. */
 export class Clients {
   readonly #db: Db;
   readonly #peppers: readonly string[];
@@ -23,23 +30,19 @@ export class Clients {
     return row && toRecord(row);
   }
 
-  /**
-   * The active client with this id and a live secret; undefined for anything else, after the same work. The secret is
-   * looked up by its HMAC, so that no comparison tells how much of it was right.
-   */
-  async authenticate(clientId: string, secret: string): Promise<ClientRecord | undefined> {
-    const hashes = this.#peppers.map((pepper) => hashClientSecret(pepper, secret));
-    const [row] = await this.#db.unscoped('a client is known before its node is').run((k) =>
-      k
-        .selectFrom('client_secrets as s')
-        .innerJoin('clients as c', 'c.id', 's.client_id')
-        .selectAll('c')
-        .where('s.hash', 'in', hashes)
-        .where('c.id', '=', clientId)
-        .where('c.status', '=', 'active')
-        .where((eb) => eb.or([eb('s.expires_at', 'is', null), eb('s.expires_at', '>', eb.fn<string>('now'))])),
-    );
-    return row && toRecord(row);
+  /** Whose secret this is; undefined where it is nobody's. Looked up by hash: no comparison tells how much was right. */
+  async findBySecret(hash: Buffer): Promise<ClientSecretRecord | undefined> {
+    const [row] = await this.#db
+      .unscoped('a client is known before its node is')
+      .run((k) => k.selectFrom('client_secrets').select(['client_id', 'expires_at']).where('hash', '=', hash));
+    if (!row) return undefined;
+    const endsAtMs = row.expires_at === null ? undefined : Date.parse(isoFromPg(row.expires_at));
+    return { clientId: row.client_id, endsAtMs };
+  }
+
+  /** The hashes that a secret may be stored under: of the pepper, and of the one that it is replacing. */
+  hashesOf(secret: string): Buffer[] {
+    return this.#peppers.map((pepper) => hashClientSecret(pepper, secret));
   }
 }
 
@@ -59,6 +62,12 @@ interface ClientRow {
   allowed_ips: string[];
   require_certificate: boolean;
   cert_fingerprint: string | null;
+  requests_per_second: number | null;
+  requests_per_minute: number | null;
+  requests_per_hour: number | null;
+  monthly_limit: number | null;
+  refresh_reuse_detection: boolean;
+  tokens_from: string | null;
   status: 'active' | 'disabled';
 }
 
@@ -76,6 +85,14 @@ function toRecord(row: ClientRow): ClientRecord {
     allowedIps: row.allowed_ips,
     requireCertificate: row.require_certificate,
     certFingerprint: row.cert_fingerprint ?? undefined,
+    rateLimit: {
+      perSecond: row.requests_per_second ?? undefined,
+      perMinute: row.requests_per_minute ?? undefined,
+      perHour: row.requests_per_hour ?? undefined,
+    },
+    monthlyLimit: row.monthly_limit ?? undefined,
+    refreshReuseDetection: row.refresh_reuse_detection,
     active: row.status === 'active',
+    tokensFromSeconds: row.tokens_from === null ? 0 : Math.ceil(Date.parse(isoFromPg(row.tokens_from)) / 1000),
   };
 }

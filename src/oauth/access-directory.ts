@@ -1,68 +1,114 @@
 import type { ClientRecord } from '../clients/client-record.ts';
+import type { ClientSecretRecord } from '../clients/clients.service.ts';
 import type { Db } from '../db.ts';
+import { FreshCache } from '../lib/fresh-cache.ts';
 import { isUuid } from '../lib/input.ts';
+import type { DenyList } from './deny-list.ts';
 import type { Principal } from './principal.ts';
 
-const FRESH_MS = 1_000;
-const MAX_ENTRIES = 10_000;
-
-interface Entry<Value> {
-  value: Value;
-  staleAtMs: number;
-}
+const LIMITS = { freshMs: 1_000, maxEntries: 10_000 };
 
 interface Sources {
   db: Db;
-  findClient(clientId: string): Promise<ClientRecord | undefined>;
+  clients: {
+    find(clientId: string): Promise<ClientRecord | undefined>;
+    findBySecret(hash: Buffer): Promise<ClientSecretRecord | undefined>;
+    hashesOf(secret: string): Buffer[];
+  };
+  denied: DenyList;
   nowMs(): number;
 }
 
-/** Which nodes and clients exist, as known at most a second ago: a disabled client's tokens end within it. */
-export class AccessDirectory {
-  readonly #sources: Sources;
-  readonly #clients = new Map<string, Entry<ClientRecord | undefined>>();
-  readonly #nodes = new Map<string, Entry<boolean>>();
-
-  constructor(sources: Sources) {
-    this.#sources = sources;
-  }
-
-  /** Whether the token's node exists and its client is active and of that node. Answers at once from what is fresh. */
-  admits(principal: Principal): boolean | Promise<boolean> {
-    const node = this.#node(principal.nodeId);
-    const client = principal.clientId === undefined ? undefined : this.client(principal.clientId);
-    if (!(node instanceof Promise) && !(client instanceof Promise)) return admits(principal, node, client);
-    return Promise.all([node, client]).then(([known, record]) => admits(principal, known, record));
-  }
-
-  /** The client with this id. */
-  client(clientId: string): ClientRecord | undefined | Promise<ClientRecord | undefined> {
-    if (!isUuid(clientId)) return undefined;
-    return this.#fresh(this.#clients, clientId, () => this.#sources.findClient(clientId));
-  }
-
-  #node(nodeId: string): boolean | Promise<boolean> {
-    return this.#fresh(this.#nodes, nodeId, async () => {
-      const rows = await this.#sources.db
-        .unscoped('whether a node exists')
-        .run((k) => k.selectFrom('nodes').select('id').where('id', '=', nodeId));
-      return rows.length > 0;
-    });
-  }
-
-  #fresh<Value>(entries: Map<string, Entry<Value>>, key: string, load: () => Promise<Value>): Value | Promise<Value> {
-    const entry = entries.get(key);
-    if (entry && entry.staleAtMs > this.#sources.nowMs()) return entry.value;
-    return load().then((value) => {
-      if (entries.size >= MAX_ENTRIES) entries.clear();
-      entries.set(key, { value, staleAtMs: this.#sources.nowMs() + FRESH_MS });
-      return value;
-    });
-  }
+/** What a token says of itself, as far as it can have ended before its time. */
+export interface IssuedToken {
+  clientId: string | undefined;
+  nodeId: string;
+  tokenId: string | undefined;
+  familyId: string | undefined;
+  /** Whole seconds since the epoch. */
+  issuedAt: number | undefined;
 }
 
-function admits(principal: Principal, nodeKnown: boolean, client: ClientRecord | undefined): boolean {
-  if (!nodeKnown) return false;
-  if (client) return client.active && client.nodeId === principal.nodeId;
-  return principal.tokenClass !== 'user' || principal.clientId === undefined;
+/** Which nodes and clients exist and whose secrets are whose, as known at most a second ago. */
+export class AccessDirectory {
+  readonly #sources: Sources;
+  readonly #clients: FreshCache<ClientRecord | undefined>;
+  readonly #nodes: FreshCache<boolean>;
+  readonly #secrets: FreshCache<ClientSecretRecord | undefined>;
+  readonly #hashesOfClient = new Map<string, Set<string>>();
+
+  constructor(sources: Sources) {
+    const { db, clients } = sources;
+    this.#sources = sources;
+    this.#clients = new FreshCache({ ...LIMITS, load: (id) => clients.find(id) });
+    this.#secrets = new FreshCache({ ...LIMITS, load: (hash) => this.#loadSecret(hash) });
+    this.#nodes = new FreshCache({
+      ...LIMITS,
+      load: async (id) => {
+        const door = db.unscoped('whether a node exists');
+        return (await door.run((k) => k.selectFrom('nodes').select('id').where('id', '=', id))).length > 0;
+      },
+    });
+  }
+
+  /** Whether the access token's node exists, its client is active and of that node, and neither of them has ended it. */
+  admits(principal: Principal): boolean | Promise<boolean> {
+    const { tokenClass, clientId, nodeId } = principal;
+    const node = this.#nodes.get(nodeId);
+    const client = clientId === undefined ? undefined : this.client(clientId);
+    const judge = (nodeKnown: boolean, record: ClientRecord | undefined) => {
+      if (!nodeKnown) return false;
+      if (record) return this.isInForce(record, principal);
+      return tokenClass !== 'user' || clientId === undefined;
+    };
+    if (!(node instanceof Promise) && !(client instanceof Promise)) return judge(node, client);
+    return Promise.all([node, client]).then(([known, record]) => judge(known, record));
+  }
+
+  /** Whether a token of this client is still good, as far as the client and the deny list can have ended it. */
+  isInForce(client: ClientRecord, token: IssuedToken): boolean {
+    const { denied } = this.#sources;
+    if (!client.active || client.nodeId !== token.nodeId) return false;
+    if (client.tokensFromSeconds > 0 && (token.issuedAt ?? 0) < client.tokensFromSeconds) return false;
+    return !denied.has(client.clientId, token.tokenId) && !denied.has(client.clientId, token.familyId);
+  }
+
+  /** The client with this id, active or not. */
+  client(clientId: string): ClientRecord | undefined | Promise<ClientRecord | undefined> {
+    return isUuid(clientId) ? this.#clients.get(clientId.toLowerCase()) : undefined;
+  }
+
+  /** The active client with this id and a live secret; undefined for anything else. */
+  async authenticate(clientId: string, secret: string): Promise<ClientRecord | undefined> {
+    const client = await this.clientOfSecret(secret);
+    return client?.clientId === clientId ? client : undefined;
+  }
+
+  /** The active client that a live secret is of. */
+  async clientOfSecret(secret: string): Promise<ClientRecord | undefined> {
+    for (const hash of this.#sources.clients.hashesOf(secret)) {
+      const known = this.#secrets.get(hash.toString('base64url'));
+      const found = known instanceof Promise ? await known : known;
+      if (!found || (found.endsAtMs !== undefined && found.endsAtMs <= this.#sources.nowMs())) continue;
+      const client = this.#clients.get(found.clientId);
+      const record = client instanceof Promise ? await client : client;
+      return record?.active ? record : undefined;
+    }
+    return undefined;
+  }
+
+  /** Reads a client and its secrets anew. */
+  forget(clientId: string): void {
+    this.#clients.forget(clientId);
+    for (const hash of this.#hashesOfClient.get(clientId) ?? []) this.#secrets.forget(hash);
+    this.#hashesOfClient.delete(clientId);
+  }
+
+  async #loadSecret(hash: string): Promise<ClientSecretRecord | undefined> {
+    const found = await this.#sources.clients.findBySecret(Buffer.from(hash, 'base64url'));
+    if (!found) return undefined;
+    const hashes = this.#hashesOfClient.get(found.clientId) ?? new Set();
+    this.#hashesOfClient.set(found.clientId, hashes.add(hash));
+    return found;
+  }
 }

@@ -11,11 +11,11 @@ type Claims = Readonly<Record<string, unknown>>;
 export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowMs: number): Principal | undefined {
   const tokenUse = tokenUseOf(tokenClass, claims.token_use);
   const times = timesOf(claims, nowMs);
-  const { sub, aud, scope, client_id: clientId, sid, jti } = claims;
+  const { sub, aud, scope, client_id: clientId, sid, jti, family, iat } = claims;
   if (!tokenUse || !times || typeof sub !== 'string' || sub === '') return undefined;
   if (typeof aud !== 'string' || !isUuid(aud)) return undefined;
-  if (!isOptionalText(scope) || !isOptionalText(clientId) || !isOptionalText(sid) || !isOptionalText(jti))
-    return undefined;
+  if (!isOptionalText(scope) || !isOptionalText(clientId) || !isOptionalText(sid)) return undefined;
+  if (!isOptionalText(jti) || !isOptionalText(family)) return undefined;
   const permissions = tokenUse === 'forgot_password' ? [] : (scope ?? '').split(' ').filter((name) => name !== '');
   return {
     tokenClass,
@@ -25,6 +25,8 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
     clientId,
     sessionId: sid,
     tokenId: jti,
+    familyId: family,
+    issuedAt: typeof iat === 'number' ? iat : undefined,
     permissions: new Set(permissions),
     expiresAtMs: times.expiresAtMs,
   };

@@ -12,6 +12,10 @@ export interface Principal {
   clientId: string | undefined;
   sessionId: string | undefined;
   tokenId: string | undefined;
+  /** What an API token and those refreshed from its first pair have in common. */
+  familyId: string | undefined;
+  /** Whole seconds since the epoch, where the token tells. */
+  issuedAt: number | undefined;
   permissions: ReadonlySet<string>;
   /** Milliseconds since the epoch; undefined where the token does not expire. */
   expiresAtMs: number | undefined;

@@ -1,7 +1,9 @@
-import type { Cache } from '../cache/cache.ts';
+import type { Cache, SessionState } from '../cache/cache.ts';
 import { CacheUnavailableError } from '../cache/cache-unavailable-error.ts';
 import type { Db } from '../db.ts';
 import { serviceUnavailable } from '../errors/app-error.ts';
+import { isUuid } from '../lib/input.ts';
+import type { AccessChange, AccessChanges } from './access-changes.ts';
 import type { Principal } from './principal.ts';
 
 const REBUILD_LOCK_MS = 10_000;
@@ -16,9 +18,21 @@ export interface NewSession {
   expiresAtMs: number;
 }
 
+interface SessionKey {
+  nodeId: string;
+  subject: string;
+  sessionId: string;
+}
+
+/** Whose sessions, or which one. */
+export type SessionsOf = { supervisorId: string } | { clientId: string } | { sessionId: string };
+
 interface SessionsParts {
   db: Db;
   cache: Cache;
+  /** Whether every replica has this cache: what is not in it is not live then. */
+  isShared: boolean;
+  changes: AccessChanges;
   maxSessions: number;
   nowMs(): number;
 }
@@ -38,37 +52,67 @@ export class Sessions {
   isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): boolean | Promise<boolean> {
     const { nodeId, subject, sessionId } = principal;
     if (sessionId === undefined) return false;
-    const state = orUnavailable(() => this.#parts.cache.sessionState(nodeId, subject, sessionId, this.#parts.nowMs()));
+    const { cache, isShared, nowMs } = this.#parts;
+    const state = orUnavailable(() => cache.sessionState(nodeId, subject, sessionId, nowMs()));
     if (state === 'live') return true;
-    if (state === 'absent') return false;
+    if (state === 'absent' && isShared) return false;
     return this.#judge(state, { nodeId, subject, sessionId });
   }
 
-  /** Records a login; beyond the allowed number those that would end first end now. */
-  async open(session: NewSession): Promise<void> {
-    const { db, cache, maxSessions, nowMs } = this.#parts;
-    const { nodeId, supervisorId, sessionId, clientId, expiresAtMs } = session;
-    const expiresAt = new Date(expiresAtMs).toISOString();
-    const ended = await db.transaction(async () => {
-      const door = db.forNode(nodeId);
-      // Logins of one supervisor take turns: each counts the ones before it.
-      await door.run((k) => k.selectFrom('supervisors').select('id').where('id', '=', supervisorId).forUpdate());
-      await door.run((k) =>
+  /**
+   * Records a login; beyond the allowed number those that would end first end now. False where the supervisor, whose
+   * password was this one, or the client has been disabled or changed since.
+   */
+  async open(session: NewSession, passwordHash: string): Promise<boolean> {
+    const { db, cache, changes, maxSessions, nowMs } = this.#parts;
+    const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
+    const isOpen = await changes.commit(async (ended) => {
+      if (!(await this.#holdAccess(session, passwordHash))) return false;
+      await db.forNode(nodeId).run((k) =>
         k.insertInto('sessions').values({
           id: sessionId,
           node_id: nodeId,
           supervisor_id: supervisorId,
-          client_id: clientId,
-          expires_at: expiresAt,
+          client_id: session.clientId,
+          expires_at: new Date(expiresAtMs).toISOString(),
         }),
       );
-      return this.#endOldest(session);
+      const oldest = await this.#endOldest(session);
+      for (const id of oldest) ended({ kind: 'session', nodeId, subject: supervisorId, item: id });
+      return true;
     });
-    await withCache(async () => {
-      // First: the cache has room then, and ends none by its own measure.
-      if (ended.length > 0) await cache.removeSessions(nodeId, supervisorId, ended);
-      await cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS);
-    });
+    if (!isOpen) return false;
+    // Those that had to go have left the cache before: it has room, and ends none by its own measure.
+    await withCache(() =>
+      cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS),
+    );
+    return true;
+  }
+
+  /** Ends sessions, within the transaction of `commit`, whose `ended` it tells. */
+  async end(nodeId: string, which: SessionsOf, ended: (change: AccessChange) => void): Promise<void> {
+    const now = new Date(this.#parts.nowMs()).toISOString();
+    const rows = await this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('sessions')
+        .set({ revoked_at: now })
+        .where('revoked_at', 'is', null)
+        .where('expires_at', '>', now)
+        .$if('supervisorId' in which, (q) =>
+          q.where('supervisor_id', '=', 'supervisorId' in which ? which.supervisorId : ''),
+        )
+        .$if('clientId' in which, (q) => q.where('client_id', '=', 'clientId' in which ? which.clientId : ''))
+        .$if('sessionId' in which, (q) => q.where('id', '=', 'sessionId' in which ? which.sessionId : ''))
+        .returning(['id', 'supervisor_id']),
+    );
+    for (const row of rows) ended({ kind: 'session', nodeId, subject: row.supervisor_id, item: row.id });
+  }
+
+  /** Takes sessions that have ended out of the cache. */
+  async forget(changes: readonly AccessChange[]): Promise<void> {
+    for (const { nodeId, subject, item } of changes) {
+      if (item !== null) await this.#parts.cache.removeSessions(nodeId, subject, [item]);
+    }
   }
 
   /** Prolongs a session that is not revoked; false where there is none. */
@@ -88,6 +132,25 @@ export class Sessions {
     if (rows.length === 0) return false;
     await withCache(() => this.#parts.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
     return true;
+  }
+
+  /** Logins of one supervisor take turns: each counts the ones before it, and none outlives what ended the others. */
+  async #holdAccess({ nodeId, supervisorId, clientId }: NewSession, passwordHash: string): Promise<boolean> {
+    const door = this.#parts.db.forNode(nodeId);
+    const [supervisor] = await door.run((k) =>
+      k
+        .selectFrom('supervisors')
+        .select('id')
+        .where('id', '=', supervisorId)
+        .where('status', '=', 'active')
+        .where('password_hash', '=', passwordHash)
+        .forUpdate(),
+    );
+    if (!supervisor) return false;
+    const [client] = await door.run((k) =>
+      k.selectFrom('clients').select('id').where('id', '=', clientId).where('status', '=', 'active').forShare(),
+    );
+    return client !== undefined;
   }
 
   async #endOldest({ nodeId, supervisorId, sessionId }: NewSession): Promise<string[]> {
@@ -115,19 +178,38 @@ export class Sessions {
     return rows.map((row) => row.id);
   }
 
-  async #judge(
-    pending: Promise<'live' | 'absent' | 'unready'> | 'unready',
-    session: { nodeId: string; subject: string; sessionId: string },
-  ): Promise<boolean> {
-    const { cache, nowMs } = this.#parts;
+  async #judge(pending: Promise<SessionState> | SessionState, session: SessionKey): Promise<boolean> {
+    const { cache, isShared, nowMs } = this.#parts;
     const state = await withCache(async () => pending);
-    if (state !== 'unready') return state === 'live';
+    if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
+    if (state === 'absent') return this.#isLiveInDatabase(session);
     await this.#rebuild(session.nodeId);
     const rebuilt = await withCache(async () =>
       cache.sessionState(session.nodeId, session.subject, session.sessionId, nowMs()),
     );
     if (rebuilt === 'unready') throw serviceUnavailable();
     return rebuilt === 'live';
+  }
+
+  /** A login through another replica is not in this process's own cache. */
+  async #isLiveInDatabase({ nodeId, subject, sessionId }: SessionKey): Promise<boolean> {
+    if (!isUuid(subject) || !isUuid(sessionId)) return false;
+    const { db, cache, maxSessions, nowMs } = this.#parts;
+    const [row] = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('sessions')
+          .select('expires_at')
+          .where('id', '=', sessionId)
+          .where('supervisor_id', '=', subject)
+          .where('revoked_at', 'is', null)
+          .where('expires_at', '>', new Date(nowMs()).toISOString()),
+      );
+    if (!row) return false;
+    const expiresAtMs = Date.parse(row.expires_at);
+    await cache.addSession(nodeId, subject, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS);
+    return true;
   }
 
   async #rebuild(nodeId: string): Promise<void> {

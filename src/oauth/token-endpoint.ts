@@ -1,5 +1,5 @@
-import type { Clients } from '../clients/clients.service.ts';
 import { AppError, invalidRequest } from '../errors/app-error.ts';
+import type { AccessDirectory } from './access-directory.ts';
 import type { Grant } from './grants/grant.ts';
 import { certificateGuard, type Guard, ipAllowlistGuard, monthlyQuotaGuard, rateLimitGuard } from './guards.ts';
 import { clientOf, requestOf, type TokenCall } from './token-call.ts';
@@ -10,7 +10,7 @@ import { parseTokenRequest } from './token-request.input.ts';
 export type TokenStep = (call: TokenCall) => void | Promise<void>;
 
 interface TokenEndpointParts {
-  clients: Clients;
+  directory: AccessDirectory;
   grants: readonly Grant[];
 }
 
@@ -18,7 +18,7 @@ interface TokenEndpointParts {
 export function tokenSteps(parts: TokenEndpointParts): readonly TokenStep[] {
   return [
     parseRequest,
-    authenticateClient(parts.clients),
+    authenticateClient(parts.directory),
     guardStep(certificateGuard),
     guardStep(ipAllowlistGuard),
     guardStep(rateLimitGuard),
@@ -43,10 +43,10 @@ function parseRequest(call: TokenCall): void {
   if (!call.request) throw invalidRequest();
 }
 
-function authenticateClient(clients: Clients): TokenStep {
+function authenticateClient(directory: AccessDirectory): TokenStep {
   return async function authenticateClient(call: TokenCall): Promise<void> {
     const { client_id: clientId, client_secret: secret } = requestOf(call);
-    call.client = await clients.authenticate(clientId, secret);
+    call.client = await directory.authenticate(clientId, secret);
     if (!call.client) throw invalidGrant();
   };
 }

@@ -15,3 +15,15 @@ export const Supervisor = defineEntity({
     updatedAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
 });
+
+/** A failed login, whether or not the (lower-cased) username exists. */
+export const LoginFailure = defineEntity({
+  name: 'LoginFailure',
+  tableName: 'login_failures',
+  properties: {
+    id: p.uuid().primary(),
+    nodeId: p.uuid(),
+    username: p.text(),
+    failedAt: p.datetime(6).$type<string>(),
+  },
+});

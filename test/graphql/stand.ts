@@ -148,6 +148,8 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
       clientId: 'dddddddd-0000-4000-8000-000000000004',
       sessionId: undefined,
       tokenId: token,
+      familyId: undefined,
+      issuedAt: undefined,
       permissions: new Set(permissions),
       expiresAtMs,
     });

@@ -39,6 +39,7 @@ export async function addSecret(p: Portcullis, clientId: string, nodeId: string,
 
 export async function updateClient(p: Portcullis, clientId: string, set: Updateable<Tables['clients']>): Promise<void> {
   await rows(p).run((k) => k.updateTable('clients').set(set).where('id', '=', clientId));
+  p.service.context.directory.forget(clientId);
 }
 
 /** The door around the tenants, for arranging what no interface can yet. */

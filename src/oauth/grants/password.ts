@@ -24,13 +24,9 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
       const { supervisorId, nodeId, permissions } = supervisor;
       const { clientId } = client;
       const sessionId = uuidV7();
-      await parts.sessions.open({
-        sessionId,
-        nodeId,
-        supervisorId,
-        clientId,
-        expiresAtMs: parts.issuer.loginEndsAtMs(),
-      });
+      const expiresAtMs = parts.issuer.loginEndsAtMs();
+      const session = { sessionId, nodeId, supervisorId, clientId, expiresAtMs };
+      if (!(await parts.sessions.open(session, supervisor.passwordHash))) return undefined;
       const grantee = { subject: supervisorId, nodeId, clientId, scopes: permissions };
       return { response: await parts.issuer.forLogin(grantee, sessionId), isApi: false };
     },
