@@ -2,6 +2,7 @@ import { auditInsert } from './audit/audit-store.ts';
 import { AuditWriter } from './audit/audit-writer.ts';
 import { AuditSpool } from './audit/spool.ts';
 import type { Cache } from './cache/cache.ts';
+import { ClientAdministration } from './clients/client-administration.service.ts';
 import { Clients } from './clients/clients.service.ts';
 import type { Config } from './config/config.ts';
 import type { Secrets } from './config/secrets.ts';
@@ -12,10 +13,16 @@ import { Health } from './health/health.ts';
 import type { Log } from './lib/log.ts';
 import { AccessChanges } from './oauth/access-changes.ts';
 import { AccessDirectory } from './oauth/access-directory.ts';
+import { ClientLimits } from './oauth/client-limits.ts';
+import { ClientUsage } from './oauth/client-usage.ts';
 import { DenyList } from './oauth/deny-list.ts';
+import { ExpiredRows } from './oauth/expired-rows.ts';
+import { type Guard, guardsOf } from './oauth/guards.ts';
 import { importJwtKeys } from './oauth/jwt-keys.ts';
+import { LoginLocks } from './oauth/login-locks.ts';
 import { Passwords } from './oauth/passwords.ts';
 import { Sessions } from './oauth/sessions.ts';
+import { Throttle } from './oauth/throttle.ts';
 import { TokenIssuer } from './oauth/token-issuer.ts';
 import { TokenJudge } from './oauth/token-judge.ts';
 import { TokenVerifier } from './oauth/token-verifier.ts';
@@ -23,6 +30,7 @@ import { databaseEventLog } from './realtime/database-event-log.ts';
 import { EventStreams } from './realtime/event-streams.ts';
 import type { WakeUps } from './realtime/wake-ups.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
+import { SupervisorAdministration } from './supervisors/supervisor-administration.service.ts';
 import { Supervisors } from './supervisors/supervisors.service.ts';
 import { Transactions } from './transactions/transactions.service.ts';
 
@@ -49,11 +57,18 @@ export interface Context {
   health: Health;
   clients: Clients;
   supervisors: Supervisors;
+  clientAdministration: ClientAdministration;
+  supervisorAdministration: SupervisorAdministration;
   passwords: Passwords;
+  locks: LoginLocks;
   sessions: Sessions;
   changes: AccessChanges;
   denied: DenyList;
   directory: AccessDirectory;
+  limits: ClientLimits;
+  /** The client-level guards, in their order. */
+  guards: readonly Guard[];
+  throttle: Throttle;
   issuer: TokenIssuer;
   verifier: TokenVerifier;
   judge: TokenJudge;
@@ -106,6 +121,8 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
   stack.defer(() => streams.stop());
   const verifier = new TokenVerifier(keys);
   const access = openAccess({ config, database, cache, clients, log, nowMs, stack });
+  const logins = { passwords: new Passwords(), locks: new LoginLocks({ db, nowMs }) };
+  const administration = { db, ...access, ...logins, pepper: secrets.pepper.current, nowMs };
   return {
     config,
     secrets,
@@ -119,8 +136,11 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     health,
     clients,
     supervisors,
-    passwords: new Passwords(),
+    clientAdministration: new ClientAdministration(administration),
+    supervisorAdministration: new SupervisorAdministration(administration),
+    ...logins,
     ...access,
+    ...openLimits({ database, cache, log, nowMs, stack }),
     issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
     verifier,
     judge: new TokenJudge({ verifier, ...access, nowMs }),
@@ -145,7 +165,7 @@ function openAccess({
   stack,
 }: Pick<Context, 'config' | 'database' | 'cache' | 'clients' | 'log' | 'nowMs'> & Pick<ContextInput, 'stack'>) {
   const { db } = database;
-  const onError = (error: unknown) => log.error({ err: error }, 'what has ended elsewhere cannot be read');
+  const onError = (error: unknown) => log.error({ err: error }, 'what has ended cannot be read or put away');
   const changes = new AccessChanges({ db, nowMs, onError });
   stack.defer(() => changes.stop());
   const isShared = config.redisUrl !== undefined || database.isEmbedded;
@@ -162,7 +182,24 @@ function openAccess({
   });
   changes.follow({ kinds: ['token'], sinceMs, apply: (ended) => denied.apply(ended) });
   changes.follow({ kinds: ['session'], sinceMs, apply: (ended) => sessions.forget(ended) });
+  const expired = new ExpiredRows({ db, nowMs, onError });
+  expired.start();
+  stack.defer(() => expired.stop());
   return { changes, denied, directory, sessions };
+}
+
+/** What counts the requests of clients, and their wrong secrets. */
+function openLimits({
+  database,
+  cache,
+  log,
+  nowMs,
+  stack,
+}: Pick<Context, 'database' | 'cache' | 'log' | 'nowMs'> & Pick<ContextInput, 'stack'>) {
+  const limits = new ClientLimits({ cache, usage: new ClientUsage(database.db), log, nowMs });
+  limits.start();
+  stack.defer(() => limits.stop());
+  return { limits, guards: guardsOf(limits), throttle: new Throttle({ cache, nowMs }) };
 }
 
 function openAudit({

@@ -1,14 +1,18 @@
 import { createHmac } from 'node:crypto';
 import type { Context } from './context.ts';
-import { originOf } from './gateway/client-guards.ts';
+import { operationGuards, originOf } from './gateway/client-guards.ts';
 import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 
 /** GraphQL over the parts of this instance. */
 export function graphqlOf(context: Context): GraphqlServer {
   const { config, secrets, database, transactions, streams, judge, audit, log } = context;
+  const { clientAdministration, supervisorAdministration, locks } = context;
   return createGraphqlServer({
     db: database.db,
     transactions,
+    clientAdministration,
+    supervisorAdministration,
+    locks,
     streams,
     judge: async (token, exchange) => {
       const principal = await judge.judge(token);
@@ -16,6 +20,7 @@ export function graphqlOf(context: Context): GraphqlServer {
       return principal;
     },
     recheck: (principal) => judge.isGood(principal),
+    passGuards: operationGuards(context.directory, context.guards),
     recordOperation: (operation) => audit.recordOperation(operation),
     log,
     // Derived, so that replicas agree on cursors without one secret more.

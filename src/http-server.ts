@@ -12,17 +12,16 @@ import type { Exchange } from './gateway/exchange.ts';
 import { Gateway } from './gateway/gateway.ts';
 import type { GatewayConfig } from './gateway/gateway-config.ts';
 import { healthRouter } from './health/health.rest.ts';
-import { clientCredentialsGrant } from './oauth/grants/client-credentials.ts';
-import { passwordGrant } from './oauth/grants/password.ts';
-import { refreshTokenGrant } from './oauth/grants/refresh-token.ts';
-import { tokenRouter } from './oauth/token.rest.ts';
-import { tokenSteps } from './oauth/token-endpoint.ts';
+import { oauthRouters } from './oauth-of.ts';
 import { webhookRouter } from './webhook/webhook.rest.ts';
 import { Webhook } from './webhook/webhook.service.ts';
 
+/** An overlong token is refused as every other that is none: by the chain, not by the parser. */
+const MAX_HEADER_BYTES = 160 * 1024;
+
 /** The public listener: the gateway in front of every service of this process. */
 export function publicServer(context: Context, gatewayConfig: GatewayConfig, graphql: GraphqlListener): Server {
-  const { config, log, audit, spool, nowMs, directory } = context;
+  const { config, log, audit, spool, nowMs, directory, guards } = context;
   const onEnd = (exchange: Exchange, aborted: boolean) => audit.record(exchange, aborted);
   const chain = gatewayChain({
     table: new EndpointTable(gatewayConfig.endpoints),
@@ -30,7 +29,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, gra
     tokens: context.verifier,
     directory,
     sessions: context.sessions,
-    clientGuards: clientGuards(directory),
+    clientGuards: clientGuards(directory, guards),
     local: localServices({ routers: routers(context, gatewayConfig), graphql, log }),
     onEnd,
     nowMs,
@@ -44,7 +43,11 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, gra
     log,
   });
   // Every other upgrade is offered, not asked for: the request is answered as it is (RFC 9110 section 7.8).
-  const options = { requireHostHeader: false, shouldUpgradeCallback: isWebSocketUpgrade };
+  const options = {
+    requireHostHeader: false,
+    shouldUpgradeCallback: isWebSocketUpgrade,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  };
   const server = createServer(options, (req, res) => gateway.request(req, res));
   server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
   // Leave to send is given where a body is read; any other expectation is met by the answer.
@@ -55,17 +58,12 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, gra
 }
 
 function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
-  const { directory, supervisors, passwords, sessions, issuer, verifier, nowMs, bus, secrets, health } = context;
-  const grants = [
-    clientCredentialsGrant(issuer),
-    passwordGrant({ supervisors, passwords, sessions, issuer }),
-    refreshTokenGrant({ verifier, supervisors, sessions, issuer, nowMs }),
-  ];
+  const { bus, secrets, health } = context;
   const { username, password } = secrets.webhook;
   const passwordsInForce = [password.current, ...(password.previous === undefined ? [] : [password.previous])];
   return [
     accountsRouter(new Accounts(context.database.db)),
-    tokenRouter(tokenSteps({ directory, grants })),
+    ...oauthRouters(context),
     webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
     healthRouter(health),
   ];

@@ -50,7 +50,7 @@ export async function startService({ config, secrets, log, overrides = {} }: Ser
   await context.denied.load();
   await context.changes.start();
   if (config.role !== 'gateway') await startConsumers(context, stack);
-  const admin = adminServer(context.health);
+  const admin = adminServer(context.health, [context.limits.countedAlone]);
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
   stack.defer(() => closeGracefully(admin, 0));
   const baseUrl = config.role === 'worker' ? undefined : await startPublic(context, gatewayConfig, stack);

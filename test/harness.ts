@@ -25,6 +25,8 @@ export interface Portcullis extends AsyncDisposable {
   dataDir: string;
   demo: Demo;
   webhook: { username: string; password: string };
+  /** The variables that it was started with. */
+  env: Record<string, string>;
   /** A request to a path; JSON bodies are encoded. */
   call(method: string, path: string, options?: CallOptions): Promise<Answer>;
   /** An access token of the demo client (or of another one). */
@@ -50,15 +52,11 @@ export interface Answer {
 /** The whole service in this process, on embedded stores and free ports; disposing stops it and removes its data. */
 export async function startPortcullis(options: StartOptions = {}): Promise<Portcullis> {
   const dataDir = options.dataDir ?? (await newDataDir());
-  const started = await start(dataDir, { DATA_DIR: dataDir, ...options.env }, options.overrides);
+  const env = { DATA_DIR: dataDir, ...options.env };
+  const started = await start(dataDir, env, options.overrides);
   const { demo } = started.service;
   if (!demo) throw new Error('an embedded instance has a demo');
-  return portcullis(
-    started,
-    demo,
-    dataDir,
-    options.dataDir !== undefined ? async () => undefined : () => remove(dataDir),
-  );
+  return portcullis(started, demo, env, options.dataDir !== undefined ? async () => undefined : () => remove(dataDir));
 }
 
 /** The whole service in this process, on the real PostgreSQL, Redis and Kafka. */
@@ -76,11 +74,19 @@ export async function startOnRealServers(options: StartOptions = {}): Promise<Po
   };
   const started = await start(dataDir, env, options.overrides);
   const demo = await ensureDemo(started.service.context);
-  return portcullis(started, demo, dataDir, async () => {
+  return portcullis(started, demo, env, async () => {
     await redis.release();
     await database[Symbol.asyncDispose]();
     await remove(dataDir);
   });
+}
+
+/** One more replica of an instance on real servers: the same stores and secrets, an audit spool of its own. */
+export async function startReplica(of: Portcullis, options: StartOptions = {}): Promise<Portcullis> {
+  const spool = await mkdtemp(join(tmpdir(), 'portcullis-replica-'));
+  const env = { ...of.env, AUDIT_SPOOL_DIR: spool, ...options.env };
+  const started = await start(of.dataDir, env, options.overrides);
+  return portcullis(started, of.demo, env, () => remove(spool));
 }
 
 /** A `DATA_DIR` with a migrated database, so that a start need not make one. */
@@ -110,7 +116,7 @@ async function start(dataDir: string, variables: Record<string, string>, overrid
 function portcullis(
   { service, webhook }: Started,
   demo: Demo,
-  dataDir: string,
+  env: Record<string, string>,
   clean: () => Promise<void>,
 ): Portcullis {
   const url = service.baseUrl ?? '';
@@ -135,9 +141,10 @@ function portcullis(
   return {
     service,
     url,
-    dataDir,
+    dataDir: env.DATA_DIR ?? '',
     demo,
     webhook,
+    env,
     call,
     clientToken: (client = demo.client) => tokenOf({ grant_type: 'client_credentials', ...client }),
     loginToken: () => tokenOf({ grant_type: 'password', ...demo.client, ...demo.supervisor }),

@@ -1,11 +1,12 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { type Counter, collectDefaultMetrics, Registry } from 'prom-client';
 import type { Health } from '../health/health.ts';
 
 /** The operator's listener: `/metrics`, `/livez` and `/readyz`; never reachable by the public one. */
-export function adminServer(health: Health): Server {
+export function adminServer(health: Health, metrics: readonly Counter[] = []): Server {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  for (const metric of metrics) registry.registerMetric(metric);
 
   async function answer(path: string, res: ServerResponse): Promise<void> {
     switch (path) {

@@ -1,3 +1,4 @@
+import { type JsonRule, ruleOfMember } from './mask-json-rules.ts';
 import { decodeString, NUMBER, scanString, skipSpace } from './mask-json-tokens.ts';
 import { isSecretKey, MASK } from './mask-keys.ts';
 
@@ -12,6 +13,8 @@ export type ScanOptions = {
   maxLength: number;
   /** Masks the decoded text of a string that may be a document itself; returns its argument when nothing is to hide. */
   maskString: (text: string) => string;
+  /** What else is hidden. */
+  rule?: JsonRule | undefined;
 };
 
 type State = 'first-value' | 'value' | 'first-key' | 'key' | 'colon' | 'after' | 'done';
@@ -33,6 +36,9 @@ class JsonScanner {
   readonly #text: string;
   readonly #options: ScanOptions;
   readonly #inObject: boolean[] = [];
+  /** The rule of each object and list that is open, if any can have one, and the one of the member that comes. */
+  readonly #rules: (JsonRule | undefined)[] | undefined;
+  #ruleNext: JsonRule | undefined;
   readonly #pieces: string[] = [];
   #state: State = 'value';
   #at = 0;
@@ -47,6 +53,8 @@ class JsonScanner {
   constructor(text: string, options: ScanOptions) {
     this.#text = text;
     this.#options = options;
+    this.#ruleNext = options.rule;
+    this.#rules = options.rule && [];
   }
 
   run(): MaskedJson {
@@ -97,6 +105,7 @@ class JsonScanner {
   #close(object: boolean): boolean {
     if (this.#inObject.at(-1) !== object) return false;
     this.#inObject.pop();
+    this.#rules?.pop();
     return this.#endValue(this.#at + 1);
   }
 
@@ -115,9 +124,9 @@ class JsonScanner {
     const start = this.#at;
     if (char !== '"' || !this.#string()) return false;
     if (this.#secretDepth === -1) {
-      this.#secretNext = isSecretKey(
-        decodeString(this.#text.slice(start + 1, this.#openString ? this.#at : this.#at - 1)),
-      );
+      const key = decodeString(this.#text.slice(start + 1, this.#openString ? this.#at : this.#at - 1));
+      if (this.#rules) this.#ruleNext = ruleOfMember(this.#rules.at(-1), key);
+      this.#secretNext = isSecretKey(key) || this.#ruleNext?.kind === 'hidden';
     }
     this.#state = 'colon';
     return true;
@@ -125,9 +134,11 @@ class JsonScanner {
 
   #value(char: string): boolean {
     if (this.#secretNext) this.#startSecret();
-    if (char === '"') return this.#string() && (this.#openString || this.#endValue(this.#at));
+    const rule = this.#rules && this.#inObject.at(-1) === false ? this.#rules.at(-1) : this.#ruleNext;
+    if (char === '"') return this.#string(rule) && (this.#openString || this.#endValue(this.#at));
     if (char === '{' || char === '[') {
       this.#inObject.push(char === '{');
+      this.#rules?.push(rule);
       return this.#punctuation(char === '{' ? 'first-key' : 'first-value');
     }
     const literal = LITERALS[char];
@@ -151,20 +162,27 @@ class JsonScanner {
     this.#masked = true;
   }
 
-  /** Moves behind the string at the cursor and masks the document it may be; false when it is not a string. */
-  #string(): boolean {
+  /** Moves behind the string at the cursor and masks what its rule says, or the document it may be; false when it is not a string. */
+  #string(rule?: JsonRule): boolean {
     const start = this.#at;
     const end = scanString(this.#text, start);
     if (end === 'invalid') return false;
     this.#openString = end === 'open';
     this.#at = end === 'open' ? this.#text.length : end;
-    if (this.#secretDepth !== -1 || !MAY_START_DOCUMENT.has(this.#text.charAt(start + 1))) return true;
+    if (this.#secretDepth !== -1) return true;
+    const isRuled = rule?.kind === 'text';
+    if (!isRuled && !MAY_START_DOCUMENT.has(this.#text.charAt(start + 1))) return true;
     const decoded = decodeString(this.#text.slice(start + 1, this.#openString ? this.#at : this.#at - 1));
-    const masked = this.#options.maskString(decoded);
+    const masked = isRuled ? this.#ruled(rule.mask, decoded) : this.#options.maskString(decoded);
     if (masked !== decoded) {
       const quoted = JSON.stringify(masked);
       this.#replace(start, this.#at, this.#openString ? quoted.slice(0, -1) : quoted);
     }
     return true;
+  }
+
+  /** What is left of a cut text says nothing of what it was. */
+  #ruled(mask: (text: string) => string, decoded: string): string {
+    return this.#openString ? MASK : mask(decoded);
   }
 }

@@ -1,3 +1,4 @@
+import type { JsonRule } from './mask-json-rules.ts';
 import { type MaskedJson, scanJson } from './mask-json-scanner.ts';
 import { MASK, secretValueAt } from './mask-keys.ts';
 
@@ -15,11 +16,11 @@ export function startsDocument(text: string): boolean {
 }
 
 /**
- * Masks a JSON text by the names of its keys, also in documents inside its strings. From the first syntax error on,
- * the rest is dropped. The text may be a prefix of the real one: a secret that it cuts shows as `"***"`.
+ * Masks a JSON text by the names of its keys, also in documents inside its strings, and by a rule. From the first
+ * syntax error on, the rest is dropped. The text may be a prefix of the real one: a secret that it cuts shows as `"***"`.
  */
-export function maskJson(text: string, maxLength = Number.POSITIVE_INFINITY): MaskedJson {
-  return scan(text, 0, maxLength);
+export function maskJson(text: string, maxLength = Number.POSITIVE_INFINITY, rule?: JsonRule): MaskedJson {
+  return scan(text, 0, maxLength, rule);
 }
 
 /** Masks a text that is a document inside another one (a form's value, a string); other text comes back as it is. */
@@ -34,6 +35,6 @@ export function maskEmbedded(text: string, embedding = 1): string {
   return isSuspect ? scanned.text : scanned.text + rest;
 }
 
-function scan(text: string, embedding: number, maxLength: number): MaskedJson {
-  return scanJson(text, { maxLength, maskString: (inner) => maskEmbedded(inner, embedding + 1) });
+function scan(text: string, embedding: number, maxLength: number, rule?: JsonRule): MaskedJson {
+  return scanJson(text, { maxLength, maskString: (inner) => maskEmbedded(inner, embedding + 1), rule });
 }

@@ -14,6 +14,14 @@ export function isSecretKey(name: string): boolean {
   return key === 'authorization' || SECRET_ENDINGS.some((ending) => key.endsWith(ending));
 }
 
+/** In every name that `isSecretKey` takes, or in the escape that can spell one. */
+const SECRET_WORD = /secret|password|token|authorization|\\u/i;
+
+/** Whether a well-formed JSON or GraphQL text can have a secret's name in it; where not there is nothing to look for. */
+export function mayNameSecret(text: string): boolean {
+  return SECRET_WORD.test(text);
+}
+
 // A secret's name, what may close it (quotes, escapes, a bracket), `:` or `=`, and then anything but a mask.
 const SECRET_ASSIGNMENT =
   /(?:secret|password|token|authorization)["'\\\s\]]*[:=](?!["'\\\s]*\*{3}(?:["'\\\s,;&)}\]]|$))/i;

@@ -1,11 +1,12 @@
 import { maskEmbedded, maskJson, startsDocument } from './mask-json.ts';
+import type { JsonRule } from './mask-json-rules.ts';
 import { maskText } from './mask-keys.ts';
 
 const LINE_END = /(\r\n|\n|\r)/;
 const STREAM_FIELDS = ['', 'event', 'id', 'retry'];
 
 /** Masks newline-delimited JSON; the rest is dropped from the first line on that is not one whole value. */
-export function maskJsonLines(text: string, maxLength: number): string {
+export function maskJsonLines(text: string, maxLength: number, rule?: JsonRule): string {
   const output: string[] = [];
   let length = 0;
   for (const part of text.split(LINE_END)) {
@@ -14,7 +15,7 @@ export function maskJsonLines(text: string, maxLength: number): string {
       output.push(part);
       continue;
     }
-    const masked = maskJson(part, maxLength);
+    const masked = maskJson(part, maxLength, rule);
     output.push(masked.text);
     length += masked.text.length;
     if (masked.end !== 'complete') break;
@@ -31,7 +32,7 @@ export function maskPlain(text: string): string {
  * Masks `text/event-stream` (HTML standard section 9.2.6): the `data` lines of an event are joined, as its reader
  * joins them, and masked as one text. Lines of unknown fields, which no reader sees, are dropped.
  */
-export function maskEventStream(text: string, maxLength: number): string {
+export function maskEventStream(text: string, maxLength: number, rule?: JsonRule): string {
   const parts = text.split(LINE_END);
   const output: string[] = [];
   let event: Line[] = [];
@@ -40,7 +41,7 @@ export function maskEventStream(text: string, maxLength: number): string {
     const line = { text: parts[at] ?? '', end: parts[at + 1] ?? '' };
     event.push(line);
     if (line.text !== '' && at + 2 < parts.length) continue;
-    const masked = maskEvent(event);
+    const masked = maskEvent(event, rule);
     output.push(masked);
     length += masked.length;
     event = [];
@@ -50,9 +51,9 @@ export function maskEventStream(text: string, maxLength: number): string {
 
 type Line = { text: string; end: string };
 
-function maskEvent(lines: Line[]): string {
+function maskEvent(lines: Line[], rule: JsonRule | undefined): string {
   const payload = lines.flatMap((line) => dataOf(line.text) ?? []).join('\n');
-  const masked = maskPlain(payload);
+  const masked = rule === undefined ? maskPlain(payload) : maskJson(payload, undefined, rule).text;
   let data = masked === payload ? undefined : masked.split('\n');
   let output = '';
   for (const line of lines) {

@@ -1,6 +1,8 @@
 import { StringDecoder } from 'node:string_decoder';
 import { maskForm } from './mask-form.ts';
 import { maskJson, startsDocument } from './mask-json.ts';
+import type { JsonRule } from './mask-json-rules.ts';
+import { mayNameSecret } from './mask-keys.ts';
 import { maskEventStream, maskJsonLines, maskPlain } from './mask-lines.ts';
 
 export type MaskBodyOptions = {
@@ -10,12 +12,11 @@ export type MaskBodyOptions = {
   truncated: boolean;
   /** The body is well-formed: without a secret's name in it there is nothing to look for. */
   wellFormed?: boolean;
+  /** What else is hidden of JSON. */
+  rule?: JsonRule | undefined;
 };
 
-/** In every name that `isSecretKey` takes, or in the escape that can spell one. */
-const SECRET_WORD = /secret|password|token|authorization|\\u/i;
-
-type Mask = (text: string, maxLength: number) => string;
+type Mask = (text: string, maxLength: number, rule: JsonRule | undefined) => string;
 
 const JSON_TYPES = new Set(['application/json', 'text/json']);
 const JSON_LINES_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
@@ -31,8 +32,8 @@ export function maskBody(contentType: string | undefined, body: Buffer, options:
   if (mask === undefined) return null;
   // PostgreSQL's text holds no NUL.
   const text = decode(body, options.truncated).replaceAll('\0', '\ufffd');
-  if (options.wellFormed && !SECRET_WORD.test(text)) return cut(text, options.maxBytes);
-  return cut(mask(text, options.maxBytes), options.maxBytes);
+  if (options.wellFormed && options.rule === undefined && !mayNameSecret(text)) return cut(text, options.maxBytes);
+  return cut(mask(text, options.maxBytes, options.rule), options.maxBytes);
 }
 
 function maskOf(contentType: string | undefined, body: Buffer): Mask | undefined {
@@ -43,12 +44,16 @@ function maskOf(contentType: string | undefined, body: Buffer): Mask | undefined
   if (type === 'text/plain') return maskPlain;
   // Clients that set no type send JSON as a form (curl -d) or without a type.
   const isDocument = startsDocument(body.toString('utf8', 0, 256));
-  if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskForm;
+  if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskFormText;
   return type === '' && isDocument ? maskJsonText : undefined;
 }
 
-function maskJsonText(text: string, maxLength: number): string {
-  return maskJson(text, maxLength).text;
+function maskJsonText(text: string, maxLength: number, rule?: JsonRule): string {
+  return maskJson(text, maxLength, rule).text;
+}
+
+function maskFormText(text: string, maxLength: number): string {
+  return maskForm(text, maxLength);
 }
 
 function decode(body: Buffer, truncated: boolean): string {

@@ -1,3 +1,6 @@
+import type { CountedFailure } from './failure-counts.rules.ts';
+import type { CountedRequest, RequestLimits } from './request-counts.rules.ts';
+
 /** `unready`: the cache was emptied and not rebuilt yet, so that a missing session means nothing. */
 export type SessionState = 'live' | 'absent' | 'unready';
 
@@ -39,6 +42,24 @@ export interface Cache {
 
   /** Adds every live session of a node as the database has them, then makes the node ready. */
   rebuildSessions(nodeId: string, sessions: readonly CachedSession[]): Promise<void>;
+
+  /**
+   * Counts a request of a client in every limit that it has, or in none where one is used up: one round trip; the
+   * in-process cache answers at once. `seed` is the quota used in this month as known from elsewhere (the larger one
+   * goes on); without it a month that the cache knows nothing of is `unknown`.
+   */
+  countRequest(
+    clientId: string,
+    limits: RequestLimits,
+    nowMs: number,
+    seed: number | undefined,
+  ): CountedRequest | Promise<CountedRequest>;
+
+  /** Counts a failure of a key, for a minute from its first one on. One round trip. */
+  countFailure(key: string, nowMs: number): CountedFailure | Promise<CountedFailure>;
+
+  /** Another number than before: the cache was out of reach meanwhile. */
+  readonly generation: number;
 
   /**
    * Takes a lock of all replicas that ends by itself after `ttlMs`.

@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Cache, CachedSession, SessionState } from './cache.ts';
+import type { CountedFailure } from './failure-counts.rules.ts';
+import { MemoryFailureCounts } from './memory-failure-counts.ts';
+import { MemoryRequestCounts } from './memory-request-counts.ts';
+import type { CountedRequest, RequestLimits } from './request-counts.rules.ts';
 
 const REMOVED_FOR_MS = 60_000;
 
@@ -17,6 +21,9 @@ interface Node {
 /** The cache of a single process. It starts empty, hence with every node unready. */
 export class MemoryCache implements Cache {
   readonly #nodes = new Map<string, Node>();
+  readonly #requests = new MemoryRequestCounts();
+  readonly #failures = new MemoryFailureCounts();
+  readonly generation = 0;
   readonly #locks = new Map<string, { token: string; untilMs: number }>();
 
   sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): SessionState {
@@ -61,6 +68,14 @@ export class MemoryCache implements Cache {
       keepLonger(this.#subject(nodeId, subject), sessionId, expiresAtMs);
     }
     this.#node(nodeId).ready = true;
+  }
+
+  countRequest(clientId: string, limits: RequestLimits, nowMs: number, seed: number | undefined): CountedRequest {
+    return this.#requests.count(clientId, limits, nowMs, seed);
+  }
+
+  countFailure(key: string, nowMs: number): CountedFailure {
+    return this.#failures.count(key, nowMs);
   }
 
   async lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Cache, CachedSession, SessionState } from './cache.ts';
 import { CacheUnavailableError } from './cache-unavailable-error.ts';
+import { COUNT_FAILURE, COUNT_REQUEST } from './counting-scripts.ts';
+import { type CountedFailure, FAILURE_WINDOW_MS, secondsLeft } from './failure-counts.rules.ts';
 import { RedisConnection } from './redis-connection.ts';
+import { limitArguments, parseCount } from './request-count-reply.ts';
+import { type CountedRequest, monthAtOf, type RequestLimits } from './request-counts.rules.ts';
 import {
   ADD_SESSION,
   MAKE_READY,
@@ -84,6 +88,28 @@ export class RedisCache implements Cache {
     }
     const isWhole = await this.#redis.run(MAKE_READY, [rebuilding, this.#readyKey(nodeId)], [token]);
     if (isWhole !== 1) throw new CacheUnavailableError(new Error('the cache was emptied while it was rebuilt'));
+  }
+
+  async countRequest(
+    clientId: string,
+    limits: RequestLimits,
+    nowMs: number,
+    seed: number | undefined,
+  ): Promise<CountedRequest> {
+    const [perSecond, perMinute, perHour, perMonth] = limitArguments(limits);
+    const args = [`${nowMs}`, `${monthAtOf(nowMs)}`, `${seed ?? -1}`, perSecond, perMinute, perHour, perMonth];
+    return parseCount(await this.#redis.runOnKey(COUNT_REQUEST, `${this.#prefix}limits:{${clientId}}`, args), nowMs);
+  }
+
+  async countFailure(key: string, nowMs: number): Promise<CountedFailure> {
+    const args = [`${nowMs}`, `${FAILURE_WINDOW_MS}`];
+    const reply = await this.#redis.runOnKey(COUNT_FAILURE, `${this.#prefix}failures:{${key}}`, args);
+    const [count, startedAtMs] = Array.isArray(reply) ? reply.map(Number) : [];
+    return { count: count ?? 0, resetInSeconds: secondsLeft(startedAtMs ?? nowMs, nowMs) };
+  }
+
+  get generation(): number {
+    return this.#redis.generation;
   }
 
   async lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {

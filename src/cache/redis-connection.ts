@@ -29,6 +29,7 @@ export class RedisConnection {
   readonly #onOutage: (error: unknown) => void;
   readonly #watchdog: NodeJS.Timeout;
   #silentTicks = 0;
+  #generation = 0;
   #isOut = false;
   #isStopped = false;
 
@@ -64,6 +65,7 @@ export class RedisConnection {
     client.on('error', (error) => this.#reportOutage(error));
     client.on('ready', () => {
       this.#silentTicks = 0;
+      this.#generation += 1;
       this.#isOut = false;
     });
     client.on('ping-interval', () => {
@@ -72,13 +74,28 @@ export class RedisConnection {
     this.#watchdog = setInterval(() => this.#watch(), WATCH_TICK_MS).unref();
   }
 
+  /** How many connections there have been: whatever was said between two of them was not heard here. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Runs a script of one key, the cheapest way there is: limits are asked with every request. @throws CacheUnavailableError */
+  async runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]);
+    } catch (error) {
+      if (!isNoScript(error)) throw new CacheUnavailableError(error);
+    }
+    return this.command(['EVAL', script.source, '1', key, ...args]);
+  }
+
   /** Runs a script. @throws CacheUnavailableError */
   async run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     const options = { keys: [...keys], arguments: args.map(String) };
     try {
       return await this.#client.evalSha(script.sha1, options);
     } catch (error) {
-      if (!(error instanceof Error && error.message.startsWith('NOSCRIPT'))) throw new CacheUnavailableError(error);
+      if (!isNoScript(error)) throw new CacheUnavailableError(error);
     }
     return this.command(['EVAL', script.source, String(options.keys.length), ...options.keys, ...options.arguments]);
   }
@@ -130,4 +147,8 @@ export class RedisConnection {
     this.#client.destroy();
     this.#connect();
   }
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }

@@ -3,22 +3,46 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { ConfigError, readConfig } from '../config/config.ts';
 import { startFailure } from '../start-failure.ts';
-import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE } from './command.ts';
+import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './command.ts';
+import { clientCreate } from './commands/client-create.ts';
+import { clientDisable } from './commands/client-disable.ts';
+import { clientList } from './commands/client-list.ts';
+import { clientRotateSecret } from './commands/client-rotate-secret.ts';
 import { configCheck } from './commands/config-check.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { seed } from './commands/seed.ts';
 import { start } from './commands/start.ts';
-import { commandHelp, programHelp, synopsis } from './usage.ts';
+import { supervisorCreate } from './commands/supervisor-create.ts';
+import { supervisorDisable } from './commands/supervisor-disable.ts';
+import { supervisorSetPassword } from './commands/supervisor-set-password.ts';
+import { supervisorUnlock } from './commands/supervisor-unlock.ts';
+import { commandHelp, flagNames, programHelp, synopsis } from './usage.ts';
 
-const COMMANDS: readonly Command[] = [start, migrateCommand, seed, configCheck];
+const COMMANDS: readonly Command[] = [
+  start,
+  migrateCommand,
+  seed,
+  configCheck,
+  clientCreate,
+  clientList,
+  clientRotateSecret,
+  clientDisable,
+  supervisorCreate,
+  supervisorDisable,
+  supervisorSetPassword,
+  supervisorUnlock,
+];
 
 interface Terminal {
   out(text: string): void;
   err(text: string): void;
+  /** As `CommandInput` has it; a terminal without one has nothing piped in. */
+  readLine?(): Promise<string | undefined>;
 }
 
 /** Runs one command of the command line and gives its exit code: 0, 1 (failed) or 2 (wrong usage). */
-export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, { out, err }: Terminal): Promise<number> {
+export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
+  const { out, err, readLine = async () => undefined } = terminal;
   if (args[0] === '--help') return tell(out, programHelp(COMMANDS));
   if (args[0] === '--version') return tell(out, `${version()}\n`);
   const found = findCommand(args);
@@ -28,12 +52,12 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, { out
   if (typeof parsed === 'string') return misused(err, parsed, `portcullis ${command.name}`);
   const { flags, positionals } = parsed;
   if (flags.help === true) return tell(out, commandHelp(command));
-  if (positionals.length !== command.positionals.length) {
-    return misused(err, `wanted: ${synopsis(command)}`, `portcullis ${command.name}`);
-  }
+  const fault = missing(command, parsed);
+  if (fault !== undefined) return misused(err, fault, `portcullis ${command.name}`);
   try {
-    return await command.run({ flags, positionals, env, json: flags.json === true, print: out });
+    return await command.run({ flags, positionals, env, json: flags.json === true, readLine, print: out });
   } catch (error) {
+    if (error instanceof UsageError) return misused(err, error.message, `portcullis ${command.name}`);
     err(`${explain(error, env)}\n`);
     return EXIT_FAILED;
   }
@@ -54,12 +78,24 @@ type Parsed = { flags: Record<string, string | boolean | undefined>; positionals
 function parse(command: Command, args: readonly string[]): Parsed | string {
   const options = { ...command.flags, json: { type: 'boolean' }, help: { type: 'boolean' } } as const;
   try {
-    const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
-    return { flags: values as Parsed['flags'], positionals };
+    const parsed = parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
+    const names = parsed.tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
+    if (twice !== undefined) return `--${twice} is given twice: give it once`;
+    return { flags: parsed.values as Parsed['flags'], positionals: parsed.positionals };
   } catch (error) {
-    if (error instanceof TypeError && 'code' in error) return error.message;
-    throw error;
+    if (!(error instanceof TypeError) || !('code' in error)) throw error;
+    if (error.code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return error.message;
+    return `${error.message.split('. ')[0]}: its flags are ${flagNames(command)}`;
   }
+}
+
+/** What a command was not given, with what it wants. */
+function missing(command: Command, { flags, positionals }: Parsed): string | undefined {
+  const wanted = `wanted: ${synopsis(command)}`;
+  if (positionals.length !== command.positionals.length) return wanted;
+  const absent = Object.keys(command.required ?? {}).filter((name) => flags[name] === undefined);
+  return absent.length === 0 ? undefined : `without ${absent.map((name) => `--${name}`).join(', ')}; ${wanted}`;
 }
 
 function tell(out: Terminal['out'], text: string): number {

@@ -7,6 +7,8 @@ export interface CommandInput {
   env: NodeJS.ProcessEnv;
   /** Whether the answer is to be one JSON document with the REST names. */
   json: boolean;
+  /** The first line of what is piped in, without its end; undefined at a terminal and where nothing comes. */
+  readLine(): Promise<string | undefined>;
   print(text: string): void;
 }
 
@@ -18,6 +20,8 @@ export interface Command {
   description: string;
   /** The names of its positional arguments, all required. */
   positionals: readonly string[];
+  /** The flags that it cannot do without, and what stands for the value of each. */
+  required?: Readonly<Record<string, string>>;
   /** Its own flags; `--json` and `--help` are everybody's. */
   flags: ParseArgsOptionsConfig;
   /** What each flag means, in the order of the help. */
@@ -34,4 +38,9 @@ export const EXIT_USAGE = 2;
 /** A command that cannot do what it was asked, in one sentence for the user. Exit 1. */
 export class CommandError extends Error {
   override name = 'CommandError';
+}
+
+/** A command that was not called as it can be; the message says what to write instead. Exit 2. */
+export class UsageError extends Error {
+  override name = 'UsageError';
 }

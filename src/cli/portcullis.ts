@@ -3,7 +3,9 @@ import { enableCompileCache } from 'node:module';
 
 enableCompileCache();
 const { cli } = await import('./cli.ts');
+const { firstLine } = await import('./first-line.ts');
 process.exitCode = await cli(process.argv.slice(2), process.env, {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
+  readLine: () => firstLine(process.stdin),
 });

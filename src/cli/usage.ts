@@ -41,7 +41,15 @@ export function commandHelp(command: Command): string {
   ].join('\n');
 }
 
-/** How a command is called, without its flags. */
-export function synopsis({ name, positionals }: Command): string {
-  return ['portcullis', name, ...positionals].join(' ');
+/** How a command is called, without the flags that it can do without. */
+export function synopsis({ name, positionals, required = {} }: Command): string {
+  const flags = Object.entries(required).map(([flag, value]) => `--${flag} ${value}`);
+  return ['portcullis', name, ...positionals, ...flags].join(' ');
+}
+
+/** The flags that a command takes, for whoever has written another. */
+export function flagNames(command: Command): string {
+  return Object.keys({ ...command.flagHelp, ...COMMON_FLAGS })
+    .map((name) => `--${name}`)
+    .join(', ');
 }

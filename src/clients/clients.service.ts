@@ -4,7 +4,8 @@ import type { Db } from '../db.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 import type { ClientRecord } from './client-record.ts';
 
-const DEFAULT_DURATION_SECONDS = 3600;
+/** How long tokens of a client without a duration live. */
+export const DEFAULT_DURATION_SECONDS = 3600;
 
 /** A secret's client, and when the secret ends. */
 export interface ClientSecretRecord {

@@ -1,13 +1,12 @@
-import { maskBody } from '../audit/mask.ts';
 import { maskQuery } from '../audit/mask-form.ts';
 import { maskHeaders } from '../audit/mask-headers.ts';
 import { MASK } from '../audit/mask-keys.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { Principal } from '../oauth/principal.ts';
-import type { Exchange } from './exchange.ts';
+import { bodiesOf, socketBodiesOf, storable, WHOLE } from './audit-bodies.ts';
+import type { AuditedOperation, Exchange } from './exchange.ts';
 
-const MAX_BODY_BYTES = 64 * 1024;
 const CLIENT_CLOSED_REQUEST = 499;
 /** A JWT, wherever a caller has put it by mistake. */
 const TOKEN = /\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g;
@@ -45,15 +44,13 @@ export interface EndedOperation {
   /** The upgrade that the socket began with. */
   exchange: Exchange;
   principal: Principal;
-  operationText: string;
-  variables: Readonly<Record<string, unknown>> | undefined;
   startedTick: number;
   startedAtMs: number;
-  /** The beginning of what was sent: a JSON text for each message, one a line. */
-  responseText: string;
+  /** What was asked, and the beginning of what was sent: a JSON text for each message, one a line. */
+  audited: AuditedOperation | undefined;
 }
 
-/** Records every request once, as it ends: to the spool, and as a line of the log. */
+/** Records every request once, as it ends, or each operation of one that has several: to the spool, and as a line of the log. */
 export class AuditLog {
   readonly #spool: RecordSpool;
   readonly #log: Log;
@@ -65,12 +62,36 @@ export class AuditLog {
 
   /** Records a request whose answer is about to end, or whose client has gone. */
   record(exchange: Exchange, aborted: boolean): void {
-    this.#keep(recordOf(exchange, aborted));
+    for (const record of this.#recordsOf(exchange, aborted)) this.#keep(record);
   }
 
   /** Records an operation of a socket, with the method `WS`. */
   recordOperation(operation: EndedOperation): void {
-    this.#keep(recordOfOperation(operation));
+    this.#keep(this.#recordOfOperation(operation));
+  }
+
+  /** Bodies that cannot be masked are left out: the answer goes on its way. */
+  #recordsOf(exchange: Exchange, aborted: boolean): AuditRecordLine[] {
+    try {
+      const operations = exchange.auditedOperations?.() ?? [WHOLE];
+      return operations.map((operation) => recordOf(exchange, aborted, operation));
+    } catch (error) {
+      this.#logUnmasked(exchange, error);
+      return [recordOf(exchange, aborted, undefined)];
+    }
+  }
+
+  #recordOfOperation(operation: EndedOperation): AuditRecordLine {
+    try {
+      return recordOfOperation(operation);
+    } catch (error) {
+      this.#logUnmasked(operation.exchange, error);
+      return recordOfOperation({ ...operation, audited: undefined });
+    }
+  }
+
+  #logUnmasked({ correlationId }: Exchange, error: unknown): void {
+    this.#log.error({ correlation_id: correlationId, err: error }, 'bodies could not be masked');
   }
 
   #keep(record: AuditRecordLine): void {
@@ -93,10 +114,9 @@ export class AuditLog {
   }
 }
 
-function recordOf(exchange: Exchange, aborted: boolean): AuditRecordLine {
-  const { req, res, principal, caller, match } = exchange;
+function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecordLine {
+  const { req, res, principal, caller } = exchange;
   const { path, query } = targetParts(req.url ?? '');
-  const bodies = bodiesOf(exchange, match?.endpoint.doNotLog === true);
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
     id: uuidV7(exchange.startedAtMs),
@@ -104,75 +124,36 @@ function recordOf(exchange: Exchange, aborted: boolean): AuditRecordLine {
     correlation_id: exchange.correlationId,
     method: req.method ?? '',
     path: storable(path.replace(TOKEN, MASK)),
-    query: query === undefined ? null : storable(maskQuery(query)),
+    query: query === undefined ? null : storable(operation?.maskQuery?.(query) ?? maskQuery(query, path)),
     status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
     elapsed: performance.now() - exchange.startedTick,
     headers: maskHeaders(req.headers),
     remote_address: exchange.remoteAddress,
     real_ip: exchange.realIp,
-    ...bodies,
+    ...bodiesOf(exchange, operation),
     is_api: principal ? principal.tokenUse === 'api' : (caller?.isApi ?? false),
     aborted,
   };
 }
 
 function recordOfOperation(operation: EndedOperation): AuditRecordLine {
-  const { exchange, principal, operationText: query, variables, responseText } = operation;
-  const request = Buffer.from(JSON.stringify(variables === undefined ? { query } : { query, variables }));
-  const response = Buffer.from(responseText);
+  const { exchange, principal, audited } = operation;
   return {
-    ...recordOf(exchange, false),
+    ...recordOf(exchange, false, undefined),
     at: new Date(operation.startedAtMs).toISOString(),
     id: uuidV7(operation.startedAtMs),
     node_id: principal.nodeId,
     method: 'WS',
     status_code: 200,
     elapsed: performance.now() - operation.startedTick,
-    request_body: storableBody('application/json', request, { truncated: false, wellFormed: true }),
-    request_bytes: request.length,
-    response_body: storableBody('application/x-ndjson', response, { truncated: true, wellFormed: true }),
-    response_bytes: response.length,
+    ...socketBodiesOf(audited),
     is_api: principal.tokenUse === 'api',
   };
-}
-
-function bodiesOf({ req, res, capture, bodyRead }: Exchange, doNotLog: boolean) {
-  const { request, response } = capture;
-  return {
-    request_body: doNotLog || !bodyRead ? null : bodyText(req.headers['content-type'], request, false),
-    request_bytes: Math.max(request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0),
-    response_body: doNotLog ? null : bodyText(headerText(res.getHeader('Content-Type')), response, true),
-    response_bytes: response.totalBytes,
-  };
-}
-
-/** `wellFormed`: this process has written the body. */
-function bodyText(type: string | undefined, body: Exchange['capture']['request'], wellFormed: boolean): string | null {
-  const { totalBytes, truncated, bytes } = body;
-  return totalBytes === 0 ? null : storableBody(type, bytes, { truncated, wellFormed });
-}
-
-function storableBody(
-  type: string | undefined,
-  bytes: Buffer,
-  options: { truncated: boolean; wellFormed: boolean },
-): string | null {
-  const masked = maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, ...options });
-  return masked === null ? null : storable(masked);
-}
-
-function headerText(value: number | string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value.join(', ') : value?.toString();
 }
 
 /** A log line is ASCII: what a caller wrote otherwise shows as an escape. */
 function escaped(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-/** PostgreSQL stores neither U+0000 nor a lone surrogate. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '\ufffd').toWellFormed();
 }
 
 function targetParts(target: string): { path: string; query: string | undefined } {

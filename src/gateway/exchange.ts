@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { JsonRule } from '../audit/mask-json-rules.ts';
 import type { Principal } from '../oauth/principal.ts';
 import type { SignedToken } from '../oauth/signed-token.ts';
 import { Capture } from './capture.ts';
@@ -10,6 +11,24 @@ import type { NormalTarget } from './normal-path.ts';
 export interface Upgrade {
   socket: Duplex;
   head: Buffer;
+}
+
+/** What a record is told of a body: nothing where the captured bytes speak for themselves. */
+export interface AuditedBody {
+  /** JSON, in the place of what was captured. */
+  text?: string;
+  /** Whether only a part of the request's body is it. */
+  isPart?: boolean;
+  /** What is hidden beside the values of secret keys. */
+  rule?: JsonRule | undefined;
+}
+
+/** An operation of a request: each has a record of its own. */
+export interface AuditedOperation {
+  request: AuditedBody;
+  response: AuditedBody;
+  /** Masks the query string; without it the query of a GraphQL request shows nothing of an operation. */
+  maskQuery?: ((query: string) => string) | undefined;
 }
 
 /** One request on its way through the chain: each stage adds what it found. */
@@ -37,6 +56,9 @@ export class Exchange {
   bodyRead = false;
   /** For requests whose caller is known by other means than a bearer token: the node and the kind of the record. */
   caller: { nodeId: string; isApi: boolean } | undefined;
+
+  /** The operations of a request that brings them, asked for as it ends. */
+  auditedOperations: (() => readonly AuditedOperation[]) | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse, upgrade?: Upgrade) {
     this.req = req;

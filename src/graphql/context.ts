@@ -1,7 +1,12 @@
 import type { AccountPages } from '../accounts/account-pages.service.ts';
+import type { ClientAdministration } from '../clients/client-administration.service.ts';
+import type { ClientPages } from '../clients/client-pages.service.ts';
 import type { PageCursors } from '../lib/keyset.ts';
+import type { LoginLocks } from '../oauth/login-locks.ts';
 import type { Principal } from '../oauth/principal.ts';
 import type { LoggedEvent } from '../realtime/logged-event.ts';
+import type { SupervisorAdministration } from '../supervisors/supervisor-administration.service.ts';
+import type { SupervisorPages } from '../supervisors/supervisor-pages.service.ts';
 import type { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
 import type { TransactionPages } from '../transactions/transaction-pages.service.ts';
 import type { NewTransaction } from '../transactions/transactions.service.ts';
@@ -29,6 +34,11 @@ export interface GraphqlServices {
   transactionPages: TransactionPages;
   transactionEventPages: TransactionEventPages;
   transactions: { register(transaction: NewTransaction): Promise<'registered' | 'duplicate'> };
+  clientPages: ClientPages;
+  clientAdministration: ClientAdministration;
+  supervisorPages: SupervisorPages;
+  supervisorAdministration: SupervisorAdministration;
+  locks: Pick<LoginLocks, 'lockedUntil'>;
   streams: EventSource;
   cursors: PageCursors;
 }

@@ -1,5 +1,12 @@
 import type { Builder } from './builder.ts';
-import { DuplicateError, ForbiddenError, type InputIssue, NotFoundError, ValidationError } from './errors.ts';
+import {
+  DuplicateError,
+  ForbiddenError,
+  type InputIssue,
+  NotFoundError,
+  PreconditionError,
+  ValidationError,
+} from './errors.ts';
 
 /** Adds the members that mutations' unions share beside their results. */
 export function addErrorTypes(builder: Builder): void {
@@ -27,14 +34,19 @@ export function addErrorTypes(builder: Builder): void {
   });
   builder.objectType(ForbiddenError, {
     name: 'ForbiddenError',
-    description: 'The token lacks a permission.',
+    description: 'The token lacks a permission, or may not be used for this one thing.',
     interfaces: [error],
-    fields: (t) => ({ permission: t.exposeString('permission', { description: 'The permission that is missing.' }) }),
+    fields: (t) => ({ permission: t.exposeString('permission', { description: 'The permission that is needed.' }) }),
   });
   builder.objectType(DuplicateError, {
     name: 'DuplicateError',
     description: 'Something else has the same identity already.',
     interfaces: [error],
     fields: (t) => ({ reason: t.exposeString('reason', { description: 'What is taken, such as `duplicate_id`.' }) }),
+  });
+  builder.objectType(PreconditionError, {
+    name: 'PreconditionError',
+    description: 'What there is does not allow it.',
+    interfaces: [error],
   });
 }

@@ -1,5 +1,6 @@
 import { GraphQLError } from 'graphql';
 import type { z } from 'zod';
+import type { AppError } from '../errors/app-error.ts';
 
 /** What was wrong with one member of an input; the path starts at the input's root, in camelCase. */
 export interface InputIssue {
@@ -27,13 +28,13 @@ export class NotFoundError extends Error {
   }
 }
 
-/** Union member of mutations: the token lacks a permission. */
+/** Union member of mutations: the token lacks a permission, or may not be used for this one thing. */
 export class ForbiddenError extends Error {
   override name = 'ForbiddenError';
   readonly permission: string;
 
-  constructor(permission: string) {
-    super(`the permission ${permission} is missing`);
+  constructor(permission: string, message = `the permission ${permission} is missing`) {
+    super(message);
     this.permission = permission;
   }
 }
@@ -47,6 +48,11 @@ export class DuplicateError extends Error {
     super(message);
     this.reason = reason;
   }
+}
+
+/** Union member of mutations: what there is does not allow it. */
+export class PreconditionError extends Error {
+  override name = 'PreconditionError';
 }
 
 /** Outside mutations: the token lacks a permission. */
@@ -69,6 +75,16 @@ export function badInputError(issues: InputIssue[]): GraphQLError {
 /** The operation's token has ended, or is revoked. */
 export function unauthenticatedError(): GraphQLError {
   return new GraphQLError('the token has ended', { extensions: { code: 'UNAUTHENTICATED' } });
+}
+
+/** A guard of the client refuses the operation; `retryAfter` in seconds. Whatever is no refusal stays what it is. */
+export function refusedError(error: AppError): GraphQLError | AppError {
+  const { status, message, headers } = error;
+  if (status === 403) return new GraphQLError(message, { extensions: { code: 'FORBIDDEN' } });
+  if (status !== 429) return error;
+  return new GraphQLError(message, {
+    extensions: { code: 'RATE_LIMITED', retryAfter: Number(headers['Retry-After']) },
+  });
 }
 
 /** The issues of a failed parse of all arguments; those of `input` are told from its own root. */

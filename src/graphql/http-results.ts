@@ -1,5 +1,6 @@
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { FetchAPI, Plugin } from 'graphql-yoga';
+import type { OperationAudits } from './audit-masking.ts';
 import { type ErrorMask, formatted } from './masking.ts';
 import type { Arrival } from './operation-context.ts';
 import type { SseStreams } from './sse.ts';
@@ -9,19 +10,17 @@ const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as 
 const WILDCARDS = new Set(['*/*', 'application/*']);
 
 /** Yoga plugin: renders results as JSON or as a stream of events, with the status that the errors ask for. */
-export function useHttpResults(mask: ErrorMask, streams: SseStreams): Plugin<object, Arrival> {
+export function useHttpResults(mask: ErrorMask, streams: SseStreams, audits: OperationAudits): Plugin<object, Arrival> {
   return {
     onResultProcess({ request, result, setResultProcessor, serverContext }) {
-      const { correlationId } = serverContext.exchange;
+      const { exchange } = serverContext;
+      const { correlationId } = exchange;
       const accepted = mediaTypes(request.headers.get('accept') ?? '*/*');
       const render = (fetchAPI: FetchAPI): Response => {
         if (Array.isArray(result)) {
-          return json(
-            fetchAPI,
-            200,
-            `[${result.map((one) => text(mask.result(one, { correlationId }))).join(',')}]`,
-            accepted,
-          );
+          const texts = result.map((one) => text(mask.result(one, { correlationId })));
+          audits.answered(exchange, texts);
+          return json(fetchAPI, 200, `[${texts.join(',')}]`, accepted);
         }
         if (Symbol.asyncIterator in result) return streamed(fetchAPI, result, accepted);
         const masked = mask.result(result, { correlationId });

@@ -1,8 +1,9 @@
 import type { Plugin } from '@envelop/core';
+import { AppError } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Principal } from '../oauth/principal.ts';
 import type { GraphqlContext, GraphqlServices } from './context.ts';
-import { unauthenticatedError } from './errors.ts';
+import { refusedError, unauthenticatedError } from './errors.ts';
 
 /** What is known of an operation when it arrives. */
 export interface Arrival {
@@ -19,6 +20,31 @@ export function useAuthentication(recheck: (principal: Principal) => Promise<boo
   return {
     async onContextBuilding({ context }) {
       if (context.isLater && !(await recheck(context.principal))) throw unauthenticatedError();
+    },
+  };
+}
+
+/** @throws AppError where a guard of the principal's client refuses the operation. */
+export type OperationGuard = (principal: Principal, exchange: Exchange) => void | Promise<void>;
+
+/**
+ * Envelop plugin: an operation of a socket passes the guards of its client, and so does each of a batch but the first
+ * that runs, which the request itself has passed them for.
+ */
+export function useClientGuards(passGuards: OperationGuard): Plugin<Arrival> {
+  const begun = new WeakSet<Exchange>();
+  return {
+    async onContextBuilding({ context: { principal, exchange, isLater, isBatch } }) {
+      if (!isLater) return;
+      if (isBatch && !begun.has(exchange)) {
+        begun.add(exchange);
+        return;
+      }
+      try {
+        await passGuards(principal, exchange);
+      } catch (error) {
+        throw error instanceof AppError ? refusedError(error) : error;
+      }
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { GraphQLError, GraphQLFormattedError } from 'graphql';
 import type { SubscribePayload } from 'graphql-ws';
-import type { Exchange } from '../gateway/exchange.ts';
+import type { AuditedOperation, Exchange } from '../gateway/exchange.ts';
 import type { Principal } from '../oauth/principal.ts';
 import { text } from './http-results.ts';
 
@@ -11,8 +11,8 @@ export interface OperationRecord {
   /** The upgrade that the socket began with. */
   exchange: Exchange;
   principal: Principal;
-  operationText: string;
-  variables: Readonly<Record<string, unknown>> | undefined;
+  /** What came with it: its document, variables and name. */
+  params: SubscribePayload;
   /** The monotonic clock, and milliseconds since the epoch, when the operation came. */
   startedTick: number;
   startedAtMs: number;
@@ -20,6 +20,10 @@ export interface OperationRecord {
   responseText: string;
   /** Whether nothing that was sent had errors. */
   ok: boolean;
+  /** Whether something that was sent had data. */
+  hasData: boolean;
+  /** What its audit record shows, once that is known. */
+  audited: AuditedOperation | undefined;
 }
 
 interface Parts {
@@ -36,16 +40,17 @@ export class OperationRecords {
     this.#parts = parts;
   }
 
-  begin(id: string, principal: Principal, { query, variables }: SubscribePayload): void {
+  begin(id: string, principal: Principal, params: SubscribePayload): void {
     this.#open.set(id, {
       exchange: this.#parts.exchange,
       principal,
-      operationText: query,
-      variables: variables ?? undefined,
+      params,
       startedTick: performance.now(),
       startedAtMs: Date.now(),
       responseText: '',
       ok: true,
+      hasData: false,
+      audited: undefined,
     });
   }
 
@@ -53,6 +58,7 @@ export class OperationRecords {
     const record = this.#open.get(id);
     if (!record) return;
     if (result.errors) record.ok = false;
+    record.hasData ||= 'data' in result;
     if (record.responseText.length < KEPT_CHARACTERS) append(record, text(result));
   }
 

@@ -1,4 +1,6 @@
 import type { AccountRow } from '../accounts/account-pages.service.ts';
+import type { ClientRow } from '../clients/client-pages.service.ts';
+import type { SupervisorRow } from '../supervisors/supervisor-pages.service.ts';
 import type { TransactionEventRow } from '../transactions/transaction-event-pages.service.ts';
 import type { TransactionView } from '../transactions/transaction-view.ts';
 import type { WalletRow } from '../wallets/wallet-pages.service.ts';
@@ -16,6 +18,8 @@ export function createRefs(builder: Builder) {
     }),
     wallet: builder.objectRef<WalletRow>('Wallet'),
     transaction: builder.objectRef<TransactionView>('Transaction'),
+    client: builder.objectRef<ClientRow>('Client'),
+    supervisor: builder.objectRef<SupervisorRow>('Supervisor'),
     transactionEvent: builder.objectRef<TransactionEventRow>('TransactionEvent'),
   };
 }

@@ -1,13 +1,17 @@
 import { AccountPages } from '../accounts/account-pages.service.ts';
+import { ClientPages } from '../clients/client-pages.service.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import type { Principal } from '../oauth/principal.ts';
+import { SupervisorPages } from '../supervisors/supervisor-pages.service.ts';
 import { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
 import { TransactionPages } from '../transactions/transaction-pages.service.ts';
 import { WalletPages } from '../wallets/wallet-pages.service.ts';
+import { OperationAudits } from './audit-masking.ts';
 import type { GraphqlServices } from './context.ts';
 import { readArrival } from './http-requests.ts';
 import { ErrorMask } from './masking.ts';
+import type { OperationRecord } from './operation-records.ts';
 import { buildSchema } from './schema.ts';
 import type { GraphqlServerDeps } from './server.ts';
 import { socketProtocol } from './socket-operations.ts';
@@ -33,12 +37,17 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
   const { log } = deps;
   const mask = new ErrorMask(log);
   const sse = new SseStreams();
-  const yoga = createYogaServer({ ...deps, schema: buildSchema(), services: servicesOf(deps), mask, sse });
+  const schema = buildSchema();
+  const audits = new OperationAudits(schema);
+  const yoga = createYogaServer({ ...deps, schema, services: servicesOf(deps), mask, sse, audits });
   const protocol = socketProtocol({ yoga, mask, judge: deps.judge });
-  const sockets = new GraphqlSockets({ protocol, recordOperation: deps.recordOperation, log });
+  const recordOperation = (record: OperationRecord) =>
+    deps.recordOperation({ ...record, audited: audits.ofSocket(record) });
+  const sockets = new GraphqlSockets({ protocol, recordOperation, log });
   return {
     async answer(exchange, principal) {
       const { req, res, match } = exchange;
+      audits.begin(exchange);
       const maxBytes = match?.endpoint.max_body_bytes ?? MEBIBYTE;
       const body = await readArrival(exchange, maxBytes);
       await yoga.handle(req, res, { exchange, principal, body, isLater: false });
@@ -51,13 +60,19 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
   };
 }
 
-function servicesOf({ db, transactions, streams, cursorKey }: GraphqlServerDeps): GraphqlServices {
+function servicesOf(deps: GraphqlServerDeps): GraphqlServices {
+  const { db, cursorKey, transactions, clientAdministration, supervisorAdministration, locks, streams } = deps;
   return {
     accountPages: new AccountPages(db),
     walletPages: new WalletPages(db),
     transactionPages: new TransactionPages(db),
     transactionEventPages: new TransactionEventPages(db),
     transactions,
+    clientPages: new ClientPages(db),
+    clientAdministration,
+    supervisorPages: new SupervisorPages(db),
+    supervisorAdministration,
+    locks,
     streams,
     cursors: new PageCursors(cursorKey),
   };

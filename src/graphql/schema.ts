@@ -1,5 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import { addAccounts } from '../accounts/accounts.graphql.ts';
+import { addClients } from '../clients/clients.graphql.ts';
+import { addSupervisors } from '../supervisors/supervisors.graphql.ts';
 import { addTransactions } from '../transactions/transactions.graphql.ts';
 import { addWallets } from '../wallets/wallets.graphql.ts';
 import { createBuilder } from './builder.ts';
@@ -27,5 +29,7 @@ export function buildSchema(): GraphQLSchema {
   addAccounts(builder, refs);
   addWallets(builder, refs);
   addTransactions(builder, refs);
+  addClients(builder, refs);
+  addSupervisors(builder, refs);
   return builder.toSchema();
 }

@@ -13,6 +13,9 @@ import type { GraphqlRuntime } from './runtime.ts';
 export interface GraphqlServerDeps {
   db: Db;
   transactions: GraphqlServices['transactions'];
+  clientAdministration: GraphqlServices['clientAdministration'];
+  supervisorAdministration: GraphqlServices['supervisorAdministration'];
+  locks: GraphqlServices['locks'];
   streams: EventSource;
   /**
    * Whoever an access token speaks for, judged in full; undefined where it is missing or does not hold.
@@ -21,6 +24,11 @@ export interface GraphqlServerDeps {
   judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
   /** Whether a token that was good is still good: not expired, not revoked. */
   recheck: (principal: Principal) => Promise<boolean>;
+  /**
+   * Counts an operation of a socket, or one more of a batch.
+   * @throws AppError 403 or 429 where a guard of its client refuses.
+   */
+  passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;
   /** Takes the audit record of an operation of a socket. */
   recordOperation: (record: OperationRecord) => void;
   log: Log;

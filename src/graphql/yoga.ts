@@ -2,6 +2,7 @@ import { useEngine } from '@envelop/core';
 import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
 import type { Principal } from '../oauth/principal.ts';
+import type { OperationAudits } from './audit-masking.ts';
 import type { GraphqlServices } from './context.ts';
 import { DocumentCache } from './document-cache.ts';
 import { createEngine } from './engine.ts';
@@ -9,7 +10,7 @@ import { type HttpArrival, useJsonBody } from './http-requests.ts';
 import { useHttpResults } from './http-results.ts';
 import { MAX_BATCH, useLimits } from './limits.ts';
 import { type ErrorMask, useMasking } from './masking.ts';
-import { useAuthentication, useOperationContext } from './operation-context.ts';
+import { type OperationGuard, useAuthentication, useClientGuards, useOperationContext } from './operation-context.ts';
 import type { SseStreams } from './sse.ts';
 
 interface YogaParts {
@@ -17,7 +18,9 @@ interface YogaParts {
   services: GraphqlServices;
   mask: ErrorMask;
   sse: SseStreams;
+  audits: OperationAudits;
   recheck: (principal: Principal) => Promise<boolean>;
+  passGuards: OperationGuard;
   maxCost: number;
   introspection: boolean;
   /** Errors do not suggest names then. */
@@ -26,15 +29,17 @@ interface YogaParts {
 
 /** Yoga with the plugins of this service: what is its own, GraphiQL and masking and CORS, is off. */
 export function createYogaServer(parts: YogaParts) {
-  const { schema, services, mask, sse, recheck, maxCost, introspection, production } = parts;
+  const { schema, services, mask, sse, audits, recheck, passGuards, maxCost, introspection, production } = parts;
   return createYoga<HttpArrival>({
     schema,
     plugins: [
       useEngine(createEngine({ introspection, hideSuggestions: production })),
       useJsonBody(),
-      useHttpResults(mask, sse),
+      useHttpResults(mask, sse, audits),
+      audits.plugin(),
       useLimits(maxCost),
       useAuthentication(recheck),
+      useClientGuards(passGuards),
       useOperationContext(services),
       useMasking(mask),
     ],

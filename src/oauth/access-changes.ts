@@ -1,4 +1,5 @@
 import type { Db } from '../db.ts';
+import { sqlState } from '../lib/sql-state.ts';
 import { accessFollower, type Follow, type Follower } from './access-follower.ts';
 
 /** What has ended. `subject` and `item`: a client and null, a supervisor and a session, a client and a token or family. */
@@ -16,6 +17,9 @@ interface AccessChangesParts {
 }
 
 const LOCK = 4_273_002;
+/** SQLSTATE of the transaction that a deadlock was resolved by: two ends of access met in the same sessions. */
+const DEADLOCK = '40P01';
+const MAX_ATTEMPTS = 5;
 /** Twice in the second in which every replica has to know. */
 const POLL_MS = 500;
 const BATCH = 1_000;
@@ -45,18 +49,20 @@ export class AccessChanges {
 
   /**
    * Runs `work` in a transaction and tells everybody what it has ended: this process at once, when it has committed.
-   * `work` hands each change to `ended`.
+   * `work` hands each change to `ended`; it runs again where a deadlock has undone it.
    */
   async commit<Result>(work: (ended: (change: AccessChange) => void) => Promise<Result>): Promise<Result> {
-    const changes: AccessChange[] = [];
-    const result = await this.#parts.db.transaction(async () => {
-      const done = await work((change) => void changes.push(change));
-      await this.#append(changes);
-      return done;
-    });
-    // What fails here is done by the next poll.
-    await Promise.allSettled(this.#followers.map((follower) => follower.tell(changes)));
-    return result;
+    for (let attempt = 1; ; attempt += 1) {
+      const changes: AccessChange[] = [];
+      try {
+        const result = await this.#commitOnce(work, changes);
+        // What fails here is done by the next poll.
+        await Promise.allSettled(this.#followers.map((follower) => follower.tell(changes)));
+        return result;
+      } catch (error) {
+        if (sqlState(error) !== DEADLOCK || attempt === MAX_ATTEMPTS) throw error;
+      }
+    }
   }
 
   /** Begins to read on. Resolves when what there is has been read once. */
@@ -74,6 +80,17 @@ export class AccessChanges {
   poll(): Promise<void> {
     this.#polling = this.#polling.then(() => this.#pollOnce());
     return this.#polling;
+  }
+
+  #commitOnce<Result>(
+    work: (ended: (change: AccessChange) => void) => Promise<Result>,
+    changes: AccessChange[],
+  ): Promise<Result> {
+    return this.#parts.db.transaction(async () => {
+      const result = await work((change) => void changes.push(change));
+      await this.#append(changes);
+      return result;
+    });
   }
 
   async #pollOnce(): Promise<void> {

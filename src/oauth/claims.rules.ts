@@ -46,7 +46,8 @@ function tokenUseOf(tokenClass: TokenClass, use: unknown): Principal['tokenUse']
 }
 
 function timesOf(claims: Claims, nowMs: number): { expiresAtMs: number | undefined } | undefined {
-  const { exp, nbf } = claims;
+  const { exp, nbf, iat } = claims;
+  if (iat !== undefined && typeof iat !== 'number') return undefined;
   if (nbf !== undefined && (typeof nbf !== 'number' || nbf * 1000 > nowMs)) return undefined;
   if (exp === undefined) return { expiresAtMs: undefined };
   if (typeof exp !== 'number' || !Number.isFinite(exp) || exp * 1000 <= nowMs) return undefined;

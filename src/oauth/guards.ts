@@ -1,6 +1,7 @@
-import { BlockList, isIP } from 'node:net';
 import type { ClientRecord } from '../clients/client-record.ts';
 import { AppError } from '../errors/app-error.ts';
+import { isAllowedAddress } from './ip-allowlist.ts';
+import type { LimitVerdict } from './limits.rules.ts';
 
 /** A request of a known client, as its guards see it. */
 export interface GuardedCall {
@@ -9,64 +10,66 @@ export interface GuardedCall {
   realIp: string;
   /** `ssl-client-fingerprint` as a trusted proxy forwarded it. */
   fingerprint: string | undefined;
+  /** Gets the headers of the client's limits: for the answer, whatever it will be. */
+  headers: Record<string, string>;
+  /** What the one question to the cache has told, once it has been asked. */
+  verdict?: LimitVerdict;
 }
 
 /** One client-level guard (specification section 5.3): refuses by throwing an `AppError`. */
 export type Guard = (call: GuardedCall) => void | Promise<void>;
 
+/** Counts requests of clients. */
+interface Limits {
+  check(client: ClientRecord, headers: Record<string, string>): LimitVerdict | Promise<LimitVerdict>;
+}
+
+/** The guards in their order (specification section 5.3 and section 8): what one refuses uses up nothing. */
+export function guardsOf(limits: Limits): readonly Guard[] {
+  /** Rate: fixed windows of a second, a minute and an hour. Counts the request in them and in the quota, or in none. */
+  function rateLimitGuard(call: GuardedCall): void | Promise<void> {
+    const verdict = limits.check(call.client, call.headers);
+    if (verdict instanceof Promise) return verdict.then((judged) => applyRate(call, judged));
+    applyRate(call, verdict);
+  }
+  return [certificateGuard, ipAllowlistGuard, rateLimitGuard, monthlyQuotaGuard];
+}
+
 /** Certificate: the forwarded fingerprint must be the client's, case and colons ignored. */
-export function certificateGuard({ client, fingerprint }: GuardedCall): void {
+export function certificateGuard({ client, fingerprint }: Pick<GuardedCall, 'client' | 'fingerprint'>): void {
   if (!client.requireCertificate) return;
   const expected = plainFingerprint(client.certFingerprint);
   if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new AppError(403, 'mtls_required');
 }
 
 /** IP allowlist: the caller's address must be one of the client's addresses or in one of its networks. */
-export function ipAllowlistGuard({ client, realIp }: GuardedCall): void {
-  if (client.allowedIps.length > 0 && !isAllowed(client.allowedIps, realIp)) throw new AppError(403, 'ip_not_allowed');
+export function ipAllowlistGuard({ client, realIp }: Pick<GuardedCall, 'client' | 'realIp'>): void {
+  if (client.allowedIps.length > 0 && !isAllowedAddress(client, realIp)) throw new AppError(403, 'ip_not_allowed');
 }
 
-/** Rate limit: fixed windows of a second, a minute and an hour. Nothing is counted yet: every call passes. */
-export function rateLimitGuard(_call: GuardedCall): void {}
-
-/** Monthly quota. Nothing is counted yet: every call passes. */
-export function monthlyQuotaGuard(_call: GuardedCall): void {}
-
-/** The guards in their order. */
-export const guards: readonly Guard[] = [certificateGuard, ipAllowlistGuard, rateLimitGuard, monthlyQuotaGuard];
-
-/** Runs every guard; the first refusal is thrown. */
-export async function runGuards(call: GuardedCall): Promise<void> {
-  for (const guard of guards) {
-    const pending = guard(call);
-    if (pending) await pending;
+/** Runs the guards, from one of them on; the first refusal is thrown. Synchronous as long as they are. */
+export function runGuards(guards: readonly Guard[], call: GuardedCall, from = 0): void | Promise<void> {
+  for (let at = from; at < guards.length; at += 1) {
+    const pending = guards[at]?.(call);
+    if (pending) return pending.then(() => runGuards(guards, call, at + 1));
   }
+}
+
+function applyRate(call: GuardedCall, verdict: LimitVerdict): void {
+  call.verdict = verdict;
+  if (verdict.refusal === 'rate_limit_exceeded') throw tooMany(verdict.refusal, verdict);
+}
+
+/** Monthly quota: judges what the rate's question has told. */
+function monthlyQuotaGuard({ verdict }: GuardedCall): void {
+  if (!verdict) throw new Error('the rate is judged first');
+  if (verdict.refusal === 'monthly_limit_exceeded') throw tooMany(verdict.refusal, verdict);
+}
+
+function tooMany(message: NonNullable<LimitVerdict['refusal']>, { retryAfterSeconds }: LimitVerdict): AppError {
+  return new AppError(429, message, { headers: { 'Retry-After': String(retryAfterSeconds) } });
 }
 
 function plainFingerprint(fingerprint: string | undefined): string {
   return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
-}
-
-function isAllowed(allowed: readonly string[], address: string): boolean {
-  const list = new BlockList();
-  for (const entry of allowed) addEntry(list, entry);
-  const plain = withoutMapping(address);
-  const family = isIP(plain);
-  return family !== 0 && list.check(plain, family === 6 ? 'ipv6' : 'ipv4');
-}
-
-function addEntry(list: BlockList, entry: string): void {
-  const [address = '', prefix] = entry.split('/');
-  const plain = withoutMapping(address);
-  const family = isIP(plain);
-  if (family === 0) return;
-  const type = family === 6 ? 'ipv6' : 'ipv4';
-  if (prefix === undefined) list.addAddress(plain, type);
-  else list.addSubnet(plain, plain === address ? Number(prefix) : Number(prefix) - 96, type);
-}
-
-/** An IPv4 address in IPv6's clothes (RFC 4291 section 2.5.5.2) is that IPv4 address. */
-function withoutMapping(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  return mapped ?? address;
 }

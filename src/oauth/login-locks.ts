@@ -66,15 +66,13 @@ export class LoginLocks {
     const now = nowMs();
     // Of what is older no five can lock now; while a lock holds none is added, so that there are few.
     const since = new Date(now - 2 * WINDOW_MS).toISOString();
-    const rows = await db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .selectFrom('login_failures')
-          .select(['username', 'failed_at'])
-          .where('username', 'in', usernames.length > 0 ? usernames.map(lockName) : [''])
-          .where('failed_at', '>', since),
-      );
+    const rows = await db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('login_failures')
+        .select(['username', 'failed_at'])
+        .where('username', 'in', usernames.length > 0 ? usernames.map(lockName) : [''])
+        .where('failed_at', '>', since),
+    );
     const failures = Map.groupBy(rows, (row) => row.username);
     return new Map(
       usernames.flatMap((username) => {

@@ -41,11 +41,13 @@ export class Passwords {
   }
 
   /**
-   * Whether the password is the hash's. Without a hash (an unknown user) it does the same work and says no.
+   * Whether the password is the hash's. Without a hash (an unknown user), or with one that is none, it does the same
+   * work and says no.
    * @throws AppError 503 when the queue is full.
    */
   async verify(password: string, hash: string | undefined): Promise<boolean> {
-    const parts = PHC.exec(hash ?? (await this.#unknownUser));
+    const known = hash === undefined ? null : PHC.exec(hash);
+    const parts = known ?? PHC.exec(await this.#unknownUser);
     const [, memory, passes, parallelism, salt, tag] = parts ?? [];
     if (!memory || !passes || !parallelism || !salt || !tag) return false;
     const expected = Buffer.from(tag, 'base64');
@@ -56,7 +58,7 @@ export class Passwords {
       salt: Buffer.from(salt, 'base64'),
       tagBytes: expected.length,
     });
-    return timingSafeEqual(expected, actual) && hash !== undefined;
+    return timingSafeEqual(expected, actual) && known !== null;
   }
 
   async #run(password: string, parameters: Parameters): Promise<Buffer> {
@@ -65,17 +67,21 @@ export class Passwords {
     try {
       return await derive(password, parameters);
     } finally {
-      this.#running--;
-      this.#waiting.shift()?.();
+      this.#leave();
     }
   }
 
   async #enter(): Promise<void> {
-    if (this.#running >= this.#atOnce) {
-      if (this.#waiting.length >= QUEUE) throw serviceUnavailable();
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    }
-    this.#running++;
+    if (this.#running < this.#atOnce) return void this.#running++;
+    if (this.#waiting.length >= QUEUE) throw serviceUnavailable();
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** The place goes to the next that waits: nobody who comes meanwhile can take it. */
+  #leave(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#running--;
   }
 }
 

@@ -1,5 +1,10 @@
+import { createHash } from 'node:crypto';
+import { isUuid } from '../lib/input.ts';
+
 /** A refresh token is refused once this old, whatever the client's settings (specification section 8). */
-const MAX_AGE_MS = 365 * 24 * 3600 * 1000;
+export const MAX_REFRESH_AGE_MS = 365 * 24 * 3600 * 1000;
+/** A response can get lost: whoever has spent a token may spend it again for so long. */
+const GRACE_MS = 10_000;
 
 /** What a refresh token says of its grantee. */
 export interface RefreshClaims {
@@ -8,16 +13,77 @@ export interface RefreshClaims {
   clientId: string;
   /** Present on the refresh token of a login. */
   sessionId: string | undefined;
+  tokenId: string | undefined;
+  /** What the pairs of one client's grant have in common; of a login it is the session. */
+  familyId: string | undefined;
+  /** Whole seconds since the epoch; undefined for a token from before there were issue times: good for once. */
+  issuedAt: number | undefined;
+  /** Milliseconds since the epoch; undefined for a token without `exp`. */
+  expiresAtMs: number | undefined;
 }
 
-/** The claims of a refresh token that may be redeemed now; undefined for an expired or too old one, or another token. */
-export function refreshClaims(claims: Readonly<Record<string, unknown>>, nowMs: number): RefreshClaims | undefined {
-  const { token_use: use, sub, aud, client_id: clientId, sid, iat, exp } = claims;
-  if (use !== 'refresh' || typeof sub !== 'string' || typeof aud !== 'string' || typeof clientId !== 'string') {
-    return undefined;
+type Claims = Readonly<Record<string, unknown>>;
+
+/**
+ * The claims of a refresh token of this node that may be redeemed now; undefined for an expired or too old one, or
+ * another token. One without `iat` is known by its client alone, whatever else it carries, and begins a family.
+ */
+export function refreshClaims(
+  claims: Claims,
+  token: string,
+  { nodeId, nowMs }: { nodeId: string; nowMs: number },
+): RefreshClaims | undefined {
+  const { sub: subject, client_id: clientId, exp, iat } = claims;
+  if (typeof subject !== 'string' || typeof clientId !== 'string') return undefined;
+  if (exp !== undefined && (!isFiniteNumber(exp) || exp * 1000 <= nowMs)) return undefined;
+  const expiresAtMs = exp === undefined ? undefined : exp * 1000;
+  const who = { subject, nodeId, clientId: clientId.toLowerCase(), expiresAtMs };
+  if (iat === undefined) {
+    const kinship = firstKinship(claims, token, nodeId);
+    return kinship && { ...who, ...kinship, issuedAt: undefined };
   }
-  if (typeof iat !== 'number' || nowMs - iat * 1000 > MAX_AGE_MS) return undefined;
-  if (exp !== undefined && (typeof exp !== 'number' || exp * 1000 <= nowMs)) return undefined;
-  if (sid !== undefined && typeof sid !== 'string') return undefined;
-  return { subject: sub, nodeId: aud, clientId, sessionId: sid };
+  if (!isFiniteNumber(iat) || nowMs - iat * 1000 > MAX_REFRESH_AGE_MS) return undefined;
+  const kinship = kinshipOf(claims, nodeId);
+  return kinship && { ...who, ...kinship, issuedAt: iat };
+}
+
+/** When a refresh token can be redeemed no more; undefined where only its being spent ends it. */
+export function redeemableUntilMs({ issuedAt, expiresAtMs }: RefreshClaims): number | undefined {
+  if (issuedAt === undefined) return expiresAtMs;
+  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, issuedAt * 1000 + MAX_REFRESH_AGE_MS);
+}
+
+/** Whether a token that was spent then may be spent now. */
+export function isInGrace(spentAtMs: number, nowMs: number): boolean {
+  return nowMs - spentAtMs <= GRACE_MS;
+}
+
+/** The SHA-256 of what a compact JWT's signature is over: of each token there is one. */
+export function digestOf(token: string): Buffer {
+  return createHash('sha256')
+    .update(token.slice(0, token.lastIndexOf('.')))
+    .digest();
+}
+
+type Kinship = Pick<RefreshClaims, 'sessionId' | 'tokenId' | 'familyId'>;
+
+function kinshipOf({ token_use: use, aud, sid, jti, family }: Claims, nodeId: string): Kinship | undefined {
+  if (use !== 'refresh' || typeof aud !== 'string' || aud.toLowerCase() !== nodeId) return undefined;
+  if (!isOptionalText(sid) || !isOptionalText(jti) || !isOptionalText(family)) return undefined;
+  return { sessionId: sid, tokenId: jti, familyId: family };
+}
+
+function firstKinship({ token_use: use, aud, jti }: Claims, token: string, nodeId: string): Kinship | undefined {
+  if (use !== undefined && use !== 'refresh') return undefined;
+  if (typeof aud === 'string' && isUuid(aud) && aud.toLowerCase() !== nodeId) return undefined;
+  const tokenId = typeof jti === 'string' ? jti : undefined;
+  return { sessionId: undefined, tokenId, familyId: tokenId ?? digestOf(token).toString('hex') };
+}
+
+function isFiniteNumber(value: unknown): value is number {
+  return typeof value === 'number' && Number.isFinite(value);
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
 }

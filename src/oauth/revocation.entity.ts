@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** A refresh token that may not be redeemed again: one of reuse detection, by its `jti`, or one without `iat`. */
+/** A refresh token that may not be redeemed again: one of reuse detection, or one without `iat`. By its SHA-256. */
 export const SpentRefreshToken = defineEntity({
   name: 'SpentRefreshToken',
   tableName: 'spent_refresh_tokens',

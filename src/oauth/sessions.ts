@@ -18,6 +18,12 @@ export interface NewSession {
   expiresAtMs: number;
 }
 
+/** What a login was judged by. */
+interface SeenSupervisor {
+  passwordHash: string;
+  role: string;
+}
+
 interface SessionKey {
   nodeId: string;
   subject: string;
@@ -40,6 +46,7 @@ interface SessionsParts {
 /** The live logins: PostgreSQL decides, the cache answers. */
 export class Sessions {
   readonly #parts: SessionsParts;
+  readonly #rebuilds = new Map<string, Promise<void>>();
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
@@ -60,14 +67,14 @@ export class Sessions {
   }
 
   /**
-   * Records a login; beyond the allowed number those that would end first end now. False where the supervisor, whose
-   * password was this one, or the client has been disabled or changed since.
+   * Records a login; beyond the allowed number those that would end first end now. False where the supervisor, seen with
+   * this password and role, or the client has been disabled or changed since.
    */
-  async open(session: NewSession, passwordHash: string): Promise<boolean> {
+  async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
     const { db, cache, changes, maxSessions, nowMs } = this.#parts;
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const isOpen = await changes.commit(async (ended) => {
-      if (!(await this.#holdAccess(session, passwordHash))) return false;
+      if (!(await this.#holdAccess(session, seen))) return false;
       await db.forNode(nodeId).run((k) =>
         k.insertInto('sessions').values({
           id: sessionId,
@@ -135,7 +142,7 @@ export class Sessions {
   }
 
   /** Logins of one supervisor take turns: each counts the ones before it, and none outlives what ended the others. */
-  async #holdAccess({ nodeId, supervisorId, clientId }: NewSession, passwordHash: string): Promise<boolean> {
+  async #holdAccess({ nodeId, supervisorId, clientId }: NewSession, seen: SeenSupervisor): Promise<boolean> {
     const door = this.#parts.db.forNode(nodeId);
     const [supervisor] = await door.run((k) =>
       k
@@ -143,7 +150,8 @@ export class Sessions {
         .select('id')
         .where('id', '=', supervisorId)
         .where('status', '=', 'active')
-        .where('password_hash', '=', passwordHash)
+        .where('password_hash', '=', seen.passwordHash)
+        .where('role', '=', seen.role)
         .forUpdate(),
     );
     if (!supervisor) return false;
@@ -183,7 +191,7 @@ export class Sessions {
     const state = await withCache(async () => pending);
     if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
     if (state === 'absent') return this.#isLiveInDatabase(session);
-    await this.#rebuild(session.nodeId);
+    await this.#rebuilt(session.nodeId);
     const rebuilt = await withCache(async () =>
       cache.sessionState(session.nodeId, session.subject, session.sessionId, nowMs()),
     );
@@ -210,6 +218,15 @@ export class Sessions {
     const expiresAtMs = Date.parse(row.expires_at);
     await cache.addSession(nodeId, subject, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS);
     return true;
+  }
+
+  /** Those of one process who find a node unready wait together. */
+  #rebuilt(nodeId: string): Promise<void> {
+    const before = this.#rebuilds.get(nodeId);
+    if (before) return before;
+    const rebuilding = this.#rebuild(nodeId).finally(() => this.#rebuilds.delete(nodeId));
+    this.#rebuilds.set(nodeId, rebuilding);
+    return rebuilding;
   }
 
   async #rebuild(nodeId: string): Promise<void> {

@@ -1,4 +1,5 @@
-import { SignJWT } from 'jose';
+import { CompactSign } from 'jose';
+import type { ClientRecord } from '../clients/client-record.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { JwtKeys } from './jwt-keys.ts';
 
@@ -15,11 +16,11 @@ export interface TokenResponse {
   created_at: number;
 }
 
-interface Grantee {
-  subject: string;
-  nodeId: string;
-  clientId: string;
-  scopes: readonly string[];
+/** A supervisor who is logged in through a client. */
+interface Login {
+  supervisorId: string;
+  permissions: readonly string[];
+  sessionId: string;
 }
 
 interface IssuerParts {
@@ -29,15 +30,21 @@ interface IssuerParts {
   nowMs(): number;
 }
 
-interface PairPlan extends Grantee {
+interface PairPlan {
+  client: ClientRecord;
+  subject: string;
+  scopes: readonly string[];
   accessUse: 'login' | 'api';
-  sessionId: string | undefined;
+  /** What the pair has in common with those refreshed from it: a session, or a family, whose first token names it. */
+  kinship: { sid: string } | { family: string | undefined };
   /** Seconds that `expires_in` names. */
   expiresIn: number;
   /** Seconds that each token lives; undefined: no `exp`. */
   accessSeconds: number | undefined;
   refreshSeconds: number | undefined;
 }
+
+const encoder = new TextEncoder();
 
 /** Signs pairs of access and refresh tokens (decisions: tokens and clients). */
 export class TokenIssuer {
@@ -53,36 +60,57 @@ export class TokenIssuer {
   }
 
   /** A supervisor's pair: 15 minutes and 30 days. */
-  forLogin(grantee: Grantee, sessionId: string): Promise<TokenResponse> {
+  forLogin({ supervisorId, permissions, sessionId }: Login, client: ClientRecord): Promise<TokenResponse> {
     return this.#pair({
-      ...grantee,
+      client,
+      subject: supervisorId,
+      scopes: permissions,
       accessUse: 'login',
-      sessionId,
+      kinship: { sid: sessionId },
       expiresIn: LOGIN_ACCESS_SECONDS,
       accessSeconds: LOGIN_ACCESS_SECONDS,
       refreshSeconds: LOGIN_REFRESH_SECONDS,
     });
   }
 
-  /** A client's pair: both live for its duration, or without end where its token expiry is off. */
-  forClient(grantee: Grantee, expiry: { enabled: boolean; durationSeconds: number }): Promise<TokenResponse> {
-    const lifetime = expiry.enabled ? expiry.durationSeconds : undefined;
+  /**
+   * A client's pair: both live for its duration, or without end where its token expiry is off. Without a family they
+   * begin one, whose id is the `jti` of the refresh token.
+   */
+  forClient(client: ClientRecord, family?: string): Promise<TokenResponse> {
+    const { enabled, durationSeconds } = client.tokenExpiry;
+    const lifetime = enabled ? durationSeconds : undefined;
     return this.#pair({
-      ...grantee,
+      client,
+      subject: client.clientId,
+      scopes: client.scopes,
       accessUse: 'api',
-      sessionId: undefined,
-      expiresIn: expiry.durationSeconds,
+      kinship: { family },
+      expiresIn: durationSeconds,
       accessSeconds: lifetime,
       refreshSeconds: lifetime,
     });
   }
 
   async #pair(plan: PairPlan): Promise<TokenResponse> {
-    const issuedAt = this.#nowSeconds();
+    const { nodeId, clientId, tokensFromSeconds } = plan.client;
+    // A client that was enabled a moment ago: what was issued before that second has ended, this has not.
+    const iat = Math.max(this.#nowSeconds(), tokensFromSeconds);
     const scope = plan.scopes.join(' ');
+    const refreshId = uuidV7();
+    const kinship = 'sid' in plan.kinship ? plan.kinship : { family: plan.kinship.family ?? refreshId };
+    const common = {
+      iss: this.#parts.issuer(),
+      sub: plan.subject,
+      aud: nodeId,
+      scope,
+      client_id: clientId,
+      ...kinship,
+    };
+    const until = (seconds: number | undefined) => (seconds === undefined ? { iat } : { iat, exp: iat + seconds });
     const [access, refresh] = await Promise.all([
-      this.#sign({ ...plan, use: plan.accessUse, scope, issuedAt, seconds: plan.accessSeconds }),
-      this.#sign({ ...plan, use: 'refresh', scope, issuedAt, seconds: plan.refreshSeconds }),
+      this.#sign({ ...common, ...until(plan.accessSeconds), jti: uuidV7(), token_use: plan.accessUse }),
+      this.#sign({ ...common, ...until(plan.refreshSeconds), jti: refreshId, token_use: 'refresh' }),
     ]);
     return {
       access_token: access,
@@ -90,24 +118,15 @@ export class TokenIssuer {
       expires_in: plan.expiresIn,
       token_type: 'Bearer',
       scope,
-      created_at: issuedAt,
+      created_at: iat,
     };
   }
 
-  #sign(
-    token: PairPlan & { use: string; scope: string; issuedAt: number; seconds: number | undefined },
-  ): Promise<string> {
+  #sign(claims: object): Promise<string> {
     const { key, keyId } = this.#parts.keys.signing.user;
-    const session = token.sessionId === undefined ? {} : { sid: token.sessionId };
-    const jwt = new SignJWT({ scope: token.scope, client_id: token.clientId, ...session, token_use: token.use })
+    return new CompactSign(encoder.encode(JSON.stringify(claims)))
       .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: keyId })
-      .setIssuer(this.#parts.issuer())
-      .setSubject(token.subject)
-      .setAudience(token.nodeId)
-      .setIssuedAt(token.issuedAt)
-      .setJti(uuidV7());
-    if (token.seconds !== undefined) jwt.setExpirationTime(token.issuedAt + token.seconds);
-    return jwt.sign(key);
+      .sign(key);
   }
 
   #nowSeconds(): number {

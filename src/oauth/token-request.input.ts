@@ -3,34 +3,40 @@ import { objectInput, textInput, uuidInput } from '../lib/input.ts';
 
 const required = () => textInput().min(1, 'must not be empty');
 
-const client = { client_id: uuidInput(), client_secret: required() };
+/** How a client shows itself in the body; HTTP Basic is the other way (RFC 6749 section 2.3.1). */
+export const clientInput = objectInput({ client_id: uuidInput(), client_secret: required() });
+
+/** The same beside HTTP Basic: the id may be repeated, a second secret may not. */
+export const clientBesideBasicInput = objectInput({
+  client_id: uuidInput().optional(),
+  client_secret: z.never('must not be given twice').optional(),
+});
 
 /** The parameters of each grant (specification section 4.1). */
-export const tokenRequestInputs = {
-  password: objectInput({ grant_type: z.literal('password'), ...client, username: required(), password: required() }),
-  client_credentials: objectInput({ grant_type: z.literal('client_credentials'), ...client }),
-  refresh_token: objectInput({ grant_type: z.literal('refresh_token'), ...client, refresh_token: required() }),
+export const grantInputs = {
+  password: objectInput({ grant_type: z.literal('password'), username: required(), password: required() }),
+  client_credentials: objectInput({ grant_type: z.literal('client_credentials') }),
+  refresh_token: objectInput({ grant_type: z.literal('refresh_token'), refresh_token: required() }),
 };
 
 /** Any other grant: its client is authenticated before the grant is refused. */
-const otherGrant = objectInput({ grant_type: required(), ...client });
+const otherGrantInput = objectInput({ grant_type: required() });
 
-export type GrantType = keyof typeof tokenRequestInputs;
+/** The parameters of revocation and introspection (RFC 7009 section 2.1, RFC 7662 section 2.1); a hint is ignored. */
+export const tokenInput = objectInput({ token: required() });
 
-export type TokenRequest =
-  | z.output<(typeof tokenRequestInputs)[GrantType]>
-  | { grant_type: undefined; client_id: string; client_secret: string };
+export type GrantType = keyof typeof grantInputs;
 
-/** The parsed parameters, or undefined where one is missing or malformed. */
-export function parseTokenRequest(body: unknown): TokenRequest | undefined {
-  const other = otherGrant.safeParse(body);
-  if (!other.success) return undefined;
-  const { grant_type: grantType, client_id, client_secret } = other.data;
-  if (!isGrantType(grantType)) return { grant_type: undefined, client_id, client_secret };
-  const parsed = tokenRequestInputs[grantType].safeParse(body);
-  return parsed.success ? parsed.data : undefined;
+export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_type: undefined };
+
+/** The parsed parameters of the grant, or undefined where one is missing or malformed. */
+export function parseTokenRequest(parameters: unknown): TokenRequest | undefined {
+  if (typeof parameters !== 'object' || parameters === null) return undefined;
+  const grantType = 'grant_type' in parameters ? parameters.grant_type : undefined;
+  if (typeof grantType === 'string' && isGrantType(grantType)) return grantInputs[grantType].safeParse(parameters).data;
+  return otherGrantInput.safeParse(parameters).success ? { grant_type: undefined } : undefined;
 }
 
 function isGrantType(grantType: string): grantType is GrantType {
-  return Object.hasOwn(tokenRequestInputs, grantType);
+  return Object.hasOwn(grantInputs, grantType);
 }

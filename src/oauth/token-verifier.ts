@@ -4,14 +4,16 @@ import { unauthorized } from '../errors/app-error.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 import type { SignedToken } from './signed-token.ts';
 
-const CACHE_ENTRIES = 10_000;
-const MAX_TOKEN_BYTES = 16 * 1024;
+/** Of the tokens themselves; their claims take about as much again. */
+const CACHE_CHARACTERS = 16 * 1024 * 1024;
+const MAX_TOKEN_CHARACTERS = 16 * 1024;
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{43})$/;
 
 /** Verifies signatures of compact JWTs: HS256 alone, canonical form alone, a signature computed once per token. */
 export class TokenVerifier {
   readonly #keys: JwtKeys;
   readonly #verified = new Map<string, SignedToken>();
+  #characters = 0;
 
   constructor(keys: JwtKeys) {
     this.#keys = keys;
@@ -48,28 +50,31 @@ export class TokenVerifier {
   }
 
   #remember(token: string, signed: SignedToken): void {
-    if (this.#verified.size >= CACHE_ENTRIES) {
-      const oldest = this.#verified.keys().next();
-      if (!oldest.done) this.#verified.delete(oldest.value);
-    }
+    if (!this.#verified.has(token)) this.#characters += token.length;
     this.#verified.set(token, signed);
+    for (const oldest of this.#verified.keys()) {
+      if (this.#characters <= CACHE_CHARACTERS) return;
+      this.#verified.delete(oldest);
+      this.#characters -= oldest.length;
+    }
   }
 }
 
 /** 32 bytes in unpadded base64url end in one of 16 characters: the others are second spellings of the same bytes. */
 function isCanonical(token: string): boolean {
-  if (token.length > MAX_TOKEN_BYTES) return false;
+  if (token.length > MAX_TOKEN_CHARACTERS) return false;
   const signature = COMPACT.exec(token)?.[1];
   return signature !== undefined && Buffer.from(signature, 'base64url').toString('base64url') === signature;
 }
 
 function keyIdOf(token: string): string | undefined {
   try {
-    const { kid } = decodeProtectedHeader(token);
-    return typeof kid === 'string' ? kid : undefined;
+    const { kid }: { kid?: unknown } = decodeProtectedHeader(token);
+    if (kid === undefined || typeof kid === 'string') return kid;
   } catch {
-    throw unauthorized();
+    // What is no header names no key either.
   }
+  throw unauthorized();
 }
 
 async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | undefined> {

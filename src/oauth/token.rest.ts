@@ -1,45 +1,29 @@
-import { type NextFunction, type Request, type Response, Router } from 'express';
-import { AppError, invalidRequest } from '../errors/app-error.ts';
-import { originOf } from '../gateway/client-guards.ts';
-import { exchangeOf } from '../gateway/exchange.ts';
-import { bodyReader, jsonBody } from '../rest/body.ts';
+import { Router } from 'express';
+import type { Log } from '../lib/log.ts';
 import { sendJson } from '../rest/send.ts';
+import { beforeCall, clientCallOf, endCall, refusals } from './client-call.rest.ts';
+import { tokenEnvelope, tokenOAuthEnvelope } from './oauth-error.ts';
+import { isStandardRequest } from './parameters.ts';
 import type { TokenCall } from './token-call.ts';
 import { issueToken, type TokenStep } from './token-endpoint.ts';
 
-/** The client is in the body: this much of it is read before the guards have judged anybody. */
-const MAX_REQUEST_BYTES = 64 * 1024;
-
-/** POST /v2/oauth/token (specification section 4.1). Its envelope has exactly the documented three members. */
-export function tokenRouter(steps: readonly TokenStep[]): Router {
+/**
+ * POST /v2/oauth/token (specification section 4.1). Its envelope has exactly the documented three members; a request
+ * that is a form or has HTTP Basic gets those of RFC 6749 section 5.2 beside them.
+ */
+export function tokenRouter(steps: readonly TokenStep[], log: Log): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const readRequest = bodyReader({ maxBytes: MAX_REQUEST_BYTES, tooLarge: () => invalidRequest() });
-  router.post('/v2/oauth/token', noStore, readRequest, async (req, res) => {
-    const exchange = exchangeOf(req);
-    const call: TokenCall = {
-      body: jsonBody(req),
-      ...originOf(exchange),
-      request: undefined,
-      client: undefined,
-      granted: undefined,
-    };
+  router.post('/v2/oauth/token', ...beforeCall, async (req, res) => {
+    const call: TokenCall = { ...clientCallOf(req), request: undefined, granted: undefined };
     const response = await issueToken(steps, call).finally(() => {
-      const isApi = call.granted?.isApi ?? call.request?.grant_type !== 'password';
-      if (call.client) exchange.caller = { nodeId: call.client.nodeId, isApi };
+      endCall(req, res, call, call.granted?.isApi ?? call.request?.grant_type !== 'password');
     });
     sendJson(res, 200, response);
   });
-  router.use((error: unknown, _req: Request, _res: Response, next: NextFunction) => next(withoutIssues(error)));
+  router.use(
+    refusals(log, (error, { headers }) =>
+      isStandardRequest(headers) ? tokenOAuthEnvelope(error) : tokenEnvelope(error),
+    ),
+  );
   return router;
-}
-
-function noStore(_req: Request, res: Response, next: NextFunction): void {
-  res.setHeader('Cache-Control', 'no-store');
-  next();
-}
-
-function withoutIssues(error: unknown): unknown {
-  if (!(error instanceof AppError) || !error.issues) return error;
-  const { status, message, headers, cause } = error;
-  return new AppError(status, message, { headers, cause });
 }

@@ -1,5 +1,5 @@
 import { AppError, invalidRequest } from '../errors/app-error.ts';
-import { errorEnvelope } from '../errors/envelope.ts';
+import { type ErrorEnvelope, errorEnvelope } from '../errors/envelope.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
 import { sendJson } from './send.ts';
@@ -8,7 +8,12 @@ import { sendJson } from './send.ts';
  * Answers a request with the refusal that an error stands for. An unexpected error is logged once, with the
  * correlation id, and answered as a masked 500. An answer that has begun is cut off.
  */
-export function refuse(exchange: Exchange, error: unknown, log: Log): void {
+export function refuse(
+  exchange: Exchange,
+  error: unknown,
+  log: Log,
+  envelopeOf: (refusal: AppError) => ErrorEnvelope = errorEnvelope,
+): void {
   const refusal = refusalOf(exchange, error);
   if (refusal.status >= 500) logFault(exchange, error, log);
   const { req, res } = exchange;
@@ -18,7 +23,7 @@ export function refuse(exchange: Exchange, error: unknown, log: Log): void {
   }
   for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
   if (!req.complete && hasBody(exchange)) res.setHeader('Connection', 'close');
-  sendJson(res, refusal.status, errorEnvelope(refusal));
+  sendJson(res, refusal.status, envelopeOf(refusal));
 }
 
 /** The refusal of an error: senders of endpoints with closed statuses know no 413 and no 503. */

@@ -1,11 +1,15 @@
 import type { Db } from '../db.ts';
 import { permissionsOfRole } from '../oauth/permissions.rules.ts';
 
+export const MAX_USERNAME_LENGTH = 255;
+
 /** A supervisor as the token endpoint knows one. */
 export interface SupervisorRecord {
   supervisorId: string;
   nodeId: string;
+  username: string;
   passwordHash: string;
+  role: string;
   permissions: readonly string[];
   active: boolean;
 }
@@ -18,7 +22,7 @@ export class Supervisors {
     this.#db = db;
   }
 
-  /** The supervisor of this node with this name, in any case of its letters. */
+  /** The supervisor of this node with this name, in any case of its letters; nobody has one over `MAX_USERNAME_LENGTH`. */
   async findByUsername(nodeId: string, username: string): Promise<SupervisorRecord | undefined> {
     const [row] = await this.#db.forNode(nodeId).run((k) =>
       k
@@ -26,7 +30,7 @@ export class Supervisors {
         .selectAll()
         .where((eb) => eb(eb.fn<string>('lower', ['username']), '=', eb.fn<string>('lower', [eb.val(username)]))),
     );
-    return row && toRecord(row);
+    return row && username.length <= MAX_USERNAME_LENGTH ? toRecord(row) : undefined;
   }
 
   /** The supervisor of this node with this id. */
@@ -41,6 +45,7 @@ export class Supervisors {
 function toRecord(row: {
   id: string;
   node_id: string;
+  username: string;
   password_hash: string;
   role: string;
   status: 'active' | 'disabled';
@@ -48,7 +53,9 @@ function toRecord(row: {
   return {
     supervisorId: row.id,
     nodeId: row.node_id,
+    username: row.username,
     passwordHash: row.password_hash,
+    role: row.role,
     permissions: permissionsOfRole(row.role),
     active: row.status === 'active',
   };

@@ -190,4 +190,39 @@ describe('queries and headers', () => {
       referer: 'http://h/p?token=***&a=1#access_token=***',
     });
   });
+
+  it.each([
+    ['/graphql', 'query={a}&variables={"b":"x&y"}&operationName=N', 'query=***&variables=***&***&operationName=N'],
+    ['//Graphql/', 'Query=mutation{x(y:"x")}&extensions[a]=x&first=2', 'Query=***&extensions[a]=***&first=2'],
+    ['/graphql', 'mutation{x(password:"x")}', '***'],
+    ['/v1/accounts', 'query=kept', 'query=kept'],
+  ])('D2-21: of an operation that was sent to %s nothing is shown: %s', (path, query, expected) => {
+    expect(maskQuery(query, path)).toBe(expected);
+  });
+
+  it('D2-21: an address in a header shows nothing of an operation', () => {
+    const query = `query=${encodeURIComponent('mutation { x(password: "s") }')}`;
+    expect(
+      maskHeaders({ referer: `https://h:1/graphql?${query}&first=2`, 'x-original-url': `/graphql?${query}` }),
+    ).toEqual({
+      referer: 'https://h:1/graphql?query=***&first=2',
+      'x-original-url': '/graphql?query=***',
+    });
+  });
+
+  it('D2-08: a header over 4 KiB is masked, or cut there with a mark', () => {
+    const long = 'é'.repeat(50_000);
+    const headers = maskHeaders({
+      authorization: `Bearer ${long}`,
+      'x-long': long,
+      'x-fits': 'a'.repeat(4_096),
+      'x-many': [long, 'a'],
+    });
+    expect(headers.authorization).toBe('***');
+    expect(headers['x-long']).toBe(`${'é'.repeat(2_046)}…`);
+    expect(headers['x-fits']).toBe('a'.repeat(4_096));
+    expect(headers['x-many']).toEqual([headers['x-long'], 'a']);
+    const referer = maskHeaders({ referer: `/p?a=${'a'.repeat(4_000)}&token=${'Z'.repeat(9_000)}` }).referer;
+    expect(referer).toMatch(/&token=\*\*\*$/);
+  });
 });

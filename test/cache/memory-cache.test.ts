@@ -1,14 +1,37 @@
 import { describe, expect, it } from 'vitest';
 import { MemoryCache } from '../../src/cache/memory-cache.ts';
+import { MemoryFailureCounts } from '../../src/cache/memory-failure-counts.ts';
+import { MemoryRequestCounts } from '../../src/cache/memory-request-counts.ts';
 import { cacheContract } from './cache.contract.ts';
+import { countingContract } from './counting.contract.ts';
+
+const LIMITS = { perSecond: 1, perMinute: 0, perHour: 0, perMonth: 9 };
 
 describe('the cache of one process', () => {
   cacheContract(async () => new MemoryCache());
+  countingContract(async () => new MemoryCache());
 
   it('answers at once', async () => {
     const cache = new MemoryCache();
     expect(cache.sessionState('node', 'subject', 'session', 0)).toBe('unready');
     await cache.rebuildSessions('node', []);
     expect(cache.sessionState('node', 'subject', 'session', 0)).toBe('absent');
+    expect(cache.countRequest('client', LIMITS, 0, 0)).toMatchObject({ outcome: 'counted' });
+    expect(cache.countFailure('key', 0)).toMatchObject({ count: 1 });
+  });
+
+  it('forgets the clients that it has known longest rather than grow for ever', () => {
+    const counts = new MemoryRequestCounts(2);
+    for (const client of ['a', 'b', 'c']) counts.count(client, LIMITS, 0, 0);
+    expect(counts.count('a', LIMITS, 0, undefined).outcome).toBe('unknown');
+    expect(counts.count('b', LIMITS, 0, undefined).outcome).toBe('refused');
+    expect(counts.count('c', LIMITS, 0, undefined).outcome).toBe('refused');
+  });
+
+  it('D3-18: forgets the failures that began first rather than grow for ever', () => {
+    const failures = new MemoryFailureCounts(2);
+    for (const key of ['a', 'b', 'c']) failures.count(key, 0);
+    expect(failures.count('c', 1)).toMatchObject({ count: 2 });
+    expect(failures.count('a', 1)).toMatchObject({ count: 1 });
   });
 });

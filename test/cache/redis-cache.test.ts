@@ -6,6 +6,7 @@ import { RedisCache } from '../../src/cache/redis-cache.ts';
 import { type FreshRedis, freshRedis } from '../services/isolation.ts';
 import { describeReal } from '../services/real.ts';
 import { cacheContract } from './cache.contract.ts';
+import { countingContract } from './counting.contract.ts';
 
 describeReal('redis', 'the cache that replicas share', () => {
   let redis: FreshRedis;
@@ -16,6 +17,7 @@ describeReal('redis', 'the cache that replicas share', () => {
 
   describe('as every cache', () => {
     cacheContract(() => RedisCache.open({ url: redis.url, keyPrefix: 'contract:' }));
+    countingContract(() => RedisCache.open({ url: redis.url, keyPrefix: 'contract:' }));
   });
 
   async function openBoth() {
@@ -40,6 +42,20 @@ describeReal('redis', 'the cache that replicas share', () => {
     ]);
     expect(await client.exists(`ready:{${node}}`)).toBe(1);
     expect(await client.pTTL(`s:{${node}}:sub`)).toBeGreaterThan(0);
+  });
+
+  it('keeps what a client has used in one key with its id as the hash tag, which ends by itself', async () => {
+    await using both = await openBoth();
+    const { client, cache } = both;
+    const [rated, limited] = [randomUUID(), randomUUID()];
+    await cache.countRequest(rated, { perSecond: 1, perMinute: 0, perHour: 0, perMonth: 0 }, 0, undefined);
+    await cache.countRequest(limited, { perSecond: 1, perMinute: 0, perHour: 0, perMonth: 1 }, 0, 0);
+    await cache.countFailure('guesser', 0);
+    expect(await client.keys(`*${rated}*`)).toEqual([`limits:{${rated}}`]);
+    // Longer than the window that lasts longest: an hour, a month, a minute.
+    expect(await client.pTTL(`limits:{${rated}}`)).toBeGreaterThan(3_600_000);
+    expect(await client.pTTL(`limits:{${limited}}`)).toBeGreaterThan(31 * 86_400_000);
+    expect(await client.pTTL('failures:{guesser}')).toBeGreaterThan(0);
   });
 
   it('D3-28: emptied, it is unready until rebuilt, and works on without its scripts', async () => {

@@ -78,6 +78,28 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     expect(statistics).not.toMatch(/cmdstat_eval:/);
     await client.close();
   });
+
+  it('D3-15: asks for three windows and the quota in one command', async () => {
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    const limits = { perSecond: 9, perMinute: 9, perHour: 9, perMonth: 9 };
+    await cache.countRequest('c', limits, 0, 0);
+    const client = await createClient({ url: server.url }).connect();
+    await client.configResetStat();
+    await Promise.all(Array.from({ length: 10 }, () => cache.countRequest('c', limits, 0, undefined)));
+    const statistics = await client.info('commandstats');
+    expect(statistics).toMatch(/cmdstat_evalsha:calls=10,/);
+    expect(statistics).not.toMatch(/cmdstat_eval:/);
+    await client.close();
+  });
+
+  it('D3-28: it counts the connections that it has had', async () => {
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    const before = cache.generation;
+    await server.stop();
+    server = await startRedis({ dataDir, port: server.port });
+    await serves().toBe('unready');
+    expect(cache.generation).not.toBe(before);
+  });
 });
 
 async function rejectAfter(ms: number): Promise<never> {

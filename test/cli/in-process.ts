@@ -7,8 +7,12 @@ export interface CliResult {
   err: string;
 }
 
-/** Runs a command in this process. */
-export async function portcullis(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CliResult> {
+/** Runs a command in this process; `line` is what is piped in. */
+export async function portcullis(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+  line?: string,
+): Promise<CliResult> {
   const result = { out: '', err: '' };
   const code = await cli(args, env, {
     out: (text) => {
@@ -17,6 +21,7 @@ export async function portcullis(args: readonly string[], env: NodeJS.ProcessEnv
     err: (text) => {
       result.err += text;
     },
+    readLine: async () => line,
   });
   return { code, ...result };
 }

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -6,7 +7,22 @@ import { expect, it } from 'vitest';
 import { ROOT } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
-const COMMANDS = ['start', 'migrate', 'seed', 'config check'];
+const COMMANDS = [
+  'start',
+  'migrate',
+  'seed',
+  'config check',
+  'client create',
+  'client list',
+  'client rotate-secret',
+  'client disable',
+  'supervisor create',
+  'supervisor disable',
+  'supervisor set-password',
+  'supervisor unlock',
+];
+const ID = randomUUID();
+const CLIENT = ['client', 'create', '--node', ID, '--name', 'Billing', '--grants', 'password', '--scopes', ''];
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 
 it('D1-12: npx portcullis runs from the repository', async () => {
@@ -37,10 +53,61 @@ it.each([
   [['--json'], 'no command --json'],
   [['migrate', '--wat'], "Unknown option '--wat'"],
   [['migrate', '--json=yes'], '--json'],
+  [['migrate', '--wat'], '--json, --help'],
+  [['migrate', '--json', '--json'], '--json is given twice'],
   [['migrate', 'now'], 'wanted: portcullis migrate'],
+  [['client'], 'no command client'],
+  [['client', 'create'], 'without --node, --name, --grants, --scopes; wanted: portcullis client create --node ID'],
+  [CLIENT.with(3, 'here'), '--node must be a UUID, like'],
+  [CLIENT.with(5, ' '), '--name must not be empty'],
+  [CLIENT.with(7, 'password,implicit'), '--grants has "implicit": write some of password,client_credentials,'],
+  [CLIENT.with(7, ''), '--grants must have at least one grant'],
+  [CLIENT.with(9, 'accounts:read,accounts:eat'), '--scopes has "accounts:eat": write some of accounts:read,'],
+  [[...CLIENT, '--token-duration', '1h'], '--token-duration must be a whole number, like --token-duration 60'],
+  [[...CLIENT, '--token-duration', '0'], '--token-duration must be at least 1 second'],
+  [[...CLIENT, '--allowed-ips', '192.0.2.7,here'], '--allowed-ips must be an IP address or a network'],
+  [[...CLIENT, '--requests-per-minute', '0'], '--requests-per-minute must be at least 1: leave it out'],
+  [[...CLIENT, '--monthly-limit', '-5'], '--monthly-limit'],
+  [[...CLIENT, '--cert-fingerprint', 'xyz'], '--cert-fingerprint must be hexadecimal'],
+  [[...CLIENT, '--node', ID], '--node is given twice'],
+  [['client', 'list', '--node', '7'], '--node must be a UUID'],
+  [['client', 'rotate-secret'], 'wanted: portcullis client rotate-secret CLIENT_ID'],
+  [['client', 'rotate-secret', 'billing'], 'CLIENT_ID must be a UUID'],
+  [['client', 'rotate-secret', ID, '--overlap', 'soon'], '--overlap must be a whole number, like --overlap 60'],
+  [['client', 'rotate-secret', ID, '--overlap', '9999999'], '--overlap must be at most 2592000'],
+  [['client', 'disable', 'billing'], 'CLIENT_ID must be a UUID'],
+  [['supervisor', 'create', '--node', ID], 'without --username, --role; wanted: portcullis supervisor create'],
+  [
+    ['supervisor', 'create', '--node', ID, '--username', 'ada', '--role', 'boss'],
+    '--role must be admin, operator or viewer',
+  ],
+  [['supervisor', 'create', '--node', ID, '--username', '', '--role', 'admin'], '--username must not be empty'],
+  [
+    ['supervisor', 'create', '--node', ID, '--username', 'ada', '--role', 'admin', '--password', 'x'],
+    "Unknown option '--password': its flags are --node, --username, --role, --json, --help",
+  ],
+  [['supervisor', 'set-password', 'ada'], 'ID must be a UUID'],
+  [['supervisor', 'disable', 'ada'], 'ID must be a UUID'],
+  [['supervisor', 'unlock', 'ada'], 'ID must be a UUID'],
 ])('D1-12: %j is wrong usage and ends with 2', async (args, says) => {
   const { code, out, err } = await portcullis(args);
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toContain(says);
   expect(err).toMatch(/Try: portcullis.* --help\n$/);
+});
+
+it.each([
+  ['', 'begins with an empty line'],
+  ['short', 'the password must have 8 to 1024 characters'],
+  ['a\u0000b and twelve more', 'the password must not contain U+0000'],
+])('D1-12: the password %j that is piped in is wrong usage', async (line, says) => {
+  for (const args of [
+    ['supervisor', 'set-password', ID],
+    ['supervisor', 'create', '--node', ID, '--username', 'ada', '--role', 'admin'],
+  ]) {
+    const { code, out, err } = await portcullis(args, {}, line);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toContain(says);
+    expect(err).not.toContain('twelve more');
+  }
 });

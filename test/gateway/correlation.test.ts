@@ -68,7 +68,9 @@ describe('X-Correlation-ID', () => {
   });
 
   it('D2-05 D2-12: an unexpected fault echoes it on the 500, whose log line carries it and whose body says nothing', async () => {
-    vi.spyOn(p.service.context.directory, 'authenticate').mockRejectedValueOnce(new Error('select secret from clients'));
+    vi.spyOn(p.service.context.directory, 'authenticate').mockRejectedValueOnce(
+      new Error('select secret from clients'),
+    );
     const json = { grant_type: 'client_credentials', ...p.demo.client };
     const answer = await p.call('POST', '/v2/oauth/token', { json, headers: { 'x-correlation-id': 'fault-1' } });
     expect(answer.status).toBe(500);

@@ -19,7 +19,7 @@ const MALFORMED: [string, string][] = [
   ['no Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'],
   ['an unknown method', 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n'],
   ['two lengths', 'POST /v2/webhooks HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab'],
-  ['a header over its limit', `GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
+  ['a header over its limit', `GET /health HTTP/1.1\r\nHost: x\r\nX-Long: ${'x'.repeat(200_000)}\r\n\r\n`],
 ];
 
 describe('what is no good HTTP', () => {

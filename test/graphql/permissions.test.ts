@@ -28,8 +28,28 @@ const OF_TYPE: Record<string, Permission | null> = {
   TransactionEventConnection: 'transactions:read',
   TransactionEventEdge: 'transactions:read',
   TransactionUpdate: 'transactions:read',
+  Client: 'clients:manage',
+  ClientConnection: 'clients:manage',
+  ClientEdge: 'clients:manage',
+  TokenExpiry: 'clients:manage',
+  RateLimit: 'clients:manage',
+  Supervisor: 'clients:manage',
+  SupervisorConnection: 'clients:manage',
+  SupervisorEdge: 'clients:manage',
 };
-const OF_MUTATION: Record<string, Permission> = { registerTransaction: 'transactions:write' };
+const OF_MUTATION: Record<string, Permission> = {
+  registerTransaction: 'transactions:write',
+  createClient: 'clients:manage',
+  updateClient: 'clients:manage',
+  rotateClientSecret: 'clients:manage',
+  setClientStatus: 'clients:manage',
+  createSupervisor: 'clients:manage',
+  setSupervisorStatus: 'clients:manage',
+  setSupervisorPassword: 'clients:manage',
+  setSupervisorRole: 'clients:manage',
+  unlockSupervisor: 'clients:manage',
+  revokeSessions: 'clients:manage',
+};
 /** Parts of what other types are reached through: they have nothing of their own. */
 const SHARED = new Set([
   'PageInfo',
@@ -38,12 +58,26 @@ const SHARED = new Set([
   'NotFoundError',
   'ForbiddenError',
   'DuplicateError',
+  'PreconditionError',
+  // Of mutations alone.
+  'CreatedClient',
 ]);
 
 const ARGUMENTS: Record<string, string> = {
   'Query.account': '(id: "ACCOUNT")',
   'Query.transaction': '(id: "tx")',
   'Subscription.transaction': '(id: "tx")',
+  'Query.client': '(id: "x")',
+  'Mutation.createClient': '(input: {name: "x", grantTypes: [PASSWORD], scopes: []})',
+  'Mutation.updateClient': '(id: "x", input: {name: "x", grantTypes: [PASSWORD], scopes: []})',
+  'Mutation.rotateClientSecret': '(id: "x")',
+  'Mutation.setClientStatus': '(id: "x", status: ACTIVE)',
+  'Mutation.createSupervisor': '(input: {username: "x", password: "x", role: "x"})',
+  'Mutation.setSupervisorStatus': '(id: "x", status: ACTIVE)',
+  'Mutation.setSupervisorPassword': '(id: "x", password: "x")',
+  'Mutation.setSupervisorRole': '(id: "x", role: "x")',
+  'Mutation.unlockSupervisor': '(id: "x")',
+  'Mutation.revokeSessions': '(supervisorId: "x")',
   'Mutation.registerTransaction': '(input: {id: "new", collection: OTC_TRANSACTIONS, type: 1})',
 };
 

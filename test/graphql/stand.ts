@@ -2,17 +2,24 @@ import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core';
 import { print } from 'graphql';
+import { MemoryCache } from '../../src/cache/memory-cache.ts';
+import { ClientAdministration } from '../../src/clients/client-administration.service.ts';
 import type { Database } from '../../src/database.ts';
+import type { Db } from '../../src/db.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
 import type { OperationRecord } from '../../src/graphql/operation-records.ts';
 import { createGraphqlServer, type GraphqlServer, type GraphqlServerDeps } from '../../src/graphql/server.ts';
 import type { Log } from '../../src/lib/log.ts';
+import { AccessChanges } from '../../src/oauth/access-changes.ts';
+import { LoginLocks } from '../../src/oauth/login-locks.ts';
 import { PERMISSIONS, type Permission } from '../../src/oauth/permissions.rules.ts';
 import type { Principal } from '../../src/oauth/principal.ts';
+import { Sessions } from '../../src/oauth/sessions.ts';
 import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
 import { EventStreams } from '../../src/realtime/event-streams.ts';
 import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
 import { refuse } from '../../src/rest/refuse.ts';
+import { SupervisorAdministration } from '../../src/supervisors/supervisor-administration.service.ts';
 import { Transactions } from '../../src/transactions/transactions.service.ts';
 import type { TransactionTopic } from '../../src/transactions/type-codes.rules.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
@@ -109,9 +116,11 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
   const server = createGraphqlServer({
     db,
     transactions,
+    ...administrationOn(db),
     streams,
     judge: async (token) => (token === undefined ? undefined : principals.get(token)),
     recheck: async (principal) => [...principals.values()].includes(principal),
+    passGuards: () => undefined,
     recordOperation: (record) => records.push(record),
     log,
     cursorKey: new Uint8Array(32).fill(7),
@@ -244,6 +253,21 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
       door.closeAllConnections();
       await new Promise((resolve) => door.close(resolve));
     },
+  };
+}
+
+/** The administration of clients and supervisors, whose passwords nobody can log in with. */
+function administrationOn(db: Db) {
+  const nowMs = Date.now;
+  const changes = new AccessChanges({ db, nowMs, onError: () => undefined });
+  const cache = new MemoryCache();
+  const sessions = new Sessions({ db, cache, isShared: true, changes, maxSessions: 10, nowMs });
+  const locks = new LoginLocks({ db, nowMs });
+  const parts = { db, changes, sessions, locks, passwords: { hash: async () => 'none' }, pepper: 'pepper', nowMs };
+  return {
+    clientAdministration: new ClientAdministration(parts),
+    supervisorAdministration: new SupervisorAdministration(parts),
+    locks,
   };
 }
 

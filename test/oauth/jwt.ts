@@ -10,9 +10,19 @@ interface Spelling {
 }
 
 /** Signs claims by hand, with node:crypto alone: what a library would refuse to write can be sent too. */
-export function signed(p: Portcullis, claims: Claims, { secret, header = {}, hash = 'sha256' }: Spelling = {}): string {
+export function signed(p: Portcullis, claims: Claims, spelling: Spelling = {}): string {
+  return signedText(p, JSON.stringify(claims), spelling);
+}
+
+/** Signs a payload that need not be what `JSON.stringify` writes. */
+export function signedText(
+  p: Portcullis,
+  payload: string,
+  { secret, header = {}, hash = 'sha256' }: Spelling = {},
+): string {
   const key = secret ?? p.service.context.secrets.jwt.user.current;
-  const input = `${encoded({ alg: 'HS256', typ: 'JWT', ...header })}.${encoded(claims)}`;
+  const head = encoded({ alg: 'HS256', typ: 'JWT', ...header });
+  const input = `${head}.${Buffer.from(payload).toString('base64url')}`;
   return `${input}.${createHmac(hash, key).update(input).digest('base64url')}`;
 }
 

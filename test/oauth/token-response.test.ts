@@ -45,6 +45,7 @@ describe('the token response', () => {
     expect(json.created_at).toBe(AT);
     expect(json.expires_in).toBeTypeOf('number');
     expect(headers.get('cache-control')).toBe('no-store');
+    expect(headers.get('pragma')).toBe('no-cache');
     expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
     for (const token of [json.access_token, json.refresh_token]) expect(decodeJwt(token).iat).toBe(AT);
   });
@@ -136,7 +137,9 @@ describe('the claims', () => {
     const refresh = decodeJwt(json.refresh_token);
     const { client_id } = p.demo.client;
     const common = { iss: p.url, sub: client_id, aud: p.demo.node_id, iat: AT, scope: json.scope, client_id };
-    expect(Object.keys(access).sort()).toEqual(without(COMMON));
+    expect(Object.keys(access).sort()).toEqual([...COMMON, 'family'].sort());
+    expect(Object.keys(refresh).sort()).toEqual([...COMMON, 'family'].sort());
+    expect([access.family, refresh.family]).toEqual([refresh.jti, refresh.jti]);
     expect(access).toMatchObject({ ...common, token_use: 'api' });
     expect(refresh).toMatchObject({ ...common, token_use: 'refresh' });
     expect(access.jti).toMatch(UUID_V7);
@@ -159,7 +162,27 @@ describe('the claims', () => {
 
   it('2.1-06 D3-01: without expiry lack exp alone', async () => {
     const { json } = await byClient(await addClient(p, { token_expiry_enabled: false }));
-    expect(Object.keys(decodeJwt(json.access_token)).sort()).toEqual(without(COMMON, 'exp'));
+    expect(Object.keys(decodeJwt(json.access_token)).sort()).toEqual(without([...COMMON, 'family'], 'exp'));
+  });
+
+  it('D3-20: a refreshed pair of a client is of the family of the first, and another grant begins another', async () => {
+    const first = (await byClient(p.demo.client)).json;
+    const second = (await refreshed({ json: first })).json;
+    const third = (await refreshed({ json: second })).json;
+    const { jti, family } = decodeJwt(first.refresh_token);
+    for (const token of [second.access_token, third.access_token, third.refresh_token]) {
+      expect(decodeJwt(token).family).toBe(family);
+      expect(decodeJwt(token).jti).not.toBe(jti);
+    }
+    expect(decodeJwt((await byClient(p.demo.client)).json.access_token).family).not.toBe(family);
+  });
+
+  it('D3-07: of a client that was enabled within this second are of the next: what ended with it is of this one', async () => {
+    const tokens_from = new Date((AT + 1) * 1000).toISOString();
+    const { json } = await byClient(await addClient(p, { tokens_from }));
+    expect(json.created_at).toBe(AT + 1);
+    expect(decodeJwt(json.access_token)).toMatchObject({ iat: AT + 1, exp: AT + 1 + json.expires_in });
+    expect((await p.call('GET', '/v1/accounts', { token: json.access_token })).status).toBe(200);
   });
 
   it('D3-01: the header names HS256, the class and the key', async () => {
@@ -171,7 +194,7 @@ describe('the claims', () => {
   });
 });
 
-async function refreshed(first: Answer): Promise<Answer> {
+async function refreshed(first: Pick<Answer, 'json'>): Promise<Answer> {
   return ask({ grant_type: 'refresh_token', ...p.demo.client, refresh_token: first.json.refresh_token });
 }
 

@@ -7,6 +7,8 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** Who goes around the tenant's door, and how often. A new line here is a decision: may its statement see every node? */
 const CALLERS = {
   'src/audit/audit-store.ts': 1,
+  'src/cli/administration.ts': 1,
+  'src/cli/commands/client-list.ts': 1,
   'src/clients/clients.service.ts': 2,
   'src/context.ts': 1,
   'src/demo/seed.ts': 3,
@@ -15,6 +17,9 @@ const CALLERS = {
   'src/oauth/access-changes.ts': 3,
   'src/oauth/access-directory.ts': 1,
   'src/oauth/deny-list.ts': 2,
+  'src/oauth/expired-rows.ts': 1,
+  'src/oauth/login-locks.ts': 1,
+  'src/oauth/client-usage.ts': 2,
   'src/transactions/asset-effects.ts': 1,
   'src/transactions/event-log.ts': 1,
   'src/transactions/mirror-store.ts': 1,

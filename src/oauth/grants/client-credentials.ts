@@ -6,9 +6,7 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
   return {
     grantType: 'client_credentials',
     async handle(_request, client) {
-      const { clientId, nodeId, scopes, tokenExpiry } = client;
-      const response = await issuer.forClient({ subject: clientId, nodeId, clientId, scopes }, tokenExpiry);
-      return { response, isApi: true };
+      return { response: await issuer.forClient(client), isApi: true };
     },
   };
 }

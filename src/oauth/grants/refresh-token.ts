@@ -1,20 +1,27 @@
 import type { ClientRecord } from '../../clients/client-record.ts';
-import { AppError } from '../../errors/app-error.ts';
 import { isUuid } from '../../lib/input.ts';
-import type { Supervisors } from '../../supervisors/supervisors.service.ts';
-import { type RefreshClaims, refreshClaims } from '../refresh.rules.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { RefreshClaims } from '../refresh.rules.ts';
+import { isOfClient, type RefreshTokens } from '../refresh-tokens.ts';
+import type { Revocations } from '../revocations.ts';
 import type { Sessions } from '../sessions.ts';
-import type { SignedToken } from '../signed-token.ts';
+import type { SpentTokens } from '../spent-tokens.ts';
 import type { TokenIssuer } from '../token-issuer.ts';
-import type { TokenVerifier } from '../token-verifier.ts';
 import type { Grant, Granted } from './grant.ts';
 
 interface RefreshGrantParts {
-  verifier: TokenVerifier;
-  supervisors: Supervisors;
+  refreshTokens: RefreshTokens;
+  spent: SpentTokens;
+  revocations: Revocations;
   sessions: Sessions;
   issuer: TokenIssuer;
-  nowMs(): number;
+}
+
+/** A refresh token that its client redeems. */
+interface Redemption {
+  token: string;
+  claims: RefreshClaims;
+  client: ClientRecord;
 }
 
 /** Another pair of the same kind (RFC 6749 section 6), with permissions read anew. */
@@ -23,47 +30,50 @@ export function refreshTokenGrant(parts: RefreshGrantParts): Grant {
     grantType: 'refresh_token',
     async handle(request, client) {
       if (request.grant_type !== 'refresh_token') return undefined;
-      const signed = await signedOrUndefined(parts.verifier, request.refresh_token);
-      const claims = signed && refreshClaims(signed.claims, parts.nowMs());
-      if (!claims || claims.clientId !== client.clientId || claims.nodeId !== client.nodeId) return undefined;
-      return claims.sessionId === undefined
-        ? refreshClient(parts, claims, client)
-        : refreshLogin(parts, claims, client);
+      const token = request.refresh_token;
+      const claims = await parts.refreshTokens.claimsOf(token, client);
+      if (!claims) return undefined;
+      const redemption = { token, claims, client };
+      return isOfClient(claims) ? refreshClient(parts, redemption) : refreshLogin(parts, redemption);
     },
   };
 }
 
-async function signedOrUndefined(verifier: TokenVerifier, token: string): Promise<SignedToken | undefined> {
-  try {
-    return await verifier.verify(token, ['user']);
-  } catch (error) {
-    if (error instanceof AppError && error.status === 401) return undefined;
-    throw error;
-  }
+async function refreshClient(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
+  const { claims, client } = redemption;
+  if (!(await isStillGood(parts, redemption))) return undefined;
+  return { response: await parts.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
 }
 
-async function refreshClient(
-  { issuer }: RefreshGrantParts,
-  claims: RefreshClaims,
-  { clientId, nodeId, scopes, tokenExpiry }: ClientRecord,
-): Promise<Granted | undefined> {
-  if (claims.subject !== clientId) return undefined;
-  const response = await issuer.forClient({ subject: clientId, nodeId, clientId, scopes }, tokenExpiry);
-  return { response, isApi: true };
+async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
+  const { refreshTokens, sessions, issuer } = parts;
+  const { claims, client } = redemption;
+  const supervisor = await refreshTokens.supervisorOf(claims, client);
+  if (!supervisor || !(await isStillGood(parts, redemption))) return undefined;
+  const { supervisorId, nodeId, permissions } = supervisor;
+  const { sessionId = uuidV7() } = claims;
+  const session = {
+    sessionId,
+    nodeId,
+    supervisorId,
+    clientId: client.clientId,
+    expiresAtMs: issuer.loginEndsAtMs(),
+  };
+  // One without `iat` is from before there were sessions: it begins one.
+  const isLive =
+    claims.sessionId === undefined
+      ? claims.issuedAt === undefined && (await sessions.open(session, supervisor))
+      : isUuid(sessionId) && (await sessions.prolong(session));
+  if (!isLive) return undefined;
+  return { response: await issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
 }
 
-async function refreshLogin(
-  { supervisors, sessions, issuer }: RefreshGrantParts,
-  { subject, sessionId = '' }: RefreshClaims,
-  { clientId, nodeId }: ClientRecord,
-): Promise<Granted | undefined> {
-  if (!isUuid(subject) || !isUuid(sessionId)) return undefined;
-  const supervisor = await supervisors.find(nodeId, subject);
-  if (!supervisor?.active) return undefined;
-  const { supervisorId, permissions } = supervisor;
-  const expiresAtMs = issuer.loginEndsAtMs();
-  const live = await sessions.prolong({ sessionId, nodeId, supervisorId, clientId, expiresAtMs });
-  if (!live) return undefined;
-  const grantee = { subject: supervisorId, nodeId, clientId, scopes: permissions };
-  return { response: await issuer.forLogin(grantee, sessionId), isApi: false };
+/** Spends a token that is good for once. Whoever comes later with it may have stolen it: what it belongs to ends. */
+async function isStillGood(
+  { spent, revocations }: RefreshGrantParts,
+  { token, claims, client }: Redemption,
+): Promise<boolean> {
+  if (!spent.isForOnce(client, claims) || (await spent.spend(token, claims))) return true;
+  if (client.refreshReuseDetection) await revocations.revokeFamily(claims, client);
+  return false;
 }

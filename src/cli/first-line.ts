@@ -1,0 +1,34 @@
+import type { Readable } from 'node:stream';
+import { UsageError } from './command.ts';
+
+const MAX_BYTES = 64 * 1024;
+const NEWLINE = 0x0a;
+
+/**
+ * The first line of what is piped in, without its end; undefined at a terminal and where there is no byte at all. The
+ * stream is closed: nothing after it is read.
+ * @throws UsageError for a line over 64 KiB, or of other bytes than UTF-8.
+ */
+export async function firstLine(stream: Readable & { isTTY?: boolean }): Promise<string | undefined> {
+  if (stream.isTTY) return undefined;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of stream) {
+    const bytes = Buffer.from(chunk);
+    const end = bytes.indexOf(NEWLINE);
+    const part = end < 0 ? bytes : bytes.subarray(0, end);
+    chunks.push(part);
+    size += part.length;
+    if (size > MAX_BYTES) throw new UsageError('the first line of the standard input is longer than 64 KiB');
+    if (end >= 0) return decoded(chunks);
+  }
+  return size === 0 ? undefined : decoded(chunks);
+}
+
+function decoded(chunks: readonly Buffer[]): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks)).replace(/\r$/, '');
+  } catch {
+    throw new UsageError('the standard input is not UTF-8');
+  }
+}

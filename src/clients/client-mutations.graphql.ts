@@ -1,0 +1,89 @@
+import type { Builder } from '../graphql/builder.ts';
+import { parsedInput } from '../graphql/camel-input.ts';
+import { ForbiddenError, NotFoundError, ValidationError } from '../graphql/errors.ts';
+import type { Refs } from '../graphql/refs.ts';
+import { orMember } from '../graphql/refusals.ts';
+import { administratorOf } from '../oauth/administration.rules.ts';
+import { clientInput, rotationInput } from './client.input.ts';
+import type { ClientWithSecret } from './client-administration.service.ts';
+import { clientInputType } from './client-input.graphql.ts';
+import type { ClientEnums } from './client-type.graphql.ts';
+
+const authScopes = { permission: 'clients:manage' } as const;
+const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
+const idOptions = { required: true, description: 'The `client_id`.' } as const;
+
+/** Adds the mutations of clients. */
+export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEnums): void {
+  const input = clientInputType(builder, enums);
+  const created = createdClientType(builder, refs);
+  const errorsOf = (name: string, description: string) => ({ types: errorTypes, union: { name, description } });
+  builder.mutationFields((t) => ({
+    createClient: t.field({
+      type: created,
+      description: 'Creates an active client. Needs clients:manage and every scope that it gets.',
+      authScopes,
+      errors: errorsOf('CreateClientResult', 'The client with its secret, or why it was not created.'),
+      args: { input: t.arg({ type: input, required: true, description: 'The client.' }) },
+      resolve: (_root, args, { services: { clientAdministration }, principal }) => {
+        const client = parsedInput(clientInput, args.input);
+        return orMember(clientAdministration.create(principal.nodeId, administratorOf(principal), client));
+      },
+    }),
+    updateClient: t.field({
+      type: refs.client,
+      description:
+        'Replaces a client in full: what is absent takes its default. Needs clients:manage and every scope that it has or gets.',
+      authScopes,
+      errors: errorsOf('UpdateClientResult', 'The client, or why it was not changed.'),
+      args: {
+        id: t.arg.id(idOptions),
+        input: t.arg({ type: input, required: true, description: 'The client as it shall be.' }),
+      },
+      resolve: (_root, args, { services: { clientAdministration }, principal }) => {
+        const client = parsedInput(clientInput, args.input);
+        return orMember(clientAdministration.replace(principal.nodeId, administratorOf(principal), args.id, client));
+      },
+    }),
+    rotateClientSecret: t.field({
+      type: created,
+      description: 'Makes another secret. Needs clients:manage and every scope that the client has.',
+      authScopes,
+      errors: errorsOf('RotateClientSecretResult', 'The client with its new secret, or why there is none.'),
+      args: {
+        id: t.arg.id(idOptions),
+        overlapSeconds: t.arg.int({
+          description: 'For how long the secret so far stays good beside it: 0, the default, to 2592000 (30 days).',
+        }),
+      },
+      resolve: (_root, { id, overlapSeconds }, { services: { clientAdministration }, principal }) => {
+        const { overlap_seconds } = parsedInput(rotationInput, { overlapSeconds });
+        const by = administratorOf(principal);
+        return orMember(clientAdministration.rotateSecret(principal.nodeId, by, id, overlap_seconds));
+      },
+    }),
+    setClientStatus: t.field({
+      type: refs.client,
+      description:
+        'Disabling ends its credentials, its tokens and the logins made through it, and needs clients:manage alone. Enabling brings back the credentials alone, and needs every scope that the client has too.',
+      authScopes,
+      errors: errorsOf('SetClientStatusResult', 'The client, or why it was not changed.'),
+      args: {
+        id: t.arg.id(idOptions),
+        status: t.arg({ type: enums.status, required: true, description: 'The status that it gets.' }),
+      },
+      resolve: (_root, { id, status }, { services: { clientAdministration }, principal }) =>
+        orMember(clientAdministration.setStatus(principal.nodeId, administratorOf(principal), id, status)),
+    }),
+  }));
+}
+
+function createdClientType(builder: Builder, refs: Refs) {
+  return builder.objectRef<ClientWithSecret>('CreatedClient').implement({
+    description: 'A client and a secret of its own.',
+    fields: (t) => ({
+      client: t.field({ type: refs.client, description: 'The client.', resolve: ({ client }) => client }),
+      clientSecret: t.exposeString('secret', { description: 'The secret: told this once.' }),
+    }),
+  });
+}

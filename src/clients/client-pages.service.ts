@@ -1,0 +1,51 @@
+import type { Selectable } from 'kysely';
+import type { Db } from '../db.ts';
+import type { Tables } from '../entities.ts';
+import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+
+/** A client as the table has it; times are PostgreSQL's text in UTC, to the microsecond. It has no secret. */
+export type ClientRow = Selectable<Tables['clients']>;
+
+/** Reads the clients of a node by keyset, oldest first. */
+export class ClientPages {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** A page of a node's clients, active or not. */
+  async page(nodeId: string, request: PageRequest): Promise<Page<ClientRow>> {
+    const { after, before, backward, size } = request;
+    const direction = backward ? 'desc' : 'asc';
+    const rows = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('clients')
+        .selectAll()
+        .$if(after !== undefined, (query) =>
+          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '>', eb.tuple(after?.at ?? '', after?.id ?? ''))),
+        )
+        .$if(before !== undefined, (query) =>
+          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before?.at ?? '', before?.id ?? ''))),
+        )
+        .orderBy('created_at', direction)
+        .orderBy('id', direction)
+        .limit(size + 1),
+    );
+    return pageOf(rows, request);
+  }
+
+  /** How many clients the node has. */
+  async count(nodeId: string): Promise<number> {
+    const [counted] = await this.#db
+      .forNode(nodeId)
+      .run((k) => k.selectFrom('clients').select((eb) => eb.fn.countAll<string>().as('total')));
+    return Number(counted?.total ?? 0);
+  }
+
+  /** The client with this id (a UUID); undefined where the node has none. */
+  async find(nodeId: string, id: string): Promise<ClientRow | undefined> {
+    const [row] = await this.#db.forNode(nodeId).run((k) => k.selectFrom('clients').selectAll().where('id', '=', id));
+    return row;
+  }
+}

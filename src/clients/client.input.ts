@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { objectInput, textInput } from '../lib/input.ts';
+import { isAddressOrNetwork } from './address.rules.ts';
+
+const MAX_NAME = 255;
+const MAX_ENTRIES = 1_000;
+const MAX_SCOPE = 255;
+const MAX_OVERLAP_SECONDS = 30 * 86_400;
+/** RFC 6749 section 3.3. */
+const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){0,127})?$/i;
+
+/** The grants that a client can have (specification section 5.2). */
+export const GRANT_TYPES = ['password', 'client_credentials', 'refresh_token'] as const;
+
+const limitInput = z.int32('must be a whole number').min(1, 'must be at least 1: leave it out for no limit').optional();
+
+/** A client as it is created, or replaced in full: what is absent takes its default (specification section 2.2). */
+export const clientInput = objectInput({
+  name: textInput()
+    .max(MAX_NAME, `must have at most ${MAX_NAME} characters`)
+    .refine((name) => name.trim() !== '', 'must not be empty'),
+  grant_types: z.array(z.enum(GRANT_TYPES)).min(1, 'must have at least one grant').transform(withoutDuplicates),
+  scopes: z
+    .array(
+      textInput()
+        .max(MAX_SCOPE, `must have at most ${MAX_SCOPE} characters`)
+        .regex(SCOPE_TOKEN, 'must be a scope token of RFC 6749: visible ASCII without quotes and backslashes'),
+    )
+    .max(MAX_ENTRIES, `must have at most ${MAX_ENTRIES} scopes`)
+    .transform(withoutDuplicates),
+  token_expiry: objectInput({
+    enabled: z.boolean('must be a boolean'),
+    duration: z.int32('must be a whole number').min(1, 'must be at least 1 second'),
+  }).default({ enabled: true, duration: 3_600 }),
+  allowed_ips: z
+    .array(
+      z.string('must be a string').refine(isAddressOrNetwork, 'must be an IP address or a network in CIDR notation'),
+    )
+    .max(MAX_ENTRIES, `must have at most ${MAX_ENTRIES} addresses`)
+    .default([]),
+  require_certificate: z.boolean('must be a boolean').default(false),
+  cert_fingerprint: z
+    .string('must be a string')
+    .regex(FINGERPRINT, 'must be hexadecimal, with or without colons between the bytes')
+    .optional(),
+  rate_limit: objectInput({
+    requests_per_second: limitInput,
+    requests_per_minute: limitInput,
+    requests_per_hour: limitInput,
+  }).default({}),
+  monthly_limit: limitInput,
+  refresh_reuse_detection: z.boolean('must be a boolean').default(false),
+});
+
+/** How a secret is rotated: the one in force lives on for so long; 0, the default, ends it now. */
+export const rotationInput = objectInput({
+  overlap_seconds: z
+    .int32('must be a whole number')
+    .min(0, 'must not be negative')
+    .max(MAX_OVERLAP_SECONDS, `must be at most ${MAX_OVERLAP_SECONDS}: 30 days`)
+    .default(0),
+});
+
+/** What a client is made of. */
+export type ClientInput = z.output<typeof clientInput>;
+
+function withoutDuplicates<Item>(items: Item[]): Item[] {
+  return [...new Set(items)];
+}

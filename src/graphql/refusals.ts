@@ -1,0 +1,32 @@
+import { GraphQLError } from 'graphql';
+import { AppError } from '../errors/app-error.ts';
+import { type Refusal, RefusalError } from '../errors/refusal.ts';
+import { DuplicateError, ForbiddenError, NotFoundError, PreconditionError } from './errors.ts';
+
+/** What a service gives; what it refuses is thrown as the member of the mutation's union. */
+export async function orMember<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof RefusalError) throw memberOf(error.refusal);
+    if (error instanceof AppError && error.status === 503) {
+      throw new GraphQLError(error.message, { extensions: { code: 'SERVICE_UNAVAILABLE' } });
+    }
+    throw error;
+  }
+}
+
+function memberOf(refusal: Refusal): Error {
+  switch (refusal.kind) {
+    case 'not_found':
+      return new NotFoundError();
+    case 'forbidden':
+      return new ForbiddenError(refusal.permission, refusal.message);
+    case 'duplicate':
+      return new DuplicateError(refusal.reason, refusal.message);
+    case 'precondition':
+      return new PreconditionError(refusal.message);
+    default:
+      return refusal satisfies never;
+  }
+}

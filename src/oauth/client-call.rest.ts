@@ -1,0 +1,51 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import { type AppError, invalidRequest } from '../errors/app-error.ts';
+import type { ErrorEnvelope } from '../errors/envelope.ts';
+import { originOf } from '../gateway/client-guards.ts';
+import { exchangeOf } from '../gateway/exchange.ts';
+import type { Log } from '../lib/log.ts';
+import { bodyReader, bytesOf } from '../rest/body.ts';
+import { refuse } from '../rest/refuse.ts';
+import { parametersOf } from './parameters.ts';
+import type { ClientCall } from './token-call.ts';
+
+/** The client is in the body: this much of it is read before the guards have judged anybody. */
+const MAX_REQUEST_BYTES = 64 * 1024;
+
+/** What comes before every call that authenticates a client: nothing of it may be kept (RFC 6749 section 5.1). */
+export const beforeCall: readonly RequestHandler[] = [
+  noStore,
+  bodyReader({ maxBytes: MAX_REQUEST_BYTES, tooLarge: () => invalidRequest() }),
+];
+
+/** A call at its beginning. */
+export function clientCallOf(req: Request): ClientCall {
+  return {
+    parameters: parametersOf(req.headers, bytesOf(req)),
+    authorization: req.headers.authorization,
+    ...originOf(exchangeOf(req)),
+    headers: {},
+    credentials: undefined,
+    client: undefined,
+    guarded: undefined,
+  };
+}
+
+/** Ends a call, answered or refused: the record of it is the client's node's, the headers are those of its limits. */
+export function endCall(req: Request, res: Response, { client, headers }: ClientCall, isApi: boolean): void {
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  if (client) exchangeOf(req).caller = { nodeId: client.nodeId, isApi };
+}
+
+/** Answers refusals with an envelope that depends on the request. */
+export function refusals(log: Log, envelopeOf: (error: AppError, req: Request) => ErrorEnvelope) {
+  return (error: unknown, req: Request, _res: Response, _next: NextFunction) => {
+    refuse(exchangeOf(req), error, log, (refusal) => envelopeOf(refusal, req));
+  };
+}
+
+function noStore(_req: Request, res: Response, next: NextFunction): void {
+  res.setHeader('Cache-Control', 'no-store');
+  res.setHeader('Pragma', 'no-cache');
+  next();
+}

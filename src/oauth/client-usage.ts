@@ -1,0 +1,97 @@
+import type { Db } from '../db.ts';
+
+/** What a process knows of a client's use of a month (`YYYY-MM`, UTC). */
+export interface QuotaRow {
+  clientId: string;
+  nodeId: string;
+  month: string;
+  /** The largest count that the cache or the database has told. */
+  seen: number;
+  /** What this process has counted by itself since. */
+  own: number;
+}
+
+export interface LastUseRow {
+  clientId: string;
+  nodeId: string;
+  lastUsedAtMs: number;
+}
+
+/** What clients have used, in the database: what is left of it when the cache is lost. */
+export class ClientUsage {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /**
+   * Saves, all or nothing: a count becomes the larger of saved and seen, and then its own is added; a time of use never
+   * goes back. Gives the counts then saved, in the order of the rows; those of a client that is gone are undefined.
+   */
+  async save(quotas: readonly QuotaRow[], lastUses: readonly LastUseRow[]): Promise<(number | undefined)[]> {
+    return this.#db.transaction(async () => {
+      if (lastUses.length > 0) await this.#saveLastUses(lastUses);
+      return quotas.length > 0 ? this.#saveQuotas(quotas) : [];
+    });
+  }
+
+  async #saveQuotas(rows: readonly QuotaRow[]): Promise<(number | undefined)[]> {
+    const door = this.#db.unscoped('what the clients of all nodes have used is saved at once');
+    const json = JSON.stringify(
+      rows.map(({ clientId, nodeId, month, seen, own }) => ({
+        client_id: clientId,
+        node_id: nodeId,
+        month,
+        seen,
+        own,
+      })),
+    );
+    // In one order everywhere, so that replicas wait for each other and never in a circle.
+    let saved = await door.raw<{ client_id: string; month: string; used: string }>(
+      (sql) => sql`
+        insert into client_quotas as saved (client_id, node_id, month, used)
+        select client_id, node_id, month, seen
+        from json_to_recordset(${json}::json) as t (client_id uuid, node_id uuid, month text, seen bigint)
+        where exists (select from clients c where c.id = t.client_id and c.node_id = t.node_id)
+        order by client_id, month
+        on conflict (client_id, month) do update set used = greatest(saved.used, excluded.used)
+        returning client_id, month, used`,
+    );
+    if (rows.some(({ own }) => own > 0)) {
+      const added = await door.raw<(typeof saved)[number]>(
+        (sql) => sql`
+          update client_quotas saved set used = saved.used + t.own
+          from json_to_recordset(${json}::json) as t (client_id uuid, month text, own bigint)
+          where saved.client_id = t.client_id and saved.month = t.month and t.own > 0
+          returning saved.client_id, saved.month, saved.used`,
+      );
+      saved = [...saved, ...added];
+    }
+    const used = new Map(saved.map((row) => [`${row.client_id} ${row.month}`, Number(row.used)]));
+    return rows.map(({ clientId, month }) => used.get(`${clientId} ${month}`));
+  }
+
+  async #saveLastUses(rows: readonly LastUseRow[]): Promise<void> {
+    const json = JSON.stringify(
+      rows.map(({ clientId, nodeId, lastUsedAtMs }) => ({
+        client_id: clientId,
+        node_id: nodeId,
+        at: new Date(lastUsedAtMs).toISOString(),
+      })),
+    );
+    await this.#db.unscoped('the last uses of the clients of all nodes are saved at once').raw(
+      (sql) => sql`
+        update clients set last_used_at = t.at
+        from (
+          select c.id, u.at
+          from json_to_recordset(${json}::json) as u (client_id uuid, node_id uuid, at timestamptz)
+          join clients c on c.id = u.client_id and c.node_id = u.node_id
+          where c.last_used_at is null or c.last_used_at < u.at
+          order by c.id
+          for no key update of c
+        ) t
+        where clients.id = t.id`,
+    );
+  }
+}

@@ -1,0 +1,50 @@
+import { createHash } from 'node:crypto';
+import type { Cache } from '../cache/cache.ts';
+import { CacheUnavailableError } from '../cache/cache-unavailable-error.ts';
+import type { CountedFailure } from '../cache/failure-counts.rules.ts';
+import { MemoryFailureCounts } from '../cache/memory-failure-counts.ts';
+import { AppError } from '../errors/app-error.ts';
+
+const MAX_FAILURES = 20;
+
+interface ThrottleParts {
+  cache: Pick<Cache, 'countFailure'>;
+  nowMs(): number;
+}
+
+/** Slows down whoever guesses client secrets. While the cache is away each process counts by itself. */
+export class Throttle {
+  readonly #parts: ThrottleParts;
+  readonly #alone = new MemoryFailureCounts();
+
+  constructor(parts: ThrottleParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Counts a secret that has proved wrong, for the address and, where one was named, the client. Nobody is asked before
+   * that: a correct secret is never throttled.
+   * @throws AppError 429 from the twenty-first in a minute on.
+   */
+  async failed(address: string, clientId: string | undefined): Promise<void> {
+    const { count, resetInSeconds } = await this.#count(keyOf(address, clientId));
+    if (count <= MAX_FAILURES) return;
+    throw new AppError(429, 'rate_limit_exceeded', { headers: { 'Retry-After': String(resetInSeconds) } });
+  }
+
+  async #count(key: string): Promise<CountedFailure> {
+    const { cache, nowMs } = this.#parts;
+    try {
+      return await cache.countFailure(key, nowMs());
+    } catch (error) {
+      if (!(error instanceof CacheUnavailableError)) throw error;
+      return this.#alone.count(key, nowMs());
+    }
+  }
+}
+
+/** Of one length, whatever the caller has written for a client's id. */
+function keyOf(address: string, clientId: string | undefined): string {
+  const pair = JSON.stringify([address, clientId ?? null]);
+  return createHash('sha256').update(pair).digest('base64url');
+}

@@ -1,0 +1,174 @@
+import type { Db } from '../db.ts';
+import { notFoundRefusal, RefusalError } from '../errors/refusal.ts';
+import { isUuid } from '../lib/input.ts';
+import { sqlState } from '../lib/sql-state.ts';
+import { uuidV7 } from '../lib/uuid-v7.ts';
+import type { AccessChanges } from '../oauth/access-changes.ts';
+import {
+  type AdministrativeChange,
+  type Administrator,
+  administrationRefusal,
+  lastAdminRefusal,
+} from '../oauth/administration.rules.ts';
+import type { LoginLocks } from '../oauth/login-locks.ts';
+import type { Passwords } from '../oauth/passwords.ts';
+import { permissionsOfRole } from '../oauth/permissions.rules.ts';
+import type { Sessions } from '../oauth/sessions.ts';
+import type { SupervisorInput } from './supervisor.input.ts';
+import { SUPERVISOR_COLUMNS, type SupervisorRow } from './supervisor-pages.service.ts';
+
+const FOREIGN_KEY_VIOLATION = '23503';
+
+interface SupervisorAdministrationParts {
+  db: Db;
+  changes: Pick<AccessChanges, 'commit'>;
+  sessions: Pick<Sessions, 'end'>;
+  passwords: Pick<Passwords, 'hash'>;
+  locks: Pick<LoginLocks, 'unlock'>;
+  nowMs(): number;
+}
+
+interface Change {
+  nodeId: string;
+  by: Administrator;
+  id: string;
+  change: AdministrativeChange;
+  set: { status?: SupervisorRow['status']; password_hash?: string; role?: string };
+}
+
+/**
+ * Creates and changes the supervisors of a node. Each method throws a RefusalError: `not_found` for an id that is not a
+ * supervisor's of this node, `forbidden` and `precondition` as the rules of administration say. Every change but
+ * unlocking ends the supervisor's sessions.
+ */
+export class SupervisorAdministration {
+  readonly #parts: SupervisorAdministrationParts;
+
+  constructor(parts: SupervisorAdministrationParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Creates an active supervisor.
+   * @throws RefusalError `duplicate` where the node has the name, in any case of its letters.
+   * @throws AppError 503 when too many passwords are being hashed; `setPassword` too.
+   */
+  async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
+    const { username, role } = input;
+    refuse(by, 'create', [role]);
+    const { db, passwords, nowMs } = this.#parts;
+    const password_hash = await passwords.hash(input.password);
+    const now = new Date(nowMs()).toISOString();
+    const values = { id: uuidV7(nowMs()), username, password_hash, role, created_at: now, updated_at: now };
+    const [row] = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .insertInto('supervisors')
+          .values(values)
+          .onConflict((conflict) => conflict.doNothing())
+          .returning(SUPERVISOR_COLUMNS),
+      )
+      .catch((error: unknown) => {
+        // The node does not exist.
+        throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
+      });
+    if (!row)
+      throw new RefusalError({ kind: 'duplicate', reason: 'duplicate_username', message: 'the username is taken' });
+    return row;
+  }
+
+  /** @throws RefusalError `precondition` where it would disable the last active admin. */
+  setStatus(nodeId: string, by: Administrator, id: string, status: SupervisorRow['status']): Promise<SupervisorRow> {
+    const change = status === 'active' ? 'enable' : 'disable';
+    return this.#change({ nodeId, by, id, change, set: { status } });
+  }
+
+  /** @throws RefusalError `precondition` where it would demote the last active admin. */
+  setRole(nodeId: string, by: Administrator, id: string, role: string): Promise<SupervisorRow> {
+    return this.#change({ nodeId, by, id, change: 'set_role', set: { role } });
+  }
+
+  /** Sets a password. */
+  async setPassword(nodeId: string, by: Administrator, id: string, password: string): Promise<SupervisorRow> {
+    // Before the work of a hash, which then is not done within the transaction.
+    const { role } = await this.#find(nodeId, id);
+    refuse(by, 'set_password', [role]);
+    const password_hash = await this.#parts.passwords.hash(password);
+    return this.#change({ nodeId, by, id, change: 'set_password', set: { password_hash } });
+  }
+
+  /** Ends the supervisor's sessions and nothing else. */
+  revokeSessions(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
+    return this.#change({ nodeId, by, id, change: 'revoke_sessions', set: {} });
+  }
+
+  /** Forgets the failed logins, so that the supervisor can log in again at once. */
+  async unlock(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
+    const row = await this.#find(nodeId, id);
+    refuse(by, 'unlock', []);
+    await this.#parts.locks.unlock(nodeId, row.username);
+    return row;
+  }
+
+  /** Runs a change of a supervisor, which nobody else changes meanwhile, and ends the sessions. */
+  async #change({ nodeId, by, id, change, set }: Change): Promise<SupervisorRow> {
+    const { changes, sessions } = this.#parts;
+    return changes.commit(async (ended) => {
+      const locked = await this.#lock(nodeId, id);
+      const before = locked.find((row) => row.id === id.toLowerCase());
+      if (!before) throw notFoundRefusal();
+      refuse(by, change, [before.role, set.role ?? before.role]);
+      const refusal = lastAdminRefusal({ ...before, ...set }, locked);
+      if (refusal) throw new RefusalError(refusal);
+      await sessions.end(nodeId, { supervisorId: before.id }, ended);
+      return change === 'revoke_sessions' ? before : this.#update(nodeId, before.id, set);
+    });
+  }
+
+  /**
+   * The supervisor and every active admin of the node, held until the transaction ends. Always in the order of their
+   * ids: two admins who disable each other wait for one another instead of both seeing the other one active.
+   */
+  async #lock(nodeId: string, id: string): Promise<SupervisorRow[]> {
+    if (!isUuid(id)) throw notFoundRefusal();
+    return this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('supervisors')
+        .select(SUPERVISOR_COLUMNS)
+        .where((eb) =>
+          eb.or([eb('id', '=', id.toLowerCase()), eb.and([eb('role', '=', 'admin'), eb('status', '=', 'active')])]),
+        )
+        .orderBy('id')
+        .forUpdate(),
+    );
+  }
+
+  async #find(nodeId: string, id: string): Promise<SupervisorRow> {
+    if (!isUuid(id)) throw notFoundRefusal();
+    const [row] = await this.#parts.db
+      .forNode(nodeId)
+      .run((k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS).where('id', '=', id.toLowerCase()));
+    if (!row) throw notFoundRefusal();
+    return row;
+  }
+
+  async #update(nodeId: string, id: string, set: Change['set']): Promise<SupervisorRow> {
+    const updated_at = new Date(this.#parts.nowMs()).toISOString();
+    const [row] = await this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('supervisors')
+        .set({ ...set, updated_at })
+        .where('id', '=', id)
+        .returning(SUPERVISOR_COLUMNS),
+    );
+    if (!row) throw notFoundRefusal();
+    return row;
+  }
+}
+
+/** @throws RefusalError where the rules of administration say so; `roles` are those that the target has or will have. */
+function refuse(by: Administrator, change: AdministrativeChange, roles: readonly string[]): void {
+  const refusal = administrationRefusal(by, change, { scopes: roles.flatMap(permissionsOfRole) });
+  if (refusal) throw new RefusalError(refusal);
+}

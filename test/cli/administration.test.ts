@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { openDatabase } from '../../src/database.ts';
+import { startPortcullis } from '../harness.ts';
+import { migratedFolder, type TestFolder } from '../start/folders.ts';
+import { runCli, startInstance } from '../start/process.ts';
+import { portcullis } from './in-process.ts';
+
+// Each test starts processes, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 120_000 });
+
+const PASSWORD = 'correct horse battery staple';
+
+interface Seeded extends TestFolder {
+  env: { DATA_DIR: string };
+  nodeId: string;
+  /** The only admin of the node. */
+  adminId: string;
+  run(...args: string[]): ReturnType<typeof portcullis>;
+}
+
+async function seeded(): Promise<Seeded> {
+  const folder = await migratedFolder();
+  const env = { DATA_DIR: folder.path };
+  const run = (...args: string[]) => portcullis(args, env);
+  expect(await run('seed')).toMatchObject({ code: 0 });
+  const { node_id: nodeId } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
+  await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
+  const [admin] = await database.db.forNode(nodeId).run((k) => k.selectFrom('supervisors').select('id'));
+  return { ...folder, env, run, nodeId, adminId: admin?.id ?? '' };
+}
+
+const client = (nodeId: string, ...more: string[]) => [
+  ...['client', 'create', '--node', nodeId, '--name', 'Billing', '--grants', 'client_credentials,password'],
+  ...['--scopes', 'accounts:read,wallets:read', ...more],
+];
+
+it('D1-12 D3-06: clients are created, listed, rotated and disabled; their secrets are shown once', async () => {
+  await using place = await seeded();
+  const { env, run, nodeId } = place;
+  const plain = await runCli(client(nodeId), env);
+  expect(plain).toMatchObject({ code: 0, stderr: '' });
+  const shown = /^client_id {6}(?<id>\S{36})\nclient_secret {2}(?<secret>\S{43})\n.*shown this once/;
+  const { id = '', secret = '' } = shown.exec(plain.stdout)?.groups ?? {};
+
+  const limits = ['--requests-per-second', '5', '--requests-per-hour', '900', '--monthly-limit', '10000'];
+  const guards = ['--allowed-ips', '192.0.2.7,2001:db8::/32', '--require-certificate', '--cert-fingerprint', 'AB:CD'];
+  const rest = ['--token-duration', '60', '--no-token-expiry', '--refresh-reuse-detection', '--json'];
+  const made = JSON.parse((await run(...client(nodeId.toUpperCase(), ...limits, ...guards, ...rest))).out);
+  expect(made).toEqual({
+    client_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    client_secret: expect.stringMatching(/^[\w-]{43}$/),
+    node_id: nodeId,
+    name: 'Billing',
+    grant_types: ['client_credentials', 'password'],
+    scopes: ['accounts:read', 'wallets:read'],
+    token_expiry: { enabled: false, duration: 60 },
+    allowed_ips: ['192.0.2.7', '2001:db8::/32'],
+    require_certificate: true,
+    cert_fingerprint: expect.stringMatching(/^ab:?cd$/i),
+    rate_limit: { requests_per_second: 5, requests_per_minute: null, requests_per_hour: 900 },
+    monthly_limit: 10_000,
+    refresh_reuse_detection: true,
+    status: 'active',
+    last_used_at: null,
+    created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    updated_at: expect.stringMatching(/^\d{4}-.*Z$/),
+  });
+
+  const rotated = await run('client', 'rotate-secret', id.toUpperCase(), '--overlap', '60');
+  expect(rotated.out).toMatch(shown);
+  expect(rotated.out).not.toContain(secret);
+  const disabled = JSON.parse((await run('client', 'disable', made.client_id, '--json')).out);
+  const { client_secret: _secret, ...view } = made;
+  expect(disabled).toEqual({ ...view, status: 'disabled', updated_at: expect.any(String) });
+
+  const all = (await run('client', 'list')).out;
+  expect(all.trimEnd().split('\n')).toHaveLength(4);
+  expect(all).toContain(`${id}  ${nodeId}  active    client_credentials,password  Billing\n`);
+  expect(all).toContain(`${made.client_id}  ${nodeId}  disabled  `);
+  const listed = await run('client', 'list', '--node', nodeId, '--json');
+  const { clients } = JSON.parse(listed.out);
+  expect(clients).toHaveLength(3);
+  expect(clients.at(-1)).toEqual(disabled);
+  expect(listed.out).not.toContain('secret');
+
+  await using p = await startPortcullis({ dataDir: place.path });
+  const { secret: newSecret = '' } = shown.exec(rotated.out)?.groups ?? {};
+  for (const client_secret of [secret, newSecret]) {
+    expect(await p.clientToken({ client_id: id, client_secret })).toMatch(/^ey/);
+  }
+  await expect(p.clientToken(made)).rejects.toThrow('401');
+});
+
+it('D1-12: a supervisor has the password that was piped in, or one that is made and shown once', async () => {
+  await using place = await seeded();
+  const { env, run, nodeId } = place;
+  const create = ['supervisor', 'create', '--node', nodeId, '--role', 'viewer', '--username'];
+  const piped = await runCli([...create, 'Ada', '--json'], env, `${PASSWORD}\nnot this\n`);
+  expect(piped).toMatchObject({ code: 0, stderr: '' });
+  const ada = JSON.parse(piped.stdout);
+  expect(ada).toEqual({
+    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    node_id: nodeId,
+    username: 'Ada',
+    role: 'viewer',
+    status: 'active',
+    created_at: expect.any(String),
+    updated_at: expect.any(String),
+  });
+  const made = await runCli([...create, 'Grace'], env);
+  const grace = /^supervisor {2}(?<id>\S{36})\nusername {4}Grace\nrole .*viewer\npassword {4}(?<password>\S{24})\n/;
+  expect(made.stdout).toMatch(grace);
+  const taken = await portcullis([...create, 'ada'], env, PASSWORD);
+  expect(taken).toEqual({ code: 1, out: '', err: 'portcullis: the username is taken\n' });
+
+  const set = JSON.parse((await run('supervisor', 'set-password', ada.id, '--json')).out);
+  expect(set).toEqual({ ...ada, updated_at: expect.any(String), password: expect.stringMatching(/^[\w-]{24}$/) });
+  const unlocked = await run('supervisor', 'unlock', ada.id);
+  expect(unlocked).toEqual({ code: 0, out: `Supervisor ${ada.id} is unlocked.\n`, err: '' });
+  const { id = '', password = '' } = grace.exec(made.stdout)?.groups ?? {};
+  expect((await run('supervisor', 'disable', id)).out).toBe(`Supervisor ${id} is disabled.\n`);
+
+  await using p = await startPortcullis({ dataDir: place.path });
+  const status = async (username: string, tried: string) => {
+    const json = { grant_type: 'password', ...p.demo.client, username, password: tried };
+    return (await p.call('POST', '/v2/oauth/token', { json })).status;
+  };
+  expect(await status('ada', set.password)).toBe(200);
+  expect(await status('ada', PASSWORD)).toBe(401);
+  expect(await status('grace', password)).toBe(401);
+});
+
+it('D1-12 D3-26: what cannot be done ends with 1 and one sentence', async () => {
+  await using place = await seeded();
+  const { run, nodeId, adminId } = place;
+  const nobody = randomUUID();
+  const refused = async (says: string, ...args: string[]) =>
+    expect(await run(...args)).toEqual({ code: 1, out: '', err: `portcullis: ${says}\n` });
+  await refused(`there is no node ${nobody}`, ...client(nobody));
+  await refused(`there is no node ${nobody}`, 'client', 'list', '--node', nobody);
+  await refused(`there is no client ${nobody}`, 'client', 'rotate-secret', nobody);
+  await refused(`there is no client ${nobody}`, 'client', 'disable', nobody);
+  const create = ['supervisor', 'create', '--role', 'admin', '--username', 'ada', '--node'];
+  await refused(`there is no node ${nobody}`, ...create, nobody);
+  for (const what of ['disable', 'set-password', 'unlock']) {
+    await refused(`there is no supervisor ${nobody}`, 'supervisor', what, nobody);
+  }
+  await refused('the last active admin of a node stays', 'supervisor', 'disable', adminId);
+  const ada = JSON.parse((await run(...create, nodeId, '--json')).out);
+  expect(await run('supervisor', 'disable', adminId)).toMatchObject({ code: 0 });
+  await refused('the last active admin of a node stays', 'supervisor', 'disable', ada.id);
+});
+
+it('D1-12: while a server has DATA_DIR, each command names what does the same in GraphQL', async () => {
+  await using folder = await migratedFolder();
+  await using server = await startInstance({ DATA_DIR: folder.path });
+  const id = randomUUID();
+  const twins: Record<string, string[]> = {
+    'mutation createClient': client(id),
+    'query clients': ['client', 'list'],
+    'mutation rotateClientSecret': ['client', 'rotate-secret', id],
+    'mutation setClientStatus': ['client', 'disable', id],
+    'mutation createSupervisor': ['supervisor', 'create', '--node', id, '--username', 'ada', '--role', 'admin'],
+    'mutation setSupervisorStatus': ['supervisor', 'disable', id],
+    'mutation setSupervisorPassword': ['supervisor', 'set-password', id],
+    'mutation unlockSupervisor': ['supervisor', 'unlock', id],
+  };
+  for (const [twin, args] of Object.entries(twins)) {
+    const { code, out, err } = await portcullis(args, { DATA_DIR: folder.path });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toBe(
+      `portcullis: another Portcullis is running on ${folder.path}: use its GraphQL ${twin}, which does the same\n`,
+    );
+  }
+  expect((await fetch(`${server.baseUrl}/health`)).status).toBe(200);
+});

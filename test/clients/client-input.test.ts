@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import { clientInput, rotationInput } from '../../src/clients/client.input.ts';
+import { parsedInput } from '../../src/graphql/camel-input.ts';
+import { ValidationError } from '../../src/graphql/errors.ts';
+
+const LEAST = { name: 'Trader', grantTypes: ['client_credentials'], scopes: [] };
+
+function pathsOf(given: object, schema: typeof clientInput | typeof rotationInput = clientInput): string[] {
+  try {
+    parsedInput(schema, given);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error;
+    expect(error.issues.every(({ message }) => message !== '')).toBe(true);
+    return error.issues.map(({ path }) => path.join('.'));
+  }
+}
+
+describe('the input of a client', () => {
+  it('2.2-01, D3-08: what is absent takes its default: tokens of an hour, no limit', () => {
+    expect(parsedInput(clientInput, LEAST)).toEqual({
+      name: 'Trader',
+      grant_types: ['client_credentials'],
+      scopes: [],
+      token_expiry: { enabled: true, duration: 3_600 },
+      allowed_ips: [],
+      require_certificate: false,
+      rate_limit: {},
+      refresh_reuse_detection: false,
+    });
+  });
+
+  it('D3-08: null and empty count as absent', () => {
+    const nothing = { tokenExpiry: null, requireCertificate: null, monthlyLimit: null, refreshReuseDetection: null };
+    const empty = { allowedIps: [], rateLimit: { requestsPerSecond: null }, certFingerprint: null };
+    expect(parsedInput(clientInput, { ...LEAST, ...nothing, ...empty })).toEqual(parsedInput(clientInput, LEAST));
+  });
+
+  it('DG-03: the members are those of REST in camelCase, and duplicates of grants and scopes are dropped', () => {
+    const given = {
+      name: 'Trader',
+      grantTypes: ['password', 'password'],
+      scopes: ['accounts:read', 'accounts:read', 'wallets:read'],
+      tokenExpiry: { enabled: false, duration: 60 },
+      allowedIps: ['10.0.0.0/8'],
+      requireCertificate: true,
+      certFingerprint: 'AB:cd',
+      rateLimit: { requestsPerSecond: 1, requestsPerMinute: 2, requestsPerHour: 3 },
+      monthlyLimit: 4,
+      refreshReuseDetection: true,
+    };
+    expect(parsedInput(clientInput, given)).toEqual({
+      name: 'Trader',
+      grant_types: ['password'],
+      scopes: ['accounts:read', 'wallets:read'],
+      token_expiry: { enabled: false, duration: 60 },
+      allowed_ips: ['10.0.0.0/8'],
+      require_certificate: true,
+      cert_fingerprint: 'AB:cd',
+      rate_limit: { requests_per_second: 1, requests_per_minute: 2, requests_per_hour: 3 },
+      monthly_limit: 4,
+      refresh_reuse_detection: true,
+    });
+  });
+
+  it.each([
+    ['an empty name', { name: '' }, ['name']],
+    ['a blank name', { name: ' \t' }, ['name']],
+    ['a name of 256 characters', { name: 'x'.repeat(256) }, ['name']],
+    ['U+0000 in the name', { name: 'a\0' }, ['name']],
+    ['no grant', { grantTypes: [] }, ['grantTypes']],
+    ['a grant that does not exist', { grantTypes: ['implicit'] }, ['grantTypes.0']],
+    ['a scope with a space', { scopes: ['a', 'b c'] }, ['scopes.1']],
+    ['an empty scope', { scopes: [''] }, ['scopes.0']],
+    ['a scope with a quote', { scopes: ['a"b'] }, ['scopes.0']],
+    ['a scope beyond ASCII', { scopes: ['größe'] }, ['scopes.0']],
+    ['a duration of zero', { tokenExpiry: { enabled: true, duration: 0 } }, ['tokenExpiry.duration']],
+    ['a fraction of a second', { tokenExpiry: { enabled: true, duration: 1.5 } }, ['tokenExpiry.duration']],
+    ['no duration', { tokenExpiry: { enabled: true } }, ['tokenExpiry.duration']],
+    ['a limit of zero a second', { rateLimit: { requestsPerSecond: 0 } }, ['rateLimit.requestsPerSecond']],
+    ['a negative limit a minute', { rateLimit: { requestsPerMinute: -1 } }, ['rateLimit.requestsPerMinute']],
+    ['a limit over 32 bits', { rateLimit: { requestsPerHour: 2 ** 31 } }, ['rateLimit.requestsPerHour']],
+    ['a quota of zero', { monthlyLimit: 0 }, ['monthlyLimit']],
+    ['a fingerprint that is not hexadecimal', { certFingerprint: 'xyz' }, ['certFingerprint']],
+    ['half a byte of a fingerprint', { certFingerprint: 'abc' }, ['certFingerprint']],
+    ['two faults', { name: '', monthlyLimit: 0 }, ['name', 'monthlyLimit']],
+  ])('DG-03, DG-07: %s is an issue at its place', (_name, given, paths) => {
+    expect(pathsOf({ ...LEAST, ...given })).toEqual(paths);
+  });
+
+  it.each(['AB:CD:EF', 'abcdef', 'ab'.repeat(64), ''])('2.2-01: the fingerprint %j is valid', (certFingerprint) => {
+    expect(pathsOf({ ...LEAST, certFingerprint })).toEqual([]);
+  });
+
+  it.each([
+    '192.0.2.1',
+    '192.0.2.0/24',
+    '0.0.0.0/0',
+    '192.0.2.1/32',
+    '2001:db8::1',
+    '2001:db8::/32',
+    '::/0',
+    '::ffff:192.0.2.1',
+    '::ffff:192.0.2.0/120',
+  ])('2.2-01: %s is an address or a network', (entry) => {
+    expect(pathsOf({ ...LEAST, allowedIps: [entry] })).toEqual([]);
+  });
+
+  it.each([
+    '',
+    'localhost',
+    '192.0.2',
+    '192.0.2.256',
+    '192.0.2.0/33',
+    '192.0.2.0/',
+    '192.0.2.0/-1',
+    '192.0.2.0/024',
+    '192.0.2.0/24/24',
+    ' 192.0.2.1',
+    '2001:db8::/129',
+    '2001:db8::g',
+    'fe80::1%eth0',
+    '*',
+  ])('2.2-01: %j is neither address nor network', (entry) => {
+    expect(pathsOf({ ...LEAST, allowedIps: ['192.0.2.1', entry] })).toEqual(['allowedIps.1']);
+  });
+});
+
+describe('the overlap of a rotation', () => {
+  it('D3-06: is none by default', () => {
+    expect(parsedInput(rotationInput, { overlapSeconds: undefined })).toEqual({ overlap_seconds: 0 });
+    expect(parsedInput(rotationInput, { overlapSeconds: null })).toEqual({ overlap_seconds: 0 });
+  });
+
+  it.each([
+    [-1, ['overlapSeconds']],
+    [0, []],
+    [2_592_000, []],
+    [2_592_001, ['overlapSeconds']],
+  ])('D3-06: %i seconds: %j', (overlapSeconds, paths) => {
+    expect(pathsOf({ overlapSeconds }, rotationInput)).toEqual(paths);
+  });
+});

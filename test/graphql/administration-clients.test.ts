@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { createdClient, grantStatus, operate, rotatedSecret } from './administration.ts';
+import {
+  ClientDocument,
+  type ClientInput,
+  ClientsDocument,
+  CreateClientDocument,
+  RotateClientSecretDocument,
+  SetClientStatusDocument,
+  UpdateClientDocument,
+} from './generated/graphql.ts';
+
+const clock = { skewMs: 0 };
+let p: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { nowMs: () => Date.now() + clock.skewMs } });
+  token = await p.clientToken();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+const FULL: ClientInput = {
+  name: 'Trader',
+  grantTypes: ['PASSWORD', 'CLIENT_CREDENTIALS'],
+  scopes: ['accounts:read', 'wallets:read'],
+  tokenExpiry: { enabled: false, duration: 60 },
+  allowedIps: ['127.0.0.0/8', '::1'],
+  requireCertificate: false,
+  certFingerprint: 'AB:cd',
+  rateLimit: { requestsPerSecond: 1_000, requestsPerHour: 5_000 },
+  monthlyLimit: 100_000,
+  refreshReuseDetection: true,
+};
+
+function secretsOf(clientId: string) {
+  return rows(p).run((k) => k.selectFrom('client_secrets').selectAll().where('client_id', '=', clientId));
+}
+
+function withSecret(clientId: string, client_secret: string): Promise<number> {
+  return grantStatus(p, { grant_type: 'client_credentials', client_id: clientId, client_secret });
+}
+
+describe('a client', () => {
+  it('2.2-01, DG-03: is created as it is given, active, in the node of the token', async () => {
+    const { client, clientSecret, credentials } = await createdClient(p, token, FULL);
+    expect(client).toMatchObject({
+      ...FULL,
+      clientId: client.id,
+      nodeId: p.demo.node_id,
+      rateLimit: { requestsPerSecond: 1_000, requestsPerMinute: null, requestsPerHour: 5_000 },
+      status: 'ACTIVE',
+      lastUsedAt: null,
+    });
+    expect(clientSecret).toMatch(/^[\w-]{43}$/);
+    const answer = await p.call('POST', '/v2/oauth/token', {
+      json: { grant_type: 'client_credentials', ...credentials },
+    });
+    expect(answer.json).toMatchObject({ expires_in: 60, token_type: 'Bearer' });
+  });
+
+  it('D3-08: is without limits, with tokens of an hour, where nothing is said of them', async () => {
+    const { client } = await createdClient(p, token);
+    expect(client).toMatchObject({
+      tokenExpiry: { enabled: true, duration: 3_600 },
+      allowedIps: [],
+      requireCertificate: false,
+      certFingerprint: null,
+      rateLimit: null,
+      monthlyLimit: null,
+      refreshReuseDetection: false,
+    });
+  });
+
+  it('DG-01: is replaced in full: what is absent takes its default', async () => {
+    const { client } = await createdClient(p, token, FULL);
+    const input: ClientInput = { name: 'Other', grantTypes: ['CLIENT_CREDENTIALS'], scopes: ['users:read'] };
+    const { result } = await operate(p, token, UpdateClientDocument, { id: client.id.toUpperCase(), input });
+    expect(result).toMatchObject({
+      __typename: 'Client',
+      ...input,
+      id: client.id,
+      status: 'ACTIVE',
+      createdAt: client.createdAt,
+      tokenExpiry: { enabled: true, duration: 3_600 },
+      allowedIps: [],
+      certFingerprint: null,
+      rateLimit: null,
+      monthlyLimit: null,
+      refreshReuseDetection: false,
+    });
+    const read = await operate(p, token, ClientDocument, { id: client.id.toUpperCase() });
+    expect(result).toEqual({ __typename: 'Client', ...read.client });
+  });
+
+  it('2.2-01: is judged by what it was replaced with, at once', async () => {
+    const { client, credentials } = await createdClient(p, token);
+    const grant = { grant_type: 'client_credentials', ...credentials };
+    expect(await grantStatus(p, grant)).toBe(200);
+    const input: ClientInput = { name: 'Trader', grantTypes: ['REFRESH_TOKEN'], scopes: [] };
+    await operate(p, token, UpdateClientDocument, { id: client.id, input });
+    expect(await grantStatus(p, grant)).toBe(403);
+    const narrow: ClientInput = { ...input, grantTypes: ['CLIENT_CREDENTIALS'], allowedIps: ['192.0.2.1'] };
+    await operate(p, token, UpdateClientDocument, { id: client.id, input: narrow });
+    expect(await grantStatus(p, grant)).toBe(403);
+  });
+
+  it.each([
+    ['an empty name', { name: '' }, [['name']]],
+    ['no grant', { grantTypes: [] }, [['grantTypes']]],
+    ['a duration below 1', { tokenExpiry: { enabled: true, duration: 0 } }, [['tokenExpiry', 'duration']]],
+    ['a limit of zero', { rateLimit: { requestsPerSecond: 0 } }, [['rateLimit', 'requestsPerSecond']]],
+    ['a quota of zero', { monthlyLimit: 0 }, [['monthlyLimit']]],
+    ['an address that is none', { allowedIps: ['somewhere'] }, [['allowedIps', '0']]],
+    ['a scope that is none', { scopes: ['two words'] }, [['scopes', '0']]],
+  ] satisfies [string, Partial<ClientInput>, string[][]][])(
+    'DG-03, D3-08: %s is a ValidationError, and nothing is created or changed',
+    async (_name, fault, paths) => {
+      const { client } = await createdClient(p, token);
+      const before = await operate(p, token, ClientsDocument, { first: 1 });
+      const input = { ...FULL, ...fault };
+      const created = await operate(p, token, CreateClientDocument, { input });
+      const updated = await operate(p, token, UpdateClientDocument, { id: client.id, input });
+      for (const { result } of [created, updated]) {
+        expect(result).toMatchObject({ __typename: 'ValidationError', issues: paths.map((path) => ({ path })) });
+      }
+      expect((await operate(p, token, ClientsDocument, { first: 1 })).clients.totalCount).toBe(
+        before.clients.totalCount,
+      );
+      expect((await operate(p, token, ClientDocument, { id: client.id })).client).toEqual(client);
+    },
+  );
+});
+
+describe('the secret of a client', () => {
+  it('D3-06: ends at once when it is rotated without an overlap', async () => {
+    const { client, credentials } = await createdClient(p, token);
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(200);
+    const next = await rotatedSecret(p, token, client.id);
+    expect(await withSecret(client.id, next)).toBe(200);
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
+    expect(await secretsOf(client.id)).toHaveLength(1);
+  });
+
+  it('D3-06: lives on for the overlap, beside the new one', async () => {
+    const { client, credentials } = await createdClient(p, token);
+    const next = await rotatedSecret(p, token, client.id, 60);
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(200);
+    clock.skewMs += 60_000;
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
+    expect(await withSecret(client.id, next)).toBe(200);
+  });
+
+  it('D3-06: no rotation makes a third one live: the older of two ends', async () => {
+    const { client, credentials } = await createdClient(p, token);
+    const second = await rotatedSecret(p, token, client.id, 3_600);
+    const third = await rotatedSecret(p, token, client.id, 3_600);
+    const all = [credentials.client_secret, second, third];
+    expect(await Promise.all(all.map((secret) => withSecret(client.id, secret)))).toEqual([401, 200, 200]);
+    expect(await secretsOf(client.id)).toHaveLength(2);
+  });
+
+  it('D3-06: rotations at once leave at most two, and the last one is live', async () => {
+    const { client } = await createdClient(p, token);
+    const secrets = await Promise.all([1, 2, 3, 4].map(() => rotatedSecret(p, token, client.id, 3_600)));
+    const statuses = await Promise.all(secrets.map((secret) => withSecret(client.id, secret)));
+    expect(statuses.filter((status) => status === 200)).toHaveLength(2);
+    expect(await secretsOf(client.id)).toHaveLength(2);
+  });
+
+  it('D3-06: one that has an end does not get a later one', async () => {
+    const { client, credentials } = await createdClient(p, token);
+    const endsAt = new Date(Date.now() + clock.skewMs + 30_000).toISOString();
+    await rows(p).run((k) =>
+      k.updateTable('client_secrets').set({ expires_at: endsAt }).where('client_id', '=', client.id),
+    );
+    await rotatedSecret(p, token, client.id, 3_600);
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(200);
+    clock.skewMs += 30_000;
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
+  });
+
+  it.each([-1, 2_592_001])('D3-06: an overlap of %i seconds is a ValidationError', async (overlapSeconds) => {
+    const { client, credentials } = await createdClient(p, token);
+    const { result } = await operate(p, token, RotateClientSecretDocument, { id: client.id, overlapSeconds });
+    expect(result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['overlapSeconds'] }] });
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(200);
+  });
+});
+
+describe('a disabled client', () => {
+  it('D3-07: keeps its settings and its secrets, which work again when it is enabled', async () => {
+    const { client, credentials } = await createdClient(p, token, FULL);
+    const disabled = await operate(p, token, SetClientStatusDocument, { id: client.id, status: 'DISABLED' });
+    expect(disabled.result).toMatchObject({ ...FULL, rateLimit: client.rateLimit, status: 'DISABLED' });
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
+    const enabled = await operate(p, token, SetClientStatusDocument, { id: client.id, status: 'ACTIVE' });
+    expect(enabled.result).toMatchObject({ __typename: 'Client', status: 'ACTIVE' });
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(200);
+  });
+});

@@ -1,0 +1,228 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, rows } from '../oauth/clients.ts';
+import { createdClient, createdSupervisor, login, MISSING, operate, PASSWORD, tokenStatus } from './administration.ts';
+import {
+  ClientDocument,
+  type ClientInput,
+  CreateClientDocument,
+  CreateSupervisorDocument,
+  RevokeSessionsDocument,
+  RotateClientSecretDocument,
+  SetClientStatusDocument,
+  SetSupervisorPasswordDocument,
+  SetSupervisorRoleDocument,
+  SetSupervisorStatusDocument,
+  SupervisorsDocument,
+  UnlockSupervisorDocument,
+  UpdateClientDocument,
+} from './generated/graphql.ts';
+
+let p: Portcullis;
+/** Holds everything. */
+let token: string;
+/** Holds clients:manage and what a viewer has but for one permission. */
+let weak: string;
+
+const VIEWER = PERMISSIONS.filter((name) => name.endsWith(':read') && name !== 'audit:read');
+const LACKED = 'users:read';
+const HELD = [...VIEWER.filter((name) => name !== LACKED), 'clients:manage'];
+const INPUT: ClientInput = { name: 'Trader', grantTypes: ['CLIENT_CREDENTIALS'], scopes: [] };
+const FORBIDDEN = { __typename: 'ForbiddenError', permission: LACKED };
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+  weak = await p.clientToken(await addClient(p, { scopes: HELD }));
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+/** A client with the one scope that the weak administrator lacks. */
+async function strongClient(): Promise<string> {
+  return (await createdClient(p, token, { scopes: ['accounts:read', LACKED] })).client.id;
+}
+
+async function viewer(): Promise<string> {
+  return (await createdSupervisor(p, token, { username: `viewer-${randomUUID()}` })).id;
+}
+
+function client(id: string) {
+  return operate(p, token, ClientDocument, { id });
+}
+
+describe('a weaker holder of clients:manage', () => {
+  it('D3-23, D3-26: creates clients with what it holds, and none with more', async () => {
+    const some = await operate(p, weak, CreateClientDocument, { input: { ...INPUT, scopes: ['accounts:read'] } });
+    expect(some.result.__typename).toBe('CreatedClient');
+    const input = { ...INPUT, scopes: ['accounts:read', LACKED, 'audit:read'] };
+    expect((await operate(p, weak, CreateClientDocument, { input })).result).toMatchObject(FORBIDDEN);
+  });
+
+  it('D3-23: creates none with a scope that nobody knows', async () => {
+    const { result } = await operate(p, weak, CreateClientDocument, { input: { ...INPUT, scopes: ['made:up'] } });
+    expect(result).toMatchObject({ __typename: 'ForbiddenError', permission: 'made:up' });
+  });
+
+  it('D3-26: replaces no client that has more, nor one that would', async () => {
+    const strong = await strongClient();
+    const before = await client(strong);
+    const less = await operate(p, weak, UpdateClientDocument, { id: strong, input: INPUT });
+    expect(less.result).toMatchObject(FORBIDDEN);
+    expect(await client(strong)).toEqual(before);
+    const { client: own } = await createdClient(p, weak);
+    const more = await operate(p, weak, UpdateClientDocument, { id: own.id, input: { ...INPUT, scopes: [LACKED] } });
+    expect(more.result).toMatchObject(FORBIDDEN);
+    const same = await operate(p, weak, UpdateClientDocument, { id: own.id, input: { ...INPUT, name: 'Renamed' } });
+    expect(same.result).toMatchObject({ __typename: 'Client', name: 'Renamed' });
+  });
+
+  it('D3-26: rotates no secret of a client that has more', async () => {
+    const id = await strongClient();
+    expect((await operate(p, weak, RotateClientSecretDocument, { id })).result).toMatchObject(FORBIDDEN);
+    const { client: own } = await createdClient(p, weak);
+    const { result } = await operate(p, weak, RotateClientSecretDocument, { id: own.id });
+    expect(result.__typename).toBe('CreatedClient');
+  });
+
+  it('D3-26: disables a client that has more, and does not enable it', async () => {
+    const id = await strongClient();
+    const disabled = await operate(p, weak, SetClientStatusDocument, { id, status: 'DISABLED' });
+    expect(disabled.result).toMatchObject({ status: 'DISABLED' });
+    const enabled = await operate(p, weak, SetClientStatusDocument, { id, status: 'ACTIVE' });
+    expect(enabled.result).toMatchObject(FORBIDDEN);
+    expect(await client(id)).toMatchObject({ client: { status: 'DISABLED' } });
+  });
+
+  it('D3-26: creates no supervisor whose role has more', async () => {
+    const input = { username: 'weak-made', password: PASSWORD, role: 'viewer' };
+    expect((await operate(p, weak, CreateSupervisorDocument, { input })).result).toMatchObject(FORBIDDEN);
+    const { supervisors } = await operate(p, token, SupervisorsDocument, { first: 100 });
+    expect(supervisors.edges.map(({ node }) => node.username)).not.toContain('weak-made');
+  });
+
+  it('D3-26: sets no password and no role, and enables nobody, where the role has more', async () => {
+    const id = await viewer();
+    const password = await operate(p, weak, SetSupervisorPasswordDocument, { id, password: 'another password' });
+    expect(password.result).toMatchObject(FORBIDDEN);
+    const role = await operate(p, weak, SetSupervisorRoleDocument, { id, role: 'viewer' });
+    expect(role.result).toMatchObject(FORBIDDEN);
+    const disabled = await operate(p, weak, SetSupervisorStatusDocument, { id, status: 'DISABLED' });
+    expect(disabled.result).toMatchObject({ status: 'DISABLED' });
+    const enabled = await operate(p, weak, SetSupervisorStatusDocument, { id, status: 'ACTIVE' });
+    expect(enabled.result).toMatchObject(FORBIDDEN);
+  });
+
+  it('D3-26: gives no role that has more, and takes none that has more', async () => {
+    const viewers = await p.clientToken(await addClient(p, { scopes: [...VIEWER, 'clients:manage'] }));
+    const id = await viewer();
+    const up = await operate(p, viewers, SetSupervisorRoleDocument, { id, role: 'operator' });
+    expect(up.result).toMatchObject({ __typename: 'ForbiddenError', permission: 'wallets:write' });
+    await operate(p, token, SetSupervisorRoleDocument, { id, role: 'operator' });
+    const down = await operate(p, viewers, SetSupervisorRoleDocument, { id, role: 'viewer' });
+    expect(down.result).toMatchObject({ __typename: 'ForbiddenError', permission: 'wallets:write' });
+  });
+
+  it('D3-26: revokes the sessions of anybody, and unlocks anybody', async () => {
+    const id = await viewer();
+    const revoked = await operate(p, weak, RevokeSessionsDocument, { supervisorId: id });
+    expect(revoked.result.__typename).toBe('Supervisor');
+    const unlocked = await operate(p, weak, UnlockSupervisorDocument, { id });
+    expect(unlocked.result.__typename).toBe('Supervisor');
+  });
+});
+
+describe("a client's own token", () => {
+  it('D3-26: changes that client in no way; a login made through it does', async () => {
+    const own = { __typename: 'ForbiddenError', permission: 'clients:manage' };
+    const { client: made, credentials } = await createdClient(p, token, {
+      grantTypes: ['CLIENT_CREDENTIALS', 'PASSWORD'],
+      scopes: [...PERMISSIONS],
+    });
+    const id = made.id.toUpperCase();
+    const mine = await p.clientToken(credentials);
+    const input = { ...INPUT, scopes: [] };
+    const refused = await Promise.all([
+      operate(p, mine, UpdateClientDocument, { id, input }),
+      operate(p, mine, RotateClientSecretDocument, { id }),
+      operate(p, mine, SetClientStatusDocument, { id, status: 'DISABLED' }),
+      operate(p, mine, SetClientStatusDocument, { id, status: 'ACTIVE' }),
+    ]);
+    for (const { result } of refused) expect(result).toMatchObject(own);
+    const { updatedAt, status, scopes } = made;
+    expect(await client(id)).toMatchObject({ client: { updatedAt, status, scopes } });
+    const { username } = await createdSupervisor(p, token, { username: `root-${randomUUID()}`, role: 'admin' });
+    const person = await login(p, username, { client: credentials });
+    const { result } = await operate(p, person.access_token, SetClientStatusDocument, { id, status: 'DISABLED' });
+    expect(result).toMatchObject({ __typename: 'Client', status: 'DISABLED' });
+    expect(await tokenStatus(p, person.access_token)).toBe(401);
+  });
+});
+
+describe('who lacks clients:manage', () => {
+  it('DG-04: gets a ForbiddenError of every mutation, before any fault in the input, and an error of every query', async () => {
+    const nobody = await p.clientToken(await addClient(p, { scopes: ['accounts:read'] }));
+    const id = MISSING;
+    const results = await Promise.all([
+      operate(p, nobody, CreateClientDocument, { input: { ...INPUT, name: '' } }),
+      operate(p, nobody, UpdateClientDocument, { id, input: { ...INPUT, name: '' } }),
+      operate(p, nobody, RotateClientSecretDocument, { id, overlapSeconds: -1 }),
+      operate(p, nobody, SetClientStatusDocument, { id, status: 'DISABLED' }),
+      operate(p, nobody, CreateSupervisorDocument, { input: { username: '', password: '', role: '' } }),
+      operate(p, nobody, SetSupervisorStatusDocument, { id, status: 'DISABLED' }),
+      operate(p, nobody, SetSupervisorPasswordDocument, { id, password: '' }),
+      operate(p, nobody, SetSupervisorRoleDocument, { id, role: '' }),
+      operate(p, nobody, UnlockSupervisorDocument, { id }),
+      operate(p, nobody, RevokeSessionsDocument, { supervisorId: id }),
+    ]);
+    for (const { result } of results) {
+      expect(result).toMatchObject({ __typename: 'ForbiddenError', permission: 'clients:manage' });
+    }
+    for (const query of [
+      '{ clients { totalCount } }',
+      '{ supervisors { totalCount } }',
+      `{ client(id: "${id}") { id } }`,
+    ]) {
+      const { status, json } = await p.call('POST', '/graphql', { token: nobody, json: { query } });
+      expect([status, json.errors[0].extensions]).toEqual([200, { code: 'FORBIDDEN', permission: 'clients:manage' }]);
+    }
+  });
+});
+
+describe('what belongs to another node', () => {
+  it('D4-01: is not found, byte for byte as what is not there, by each mutation and query', async () => {
+    const other = p.demo.other_node;
+    const [foreign] = await rows(p).run((k) =>
+      k.selectFrom('supervisors').select('id').where('node_id', '=', other.node_id),
+    );
+    const NOT_FOUND = { result: { __typename: 'NotFoundError', message: 'not found' } };
+    const clientIds = [other.client.client_id, MISSING, 'no-uuid', ''];
+    const supervisorIds = [foreign?.id ?? '', MISSING, 'no-uuid', ''];
+    for (const id of clientIds) {
+      expect(await operate(p, token, ClientDocument, { id })).toEqual({ client: null });
+      expect(await operate(p, token, UpdateClientDocument, { id, input: INPUT })).toEqual(NOT_FOUND);
+      expect(await operate(p, token, RotateClientSecretDocument, { id })).toEqual(NOT_FOUND);
+      expect(await operate(p, token, SetClientStatusDocument, { id, status: 'DISABLED' })).toEqual(NOT_FOUND);
+    }
+    for (const id of supervisorIds) {
+      expect(await operate(p, token, SetSupervisorStatusDocument, { id, status: 'DISABLED' })).toEqual(NOT_FOUND);
+      expect(await operate(p, token, SetSupervisorPasswordDocument, { id, password: PASSWORD })).toEqual(NOT_FOUND);
+      expect(await operate(p, token, SetSupervisorRoleDocument, { id, role: 'viewer' })).toEqual(NOT_FOUND);
+      expect(await operate(p, token, UnlockSupervisorDocument, { id })).toEqual(NOT_FOUND);
+      expect(await operate(p, token, RevokeSessionsDocument, { supervisorId: id })).toEqual(NOT_FOUND);
+    }
+    expect(await p.clientToken(other.client)).toMatch(/^ey/);
+  });
+
+  it('D4-01: is in no list', async () => {
+    const { json } = await p.call('POST', '/graphql', {
+      token: await p.clientToken(p.demo.other_node.client),
+      json: { query: '{ clients { totalCount edges { node { id } } } supervisors { totalCount } }' },
+    });
+    expect(json.data).toEqual({
+      clients: { totalCount: 1, edges: [{ node: { id: p.demo.other_node.client.client_id } }] },
+      supervisors: { totalCount: 1 },
+    });
+  });
+});

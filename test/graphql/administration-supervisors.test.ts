@@ -1,0 +1,186 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { permissionsOfRole } from '../../src/oauth/permissions.rules.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { createdSupervisor, grantStatus, login, operate, PASSWORD, tokenStatus } from './administration.ts';
+import {
+  CreateSupervisorDocument,
+  RevokeSessionsDocument,
+  SetSupervisorPasswordDocument,
+  SetSupervisorRoleDocument,
+  SetSupervisorStatusDocument,
+  SupervisorsDocument,
+  UnlockSupervisorDocument,
+} from './generated/graphql.ts';
+
+let p: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+function newName(): string {
+  return `Grace-${randomUUID()}`;
+}
+
+function loginStatus(username: string, password = PASSWORD): Promise<number> {
+  return grantStatus(p, { grant_type: 'password', ...p.demo.client, username, password });
+}
+
+async function supervisors() {
+  const { supervisors: found } = await operate(p, token, SupervisorsDocument, { first: 100 });
+  return found.edges.map(({ node }) => node);
+}
+
+async function demoAdmin(): Promise<string> {
+  const [first] = await supervisors();
+  if (!first) throw new Error('the demo has one');
+  return first.id;
+}
+
+describe('a supervisor', () => {
+  it.each(['admin', 'operator', 'viewer'])(
+    'DG-03, D3-26: is created as %s, with what the role allows, and can log in',
+    async (role) => {
+      const username = newName();
+      const created = await createdSupervisor(p, token, { username, role });
+      expect(created).toMatchObject({
+        username,
+        role,
+        permissions: permissionsOfRole(role),
+        status: 'ACTIVE',
+        lockedUntil: null,
+      });
+      const { access_token } = await login(p, username.toUpperCase());
+      expect(await tokenStatus(p, access_token)).toBe(200);
+      expect((await supervisors()).find(({ id }) => id === created.id)).toMatchObject({ username, role });
+      if (role === 'admin') await operate(p, token, SetSupervisorRoleDocument, { id: created.id, role: 'viewer' });
+    },
+  );
+
+  it('D3-26: has a name that no other of the node has, in any case of its letters', async () => {
+    const username = newName();
+    await createdSupervisor(p, token, { username });
+    const input = { username: username.toUpperCase(), password: PASSWORD, role: 'viewer' };
+    const { result } = await operate(p, token, CreateSupervisorDocument, { input });
+    expect(result).toEqual({
+      __typename: 'DuplicateError',
+      reason: 'duplicate_username',
+      message: 'the username is taken',
+    });
+    const other = await p.clientToken(p.demo.other_node.client);
+    expect(await createdSupervisor(p, other, { username })).toMatchObject({ username });
+  });
+
+  it.each([
+    ['username', { username: ' ' }],
+    ['password', { password: 'short' }],
+    ['role', { role: 'root' }],
+  ])('DG-03: is not created with a faulty %s', async (path, fault) => {
+    const input = { username: newName(), password: PASSWORD, role: 'viewer', ...fault };
+    const { result } = await operate(p, token, CreateSupervisorDocument, { input });
+    expect(result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: [path] }] });
+    if ('issues' in result) expect(JSON.stringify(result)).not.toContain(input.password);
+  });
+
+  it('D3-26: an unknown role and a short password are ValidationErrors of their arguments', async () => {
+    const { id } = await createdSupervisor(p, token, { username: newName() });
+    const role = await operate(p, token, SetSupervisorRoleDocument, { id, role: 'root' });
+    expect(role.result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['role'] }] });
+    const password = await operate(p, token, SetSupervisorPasswordDocument, { id, password: 'short' });
+    expect(password.result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['password'] }] });
+  });
+
+  it('D3-26: logs in with the new password alone', async () => {
+    const { id, username } = await createdSupervisor(p, token, { username: newName() });
+    const password = 'another good password';
+    const { result } = await operate(p, token, SetSupervisorPasswordDocument, { id: id.toUpperCase(), password });
+    expect(result.__typename).toBe('Supervisor');
+    expect([await loginStatus(username), await loginStatus(username, password)]).toEqual([401, 200]);
+  });
+
+  it('D3-26: cannot log in while disabled', async () => {
+    const { id, username } = await createdSupervisor(p, token, { username: newName() });
+    const disabled = await operate(p, token, SetSupervisorStatusDocument, { id, status: 'DISABLED' });
+    expect(disabled.result).toMatchObject({ status: 'DISABLED' });
+    expect(await loginStatus(username)).toBe(401);
+    const enabled = await operate(p, token, SetSupervisorStatusDocument, { id, status: 'ACTIVE' });
+    expect(enabled.result).toMatchObject({ status: 'ACTIVE' });
+    expect(await loginStatus(username)).toBe(200);
+  });
+
+  it('D3-26: tells until when it is locked, and logs in at once when it is unlocked', async () => {
+    const { id, username } = await createdSupervisor(p, token, { username: newName() });
+    for (let wrong = 0; wrong < 5; wrong += 1) expect(await loginStatus(username, 'wrong')).toBe(401);
+    expect(await loginStatus(username)).toBe(401);
+    const lockedUntil = (await supervisors()).find((one) => one.id === id)?.lockedUntil ?? '';
+    expect(Date.parse(lockedUntil)).toBeGreaterThan(Date.now() + 14 * 60_000);
+    const { result } = await operate(p, token, UnlockSupervisorDocument, { id });
+    expect(result).toMatchObject({ __typename: 'Supervisor', lockedUntil: null });
+    expect(await loginStatus(username)).toBe(200);
+  });
+});
+
+describe('the sessions of a supervisor', () => {
+  type Change = (id: string) => Promise<{ result: { __typename: string } }>;
+  const changes: [string, Change][] = [
+    ['another role', (id) => operate(p, token, SetSupervisorRoleDocument, { id, role: 'operator' })],
+    ['the same role', (id) => operate(p, token, SetSupervisorRoleDocument, { id, role: 'viewer' })],
+    ['another password', (id) => operate(p, token, SetSupervisorPasswordDocument, { id, password: PASSWORD })],
+    ['disabling', (id) => operate(p, token, SetSupervisorStatusDocument, { id, status: 'DISABLED' })],
+    ['enabling', (id) => operate(p, token, SetSupervisorStatusDocument, { id, status: 'ACTIVE' })],
+    ['revoking them', (supervisorId) => operate(p, token, RevokeSessionsDocument, { supervisorId })],
+  ];
+
+  it.each(changes)('D3-26, D3-23: end with %s: access and refresh', async (_name, change) => {
+    const [{ id, username }, other] = [
+      await createdSupervisor(p, token, { username: newName() }),
+      await createdSupervisor(p, token, { username: newName() }),
+    ];
+    const [first, second, kept] = [await login(p, username), await login(p, username), await login(p, other.username)];
+    expect((await change(id)).result.__typename).toBe('Supervisor');
+    const statuses = [first, second, kept].map(({ access_token }) => tokenStatus(p, access_token));
+    expect(await Promise.all(statuses)).toEqual([401, 401, 200]);
+    const { refresh_token } = first;
+    expect(await grantStatus(p, { grant_type: 'refresh_token', ...p.demo.client, refresh_token })).toBe(401);
+  });
+
+  it('D3-26: do not end with unlocking', async () => {
+    const { id, username } = await createdSupervisor(p, token, { username: newName() });
+    const { access_token } = await login(p, username);
+    await operate(p, token, UnlockSupervisorDocument, { id });
+    expect(await tokenStatus(p, access_token)).toBe(200);
+  });
+});
+
+describe('the last active admin', () => {
+  it('D3-26: is neither disabled nor demoted, not even by its own login, and keeps its sessions', async () => {
+    const id = await demoAdmin();
+    const { access_token } = await login(p, p.demo.supervisor.username, { password: p.demo.supervisor.password });
+    const refused = [
+      await operate(p, token, SetSupervisorStatusDocument, { id, status: 'DISABLED' }),
+      await operate(p, token, SetSupervisorRoleDocument, { id, role: 'operator' }),
+      await operate(p, access_token, SetSupervisorStatusDocument, { id, status: 'DISABLED' }),
+    ];
+    for (const { result } of refused) {
+      expect(result).toEqual({ __typename: 'PreconditionError', message: 'the last active admin of a node stays' });
+    }
+    expect(await tokenStatus(p, access_token)).toBe(200);
+    expect((await supervisors()).find((one) => one.id === id)).toMatchObject({ role: 'admin', status: 'ACTIVE' });
+  });
+
+  it('D3-26: is another one where there is another active one', async () => {
+    const second = await createdSupervisor(p, token, { username: newName(), role: 'admin' });
+    const id = await demoAdmin();
+    const demoted = await operate(p, token, SetSupervisorRoleDocument, { id, role: 'operator' });
+    expect(demoted.result).toMatchObject({ role: 'operator' });
+    const { result } = await operate(p, token, SetSupervisorStatusDocument, { id: second.id, status: 'DISABLED' });
+    expect(result.__typename).toBe('PreconditionError');
+    await operate(p, token, SetSupervisorRoleDocument, { id, role: 'admin' });
+    const disabled = await operate(p, token, SetSupervisorStatusDocument, { id: second.id, status: 'DISABLED' });
+    expect(disabled.result).toMatchObject({ status: 'DISABLED' });
+  });
+});

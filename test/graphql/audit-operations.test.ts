@@ -1,0 +1,236 @@
+import { createClient } from 'graphql-ws';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { SECRET, startAuditStand } from './audit-stand.ts';
+
+type Stand = Awaited<ReturnType<typeof startAuditStand>>;
+
+const SET = `mutation ($p: String!) { setSupervisorPassword(id: "7", password: $p) }`;
+const SET_MASKED = { query: SET, variables: { p: '***' } };
+const CREATE = 'mutation { createClient(name: "kept") { x: clientSecret client { id } } }';
+const LITERAL = `query { check(token: "${SECRET}", codes: ["kept"]) }`;
+const LITERAL_MASKED = 'query { check(token: "***", codes: ["kept"]) }';
+
+let stand: Stand;
+beforeAll(async () => {
+  stand = await startAuditStand();
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+beforeEach(() => {
+  stand.records.length = 0;
+  stand.lines.length = 0;
+});
+
+/** The one record, which shows nothing of the secret, as no line of the log does. */
+function onlyRecord() {
+  const [record, ...more] = stand.records;
+  expect(more).toEqual([]);
+  if (!record) throw new Error('there is one');
+  expect(JSON.stringify(stand.records) + stand.lines.join()).not.toMatch(/ZQ-|hunter/);
+  return record;
+}
+
+describe('an operation over HTTP', () => {
+  it('D2-21: by POST is recorded without its secrets', async () => {
+    await stand.post({ query: SET, variables: { p: SECRET } });
+    const record = onlyRecord();
+    expect(JSON.parse(record.request_body ?? '')).toEqual(SET_MASKED);
+    expect(record.response_body).toBe('{"data":{"setSupervisorPassword":"***"}}');
+    expect(record.request_bytes).toBe(JSON.stringify({ query: SET, variables: { p: SECRET } }).length);
+  });
+
+  it('D2-21: the secret that it is told once is not in its record', async () => {
+    const answer = await stand.post({ query: CREATE });
+    expect(answer).toContain(SECRET);
+    const record = onlyRecord();
+    expect(record.response_body).toBe('{"data":{"createClient":{"x":"***","client":{"id":"1"}}}}');
+    expect(record.response_bytes).toBe(answer.length);
+  });
+
+  it('D2-21: the same document again is masked again', async () => {
+    for (let time = 0; time < 3; time += 1) await stand.post({ query: LITERAL });
+    expect(stand.records.map((record) => JSON.parse(record.request_body ?? '').query)).toEqual(
+      Array(3).fill(LITERAL_MASKED),
+    );
+  });
+
+  it('D2-21: by GET is recorded without its secrets in the query string', async () => {
+    const given = { query: `query Q($t: String) { check(token: $t) }`, operationName: 'Q' };
+    const variables = encodeURIComponent(JSON.stringify({ t: SECRET, u: 'kept' }));
+    await stand.get(`${new URLSearchParams(given)}&variables=${variables}`);
+    const shown = Object.fromEntries(new URLSearchParams(onlyRecord().query ?? ''));
+    expect(shown).toEqual({ ...given, variables: '{"t":"***","u":"kept"}' });
+    stand.records.length = 0;
+    await stand.get(new URLSearchParams({ query: LITERAL }).toString());
+    expect(new URLSearchParams(onlyRecord().query ?? '').get('query')).toBe(LITERAL_MASKED);
+  });
+
+  it('D2-21: by GET shows nothing of what stands beside it', async () => {
+    const query = new URLSearchParams({ query: `{ nothing(x: "${SECRET}") }`, 'variables[p]': SECRET });
+    await stand.get(`query=${encodeURIComponent(LITERAL)}&${query}&mutation{x(y:"${SECRET}")}`);
+    expect(new URLSearchParams(onlyRecord().query ?? '').get('query')).not.toBeNull();
+  });
+
+  it.each([
+    [
+      'a mutation by GET',
+      `query=${encodeURIComponent(`mutation { setSupervisorPassword(id: "7", password: "${SECRET}") }`)}`,
+    ],
+    ['broken variables', `query=${encodeURIComponent(LITERAL)}&variables=%7B%22a%22%3A%22${SECRET}`],
+    ['variables that are no object', `query=${encodeURIComponent(LITERAL)}&variables=%5B%22${SECRET}%22%5D`],
+    ['no query', `Query=${encodeURIComponent(LITERAL)}&x=${SECRET}`],
+  ])('D2-21: that is refused shows nothing of it: %s', async (_fault, query) => {
+    await stand.get(query);
+    expect(onlyRecord().status_code).toBeGreaterThanOrEqual(400);
+  });
+
+  it.each([
+    ['a document that does not parse', JSON.stringify({ query: `mutation { x(password: "${SECRET}"` })],
+    ['a document that is not valid', JSON.stringify({ query: `mutation { x(pasword: "${SECRET}") }` })],
+    [
+      'a document over a limit',
+      JSON.stringify({
+        query: `{ ${'a: '.repeat(1)}x(pasword: "${SECRET}") ${'{ owner '.repeat(20)}{ id } ${'}'.repeat(20)} }`,
+      }),
+    ],
+    ['variables that do not hold', JSON.stringify({ query: SET, variables: { p: [SECRET] } })],
+    ['a variable that is not declared', JSON.stringify({ query: SET, variables: { q: SECRET } })],
+    ['JSON that breaks off', `{"variables":{"p":"${SECRET}"},"query":"mutation { x(pasword: \\"${SECRET}\\") }"`],
+    ['a string', JSON.stringify(`mutation { x(pasword: "${SECRET}") }`)],
+    ['a member of another name', JSON.stringify({ qurey: `mutation { x(pasword: "${SECRET}") }` })],
+    ['a document that is a list', JSON.stringify({ query: [SECRET] })],
+    ['too large a batch', JSON.stringify(Array(11).fill({ query: SET, variables: { p: SECRET } }))],
+    ['an empty batch', '[]'],
+    ['a nested body', `{"query":"{ nothing }","variables":${'['.repeat(100_000)}"${SECRET}"${']'.repeat(100_000)}}`],
+  ])('D2-21 D2-20: %s leaves one record, and the secret neither in it nor in the log', async (_fault, body) => {
+    await stand.post(body);
+    const { request_body, response_body } = onlyRecord();
+    expect(request_body).toMatch(/^[[{"]/);
+    expect(response_body).toContain('"message"');
+  });
+
+  it('D2-21: with a member that was sent twice is recorded as it was understood', async () => {
+    const query = '{ clients { id } }';
+    await stand.post(`{"query":"mutation { x(pasword: \\"${SECRET}\\") }","query":"${query}"}`);
+    expect(onlyRecord().request_body).toBe(JSON.stringify({ query }));
+  });
+
+  it('D2-21: that becomes too large while it is read shows nothing of it', async () => {
+    const body = new Blob([JSON.stringify({ query: `{ x(pasword: "${SECRET}") }`, filler: 'x'.repeat(1_100_000) })]);
+    const init = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: body.stream(),
+      duplex: 'half',
+    };
+    await fetch(stand.url, init).catch(() => undefined);
+    const { status_code, request_body } = onlyRecord();
+    expect([status_code, request_body?.slice(0, 15)]).toEqual([413, '{"query":"***",']);
+  });
+
+  it('D2-21: over 64 KiB shows no part of a secret', async () => {
+    const query = 'query ($t: String, $s: [String!]) { check(token: $t, codes: $s) }';
+    const codes = Array(700).fill('x'.repeat(93));
+    for (let pad = 0; pad < 8; pad += 1) {
+      await stand.post({ variables: { s: [...codes, 'x'.repeat(pad)], t: SECRET.repeat(20) }, query });
+    }
+    const shown = stand.records.map((record) => record.request_body ?? '');
+    expect(shown.map((body) => body.length)).toEqual(Array(8).fill(65_536));
+    expect(shown.join()).not.toMatch(/ZQ-|hunter/);
+  });
+
+  it('D2-21: as a stream of events is recorded without its secrets', async () => {
+    const query = `subscription { created(token: "${SECRET}") { y: clientSecret client { name } } }`;
+    const answer = await stand.post({ query }, { accept: 'text/event-stream' });
+    expect(answer).toContain(SECRET);
+    const record = onlyRecord();
+    const next = 'event: next\ndata: {"data":{"created":{"y":"***","client":{"name":"Ada"}}}}\n\n';
+    expect(record.response_body).toBe(`:\n\n${next}${next}event: complete\ndata:\n\n`);
+    expect(record.request_body).toContain('created(token: \\"***\\")');
+  });
+
+  it('D2-21: that answers an error where a secret was given shows the error without it', async () => {
+    const query = 'mutation ($in: SupervisorInput!) { createSupervisor(input: $in) }';
+    const answer = await stand.post({ query, variables: { in: { name: 'Ada', password: SECRET, x: 1 } } });
+    expect(answer).toContain(SECRET);
+    expect(onlyRecord().response_body).toContain('unknown field');
+  });
+
+  it('D2-21: whose execution fails shows all but its secrets', async () => {
+    await stand.post({
+      query: 'query ($t: String) { missing { id } check(token: $t, codes: ["kept"]) }',
+      variables: { t: SECRET },
+    });
+    expect(onlyRecord().request_body).toContain('kept');
+    expect(onlyRecord().response_body).toContain('INTERNAL_SERVER_ERROR');
+  });
+});
+
+describe('a batch', () => {
+  it('D2-20 D2-21: leaves a record for each operation, with its own document, variables and answer', async () => {
+    const batch = [
+      { query: SET, variables: { p: SECRET } },
+      { query: CREATE },
+      { query: '{ clients(search: "kept") { id } }' },
+      { query: `{ nothing(x: "${SECRET}") }` },
+      { qurey: SECRET },
+      SECRET,
+    ];
+    const answer = await stand.post(batch);
+    const { records } = stand;
+    expect(records.map(({ request_body }) => JSON.parse(request_body ?? ''))).toEqual([
+      SET_MASKED,
+      { query: CREATE },
+      { query: '{ clients(search: "kept") { id } }' },
+      { query: '{ nothing(x: "***") }' },
+      { qurey: '***' },
+      '***',
+    ]);
+    const answers: unknown[] = JSON.parse(answer.replaceAll(SECRET, '***').replace(':true', ':"***"'));
+    expect(records.map(({ response_body }) => JSON.parse(response_body ?? ''))).toEqual(answers);
+    expect(records.map(({ request_bytes }) => request_bytes)).toEqual(batch.map((one) => JSON.stringify(one).length));
+    expect(new Set(records.map(({ id }) => id)).size).toBe(batch.length);
+    expect(new Set(records.map(({ status_code }) => status_code))).toEqual(new Set([200]));
+    expect(stand.lines).toHaveLength(batch.length);
+    expect(JSON.stringify(records) + stand.lines.join()).not.toContain(SECRET);
+  });
+
+  it('D2-20: of one operation leaves one record', async () => {
+    await stand.post([{ query: CREATE }]);
+    expect(onlyRecord().response_body).toBe('{"data":{"createClient":{"x":"***","client":{"id":"1"}}}}');
+  });
+});
+
+describe('an operation of a socket', () => {
+  async function run(payload: { query: string; variables?: Record<string, unknown> }): Promise<string> {
+    const client = createClient({ url: stand.socketUrl, webSocketImpl: WebSocket, retryAttempts: 0 });
+    const got: unknown[] = [];
+    try {
+      for await (const result of client.iterate(payload)) got.push(result);
+    } catch (error) {
+      got.push(error);
+    }
+    await client.dispose();
+    return JSON.stringify(got);
+  }
+
+  it('D2-20 D2-21: is recorded without its secrets', async () => {
+    const query = 'subscription ($t: String) { created(token: $t) { y: clientSecret client { name } } }';
+    expect(await run({ query, variables: { t: SECRET } })).toContain(SECRET);
+    const record = onlyRecord();
+    expect([record.method, JSON.parse(record.request_body ?? '')]).toEqual(['WS', { query, variables: { t: '***' } }]);
+    const line = '{"data":{"created":{"y":"***","client":{"name":"Ada"}}}}';
+    expect(record.response_body).toBe(`${line}\n${line}`);
+  });
+
+  it.each([
+    ['does not parse', { query: `mutation { x(password: "${SECRET}"` }],
+    ['is not valid', { query: `mutation { x(pasword: "${SECRET}") }`, variables: { q: SECRET } }],
+    ['has variables that do not hold', { query: SET, variables: { p: [SECRET] } }],
+  ])('D2-20 D2-21: that %s is recorded without its strings', async (_fault, payload) => {
+    await run(payload);
+    const record = onlyRecord();
+    expect(record.request_body).toContain('mutation');
+    expect(record.response_body).toContain('"errors"');
+  });
+});

@@ -1,0 +1,168 @@
+import { createServer, ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { buildSchema, type GraphQLSchema } from 'graphql';
+import { AuditLog, type AuditRecordLine } from '../../src/gateway/audit.ts';
+import { Exchange } from '../../src/gateway/exchange.ts';
+import { normalTarget } from '../../src/gateway/normal-path.ts';
+import { OperationAudits } from '../../src/graphql/audit-masking.ts';
+import type { GraphqlServices } from '../../src/graphql/context.ts';
+import { readArrival } from '../../src/graphql/http-requests.ts';
+import { ErrorMask } from '../../src/graphql/masking.ts';
+import { socketProtocol } from '../../src/graphql/socket-operations.ts';
+import { GraphqlSockets } from '../../src/graphql/sockets.ts';
+import { SseStreams } from '../../src/graphql/sse.ts';
+import { createYogaServer } from '../../src/graphql/yoga.ts';
+import type { Log } from '../../src/lib/log.ts';
+import type { Principal } from '../../src/oauth/principal.ts';
+import { refuse } from '../../src/rest/refuse.ts';
+
+/** A schema whose fields, arguments and input fields have the names of secrets, and others. */
+export const SDL = `
+  type Query {
+    client(id: ID!): Client!
+    clients(search: String): [Client!]!
+    things: [Thing!]!
+    check(token: String, codes: [String!], settings: Settings): Boolean
+    missing: Client!
+  }
+  type Mutation {
+    createSupervisor(input: SupervisorInput!): Boolean
+    createSupervisors(inputs: [SupervisorInput!]!): Boolean
+    setSupervisorPassword(id: ID!, password: String!): Boolean
+    createClient(name: String!): Created!
+  }
+  type Subscription { created(token: String): Created! }
+  type Client { id: ID! name: String! secret: Settled owner: Client }
+  type Settled { since: String }
+  type Created { client: Client! clientSecret: String! }
+  union Thing = Client | Created
+  input SupervisorInput { name: String! password: String! age: Int contact: Contact }
+  input Contact { city: String apiToken: String keys: [Key!] }
+  input Key { label: String clientSecret: String! }
+  input Settings { label: String secret: Key }
+`;
+
+export const SECRET = 'ZQ-hunter2';
+
+export const schema: GraphQLSchema = buildSchema(SDL);
+
+const client = { __typename: 'Client', id: '1', name: 'Ada', secret: { since: SECRET } };
+const created = { __typename: 'Created', client, clientSecret: SECRET };
+const rootValue = {
+  client: { ...client, owner: client },
+  clients: [client],
+  things: [client, created],
+  check: true,
+  missing: null,
+  createSupervisor: true,
+  createSupervisors: true,
+  setSupervisorPassword: true,
+  createClient: created,
+};
+
+interface AuditStand extends AsyncDisposable {
+  url: string;
+  records: AuditRecordLine[];
+  lines: string[];
+  socketUrl: string;
+  post(body: unknown, headers?: Record<string, string>): Promise<string>;
+  get(query: string): Promise<string>;
+}
+
+/** GraphQL over that schema, with its audit records. */
+export async function startAuditStand(): Promise<AuditStand> {
+  withResolvers();
+  const lines: string[] = [];
+  const line = (fields: object, message: string) =>
+    void lines.push(
+      JSON.stringify({ ...fields, message }, (_key, value) => (value instanceof Error ? `${value.stack}` : value)),
+    );
+  const log: Log = { debug: line, info: line, warn: line, error: line };
+  const records: AuditRecordLine[] = [];
+  const audit = new AuditLog({ append: (record) => void records.push(JSON.parse(record)) }, log);
+  const audits = new OperationAudits(schema);
+  const mask = new ErrorMask(log);
+  const sse = new SseStreams();
+  const parts = {
+    schema,
+    services: {} as GraphqlServices,
+    mask,
+    sse,
+    audits,
+    recheck: async () => true,
+    passGuards: () => undefined,
+    maxCost: 1_000,
+    introspection: true,
+    production: false,
+  };
+  const yoga = createYogaServer(parts);
+  const sockets = new GraphqlSockets({
+    protocol: socketProtocol({ yoga, mask, judge: async () => principal }),
+    recordOperation: (record) => audit.recordOperation({ ...record, audited: audits.ofSocket(record) }),
+    log,
+  });
+  const door = createServer(async (req, res) => {
+    const exchange = new Exchange(req, res);
+    exchange.target = normalTarget(req.url ?? '');
+    res.setHeader('X-Correlation-ID', 'an id');
+    exchange.capture.install((aborted) => audit.record(exchange, aborted));
+    try {
+      audits.begin(exchange);
+      const body = await readArrival(exchange, 1024 * 1024);
+      await yoga.handle(req, res, { exchange, principal, body, isLater: false });
+    } catch (error) {
+      refuse(exchange, error, log);
+    }
+  });
+  door.on('upgrade', (req, socket, head) =>
+    sockets.accept(new Exchange(req, new ServerResponse(req), { socket, head })),
+  );
+  await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}/graphql`;
+  return {
+    url,
+    records,
+    lines,
+    socketUrl: url.replace('http', 'ws'),
+    post: async (body, headers) => {
+      const text = typeof body === 'string' ? body : JSON.stringify(body);
+      const all = { 'content-type': 'application/json', ...headers };
+      return (await fetch(url, { method: 'POST', headers: all, body: text })).text();
+    },
+    get: async (query) => (await fetch(`${url}?${query}`, { headers: { 'content-type': 'application/json' } })).text(),
+    [Symbol.asyncDispose]: async () => {
+      sse.stop();
+      await sockets.stop();
+      door.closeAllConnections();
+      await new Promise((resolve) => door.close(resolve));
+    },
+  };
+}
+
+const principal: Principal = {
+  tokenClass: 'user',
+  tokenUse: 'api',
+  subject: 'somebody',
+  nodeId: 'aaaaaaaa-0000-4000-8000-000000000001',
+  clientId: 'dddddddd-0000-4000-8000-000000000004',
+  sessionId: undefined,
+  tokenId: 'a token',
+  familyId: undefined,
+  issuedAt: undefined,
+  permissions: new Set(),
+  expiresAtMs: undefined,
+};
+
+/** Root fields answer the same to whoever asks. */
+function withResolvers(): void {
+  const roots = [schema.getQueryType(), schema.getMutationType()];
+  for (const [name, field] of roots.flatMap((root) => Object.entries(root?.getFields() ?? {}))) {
+    field.resolve = () => rootValue[name as keyof typeof rootValue];
+  }
+  const subscription = schema.getSubscriptionType()?.getFields().created;
+  if (!subscription) throw new Error('the schema has it');
+  subscription.subscribe = async function* () {
+    yield { created };
+    yield { created };
+  };
+}

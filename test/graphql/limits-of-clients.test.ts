@@ -1,0 +1,174 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, type ClientCredentials, updateClient } from '../oauth/clients.ts';
+import { until } from './stand.ts';
+
+const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
+const QUERY = '{ me { nodeId } }';
+const REFUSED = { message: 'rate_limit_exceeded', extensions: { code: 'RATE_LIMITED', retryAfter: 3_600 } };
+
+const clock = { nowMs: NOON };
+let p: Portcullis;
+const sockets: WebSocket[] = [];
+
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { nowMs: () => clock.nowMs } });
+});
+afterAll(async () => {
+  for (const socket of sockets) socket.terminate();
+  await p[Symbol.asyncDispose]();
+});
+beforeEach(() => {
+  clock.nowMs = NOON;
+});
+
+/** A client that may make so many requests an hour after it has got its token. */
+async function limited(requests: number, settings: object = {}): Promise<{ client: ClientCredentials; token: string }> {
+  const client = await addClient(p, { requests_per_hour: requests + 1, ...settings });
+  return { client, token: await p.clientToken(client) };
+}
+
+/** How many requests the client has left, after the one that asks. */
+async function leftAfterThis(token: string): Promise<number> {
+  const { headers } = await p.call('GET', '/v1/accounts', { token });
+  return Number(headers.get('x-ratelimit-remaining-hour'));
+}
+
+const batch = (token: string, size: number, headers: Record<string, string> = {}) =>
+  p.call('POST', '/graphql', { token, headers, json: Array.from({ length: size }, () => ({ query: QUERY })) });
+
+describe('a batch', () => {
+  it('D2-20 8-05: counts each operation, the first one as the request', async () => {
+    const { token } = await limited(10);
+    const answer = await batch(token, 3);
+    expect(answer.json.map((one: object) => Object.keys(one))).toEqual([['data'], ['data'], ['data']]);
+    expect(answer.headers.get('x-ratelimit-remaining-hour')).toBe('9');
+    expect(await leftAfterThis(token)).toBe(6);
+  });
+
+  it('D2-20 8-05: what is too many is an error in the 200, with the seconds to wait', async () => {
+    const { token } = await limited(3);
+    const answer = await batch(token, 5);
+    expect(answer.status).toBe(200);
+    const done = { data: { me: { nodeId: p.demo.node_id } } };
+    expect(answer.json).toEqual([done, done, done, { errors: [REFUSED] }, { errors: [REFUSED] }]);
+  });
+
+  it('D2-20 8-06: so is what the quota refuses', async () => {
+    const client = await addClient(p, { monthly_limit: 2 });
+    const answer = await batch(await p.clientToken(client), 2);
+    const retryAfter = (Date.UTC(2026, 11, 1) - NOON) / 1_000;
+    const error = { message: 'monthly_limit_exceeded', extensions: { code: 'RATE_LIMITED', retryAfter } };
+    expect(answer.json).toEqual([{ data: expect.anything() }, { errors: [error] }]);
+  });
+
+  it('D2-20: is refused whole where the request already is', async () => {
+    const { token } = await limited(0);
+    expect((await batch(token, 3)).status).toBe(429);
+  });
+
+  it('D2-20: of a login is not counted', async () => {
+    const client = await addClient(p, { requests_per_hour: 2 });
+    const grant = { grant_type: 'password', ...client, ...p.demo.supervisor };
+    const { access_token } = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
+    const answer = await batch(access_token, 5);
+    expect(answer.json.every((one: object) => 'data' in one)).toBe(true);
+  });
+
+  it('counts nothing for an entry that is no operation', async () => {
+    const { token } = await limited(10);
+    const json = [{ query: QUERY }, { query: '{ broken' }, { query: '{ unknown }' }];
+    await p.call('POST', '/graphql', { token, json });
+    expect(await leftAfterThis(token)).toBe(8);
+  });
+});
+
+/** A socket that has been acknowledged; its token came in `connection_init` alone, as a browser's does. */
+async function open(token: string, headers: Record<string, string> = {}) {
+  const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', { headers });
+  sockets.push(socket);
+  await once(socket, 'open');
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of many shapes.
+  const received: any[] = [];
+  socket.on('message', (data) => received.push(JSON.parse(String(data))));
+  const send = (message: object) => socket.send(JSON.stringify(message));
+  send({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } });
+  await until(() => received.length === 1);
+  expect(received.shift()).toEqual({ type: 'connection_ack' });
+  let serial = 0;
+  /** The messages of one operation. */
+  const ask = async (query = QUERY) => {
+    serial += 1;
+    const id = String(serial);
+    send({ type: 'subscribe', id, payload: { query } });
+    const ended = () => received.some((message) => message.id === id && message.type !== 'next');
+    await until(ended);
+    return received.splice(0).map(({ type, payload }) => ({ type, payload }));
+  };
+  return { socket, ask };
+}
+
+const ANSWERED = [
+  { type: 'next', payload: { data: { me: { nodeId: expect.any(String) } } } },
+  { type: 'complete', payload: undefined },
+];
+
+describe('a socket', () => {
+  it('D2-16 8-05: begins without using up anything, even where nothing is left', async () => {
+    const { token } = await limited(5);
+    await open(token);
+    await open(token);
+    expect(await leftAfterThis(token)).toBe(4);
+    const { token: spent } = await limited(0);
+    const { ask } = await open(spent);
+    expect(await ask()).toEqual([{ type: 'error', payload: [REFUSED] }]);
+  });
+
+  it('D2-20 8-05: counts each operation; one too many is its error, and the socket stays', async () => {
+    const { token } = await limited(2);
+    const { socket, ask } = await open(token);
+    expect(await ask()).toEqual(ANSWERED);
+    expect(await ask()).toEqual(ANSWERED);
+    expect(await ask()).toEqual([{ type: 'error', payload: [REFUSED] }]);
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+    expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(429);
+  });
+
+  it('D2-20: lets pass again when the window ends', async () => {
+    const client = await addClient(p, { requests_per_second: 2 });
+    const { ask } = await open(await p.clientToken(client));
+    await ask();
+    expect((await ask())[0]).toMatchObject({ type: 'error', payload: [{ extensions: { retryAfter: 1 } }] });
+    clock.nowMs += 1_000;
+    expect(await ask()).toEqual(ANSWERED);
+  });
+
+  it('D2-20 D3-13: a subscription is refused as any operation is', async () => {
+    const { token } = await limited(0);
+    const { ask } = await open(token);
+    const refused = await ask('subscription { transaction(id: "t") { transaction { id } } }');
+    expect(refused).toEqual([{ type: 'error', payload: [REFUSED] }]);
+  });
+
+  it('D2-16 D2-20: an operation is FORBIDDEN once the address of the socket is not allowed any more', async () => {
+    const client = await addClient(p);
+    const { socket, ask } = await open(await p.clientToken(client));
+    expect(await ask()).toEqual(ANSWERED);
+    await updateClient(p, client.client_id, { allowed_ips: ['203.0.113.9'] });
+    clock.nowMs += 2_000;
+    await expect
+      .poll(async () => (await ask())[0], { timeout: 5_000 })
+      .toEqual({ type: 'error', payload: [{ message: 'ip_not_allowed', extensions: { code: 'FORBIDDEN' } }] });
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+  });
+
+  it('D2-20: of a login is not counted', async () => {
+    const client = await addClient(p, { requests_per_hour: 1 });
+    const grant = { grant_type: 'password', ...client, ...p.demo.supervisor };
+    const { access_token } = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
+    const { ask } = await open(access_token);
+    for (let i = 0; i < 3; i += 1) expect(await ask()).toEqual(ANSWERED);
+  });
+});

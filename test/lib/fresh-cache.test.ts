@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { FreshCache } from '../../src/lib/fresh-cache.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function counting(freshMs = 1_000, maxEntries = 10) {
+  const loads: string[] = [];
+  const cache = new FreshCache<string>({
+    freshMs,
+    maxEntries,
+    load: async (key) => {
+      loads.push(key);
+      return `${key}${loads.length}`;
+    },
+  });
+  return { cache, loads };
+}
+
+it('a value is given at once while it is fresh, and loaded again when it is not', async () => {
+  const { cache, loads } = counting();
+  expect(await cache.get('a')).toBe('a1');
+  vi.advanceTimersByTime(499);
+  expect(cache.get('a')).toBe('a1');
+  vi.advanceTimersByTime(501);
+  expect(await cache.get('a')).toBe('a2');
+  expect(loads).toEqual(['a', 'a']);
+});
+
+it('a value in use is loaded anew before it is stale, without anybody waiting', async () => {
+  const { cache, loads } = counting();
+  await cache.get('a');
+  vi.advanceTimersByTime(600);
+  expect(cache.get('a')).toBe('a1');
+  await Promise.resolve();
+  vi.advanceTimersByTime(500);
+  expect(cache.get('a')).toBe('a2');
+  expect(loads).toHaveLength(3);
+});
+
+it('those who ask while a value is loaded share the load', async () => {
+  const { cache, loads } = counting();
+  expect(await Promise.all(['a', 'a', 'a'].map((key) => cache.get(key)))).toEqual(['a1', 'a1', 'a1']);
+  expect(loads).toEqual(['a']);
+});
+
+it('a value that was being loaded when it was forgotten is not kept', async () => {
+  const { cache } = counting();
+  const before = cache.get('a');
+  cache.forget('a');
+  expect(await cache.get('a')).toBe('a2');
+  expect(await before).toBe('a1');
+  expect(cache.get('a')).toBe('a2');
+});
+
+it('a load that fails is told to those who asked, and tried again by the next', async () => {
+  let isDown = true;
+  const cache = new FreshCache<string>({
+    freshMs: 1_000,
+    maxEntries: 10,
+    load: async () => {
+      if (isDown) throw new Error('down');
+      return 'up';
+    },
+  });
+  await expect(cache.get('a')).rejects.toThrow('down');
+  isDown = false;
+  expect(await cache.get('a')).toBe('up');
+});
+
+it('the oldest entry goes when there are too many', async () => {
+  const { cache, loads } = counting(1_000, 2);
+  for (const key of ['a', 'b', 'c']) await cache.get(key);
+  cache.get('b');
+  cache.get('c');
+  expect(loads).toEqual(['a', 'b', 'c']);
+  await cache.get('a');
+  expect(loads).toEqual(['a', 'b', 'c', 'a']);
+});

@@ -1,0 +1,210 @@
+import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, type ClientCredentials, rows, updateClient } from './clients.ts';
+import { apiClaims, signed } from './jwt.ts';
+import { basicOf, oauthEnvelope, postForm } from './requests.ts';
+
+const INTROSPECT = '/v2/oauth/introspect';
+const DAY_MS = 24 * 3600 * 1000;
+const clock = { nowMs: 1_800_000_000_000 };
+
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { nowMs: () => clock.nowMs } });
+});
+afterEach(() => {
+  clock.nowMs = 1_800_000_000_000;
+  vi.restoreAllMocks();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+async function pairOf(grant: object, client: ClientCredentials = p.demo.client): Promise<Answer['json']> {
+  return (await p.call('POST', '/v2/oauth/token', { json: { ...grant, ...client } })).json;
+}
+
+const api = (client?: ClientCredentials) => pairOf({ grant_type: 'client_credentials' }, client);
+const login = (client?: ClientCredentials) => pairOf({ grant_type: 'password', ...p.demo.supervisor }, client);
+
+function introspect(token: string, client: ClientCredentials = p.demo.client): Promise<Answer> {
+  return postForm(p, INTROSPECT, { token, token_type_hint: 'refresh_token' }, basicOf(client));
+}
+
+async function told(token: string, client?: ClientCredentials): Promise<Answer['json']> {
+  const { status, headers, json } = await introspect(token, client);
+  expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
+  return json;
+}
+
+async function inactive(token: string, client?: ClientCredentials): Promise<void> {
+  const { status, text } = await introspect(token, client);
+  expect([status, text]).toEqual([200, '{"active":false}']);
+}
+
+describe('a good token', () => {
+  it('D3-12: of a client tells its claims', async () => {
+    const { access_token } = await api();
+    const { scope, client_id, exp, iat, sub, aud, iss, jti } = decodeJwt(access_token);
+    const expected = { scope, token_type: 'Bearer', client_id, exp, iat, sub, aud, iss, jti, token_use: 'api' };
+    expect(await told(access_token)).toEqual({ active: true, ...expected });
+    expect(sub).toBe(p.demo.client.client_id);
+  });
+
+  it('D3-12: of a login tells the username too', async () => {
+    const { access_token, refresh_token } = await login();
+    const { username } = p.demo.supervisor;
+    expect(await told(access_token)).toMatchObject({
+      active: true,
+      username,
+      token_type: 'Bearer',
+      token_use: 'login',
+    });
+    const refresh = await told(refresh_token);
+    expect(refresh).toMatchObject({ active: true, username, token_use: 'refresh' });
+    expect(refresh).not.toHaveProperty('token_type');
+  });
+
+  it('D3-12: without exp tells none', async () => {
+    const client = await addClient(p, { token_expiry_enabled: false });
+    const { access_token, refresh_token } = await api(client);
+    for (const token of [access_token, refresh_token]) {
+      const answer = await told(token, client);
+      expect(answer).toMatchObject({ active: true, scope: 'accounts:read wallets:read' });
+      expect(answer).not.toHaveProperty('exp');
+    }
+  });
+
+  it('D3-12: is told of by every client of its node, by JSON as well', async () => {
+    const { access_token } = await api();
+    const other = await addClient(p);
+    expect(await told(access_token, other)).toMatchObject({ active: true, client_id: p.demo.client.client_id });
+    const { json } = await p.call('POST', INTROSPECT, { json: { token: access_token, ...other } });
+    expect(json.active).toBe(true);
+  });
+
+  it('D3-12 D2-17: may be of the legacy class', async () => {
+    const { current } = p.service.context.secrets.jwt.legacy;
+    const token = signed(p, { sub: 'node-7', aud: p.demo.node_id, scope: 'accounts:read' }, { secret: current });
+    const expected = { scope: 'accounts:read', token_type: 'Bearer', sub: 'node-7', aud: p.demo.node_id };
+    expect(await told(token)).toEqual({ active: true, ...expected, token_use: 'api' });
+  });
+
+  it('D3-12 D3-24: of a forgotten password has no scope', async () => {
+    const token = signed(p, apiClaims(p, { token_use: 'forgot_password' }));
+    expect(await told(token)).toMatchObject({ active: true, scope: '', token_use: 'forgot_password' });
+  });
+
+  it('D3-12 D3-21: may be a refresh token without iat, until it is spent', async () => {
+    const client = await addClient(p);
+    const { client_id } = client;
+    const refresh_token = signed(p, { sub: client_id, client_id });
+    expect(await told(refresh_token)).toEqual({ active: true, sub: client_id, client_id, token_use: 'refresh' });
+    await pairOf({ grant_type: 'refresh_token', refresh_token }, client);
+    expect(await told(refresh_token)).toMatchObject({ active: true });
+    clock.nowMs += 10_001;
+    await inactive(refresh_token);
+  });
+});
+
+describe('a token that is not good says nothing but that', () => {
+  it('D3-29: of another node', async () => {
+    for (const { access_token, refresh_token } of [await api(), await login()]) {
+      await inactive(access_token, p.demo.other_node.client);
+      await inactive(refresh_token, p.demo.other_node.client);
+    }
+  });
+
+  const forged: [string, () => string][] = [
+    ['nothing', () => 'x'],
+    ['50 KB', () => 'x'.repeat(50_000)],
+    ['expired', () => signed(p, apiClaims(p, { exp: 1 }))],
+    ['of an unknown client', () => signed(p, apiClaims(p, { client_id: randomUUID() }))],
+    [
+      'of the discover class',
+      () => signed(p, apiClaims(p), { secret: p.service.context.secrets.jwt.discover.current }),
+    ],
+    ['signed by another', () => signed(p, apiClaims(p), { secret: 'another secret, as long as the right one' })],
+    ['without token_use', () => signed(p, apiClaims(p, { token_use: undefined }))],
+    ['of an unknown use', () => signed(p, apiClaims(p, { token_use: 'admin' }))],
+    ['with alg none', () => signed(p, apiClaims(p), { header: { alg: 'none' } })],
+    ['with a second spelling', () => `${signed(p, apiClaims(p))}=`],
+    ['of a session that is none', () => signed(p, apiClaims(p, { token_use: 'login', sid: randomUUID() }))],
+    ['a refresh token of nobody', () => signed(p, apiClaims(p, { token_use: 'refresh', sub: randomUUID() }))],
+    ['a refresh token of no session', () => signed(p, apiClaims(p, { token_use: 'refresh', sid: randomUUID() }))],
+    ['a refresh token of the legacy class', legacyRefresh],
+  ];
+
+  function legacyRefresh(): string {
+    return signed(p, apiClaims(p, { token_use: 'refresh' }), { secret: p.service.context.secrets.jwt.legacy.current });
+  }
+
+  it.each(forged)('D3-12: %s', (_name, forge) => inactive(forge()));
+
+  it('D3-12: past its end', async () => {
+    const [{ access_token, refresh_token }, endless] = [
+      await login(),
+      await api(await addClient(p, { token_expiry_enabled: false })),
+    ];
+    clock.nowMs += 900_000;
+    await inactive(access_token);
+    expect(await told(refresh_token)).toMatchObject({ active: true });
+    clock.nowMs += 30 * DAY_MS;
+    await inactive(refresh_token);
+    clock.nowMs += 336 * DAY_MS;
+    await inactive(endless.refresh_token);
+    expect(await told(endless.access_token)).toMatchObject({ active: true });
+  });
+
+  it('D3-12 D3-22: revoked, by itself or with its family or session', async () => {
+    const revoke = (token: string) => postForm(p, '/v2/oauth/revoke', { token }, basicOf(p.demo.client));
+    for (const pair of [await api(), await login()]) {
+      await revoke(pair.access_token);
+      await inactive(pair.access_token);
+      expect(await told(pair.refresh_token)).toMatchObject({ active: true });
+      await revoke(pair.refresh_token);
+      await inactive(pair.refresh_token);
+    }
+  });
+
+  it('D3-12 D3-20: a refresh token of reuse detection that was spent', async () => {
+    const client = await addClient(p, { refresh_reuse_detection: true });
+    const { refresh_token } = await api(client);
+    await pairOf({ grant_type: 'refresh_token', refresh_token }, client);
+    clock.nowMs += 10_001;
+    await inactive(refresh_token);
+  });
+
+  it('D3-12 D3-07: of a client or a supervisor that is disabled', async () => {
+    const client = await addClient(p);
+    const pairs = [await api(client), await login(client)];
+    await updateClient(p, client.client_id, { status: 'disabled' });
+    p.service.context.directory.forget(client.client_id);
+    for (const { access_token, refresh_token } of pairs) {
+      await inactive(access_token);
+      await inactive(refresh_token);
+    }
+    const { refresh_token } = await login();
+    const setStatus = (status: 'active' | 'disabled') =>
+      rows(p).run((k) =>
+        k
+          .updateTable('supervisors')
+          .set({ status })
+          .where('id', '=', String(decodeJwt(refresh_token).sub)),
+      );
+    await setStatus('disabled');
+    await inactive(refresh_token);
+    await setStatus('active');
+    expect(await told(refresh_token)).toMatchObject({ active: true });
+  });
+});
+
+it('D3-28 D3-12: while the cache is away, whether a login is live is not known: 503', async () => {
+  const { access_token } = await login();
+  vi.spyOn(p.service.context.cache, 'sessionState').mockImplementation(() => {
+    throw new CacheUnavailableError('gone');
+  });
+  const answer = await introspect(access_token);
+  expect([answer.status, answer.text]).toEqual([503, oauthEnvelope('service_unavailable', 'temporarily_unavailable')]);
+});

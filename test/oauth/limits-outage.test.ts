@@ -1,0 +1,216 @@
+import { rm } from 'node:fs/promises';
+import { createClient } from 'redis';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { RedisCache } from '../../src/cache/redis-cache.ts';
+import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { describeReal } from '../services/real.ts';
+import { type RedisServer, startRedis } from '../services/redis.ts';
+import { type Counter, type CounterOptions, counter, limitedClient, savedQuota } from './limits-stand.ts';
+
+const AWAY = 'warn: the cache is away: this process counts the requests of clients by itself';
+const BACK = 'info: the cache counts the requests of clients again';
+
+describeReal('redis', 'limits while the cache that replicas share is away', () => {
+  let database: EmbeddedDatabase;
+  let dataDir: string;
+  let server: RedisServer;
+  const caches: RedisCache[] = [];
+
+  beforeAll(async () => {
+    database = await embeddedDatabase();
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+  beforeEach(async () => {
+    dataDir = await temporaryFolder();
+    server = await startRedis({ dataDir });
+  });
+  afterEach(async () => {
+    for (const cache of caches.splice(0)) await cache.stop();
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  async function replica(save?: CounterOptions['save']): Promise<Counter & { cache: RedisCache }> {
+    const cache = await RedisCache.open({ url: server.url });
+    caches.push(cache);
+    return { ...counter(database.db, save ? { cache, save } : { cache }), cache };
+  }
+
+  async function times(count: number, work: () => Promise<string>): Promise<string[]> {
+    const answers: string[] = [];
+    for (let i = 0; i < count; i += 1) answers.push(await work());
+    return answers;
+  }
+
+  const reaches = ({ cache }: { cache: RedisCache }) =>
+    expect
+      .poll(
+        () =>
+          cache.checkHealth().then(
+            () => 'reached',
+            () => 'away',
+          ),
+        { timeout: 5_000, interval: 20 },
+      )
+      .toBe('reached');
+  const loses = ({ cache }: { cache: RedisCache }) =>
+    expect
+      .poll(
+        () =>
+          cache.checkHealth().then(
+            () => 'reached',
+            () => 'away',
+          ),
+        { interval: 20 },
+      )
+      .toBe('away');
+
+  /** Cuts every connection to Redis and lets nobody in; what it holds stays. */
+  async function cutOff(): Promise<void> {
+    const client = await createClient({ url: server.url }).connect();
+    await client.sendCommand(['CONFIG', 'SET', 'requirepass', 'nobody knows']);
+    await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes']);
+    await client.close();
+  }
+
+  async function letIn(): Promise<void> {
+    const client = await createClient({ url: server.url, password: 'nobody knows' }).connect();
+    await client.sendCommand(['CONFIG', 'SET', 'requirepass', '']);
+    await client.close();
+  }
+
+  it('8-05 8-06: each process counts by itself, warns once and counts in a metric; no request fails', async () => {
+    const { db } = database;
+    const rateLimit = { perSecond: undefined, perMinute: 3, perHour: undefined };
+    const client = await limitedClient(db, { rateLimit, monthlyLimit: 100 });
+    const [first, second] = [await replica(), await replica()];
+    await times(2, () => first.count(client));
+    await server.stop();
+    await Promise.all([loses(first), loses(second)]);
+    expect(await times(4, () => first.count(client))).toEqual(['passed', 'passed', 'passed', 'rate_limit_exceeded']);
+    expect(await times(4, () => second.count(client))).toEqual(['passed', 'passed', 'passed', 'rate_limit_exceeded']);
+    expect(first.logged).toEqual([AWAY]);
+    expect(second.logged).toEqual([AWAY]);
+    expect(await first.countedAlone()).toBe(4);
+  });
+
+  it('D3-28 8-06: the quota goes on from what was seen, and is restored to a Redis that has lost all', async () => {
+    const { db } = database;
+    const client = await limitedClient(db, { monthlyLimit: 20 });
+    const [first, second] = [await replica(), await replica()];
+    await times(4, () => first.count(client));
+    await times(2, () => second.count(client));
+    await second.limits.save();
+    await server.stop();
+    await Promise.all([loses(first), loses(second)]);
+    await times(3, () => first.count(client));
+    await times(5, () => second.count(client));
+    await Promise.all([first.limits.save(), second.limits.save()]);
+    expect(await savedQuota(db, client)).toBe(14);
+    server = await startRedis({ dataDir, port: server.port });
+    await Promise.all([reaches(first), reaches(second)]);
+    expect((await first.headers(client))['X-MonthlyLimit-Remaining']).toBe('5');
+    expect((await second.headers(client))['X-MonthlyLimit-Remaining']).toBe('4');
+    expect(await times(5, () => first.count(client))).toEqual([...Array(4).fill('passed'), 'monthly_limit_exceeded']);
+    expect(first.logged).toEqual([AWAY, BACK]);
+  });
+
+  it('D3-28 8-06: a Redis that comes back with its data is raised to what was counted meanwhile', async () => {
+    const { db } = database;
+    const client = await limitedClient(db, { monthlyLimit: 100 });
+    const [first, second] = [await replica(), await replica()];
+    await times(4, () => first.count(client));
+    await times(2, () => second.count(client));
+    await second.limits.save();
+    await cutOff();
+    await Promise.all([loses(first), loses(second)]);
+    await times(3, () => first.count(client));
+    await times(5, () => second.count(client));
+    // Only the first has saved what it has counted; the second does so before its first request.
+    await first.limits.save();
+    await letIn();
+    await Promise.all([reaches(first), reaches(second)]);
+    expect((await second.headers(client))['X-MonthlyLimit-Remaining']).toBe('85');
+    expect((await first.headers(client))['X-MonthlyLimit-Remaining']).toBe('84');
+    await Promise.all([first.limits.save(), second.limits.save()]);
+    expect(await savedQuota(db, client)).toBe(16);
+  });
+
+  it('D3-28: what one process has counted alone reaches Redis though that process is idle then', async () => {
+    const { db } = database;
+    const client = await limitedClient(db, { monthlyLimit: 100 });
+    const [first, second] = [await replica(), await replica()];
+    await first.count(client);
+    await second.count(client);
+    await cutOff();
+    await Promise.all([loses(first), loses(second)]);
+    await times(5, () => second.count(client));
+    await letIn();
+    await Promise.all([reaches(first), reaches(second)]);
+    await second.limits.save();
+    expect((await first.headers(client))['X-MonthlyLimit-Remaining']).toBe('92');
+  });
+
+  it('D3-28: an emptied Redis gets the quota back, at once and for many requests', async () => {
+    const { db } = database;
+    const client = await limitedClient(db, { monthlyLimit: 50 });
+    const [first, second] = [await replica(), await replica()];
+    await times(9, () => first.count(client));
+    await times(1, () => second.count(client));
+    await second.limits.save();
+    const admin = await createClient({ url: server.url }).connect();
+    await admin.flushAll();
+    await admin.close();
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, (_, at) => (at % 2 === 0 ? first : second).count(client)),
+    );
+    expect(answers.filter((answer) => answer === 'passed')).toHaveLength(40);
+  });
+
+  it('D3-28: a process that starts while Redis is away counts on from what is saved', async () => {
+    const { db } = database;
+    const client = await limitedClient(db, { monthlyLimit: 5 });
+    const first = await replica();
+    await times(3, () => first.count(client));
+    await first.limits.stop();
+    await server.stop();
+    const second = await replica();
+    expect(await times(3, () => second.count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
+  });
+
+  it('D3-28: while the database is slow too, a process goes on from what it knows', async () => {
+    const { db } = database;
+    const client = await limitedClient(db, { monthlyLimit: 6 });
+    const { promise: mended, resolve: mend } = Promise.withResolvers<void>();
+    let isSlow = false;
+    const first = await replica((save) => async (quotas, lastUses) => {
+      if (isSlow) await mended;
+      return save(quotas, lastUses);
+    });
+    await times(2, () => first.count(client));
+    await cutOff();
+    await loses(first);
+    isSlow = true;
+    await times(2, () => first.count(client));
+    await letIn();
+    await reaches(first);
+    expect(await times(3, () => first.count(client))).toEqual(['passed', 'passed', 'monthly_limit_exceeded']);
+    mend();
+    await first.limits.save();
+    expect(await savedQuota(db, client)).toBe(6);
+  });
+
+  it('8-05: of 200 requests at once over two processes exactly 50 pass', async () => {
+    const { db } = database;
+    const rateLimit = { perSecond: undefined, perMinute: undefined, perHour: 50 };
+    const processes = [await replica(), await replica()];
+    for (const settings of [{ rateLimit }, { monthlyLimit: 50 }]) {
+      const client = await limitedClient(db, settings);
+      const answers = await Promise.all(
+        Array.from({ length: 200 }, (_, at) => (processes[at % 2] as Counter).count(client)),
+      );
+      expect(answers.filter((answer) => answer === 'passed')).toHaveLength(50);
+    }
+  });
+});

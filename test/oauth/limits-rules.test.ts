@@ -1,0 +1,135 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { monthAtOf, type RequestCounts, type RequestLimits } from '../../src/cache/request-counts.rules.ts';
+import { addLimitHeaders, refusalOf } from '../../src/oauth/limits.rules.ts';
+
+/** 500 ms before a second ends, 30.5 s before a minute, 29 min 30.5 s before an hour, a day and more before a month. */
+const NOW = Date.UTC(2026, 10, 29, 12, 30, 29, 500);
+const TO_MONTHS_END = Math.ceil((Date.UTC(2026, 11, 1) - NOW) / 1_000);
+
+function limitsOf(perSecond: number, perMinute: number, perHour: number, perMonth: number): RequestLimits {
+  return { perSecond, perMinute, perHour, perMonth };
+}
+
+/** Counts in the windows of the clock. */
+function used(second: number, minute: number, hour: number, month: number, nowMs = NOW): RequestCounts {
+  return {
+    secondAt: Math.floor(nowMs / 1_000),
+    second,
+    minuteAt: Math.floor(nowMs / 60_000),
+    minute,
+    hourAt: Math.floor(nowMs / 3_600_000),
+    hour,
+    monthAt: monthAtOf(nowMs),
+    month,
+  };
+}
+
+function headersOf(limits: RequestLimits, counts: RequestCounts, nowMs = NOW): Record<string, string> {
+  const headers: Record<string, string> = {};
+  addLimitHeaders(headers, limits, counts, nowMs);
+  return headers;
+}
+
+describe('the headers of the limits', () => {
+  it('D3-16 8-05 8-06: name every limit, the tightest rate without a name', () => {
+    expect(headersOf(limitsOf(10, 100, 1_000, 5_000), used(2, 98, 900, 4_999))).toEqual({
+      'X-Ratelimit-Limit': '100',
+      'X-Ratelimit-Remaining': '2',
+      'X-Ratelimit-Reset': '31',
+      'X-Ratelimit-Limit-Second': '10',
+      'X-Ratelimit-Remaining-Second': '8',
+      'X-Ratelimit-Reset-Second': '1',
+      'X-Ratelimit-Limit-Minute': '100',
+      'X-Ratelimit-Remaining-Minute': '2',
+      'X-Ratelimit-Reset-Minute': '31',
+      'X-Ratelimit-Limit-Hour': '1000',
+      'X-Ratelimit-Remaining-Hour': '100',
+      'X-Ratelimit-Reset-Hour': '1771',
+      'X-MonthlyLimit-Limit': '5000',
+      'X-MonthlyLimit-Remaining': '1',
+      'X-MonthlyLimit-Reset': String(TO_MONTHS_END),
+    });
+  });
+
+  it('D3-16 D3-08: name no limit that the client does not have', () => {
+    expect(headersOf(limitsOf(0, 0, 0, 0), used(1, 1, 1, 1))).toEqual({});
+    expect(Object.keys(headersOf(limitsOf(0, 0, 0, 9), used(1, 1, 1, 1)))).toEqual([
+      'X-MonthlyLimit-Limit',
+      'X-MonthlyLimit-Remaining',
+      'X-MonthlyLimit-Reset',
+    ]);
+    expect(Object.keys(headersOf(limitsOf(0, 9, 0, 0), used(1, 1, 1, 1)))).toEqual([
+      'X-Ratelimit-Limit-Minute',
+      'X-Ratelimit-Remaining-Minute',
+      'X-Ratelimit-Reset-Minute',
+      'X-Ratelimit-Limit',
+      'X-Ratelimit-Remaining',
+      'X-Ratelimit-Reset',
+    ]);
+  });
+
+  const tightest: [limits: RequestLimits, counts: RequestCounts, limit: string][] = [
+    [limitsOf(5, 50, 500, 0), used(1, 1, 1, 0), '5'],
+    [limitsOf(5, 50, 500, 0), used(1, 49, 49, 0), '50'],
+    [limitsOf(5, 50, 500, 0), used(0, 40, 499, 0), '500'],
+    [limitsOf(5, 50, 500, 0), used(5, 50, 499, 0), '50'],
+    [limitsOf(5, 50, 500, 0), used(5, 50, 500, 0), '500'],
+    [limitsOf(5, 0, 500, 0), used(4, 0, 499, 0), '500'],
+    [limitsOf(5, 50, 0, 1), used(1, 2, 0, 1), '5'],
+  ];
+  it.each(tightest)(
+    'D3-16: of %j used %j the tightest allows %s; at a tie the one that lasts',
+    (limits, counts, limit) => {
+      expect(headersOf(limits, counts)['X-Ratelimit-Limit']).toBe(limit);
+    },
+  );
+
+  it('D3-16: a limit that was lowered below what is used has nothing left', () => {
+    expect(headersOf(limitsOf(1, 0, 0, 2), used(9, 9, 9, 9))).toMatchObject({
+      'X-Ratelimit-Remaining': '0',
+      'X-MonthlyLimit-Remaining': '0',
+    });
+  });
+
+  it('D3-16: resets are whole seconds from now, at least 1, whenever it is', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: 4_000_000_000_000 }), (nowMs) => {
+        const headers = headersOf(limitsOf(1, 1, 1, 1), used(1, 1, 1, 1, nowMs), nowMs);
+        const most = { Second: 1, Minute: 60, Hour: 3_600 };
+        for (const [window, seconds] of Object.entries(most)) {
+          const reset = Number(headers[`X-Ratelimit-Reset-${window}`]);
+          expect(Number.isInteger(reset) && reset >= 1 && reset <= seconds).toBe(true);
+        }
+        const reset = Number(headers['X-MonthlyLimit-Reset']);
+        const at = new Date(nowMs + reset * 1_000);
+        expect(Number.isInteger(reset) && reset >= 1).toBe(true);
+        expect(at.getUTCMonth()).not.toBe(new Date(nowMs).getUTCMonth());
+        expect(new Date(at.getTime() - 1_001).getUTCMonth()).toBe(new Date(nowMs).getUTCMonth());
+      }),
+    );
+  });
+});
+
+describe('a refusal', () => {
+  const R = 'rate_limit_exceeded';
+  const Q = 'monthly_limit_exceeded';
+  const cases: [limits: RequestLimits, counts: RequestCounts, refusal: string, seconds: number][] = [
+    [limitsOf(1, 9, 9, 9), used(1, 1, 1, 1), R, 1],
+    [limitsOf(9, 1, 9, 9), used(1, 1, 1, 1), R, 31],
+    [limitsOf(9, 9, 1, 9), used(1, 1, 1, 1), R, 1_771],
+    [limitsOf(9, 9, 9, 1), used(1, 1, 1, 1), Q, TO_MONTHS_END],
+    [limitsOf(1, 1, 9, 9), used(1, 1, 1, 1), R, 31],
+    [limitsOf(1, 1, 1, 9), used(1, 1, 1, 1), R, 1_771],
+    [limitsOf(1, 9, 9, 1), used(1, 1, 1, 1), R, TO_MONTHS_END],
+    [limitsOf(0, 0, 0, 1), used(5, 5, 5, 1), Q, TO_MONTHS_END],
+  ];
+  it.each(cases)('7.2-06 7.6-04 D3-16: limits %j, used %j: %s for %d s', (limits, counts, refusal, seconds) => {
+    expect(refusalOf(limits, counts, NOW)).toEqual({ refusal, retryAfterSeconds: seconds });
+  });
+
+  it('D3-15: of a window that begins later by this clock lasts until that one ends', () => {
+    const ahead = used(1, 0, 0, 0, NOW + 5_000);
+    expect(refusalOf(limitsOf(1, 0, 0, 0), ahead, NOW).retryAfterSeconds).toBe(6);
+  });
+});

@@ -1,0 +1,212 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { envelope } from '../gateway/envelopes.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, rows } from './clients.ts';
+
+const MINUTE = 60_000;
+const clock = { skewMs: 0 };
+const nowMs = () => Date.now() + clock.skewMs;
+let p: Portcullis;
+let hash: string;
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { nowMs } });
+  hash = await p.service.context.passwords.hash('correct');
+});
+afterAll(() => p[Symbol.asyncDispose]());
+beforeEach(() => rows(p).run((k) => k.deleteFrom('login_failures')));
+
+async function supervisor(settings: { node_id?: string; status?: 'disabled' } = {}): Promise<string> {
+  const username = `Person-${randomUUID()}`;
+  const row = { id: randomUUID(), node_id: p.demo.node_id, username, password_hash: hash, role: 'viewer', ...settings };
+  await rows(p).run((k) => k.insertInto('supervisors').values(row));
+  return username;
+}
+
+function login(username: string, password = 'wrong', client: object = p.demo.client): Promise<Answer> {
+  return p.call('POST', '/v2/oauth/token', { json: { grant_type: 'password', ...client, username, password } });
+}
+
+async function fail(username: string, times: number): Promise<void> {
+  for (let time = 0; time < times; time++) expect((await login(username)).status).toBe(401);
+}
+
+async function failuresOf(username: string): Promise<number> {
+  const found = await rows(p).run((k) =>
+    k.selectFrom('login_failures').select('id').where('username', '=', username.toLowerCase()),
+  );
+  return found.length;
+}
+
+it('D3-17: five failures lock a username for fifteen minutes, the correct password too', async () => {
+  const username = await supervisor();
+  await fail(username, 4);
+  expect((await login(username, 'correct')).status).toBe(200);
+  expect(await failuresOf(username)).toBe(0);
+  await fail(username, 5);
+  expect((await login(username, 'correct')).status).toBe(401);
+  clock.skewMs += 14 * MINUTE;
+  expect((await login(username, 'correct')).status).toBe(401);
+  clock.skewMs += MINUTE;
+  expect((await login(username, 'correct')).status).toBe(200);
+});
+
+it('D3-17: what fails while a username is locked is not counted, so that the lock ends', async () => {
+  const username = await supervisor();
+  await fail(username, 5);
+  clock.skewMs += 14 * MINUTE;
+  await fail(username, 7);
+  expect(await failuresOf(username)).toBe(5);
+  clock.skewMs += MINUTE;
+  await fail(username, 4);
+  expect((await login(username, 'correct')).status).toBe(200);
+});
+
+it('D3-17: a username is locked in any case of its letters, and on its own node alone', async () => {
+  const username = await supervisor();
+  await rows(p).run((k) =>
+    k.insertInto('supervisors').values({
+      id: randomUUID(),
+      node_id: p.demo.other_node.node_id,
+      username,
+      password_hash: hash,
+      role: 'viewer',
+    }),
+  );
+  await fail(username.toUpperCase(), 2);
+  await fail(username.toLowerCase(), 3);
+  expect((await login(username, 'correct')).status).toBe(401);
+  expect((await login(username, 'correct', p.demo.other_node.client)).status).toBe(200);
+});
+
+it('D3-17: a username that nobody has is counted and locked like any other', async () => {
+  const username = `nobody-${randomUUID()}`;
+  await fail(username, 7);
+  expect(await failuresOf(username)).toBe(5);
+  const { locks } = p.service.context;
+  expect(await locks.isLocked(p.demo.node_id, username.toUpperCase())).toBe(true);
+});
+
+/** Who is refused, and whose login it would have been. */
+const refusals: Record<string, () => Promise<[username: string, password: string]>> = {
+  'an unknown user': async () => [`nobody-${randomUUID()}`, 'correct'],
+  'a wrong password': async () => [await supervisor(), 'wrong'],
+  'a user of another node': async () => [await supervisor({ node_id: p.demo.other_node.node_id }), 'correct'],
+  'a disabled supervisor': async () => [await supervisor({ status: 'disabled' }), 'correct'],
+  'a locked username': async () => {
+    const username = await supervisor();
+    await fail(username, 5);
+    return [username, 'correct'];
+  },
+  'a locked username that nobody has': async () => {
+    const username = `nobody-${randomUUID()}`;
+    await fail(username, 5);
+    return [username, 'correct'];
+  },
+  'a name of more than 255 characters': async () => ['n'.repeat(256), 'correct'],
+};
+
+it('5.2-02 D3-17: every refused login is one answer byte for byte, one Argon2 run and as many statements', async () => {
+  const { passwords, database } = p.service.context;
+  const seen = new Map<string, unknown>();
+  for (const [who, arrange] of Object.entries(refusals)) {
+    const [username, password] = await arrange();
+    const statements = vi.spyOn(database.db, 'forNode');
+    const runs = passwords.runs;
+    const { status, text, headers } = await login(username, password);
+    const names = [...headers.keys()].filter((name) => !['date', 'x-correlation-id'].includes(name));
+    const shown = names.map((name) => [name, headers.get(name)]);
+    seen.set(who, { status, text, shown, runs: passwords.runs - runs, statements: statements.mock.calls.length });
+    statements.mockRestore();
+  }
+  const [first] = seen.values();
+  expect(first).toMatchObject({ status: 401, text: envelope('invalid_request'), runs: 1, statements: 3 });
+  expect(Object.fromEntries(seen)).toEqual(Object.fromEntries(Object.keys(refusals).map((who) => [who, first])));
+});
+
+it('D3-17: a supervisor with a name of more than 255 characters cannot log in, and nothing is counted', async () => {
+  const username = 'n'.repeat(256);
+  const row = { id: randomUUID(), node_id: p.demo.node_id, username, password_hash: hash, role: 'viewer' };
+  await rows(p).run((k) => k.insertInto('supervisors').values(row));
+  for (let time = 0; time < 6; time++) expect((await login(username, 'correct')).status).toBe(401);
+  expect(await failuresOf(username)).toBe(0);
+  const longest = 'N'.repeat(255);
+  await rows(p).run((k) => k.insertInto('supervisors').values({ ...row, id: randomUUID(), username: longest }));
+  expect((await login(longest.toLowerCase(), 'correct')).status).toBe(200);
+});
+
+it('D3-17: guesses that come at once are counted one by one: the sixth is not judged', async () => {
+  const username = await supervisor();
+  const guesses = Array.from({ length: 12 }, (_, index) => login(username, index === 11 ? 'correct' : 'wrong'));
+  expect((await Promise.all(guesses)).map(({ status }) => status)).toEqual(guesses.map(() => 401));
+  expect(await failuresOf(username)).toBe(5);
+});
+
+it('D3-17: good logins that come at once all succeed', async () => {
+  const username = await supervisor();
+  const answers = await Promise.all(Array.from({ length: 12 }, () => login(username, 'correct')));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+});
+
+it('D3-17: logins of one username beyond those that may wait are 503 with Retry-After, and are not counted', async () => {
+  const username = await supervisor();
+  const waiting = 64;
+  const beyond = 5;
+  let toRefuse = beyond;
+  const gate = Promise.withResolvers<void>();
+  const verify = vi.spyOn(p.service.context.passwords, 'verify').mockImplementation(async () => {
+    await gate.promise;
+    return false;
+  });
+  const logins = Array.from({ length: 1 + waiting + beyond }, async () => {
+    const answer = await login(username);
+    if (answer.status === 503) toRefuse -= 1;
+    if (toRefuse === 0) gate.resolve();
+    return answer;
+  });
+  const answers = await Promise.all(logins);
+  verify.mockRestore();
+  expect(answers.filter(({ status }) => status === 401)).toHaveLength(1 + waiting);
+  for (const { text, headers } of answers.filter(({ status }) => status !== 401)) {
+    expect([text, headers.get('retry-after')]).toEqual([envelope('service_unavailable'), '1']);
+  }
+  expect(await failuresOf(username)).toBe(5);
+});
+
+it('D3-17: a client that may not use the grant neither counts nor forgets failures', async () => {
+  const username = await supervisor();
+  const client = await addClient(p, { grant_types: ['client_credentials'] });
+  await fail(username, 4);
+  expect((await login(username, 'correct', client)).status).toBe(403);
+  expect((await login(username, 'wrong', client)).status).toBe(403);
+  expect(await failuresOf(username)).toBe(4);
+});
+
+it('D3-17: locks of many usernames are read in one statement, and an administrator ends one', async () => {
+  const { locks, database } = p.service.context;
+  const [locked, other, free] = [await supervisor(), await supervisor(), await supervisor()];
+  await fail(locked, 5);
+  const untilMs = nowMs() + 15 * MINUTE;
+  await fail(other.toUpperCase(), 5);
+  await fail(free, 4);
+  const statements = vi.spyOn(database.db, 'forNode');
+  const read = await locks.lockedUntil(p.demo.node_id, [locked, other, free]);
+  expect(statements).toHaveBeenCalledOnce();
+  statements.mockRestore();
+  expect([...read.keys()]).toEqual([locked, other]);
+  expect(Math.abs((read.get(locked) ?? 0) - untilMs)).toBeLessThan(MINUTE);
+  expect(await locks.lockedUntil(p.demo.other_node.node_id, [locked, other])).toEqual(new Map());
+  expect(await locks.lockedUntil(p.demo.node_id, [])).toEqual(new Map());
+  await locks.unlock(p.demo.node_id, locked);
+  expect((await login(locked, 'correct')).status).toBe(200);
+  expect((await login(other, 'correct')).status).toBe(401);
+});
+
+it('D3-17: failures over an hour old are removed', async () => {
+  await fail(`nobody-${randomUUID()}`, 3);
+  clock.skewMs += 61 * MINUTE;
+  const username = await supervisor();
+  await fail(username, 1);
+  const left = await rows(p).run((k) => k.selectFrom('login_failures').select('username'));
+  expect(left).toEqual([{ username: username.toLowerCase() }]);
+});

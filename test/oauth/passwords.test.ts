@@ -1,0 +1,61 @@
+import { argon2Sync, randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { expect, it } from 'vitest';
+import { AppError } from '../../src/errors/app-error.ts';
+import { Passwords } from '../../src/oauth/passwords.ts';
+
+const AT_ONCE = Math.max(1, availableParallelism() - 1);
+const QUEUE = 64;
+
+/** The work of this many passwords, once the one of the unknown user is done. */
+async function ready(): Promise<Passwords> {
+  const passwords = new Passwords();
+  await passwords.verify('x', undefined);
+  return passwords;
+}
+
+it('D3-17: a hash is Argon2id in the PHC form, salted, and knows its password alone', async () => {
+  const passwords = await ready();
+  const [hash, again] = await Promise.all([passwords.hash('correct'), passwords.hash('correct')]);
+  expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
+  expect(again).not.toBe(hash);
+  const tried = ['correct', 'Correct', 'correct ', ''].map((password) => passwords.verify(password, hash));
+  expect(await Promise.all(tried)).toEqual([true, false, false, false]);
+});
+
+it.each([
+  ['no hash', undefined],
+  ['a hash that is none', 'plain'],
+  ['an empty hash', ''],
+  ['a hash of another kind', '$2b$10$aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
+])('D3-17: with %s it makes one Argon2 run and says no', async (_what, hash) => {
+  const passwords = await ready();
+  const before = passwords.runs;
+  expect(await passwords.verify('x', hash)).toBe(false);
+  expect(passwords.runs - before).toBe(1);
+});
+
+/** A hash of `right` that costs next to nothing to verify. */
+function cheapHash(): string {
+  const nonce = randomBytes(16);
+  const tag = argon2Sync('argon2id', { message: 'right', nonce, parallelism: 1, tagLength: 32, memory: 8, passes: 1 });
+  const [salt, hash] = [nonce, tag].map((bytes) => bytes.toString('base64').replace(/=+$/, ''));
+  return `$argon2id$v=19$m=8,t=1,p=1$${salt}$${hash}`;
+}
+
+it('D3-17: runs as many at once as cores less one, queues 64, refuses the next with 503, and answers the rest', async () => {
+  const passwords = await ready();
+  const before = passwords.runs;
+  const hash = cheapHash();
+  const tried = Array.from({ length: AT_ONCE + QUEUE }, (_, index) => (index % 3 === 0 ? 'right' : 'wrong'));
+  const answers = tried.map((password) => passwords.verify(password, hash));
+  for (const call of [passwords.hash('x'), passwords.verify('right', hash)]) {
+    const error = await call.catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(AppError);
+    expect(error).toMatchObject({ status: 503, message: 'service_unavailable', headers: { 'Retry-After': '1' } });
+  }
+  expect(passwords.runs - before).toBe(AT_ONCE);
+  expect(await Promise.all(answers)).toEqual(tried.map((password) => password === 'right'));
+  expect(passwords.runs - before).toBe(AT_ONCE + QUEUE);
+  expect(await passwords.verify('right', hash)).toBe(true);
+});

@@ -1,0 +1,218 @@
+import { rm } from 'node:fs/promises';
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ExpiredRows } from '../../src/oauth/expired-rows.ts';
+import {
+  type Answer,
+  newDataDir,
+  type Portcullis,
+  startOnRealServers,
+  startPortcullis,
+  startReplica,
+} from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { addClient, type ClientCredentials, rows } from './clients.ts';
+import { apiClaims, signed } from './jwt.ts';
+import { basicOf, postForm } from './requests.ts';
+
+const REVOKE = '/v2/oauth/revoke';
+
+interface Pair {
+  access_token: string;
+  refresh_token: string;
+}
+
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+async function api(client: ClientCredentials = p.demo.client, at = p): Promise<Pair> {
+  return (await at.call('POST', '/v2/oauth/token', { json: { grant_type: 'client_credentials', ...client } })).json;
+}
+
+async function login(client: ClientCredentials = p.demo.client, at = p): Promise<Pair> {
+  const json = { grant_type: 'password', ...client, ...at.demo.supervisor };
+  return (await at.call('POST', '/v2/oauth/token', { json })).json;
+}
+
+function refresh({ refresh_token }: Pair, client: ClientCredentials = p.demo.client, at = p): Promise<Answer> {
+  return at.call('POST', '/v2/oauth/token', { json: { grant_type: 'refresh_token', ...client, refresh_token } });
+}
+
+function revoke(token: string, client: ClientCredentials = p.demo.client, at = p): Promise<Answer> {
+  return postForm(at, REVOKE, { token, token_type_hint: 'whatever' }, basicOf(client));
+}
+
+function accepted(answer: Answer): void {
+  expect([answer.status, answer.text]).toEqual([200, '{}']);
+  expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  expect([answer.headers.get('cache-control'), answer.headers.get('pragma')]).toEqual(['no-store', 'no-cache']);
+}
+
+async function accessStatus({ access_token }: Pair, at = p): Promise<number> {
+  return (await at.call('GET', '/v1/accounts', { token: access_token })).status;
+}
+
+async function denied({ client_id }: ClientCredentials) {
+  const found = await rows(p).run((k) =>
+    k.selectFrom('revoked_tokens').select(['token_id', 'expires_at']).where('client_id', '=', client_id),
+  );
+  return found.map(({ token_id, expires_at }) => [
+    token_id,
+    expires_at === null ? null : Date.parse(expires_at) / 1000,
+  ]);
+}
+
+describe('revoking', () => {
+  it.each([
+    ['a form with Basic', (token: string, client: ClientCredentials) => revoke(token, client)],
+    ['a form alone', (token: string, client: ClientCredentials) => postForm(p, REVOKE, { token, ...client })],
+    ['JSON', (token: string, client: ClientCredentials) => p.call('POST', REVOKE, { json: { token, ...client } })],
+  ])('D3-12: takes %s', async (_name, send) => {
+    const client = await addClient(p);
+    const pair = await api(client);
+    accepted(await send(pair.access_token, client));
+    expect(await accessStatus(pair)).toBe(401);
+    accepted(await send(pair.access_token, client));
+  });
+
+  it('D3-12 D3-22: an API access token ends that one, until its exp', async () => {
+    const client = await addClient(p);
+    const [pair, other] = [await api(client), await api(client)];
+    accepted(await revoke(pair.access_token, client));
+    expect([await accessStatus(pair), await accessStatus(other)]).toEqual([401, 200]);
+    expect((await refresh(pair, client)).status).toBe(200);
+    const { jti, exp } = decodeJwt(pair.access_token);
+    expect(await denied(client)).toEqual([[jti, exp]]);
+  });
+
+  it('D3-12 D3-22: one without exp ends for ever', async () => {
+    const client = await addClient(p, { token_expiry_enabled: false });
+    const pair = await api(client);
+    accepted(await revoke(pair.access_token, client));
+    expect(await accessStatus(pair)).toBe(401);
+    expect(await denied(client)).toEqual([[decodeJwt(pair.access_token).jti, null]]);
+  });
+
+  it('D3-12: the access token of a login ends that one, not the session', async () => {
+    const pair = await login();
+    accepted(await revoke(pair.access_token));
+    expect(await accessStatus(pair)).toBe(401);
+    const refreshed = await refresh(pair);
+    expect([refreshed.status, await accessStatus(refreshed.json)]).toEqual([200, 200]);
+  });
+
+  it.each([
+    ['the first', (pairs: Pair[]) => pairs.at(0)],
+    ['the last', (pairs: Pair[]) => pairs.at(-1)],
+  ])("D3-12: %s refresh token of a client's family ends the family and its access tokens", async (_name, pick) => {
+    const client = await addClient(p);
+    const bystander = await api(client);
+    const first = await api(client);
+    const pairs = [first, (await refresh(first, client)).json as Pair];
+    accepted(await revoke(pick(pairs)?.refresh_token ?? '', client));
+    for (const pair of pairs) {
+      expect([await accessStatus(pair), (await refresh(pair, client)).status]).toEqual([401, 401]);
+    }
+    expect([await accessStatus(bystander), (await refresh(bystander, client)).status]).toEqual([200, 200]);
+  });
+
+  it('D3-12 D3-22: a family whose tokens do not expire ends for ever, any other until the last can have expired', async () => {
+    const endless = await addClient(p, { token_expiry_enabled: false });
+    const first = await api(endless);
+    accepted(await revoke(first.refresh_token, endless));
+    expect(await denied(endless)).toEqual([[decodeJwt(first.refresh_token).jti, null]]);
+    const short = await addClient(p, { token_expiry_duration: 60 });
+    accepted(await revoke((await api(short)).refresh_token, short));
+    const [[, ends] = []] = await denied(short);
+    expect(Number(ends) - Date.now() / 1000).toBeGreaterThan(365 * 24 * 3600 - 60);
+  });
+
+  it('D3-12 D3-23: the refresh token of a login ends its session', async () => {
+    const [pair, other] = [await login(), await login()];
+    accepted(await revoke(pair.refresh_token));
+    expect([await accessStatus(pair), (await refresh(pair)).status]).toEqual([401, 401]);
+    expect([await accessStatus(other), (await refresh(other)).status]).toEqual([200, 200]);
+  });
+
+  it('D3-12 D3-21: a refresh token without iat is redeemed no more', async () => {
+    const client = await addClient(p);
+    const refresh_token = signed(p, { sub: client.client_id, client_id: client.client_id });
+    accepted(await revoke(refresh_token, client));
+    expect((await refresh({ access_token: '', refresh_token }, client)).status).toBe(401);
+  });
+
+  it('D3-12: a legacy token of the client', async () => {
+    const client = await addClient(p);
+    const claims = apiClaims(p, { token_use: undefined, client_id: client.client_id });
+    const access_token = signed(p, claims, { secret: p.service.context.secrets.jwt.legacy.current });
+    expect(await accessStatus({ access_token, refresh_token: '' })).toBe(200);
+    accepted(await revoke(access_token, client));
+    expect(await accessStatus({ access_token, refresh_token: '' })).toBe(401);
+  });
+
+  it("D3-12: leaves another client's token alone, and takes what is none", async () => {
+    const client = await addClient(p);
+    const [mine, through] = [await api(), await login()];
+    const foreign = [mine.access_token, mine.refresh_token, through.access_token, through.refresh_token];
+    const none = ['x', 'a.b.c', `${mine.access_token}=`, mine.access_token.slice(0, -1), 'x'.repeat(50_000)];
+    const expired = signed(p, apiClaims(p, { client_id: client.client_id, exp: 1 }));
+    for (const token of [...foreign, ...none, expired]) accepted(await revoke(token, client));
+    for (const token of foreign) accepted(await revoke(token, p.demo.other_node.client));
+    for (const pair of [mine, through]) {
+      expect([await accessStatus(pair), (await refresh(pair)).status]).toEqual([200, 200]);
+    }
+    expect(await denied(client)).toEqual([]);
+  });
+});
+
+describe('what was revoked', () => {
+  it('D3-22: stays refused over a restart, and goes from the table once it has expired by itself', async () => {
+    const dataDir = await newDataDir();
+    const clock = { skewMs: 0 };
+    const start = () => startPortcullis({ dataDir, overrides: { nowMs: () => Date.now() + clock.skewMs } });
+    const pairs: Pair[] = [];
+    {
+      await using first = await start();
+      const { client } = first.demo;
+      for (const at of [0, 1]) {
+        const pair = await api(client, first);
+        accepted(await revoke(at === 0 ? pair.access_token : pair.refresh_token, client, first));
+        pairs.push(pair);
+      }
+    }
+    {
+      await using second = await start();
+      for (const pair of pairs) expect(await accessStatus(pair, second)).toBe(401);
+      const [alone, family] = pairs as [Pair, Pair];
+      expect((await refresh(alone, second.demo.client, second)).status).toBe(200);
+      expect((await refresh(family, second.demo.client, second)).status).toBe(401);
+      clock.skewMs = 2 * 3_600_000;
+      const { database, nowMs } = second.service.context;
+      await new ExpiredRows({ db: database.db, nowMs, onError: expect.fail }).prune();
+      const left = await rows(second).run((k) => k.selectFrom('revoked_tokens').select('token_id'));
+      expect(left.map(({ token_id }) => token_id)).toEqual([decodeJwt(family.refresh_token).family]);
+    }
+    await rm(dataDir, { recursive: true, force: true });
+  });
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'revoking, on every replica', () => {
+  it('D3-22 D3-12: what one has revoked the other refuses, once it has read on', async () => {
+    await using real = await startOnRealServers();
+    await using replica = await startReplica(real);
+    const { client } = real.demo;
+    const pairs = [await api(client, real), await api(client, real), await login(client, real)];
+    for (const pair of pairs) expect(await accessStatus(pair, replica)).toBe(200);
+    const [alone, family, session] = pairs as [Pair, Pair, Pair];
+    for (const token of [alone.access_token, family.refresh_token, session.refresh_token]) {
+      accepted(await revoke(token, client, real));
+    }
+    await replica.service.context.changes.poll();
+    for (const pair of pairs) expect(await accessStatus(pair, replica)).toBe(401);
+    const refreshes = await Promise.all(pairs.map((pair) => refresh(pair, client, replica)));
+    expect(refreshes.map(({ status }) => status)).toEqual([200, 401, 401]);
+  });
+});

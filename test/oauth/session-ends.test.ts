@@ -1,0 +1,84 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { describeReal } from '../services/real.ts';
+import { startRedis } from '../services/redis.ts';
+
+interface Pair {
+  access_token: string;
+  refresh_token: string;
+}
+
+async function login(p: Portcullis): Promise<Pair> {
+  return (
+    await p.call('POST', '/v2/oauth/token', {
+      json: { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor },
+    })
+  ).json;
+}
+
+async function statusOf(p: Portcullis, { access_token }: Pair): Promise<number> {
+  return (await p.call('GET', '/v1/accounts', { token: access_token })).status;
+}
+
+async function refreshStatus(p: Portcullis, { refresh_token }: Pair): Promise<number> {
+  const json = { grant_type: 'refresh_token', ...p.demo.client, refresh_token };
+  return (await p.call('POST', '/v2/oauth/token', { json })).status;
+}
+
+/** Ends the logins that were made through the demo client. */
+function endLogins({ service, demo }: Portcullis): Promise<void> {
+  const { changes, sessions } = service.context;
+  return changes.commit((ended) => sessions.end(demo.node_id, { clientId: demo.client.client_id }, ended));
+}
+
+describe('logins that are ended', () => {
+  let p: Portcullis;
+  beforeAll(async () => {
+    p = await startPortcullis();
+  });
+  afterAll(() => p[Symbol.asyncDispose]());
+
+  it('D3-19 D3-23 7.6-03: are refused from then on, refresh included, and later ones are not', async () => {
+    const pair = await login(p);
+    expect(await statusOf(p, pair)).toBe(200);
+    await endLogins(p);
+    expect([await statusOf(p, pair), await refreshStatus(p, pair)]).toEqual([401, 401]);
+    expect(await statusOf(p, await login(p))).toBe(200);
+  });
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'logins that are ended, on every replica', () => {
+  it.each([
+    ['over one Redis', {}],
+    ['each with a cache of its own', { REDIS_URL: '' }],
+  ])('D3-19: a login through one replica holds at the other, and so does its end: %s', async (_, env) => {
+    await using p = await startOnRealServers({ env });
+    await using replica = await startReplica(p);
+    const pair = await login(p);
+    expect(await statusOf(replica, pair)).toBe(200);
+    await endLogins(p);
+    expect(await statusOf(p, pair)).toBe(401);
+    await expect.poll(() => statusOf(replica, pair), { timeout: 1_000, interval: 50 }).toBe(401);
+    expect(await refreshStatus(replica, pair)).toBe(401);
+  });
+
+  it('D3-19 D3-28: one that ended while Redis was away does not live on when it is back with its data', async () => {
+    const dataDir = await temporaryFolder();
+    const redis = await startRedis({ dataDir });
+    try {
+      await using p = await startOnRealServers({ env: { REDIS_URL: redis.url } });
+      const [ended, kept] = [await login(p), await login(p)];
+      expect(await statusOf(p, ended)).toBe(200);
+      process.kill(redis.pid, 'SIGSTOP');
+      await expect.poll(() => statusOf(p, kept), { timeout: 5_000 }).toBe(503);
+      await endLogins(p);
+      process.kill(redis.pid, 'SIGCONT');
+      await expect.poll(() => statusOf(p, ended), { timeout: 5_000 }).toBe(401);
+    } finally {
+      await redis.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import type { Cache } from '../../src/cache/cache.ts';
+import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { MemoryCache } from '../../src/cache/memory-cache.ts';
+import { RedisCache } from '../../src/cache/redis-cache.ts';
+import { Throttle } from '../../src/oauth/throttle.ts';
+import { freshRedis } from '../services/isolation.ts';
+import { describeReal } from '../services/real.ts';
+
+const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);
+const ADDRESS = '198.51.100.7';
+
+interface Stand {
+  throttle: Throttle;
+  clock: { nowMs: number };
+  /** The statuses of so many failures. */
+  fail(times: number, address?: string, clientId?: string | null): Promise<number[]>;
+}
+
+function stand(cache: Pick<Cache, 'countFailure'>): Stand {
+  const clock = { nowMs: NOON };
+  const throttle = new Throttle({ cache, nowMs: () => clock.nowMs });
+  return {
+    throttle,
+    clock,
+    async fail(times, address = ADDRESS, clientId: string | null = 'client') {
+      const statuses: number[] = [];
+      for (let i = 0; i < times; i += 1) {
+        statuses.push(
+          await throttle.failed(address, clientId ?? undefined).then(
+            () => 401,
+            (error) => error.status,
+          ),
+        );
+      }
+      return statuses;
+    },
+  };
+}
+
+const away: Pick<Cache, 'countFailure'> = {
+  countFailure: () => Promise.reject(new CacheUnavailableError()),
+};
+
+describe.each([
+  ['in this process', () => new MemoryCache()],
+  ['while the cache is away', () => away],
+] as const)('wrong client secrets, counted %s', (_name, cache) => {
+  it('D3-18: from the twenty-first in a minute on they are 429 rate_limit_exceeded with Retry-After', async () => {
+    const { throttle, clock, fail } = stand(cache());
+    expect(await fail(20)).toEqual(Array(20).fill(401));
+    clock.nowMs += 17_500;
+    await expect(throttle.failed(ADDRESS, 'client')).rejects.toMatchObject({
+      status: 429,
+      message: 'rate_limit_exceeded',
+      headers: { 'Retry-After': '43' },
+    });
+    clock.nowMs = NOON + 60_000;
+    expect(await fail(21)).toEqual([...Array(20).fill(401), 429]);
+  });
+
+  it('D3-18: are counted apart for each address and each client, and for none', async () => {
+    const { fail } = stand(cache());
+    await fail(21);
+    expect(await fail(1, '198.51.100.8')).toEqual([401]);
+    expect(await fail(1, ADDRESS, 'other')).toEqual([401]);
+    expect(await fail(1, ADDRESS, null)).toEqual([401]);
+  });
+});
+
+describeReal('redis', 'wrong client secrets, counted for all replicas', () => {
+  it('D3-18: count together, wherever they were sent', async () => {
+    await using redis = await freshRedis();
+    const caches = [await RedisCache.open({ url: redis.url }), await RedisCache.open({ url: redis.url })];
+    const [first, second] = caches.map(stand);
+    expect(await first?.fail(12)).toEqual(Array(12).fill(401));
+    expect(await second?.fail(10)).toEqual([...Array(8).fill(401), 429, 429]);
+    for (const cache of caches) await cache.stop();
+  });
+});

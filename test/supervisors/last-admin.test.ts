@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { MemoryCache } from '../../src/cache/memory-cache.ts';
+import { RefusalError } from '../../src/errors/refusal.ts';
+import { AccessChanges } from '../../src/oauth/access-changes.ts';
+import { OPERATOR } from '../../src/oauth/administration.rules.ts';
+import { LoginLocks } from '../../src/oauth/login-locks.ts';
+import { Sessions } from '../../src/oauth/sessions.ts';
+import { SupervisorAdministration } from '../../src/supervisors/supervisor-administration.service.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+
+const ROUNDS = 10;
+
+describeReal('postgres', 'two admins who turn on each other', () => {
+  let database: RealDatabase;
+  let administration: SupervisorAdministration;
+
+  beforeAll(async () => {
+    database = await realDatabase();
+    const { db } = database;
+    const nowMs = Date.now;
+    const changes = new AccessChanges({ db, nowMs, onError: () => undefined });
+    const cache = new MemoryCache();
+    const sessions = new Sessions({ db, cache, isShared: false, changes, maxSessions: 10, nowMs });
+    const passwords = { hash: async () => 'none' };
+    administration = new SupervisorAdministration({
+      db,
+      changes,
+      sessions,
+      passwords,
+      locks: new LoginLocks({ db, nowMs }),
+      nowMs,
+    });
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  /** A node of its own with two admins. */
+  async function twoAdmins() {
+    const nodeId = randomUUID();
+    await database.db.unscoped('test').run((k) => k.insertInto('nodes').values({ id: nodeId, name: 'Test' }));
+    const make = (username: string) =>
+      administration.create(nodeId, OPERATOR, { username, password: 'correct horse battery', role: 'admin' });
+    return { nodeId, first: (await make('first')).id, second: (await make('second')).id };
+  }
+
+  it.each([
+    ['disable', 'disable'],
+    ['demote', 'demote'],
+    ['disable', 'demote'],
+  ] as const)('D3-26: one who would %s and one who would %s at once leave exactly one', async (...deeds) => {
+    const doTo = (deed: (typeof deeds)[number], nodeId: string, id: string) =>
+      deed === 'disable'
+        ? administration.setStatus(nodeId, OPERATOR, id, 'disabled')
+        : administration.setRole(nodeId, OPERATOR, id, 'viewer');
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const { nodeId, first, second } = await twoAdmins();
+      const settled = await Promise.allSettled([doTo(deeds[0], nodeId, second), doTo(deeds[1], nodeId, first)]);
+      const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
+      expect(refused).toHaveLength(1);
+      expect(refused[0]).toBeInstanceOf(RefusalError);
+      expect(refused[0].refusal.kind).toBe('precondition');
+      const admins = await database.db
+        .forNode(nodeId)
+        .run((k) =>
+          k.selectFrom('supervisors').select('id').where('role', '=', 'admin').where('status', '=', 'active'),
+        );
+      expect(admins).toHaveLength(1);
+    }
+  });
+
+  it('D3-26: two of one name at once make one supervisor', async () => {
+    const { nodeId } = await twoAdmins();
+    const make = (username: string) =>
+      administration.create(nodeId, OPERATOR, { username, password: 'correct horse battery', role: 'viewer' });
+    const settled = await Promise.allSettled([make('Grace'), make('GRACE'), make('grace')]);
+    expect(settled.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    const refused = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason.refusal] : []));
+    expect(refused.map(({ reason }) => reason)).toEqual(['duplicate_username', 'duplicate_username']);
+  });
+});

@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { parsedInput } from '../../src/graphql/camel-input.ts';
+import { ValidationError } from '../../src/graphql/errors.ts';
+import { supervisorInput } from '../../src/supervisors/supervisor.input.ts';
+
+const GOOD = { username: 'grace', password: 'x'.repeat(8), role: 'viewer' };
+
+function issuesOf(given: object) {
+  try {
+    parsedInput(supervisorInput, given);
+    return [];
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error;
+    return error.issues;
+  }
+}
+
+describe('the input of a supervisor', () => {
+  it.each([
+    ['an empty name', { username: '' }, 'username'],
+    ['a blank name', { username: '  ' }, 'username'],
+    ['a name of 256 characters', { username: 'x'.repeat(256) }, 'username'],
+    ['U+0000 in the name', { username: 'a\0' }, 'username'],
+    ['a lone surrogate in the name', { username: 'a\ud800' }, 'username'],
+    ['a password of 11 characters', { password: 'x'.repeat(7) }, 'password'],
+    ['a password of 11 characters beyond the first plane', { password: '🔑'.repeat(7) }, 'password'],
+    ['a password of 1025 characters', { password: 'x'.repeat(1_025) }, 'password'],
+    ['U+0000 in the password', { password: `${'x'.repeat(8)}\0` }, 'password'],
+    ['a lone surrogate in the password', { password: `${'x'.repeat(8)}\udc00` }, 'password'],
+    ['an unknown role', { role: 'root' }, 'role'],
+    ['a role in capitals', { role: 'ADMIN' }, 'role'],
+  ])('DG-03, D3-26: %s is an issue of its member', (_name, given, path) => {
+    const issues = issuesOf({ ...GOOD, ...given });
+    expect(issues.map((issue) => issue.path)).toEqual([[path]]);
+    expect(issues[0]?.message).not.toBe('');
+  });
+
+  it.each([
+    ['8 characters', { password: 'x'.repeat(8) }],
+    ['1024 characters of any plane', { password: '🔑'.repeat(1_024) }],
+    ['a name with spaces around it, which stay', { username: ' grace ' }],
+  ])('DG-03: %s are valid', (_name, given) => {
+    expect(parsedInput(supervisorInput, { ...GOOD, ...given })).toEqual({ ...GOOD, ...given });
+  });
+});
