@@ -6,6 +6,8 @@ import { busyShare } from './lib/process-stats.ts';
 import { ROOT } from './lib/product.ts';
 import { markdown, tell, writeSection } from './lib/report.ts';
 import { measureStart, packagesTable } from './start.ts';
+import { measureStorm } from './storm.ts';
+import { measureTokens } from './tokens.ts';
 
 const STORES = ['embedded', 'servers'] as const;
 const QUIET_SHARE = 0.05;
@@ -17,6 +19,8 @@ async function measureAll(): Promise<void> {
   const start = await measureStart(STORES);
   writeSection('start', [start, packagesTable()].map(markdown).join('\n\n'));
   writeSection('accounts', markdown(await measureAccounts(STORES)));
+  writeSection('tokens', (await measureTokens(STORES)).map(markdown).join('\n\n'));
+  writeSection('storm', markdown(await measureStorm(STORES)));
   writeSection('delivery', markdown(await measureDelivery(STORES)));
   const after = await busyShare();
   writeSection('machine', machine(commit, Math.max(before, after)));

@@ -1,13 +1,7 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { cpuMs } from '../lib/process-stats.ts';
 import type { Server } from '../lib/product.ts';
+import { cpuOfLoad } from '../lib/round.ts';
 
-const LOAD = join(import.meta.dirname, 'load.ts');
-/** What a server does after its last answer, such as writing audit records, belongs to the round. */
-const SETTLE_MS = 700;
+const CONNECTIONS = 8;
 
 export interface Contender {
   server: Server;
@@ -40,15 +34,8 @@ export async function runRounds({ product, bare, pairs, requests, warmUp }: Roun
 
 /** One round of requests; gives the server's microseconds of CPU for each. */
 export async function runRound({ server, token }: Contender, requests: number): Promise<number> {
-  const before = cpuMs(server.pid);
-  await runLoad(`${server.url}/v1/accounts?limit=10`, requests, token);
-  await delay(SETTLE_MS);
-  return ((cpuMs(server.pid) - before) * 1000) / requests;
-}
-
-async function runLoad(target: string, requests: number, token: string | undefined): Promise<void> {
-  const args = [LOAD, target, `${requests}`, ...(token === undefined ? [] : [token])];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
-  const [code] = await once(child, 'exit');
-  if (code !== 0) throw new Error(`the load generator ended with ${code}`);
+  const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const url = `${server.url}/v1/accounts?limit=10`;
+  const { cpuUs } = await cpuOfLoad(server, { url, method: 'GET', headers, connections: CONNECTIONS, requests });
+  return cpuUs;
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
@@ -7,7 +7,21 @@ const SAMPLE_MS = 2_000;
 
 /** Milliseconds of CPU, user and system, that all threads of a process have used so far. */
 export function cpuMs(pid: number): number {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  return cpuMsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+}
+
+/** The same by the name of the thread; threads of one name are one. */
+export function threadCpuMs(pid: number): Map<string, number> {
+  const spent = new Map<string, number>();
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const path = `/proc/${pid}/task/${thread}`;
+    const name = readFileSync(`${path}/comm`, 'utf8').trim();
+    spent.set(name, (spent.get(name) ?? 0) + cpuMsOf(readFileSync(`${path}/stat`, 'utf8')));
+  }
+  return spent;
+}
+
+function cpuMsOf(stat: string): number {
   // The second field is the command in parentheses, which may hold spaces.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [user, system] = [fields[11], fields[12]];

@@ -33,18 +33,44 @@ export function storesNamed(names: readonly string[] | undefined): Stores[] {
   });
 }
 
-/** Calls `use` on fresh stores of each kind; servers that were started here are stopped at the end. */
+/** How a report names one of the two. */
+export function titleOf(stores: Stores): string {
+  return TITLES[stores];
+}
+
+/** Calls `use` on fresh stores of each kind in turn; servers that were started here are stopped at the end. */
 export async function onEachStores(
   kinds: readonly Stores[],
   use: (world: World, title: string) => Promise<void>,
 ): Promise<void> {
-  const services = kinds.includes('servers') ? await startServices() : undefined;
-  try {
+  await withServices(kinds, async (open) => {
     for (const kind of kinds) {
       tell(`on ${TITLES[kind]} …`);
-      await using world = await emptyWorld(kind === 'servers' ? services : undefined);
+      await using world = await open(kind);
       await use(world, TITLES[kind]);
     }
+  });
+}
+
+/** Calls `use` once, on fresh stores of each kind side by side. */
+export async function onAllStores(
+  kinds: readonly Stores[],
+  use: (worlds: readonly World[]) => Promise<void>,
+): Promise<void> {
+  await withServices(kinds, async (open) => {
+    await using worlds = new AsyncDisposableStack();
+    const opened: World[] = [];
+    for (const kind of kinds) opened.push(worlds.use(await open(kind)));
+    await use(opened);
+  });
+}
+
+type OpenWorld = (kind: Stores) => Promise<World>;
+
+async function withServices(kinds: readonly Stores[], use: (open: OpenWorld) => Promise<void>): Promise<void> {
+  const services = kinds.includes('servers') ? await startServices() : undefined;
+  try {
+    await use((kind) => emptyWorld(kind === 'servers' ? services : undefined));
   } finally {
     await services?.stop();
   }
@@ -95,13 +121,17 @@ async function emptyWorld(services: ProvisionedServices | undefined): Promise<Wo
   };
 }
 
-/** Migrates and seeds the demo in a process of its own; gives the statements of a page of accounts. */
-export async function seedWorld({ dataDir, servers }: World): Promise<Statement[]> {
+/**
+ * Migrates and seeds the demo in a process of its own; gives the statements of a page of accounts. With `limits` the
+ * demo's client has limits of rate and of the month that are checked at each call and never refuse.
+ */
+export async function seedWorld({ dataDir, servers }: World, limits?: 'limits'): Promise<Statement[]> {
   const path = join(dataDir, 'statements.json');
   // Seeding has no use for Kafka's topics; the product makes them at its start.
   const { DATABASE_URL = '' } = servers;
   const env = { ...productEnv({ dataDir, servers: { DATABASE_URL } }), PORT: '0', ADMIN_PORT: '0' };
-  const child = spawn(process.execPath, [SEED, path], { cwd: ROOT, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const args = [SEED, path, ...(limits ? [limits] : [])];
+  const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'ignore', 'inherit'] });
   const [code] = await once(child, 'exit');
   if (code !== 0) throw new Error(`seeding ended with ${code}`);
   return JSON.parse(readFileSync(path, 'utf8'));

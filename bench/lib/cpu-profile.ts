@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { ROOT } from '../lib/product.ts';
+import { ROOT } from './product.ts';
 
 interface CallFrame {
   functionName: string;
