@@ -5,7 +5,7 @@ import { compare, type Effort } from './tokens/measure.ts';
 import { profile } from './tokens/profile.ts';
 import { tablesOf } from './tokens/tables.ts';
 
-const EFFORT: Effort = { pairs: 7, requests: 4_000, warmUp: 10_000 };
+const EFFORT: Effort = { pairs: 7, requests: 4_000, warmUp: 40_000 };
 
 /** Measures client_credentials of the product on each of the stores beside its peers, all in one run. */
 export async function measureTokens(stores: readonly Stores[], effort: Effort = EFFORT): Promise<Table[]> {

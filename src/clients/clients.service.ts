@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 import type { RotatingSecret } from '../config/secrets.ts';
 import type { Db } from '../db.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
@@ -16,11 +16,13 @@ export interface ClientSecretRecord {
 /** Reads clients and their secrets. */
 export class Clients {
   readonly #db: Db;
-  readonly #peppers: readonly string[];
+  readonly #peppers: readonly KeyObject[];
 
   constructor(db: Db, pepper: RotatingSecret) {
     this.#db = db;
-    this.#peppers = pepper.previous === undefined ? [pepper.current] : [pepper.current, pepper.previous];
+    const { current, previous } = pepper;
+    const peppers = previous === undefined ? [current] : [current, previous];
+    this.#peppers = peppers.map((text) => createSecretKey(text, 'utf8'));
   }
 
   /** The client with this id, whatever its status; undefined where there is none. */
@@ -48,7 +50,7 @@ export class Clients {
 }
 
 /** How a client secret is stored: HMAC-SHA256 under the pepper. */
-export function hashClientSecret(pepper: string, secret: string): Buffer {
+export function hashClientSecret(pepper: string | KeyObject, secret: string): Buffer {
   return createHmac('sha256', pepper).update(secret, 'utf8').digest();
 }
 

@@ -1,11 +1,14 @@
-import { createHash } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import type { RotatingSecret, TokenClass } from '../config/secrets.ts';
 
 /** A key of a token class. `keyId` names class and key, so that verifying needs no trial. */
 export interface JwtKey {
   keyId: string;
   tokenClass: TokenClass;
+  /** Verifies, through jose. */
   key: CryptoKey;
+  /** Signs: the same bytes. */
+  secret: KeyObject;
 }
 
 /** The imported keys: of each class the signing one first, then the one that it replaced. */
@@ -43,5 +46,5 @@ async function importKey(tokenClass: TokenClass, secret: string): Promise<JwtKey
   const bytes = Buffer.from(secret, 'utf8');
   const hash = createHash('sha256').update('portcullis key id').update(bytes).digest('hex').slice(0, 16);
   const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
-  return { keyId: `${tokenClass}.${hash}`, tokenClass, key };
+  return { keyId: `${tokenClass}.${hash}`, tokenClass, key, secret: createSecretKey(bytes) };
 }

@@ -1,7 +1,7 @@
-import { CompactSign } from 'jose';
 import type { ClientRecord } from '../clients/client-record.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { JwtKeys } from './jwt-keys.ts';
+import { jwtSigner, type SignJwt } from './jwt-signer.ts';
 
 const LOGIN_ACCESS_SECONDS = 15 * 60;
 const LOGIN_REFRESH_SECONDS = 30 * 24 * 3600;
@@ -44,14 +44,14 @@ interface PairPlan {
   refreshSeconds: number | undefined;
 }
 
-const encoder = new TextEncoder();
-
 /** Signs pairs of access and refresh tokens (decisions: tokens and clients). */
 export class TokenIssuer {
   readonly #parts: IssuerParts;
+  readonly #sign: SignJwt;
 
   constructor(parts: IssuerParts) {
     this.#parts = parts;
+    this.#sign = jwtSigner(parts.keys.signing.user);
   }
 
   /** When the refresh token of a login that begins now ends. */
@@ -60,7 +60,7 @@ export class TokenIssuer {
   }
 
   /** A supervisor's pair: 15 minutes and 30 days. */
-  forLogin({ supervisorId, permissions, sessionId }: Login, client: ClientRecord): Promise<TokenResponse> {
+  forLogin({ supervisorId, permissions, sessionId }: Login, client: ClientRecord): TokenResponse {
     return this.#pair({
       client,
       subject: supervisorId,
@@ -77,7 +77,7 @@ export class TokenIssuer {
    * A client's pair: both live for its duration, or without end where its token expiry is off. Without a family they
    * begin one, whose id is the `jti` of the refresh token.
    */
-  forClient(client: ClientRecord, family?: string): Promise<TokenResponse> {
+  forClient(client: ClientRecord, family?: string): TokenResponse {
     const { enabled, durationSeconds } = client.tokenExpiry;
     const lifetime = enabled ? durationSeconds : undefined;
     return this.#pair({
@@ -92,7 +92,7 @@ export class TokenIssuer {
     });
   }
 
-  async #pair(plan: PairPlan): Promise<TokenResponse> {
+  #pair(plan: PairPlan): TokenResponse {
     const { nodeId, clientId, tokensFromSeconds } = plan.client;
     // A client that was enabled a moment ago: what was issued before that second has ended, this has not.
     const iat = Math.max(this.#nowSeconds(), tokensFromSeconds);
@@ -108,10 +108,8 @@ export class TokenIssuer {
       ...kinship,
     };
     const until = (seconds: number | undefined) => (seconds === undefined ? { iat } : { iat, exp: iat + seconds });
-    const [access, refresh] = await Promise.all([
-      this.#sign({ ...common, ...until(plan.accessSeconds), jti: uuidV7(), token_use: plan.accessUse }),
-      this.#sign({ ...common, ...until(plan.refreshSeconds), jti: refreshId, token_use: 'refresh' }),
-    ]);
+    const access = this.#sign({ ...common, ...until(plan.accessSeconds), jti: uuidV7(), token_use: plan.accessUse });
+    const refresh = this.#sign({ ...common, ...until(plan.refreshSeconds), jti: refreshId, token_use: 'refresh' });
     return {
       access_token: access,
       refresh_token: refresh,
@@ -120,13 +118,6 @@ export class TokenIssuer {
       scope,
       created_at: iat,
     };
-  }
-
-  #sign(claims: object): Promise<string> {
-    const { key, keyId } = this.#parts.keys.signing.user;
-    return new CompactSign(encoder.encode(JSON.stringify(claims)))
-      .setProtectedHeader({ alg: 'HS256', typ: 'JWT', kid: keyId })
-      .sign(key);
   }
 
   #nowSeconds(): number {

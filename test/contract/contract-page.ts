@@ -166,7 +166,7 @@ export function namedClauses(source: string, file = 'test.ts'): ReadonlySet<stri
 
 /** Every test file under `root`, the repository's folder. */
 export function readTests(root: string): TestFiles {
-  const files = globSync('test/**/*.test.ts', { cwd: root }).sort();
+  const files = globSync('test/**/*.{test,contract}.ts', { cwd: root }).sort();
   return new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 }
 

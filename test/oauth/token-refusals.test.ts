@@ -189,7 +189,7 @@ describe('403 invalid_request', () => {
 });
 
 describe('what is answered first', () => {
-  it('7.2-01 7.2-02 7.2-03 7.2-04 7.2-05: each step refuses with every later one wrong too', async () => {
+  it('D3-10 7.2-01 7.2-02 7.2-03 7.2-04 7.2-05: each step refuses with every later one wrong too', async () => {
     const settings = { require_certificate: true, cert_fingerprint: 'ab:cd', allowed_ips: ['198.51.100.7'] };
     const client = await addClient(p, { ...settings, grant_types: ['client_credentials'] });
     const login = { grant_type: 'password', username: 'nobody', password: 'wrong' };

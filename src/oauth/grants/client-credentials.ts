@@ -6,7 +6,7 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
   return {
     grantType: 'client_credentials',
     async handle(_request, client) {
-      return { response: await issuer.forClient(client), isApi: true };
+      return { response: issuer.forClient(client), isApi: true };
     },
   };
 }

@@ -41,7 +41,7 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
       const session = { sessionId, nodeId, supervisorId, clientId, expiresAtMs };
       if (!(await parts.sessions.open(session, supervisor))) return undefined;
       const login = { supervisorId, permissions, sessionId };
-      return { response: await parts.issuer.forLogin(login, client), isApi: false };
+      return { response: parts.issuer.forLogin(login, client), isApi: false };
     },
   };
 }

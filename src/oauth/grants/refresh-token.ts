@@ -42,7 +42,7 @@ export function refreshTokenGrant(parts: RefreshGrantParts): Grant {
 async function refreshClient(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
   const { claims, client } = redemption;
   if (!(await isStillGood(parts, redemption))) return undefined;
-  return { response: await parts.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
+  return { response: parts.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
 }
 
 async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
@@ -65,7 +65,7 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
       ? claims.issuedAt === undefined && (await sessions.open(session, supervisor))
       : isUuid(sessionId) && (await sessions.prolong(session));
   if (!isLive) return undefined;
-  return { response: await issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
+  return { response: issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
 }
 
 /** Spends a token that is good for once. Whoever comes later with it may have stolen it: what it belongs to ends. */
