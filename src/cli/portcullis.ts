@@ -1,6 +1,8 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning --disable-warning=TimeoutNegativeWarning
 import { enableCompileCache } from 'node:module';
+import { widenThreadPool } from '../lib/thread-pool.ts';
 
+widenThreadPool(process.env);
 enableCompileCache();
 const { cli } = await import('./cli.ts');
 const { firstLine } = await import('./first-line.ts');

@@ -1,6 +1,6 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
-import { availableParallelism } from 'node:os';
 import { serviceUnavailable } from '../errors/app-error.ts';
+import { passwordsAtOnce } from '../lib/thread-pool.ts';
 
 const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;
@@ -20,7 +20,7 @@ interface Parameters {
 
 /** Argon2id (RFC 9106) off the event loop: as many runs at once as cores less one, and a bounded queue behind them. */
 export class Passwords {
-  readonly #atOnce = Math.max(1, availableParallelism() - 1);
+  readonly #atOnce = passwordsAtOnce();
   readonly #waiting: (() => void)[] = [];
   #running = 0;
   readonly #unknownUser: Promise<string>;
