@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A client as the table has it; times are PostgreSQL's text in UTC, to the microsecond. It has no secret. */
 export type ClientRow = Selectable<Tables['clients']>;
@@ -16,22 +17,9 @@ export class ClientPages {
 
   /** A page of a node's clients, active or not. */
   async page(nodeId: string, request: PageRequest): Promise<Page<ClientRow>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('clients')
-        .selectAll()
-        .$if(after !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '>', eb.tuple(after?.at ?? '', after?.id ?? ''))),
-        )
-        .$if(before !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before?.at ?? '', before?.id ?? ''))),
-        )
-        .orderBy('created_at', direction)
-        .orderBy('id', direction)
-        .limit(size + 1),
-    );
+    const rows = await this.#db
+      .forNode(nodeId)
+      .run((k) => keysetPage(k.selectFrom('clients').selectAll(), request, ['created_at', 'id']));
     return pageOf(rows, request);
   }
 

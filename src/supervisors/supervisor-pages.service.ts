@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 
 /** What is shown of a supervisor: everything but the hash of the password. */
 export const SUPERVISOR_COLUMNS = ['id', 'node_id', 'username', 'role', 'status', 'created_at', 'updated_at'] as const;
@@ -19,22 +20,9 @@ export class SupervisorPages {
 
   /** A page of a node's supervisors, active or not. */
   async page(nodeId: string, request: PageRequest): Promise<Page<SupervisorRow>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('supervisors')
-        .select(SUPERVISOR_COLUMNS)
-        .$if(after !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '>', eb.tuple(after?.at ?? '', after?.id ?? ''))),
-        )
-        .$if(before !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before?.at ?? '', before?.id ?? ''))),
-        )
-        .orderBy('created_at', direction)
-        .orderBy('id', direction)
-        .limit(size + 1),
-    );
+    const rows = await this.#db
+      .forNode(nodeId)
+      .run((k) => keysetPage(k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS), request, ['created_at', 'id']));
     return pageOf(rows, request);
   }
 

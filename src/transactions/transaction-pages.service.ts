@@ -3,6 +3,7 @@ import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import type { Instant } from '../lib/iso-instant.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 import { snapshotOf, stateOfRow, type TransactionRow, type TransactionSnapshot } from './transaction-rows.ts';
 import type { TransactionCollection, TransactionStatus } from './type-codes.rules.ts';
 
@@ -38,25 +39,13 @@ export class TransactionPages {
 
   /** A page of a node's transactions. */
   async page(nodeId: string, filter: TransactionFilter, request: PageRequest): Promise<Page<ListedTransaction>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
+    const rows = await this.#db.forNode(nodeId).run((k) => {
+      const listedOnes = k
         .selectFrom('transactions')
         .selectAll()
-        .where((eb) => eb.and(conditions(eb, filter)))
-        .$if(after !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('registered_at', 'id'), '>', eb.tuple(after?.at ?? '', after?.id ?? ''))),
-        )
-        .$if(before !== undefined, (query) =>
-          query.where((eb) =>
-            eb(eb.refTuple('registered_at', 'id'), '<', eb.tuple(before?.at ?? '', before?.id ?? '')),
-          ),
-        )
-        .orderBy('registered_at', direction)
-        .orderBy('id', direction)
-        .limit(size + 1),
-    );
+        .where((eb) => eb.and(conditions(eb, filter)));
+      return keysetPage(listedOnes, request, ['registered_at', 'id']);
+    });
     return pageOf(rows.map(listed), request);
   }
 

@@ -1,5 +1,6 @@
 import type { Db } from '../db.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A wallet as the tables have it, with the name of its chain; times are PostgreSQL's text in UTC, to the microsecond. */
 export interface WalletRow {
@@ -23,31 +24,18 @@ export class WalletPages {
     accountIds: readonly string[],
     request: PageRequest,
   ): Promise<Map<string, Page<WalletRow>>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
+    const direction = request.backward ? 'desc' : 'asc';
     const rows = await this.#db.forNode(nodeId).run((k) =>
       k
         .selectFrom('accounts')
         .innerJoinLateral(
-          (eb) =>
-            eb
+          (eb) => {
+            const wallets = eb
               .selectFrom('wallets')
               .select(['wallets.id', 'wallets.account_id', 'wallets.chain_id', 'wallets.created_at'])
-              .whereRef('wallets.account_id', '=', 'accounts.id')
-              .$if(after !== undefined, (query) =>
-                query.where((w) =>
-                  w(w.refTuple('wallets.created_at', 'wallets.id'), '>', w.tuple(after?.at ?? '', after?.id ?? '')),
-                ),
-              )
-              .$if(before !== undefined, (query) =>
-                query.where((w) =>
-                  w(w.refTuple('wallets.created_at', 'wallets.id'), '<', w.tuple(before?.at ?? '', before?.id ?? '')),
-                ),
-              )
-              .orderBy('wallets.created_at', direction)
-              .orderBy('wallets.id', direction)
-              .limit(size + 1)
-              .as('wallet'),
+              .whereRef('wallets.account_id', '=', 'accounts.id');
+            return keysetPage(wallets, request, ['wallets.created_at', 'wallets.id']).as('wallet');
+          },
           (join) => join.onTrue(),
         )
         .innerJoin('chains', 'chains.id', 'wallet.chain_id')
