@@ -1,4 +1,5 @@
 import type { ClientRow } from '../clients/client-pages.service.ts';
+import { DEFAULT_DURATION_SECONDS } from '../clients/clients.service.ts';
 import { isoFromPg, isoFromPgOrNull } from '../lib/pg-time.ts';
 
 /** A client in the REST names; an absent limit is null. It has no secret. */
@@ -9,7 +10,10 @@ export function clientView(row: ClientRow) {
     name: row.name,
     grant_types: row.grant_types,
     scopes: row.scopes,
-    token_expiry: { enabled: row.token_expiry_enabled, duration: row.token_expiry_duration },
+    token_expiry: {
+      enabled: row.token_expiry_enabled,
+      duration: row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
+    },
     allowed_ips: row.allowed_ips,
     require_certificate: row.require_certificate,
     cert_fingerprint: row.cert_fingerprint,

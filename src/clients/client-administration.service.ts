@@ -12,6 +12,9 @@ import type { ClientInput } from './client.input.ts';
 import type { ClientRow } from './client-pages.service.ts';
 import { hashClientSecret } from './clients.service.ts';
 
+const SECOND_MS = 1_000;
+/** Every replica knows of a change by then. */
+const HEARD_WITHIN_MS = 1_000;
 const SECRET_BYTES = 32;
 const FOREIGN_KEY_VIOLATION = '23503';
 
@@ -89,7 +92,7 @@ export class ClientAdministration {
       refuse(by, status === 'active' ? 'enable' : 'disable', { clientId: before.id, scopes: before.scopes });
       if (status === 'active') return this.#update(before, { status });
       await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
-      return this.#update(before, { status, tokens_from: nextSecond(this.#parts.nowMs()) });
+      return this.#update(before, { status, tokens_from: tokensFrom(before, this.#parts.nowMs()) });
     });
   }
 
@@ -177,9 +180,13 @@ function columnsOf(input: ClientInput) {
   };
 }
 
-/** Tokens tell whole seconds: what was issued within this one has ended too. */
-function nextSecond(nowMs: number): string {
-  return new Date((Math.floor(nowMs / 1_000) + 1) * 1_000).toISOString();
+/**
+ * From when on tokens of a client that is disabled now are good again. Tokens tell whole seconds, another replica may
+ * issue some until it has heard, and those of the time before have told the second that was in force then.
+ */
+function tokensFrom(before: ClientRow, nowMs: number): string {
+  const heardEverywhere = (Math.floor((nowMs + HEARD_WITHIN_MS) / SECOND_MS) + 1) * SECOND_MS;
+  return new Date(Math.max(heardEverywhere, (msOf(before.tokens_from) ?? 0) + SECOND_MS)).toISOString();
 }
 
 function msOf(time: string | null): number | undefined {

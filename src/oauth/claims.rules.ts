@@ -1,6 +1,10 @@
 import type { TokenClass } from '../config/secrets.ts';
 import { isUuid } from '../lib/input.ts';
+import { hasForbiddenText } from '../lib/json.ts';
 import type { Principal } from './principal.ts';
+
+/** The last time that a `Date` can be. */
+const LAST_INSTANT_MS = 8.64e15;
 
 type Claims = Readonly<Record<string, unknown>>;
 
@@ -12,7 +16,7 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
   const tokenUse = tokenUseOf(tokenClass, claims.token_use);
   const times = timesOf(claims, nowMs);
   const { sub, aud, scope, client_id: clientId, sid, jti, family, iat } = claims;
-  if (!tokenUse || !times || typeof sub !== 'string' || sub === '') return undefined;
+  if (!tokenUse || !times || !isClaimText(sub) || sub === '') return undefined;
   if (typeof aud !== 'string' || !isUuid(aud)) return undefined;
   if (!isOptionalText(scope) || !isOptionalText(clientId) || !isOptionalText(sid)) return undefined;
   if (!isOptionalText(jti) || !isOptionalText(family)) return undefined;
@@ -51,9 +55,14 @@ function timesOf(claims: Claims, nowMs: number): { expiresAtMs: number | undefin
   if (nbf !== undefined && (typeof nbf !== 'number' || nbf * 1000 > nowMs)) return undefined;
   if (exp === undefined) return { expiresAtMs: undefined };
   if (typeof exp !== 'number' || !Number.isFinite(exp) || exp * 1000 <= nowMs) return undefined;
-  return { expiresAtMs: exp * 1000 };
+  return { expiresAtMs: Math.min(exp * 1000, LAST_INSTANT_MS) };
 }
 
 function isOptionalText(value: unknown): value is string | undefined {
-  return value === undefined || typeof value === 'string';
+  return value === undefined || isClaimText(value);
+}
+
+/** Whether a claim is a text that can be stored. */
+export function isClaimText(value: unknown): value is string {
+  return typeof value === 'string' && !hasForbiddenText(value);
 }

@@ -18,11 +18,17 @@ export const beforeCall: readonly RequestHandler[] = [
   bodyReader({ maxBytes: MAX_REQUEST_BYTES, tooLarge: () => invalidRequest() }),
 ];
 
-/** A call at its beginning. */
+/**
+ * A call at its beginning.
+ * @throws AppError 400 for a body that cannot be read, and for two `Authorization` headers, of which Node gives the first.
+ */
 export function clientCallOf(req: Request): ClientCall {
+  const { authorization } = req.headers;
+  if (authorization !== undefined && (req.headersDistinct.authorization?.length ?? 0) > 1)
+    throw invalidRequest([{ path: 'Authorization', message: 'must be given once' }]);
   return {
     parameters: parametersOf(req.headers, bytesOf(req)),
-    authorization: req.headers.authorization,
+    authorization,
     ...originOf(exchangeOf(req)),
     headers: {},
     credentials: undefined,

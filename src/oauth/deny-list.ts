@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Db } from '../db.ts';
 import type { AccessChange } from './access-changes.ts';
 
@@ -6,6 +7,7 @@ interface DenyListParts {
   nowMs(): number;
 }
 
+const MAX_ID_LENGTH = 255;
 const PRUNE_EVERY_MS = 60_000;
 
 /** The API tokens and families of tokens that were revoked, in memory: asked with every request. */
@@ -21,7 +23,7 @@ export class DenyList {
 
   /** Whether a client's token, or family, is revoked. */
   has(clientId: string, id: string | undefined): boolean {
-    return id !== undefined && this.#denied.size > 0 && this.#denied.has(keyOf(clientId, id));
+    return id !== undefined && this.#denied.size > 0 && this.#denied.has(keyOf(clientId, storedTokenId(id)));
   }
 
   /** Reads those that are in force. */
@@ -64,6 +66,11 @@ export class DenyList {
     this.#prunedAtMs = now;
     for (const [key, endsAtMs] of this.#denied) if (endsAtMs <= now) this.#denied.delete(key);
   }
+}
+
+/** A token's id as it is kept: a long one by its digest, since an index has no room for it. */
+export function storedTokenId(id: string): string {
+  return id.length <= MAX_ID_LENGTH ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`;
 }
 
 function keyOf(clientId: string, id: string): string {

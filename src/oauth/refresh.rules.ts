@@ -1,8 +1,11 @@
 import { createHash } from 'node:crypto';
 import { isUuid } from '../lib/input.ts';
+import { isClaimText } from './claims.rules.ts';
 
 /** A refresh token is refused once this old, whatever the client's settings (specification section 8). */
 export const MAX_REFRESH_AGE_MS = 365 * 24 * 3600 * 1000;
+/** How far ahead of ours the clock of whoever issued a token may be. */
+const MAX_SKEW_MS = 5 * 60_000;
 /** A response can get lost: whoever has spent a token may spend it again for so long. */
 const GRACE_MS = 10_000;
 
@@ -11,7 +14,7 @@ export interface RefreshClaims {
   subject: string;
   nodeId: string;
   clientId: string;
-  /** Present on the refresh token of a login. */
+  /** Present on the refresh token of a login; of one without `iat` the session that it begins. */
   sessionId: string | undefined;
   tokenId: string | undefined;
   /** What the pairs of one client's grant have in common; of a login it is the session. */
@@ -33,16 +36,19 @@ export function refreshClaims(
   token: string,
   { nodeId, nowMs }: { nodeId: string; nowMs: number },
 ): RefreshClaims | undefined {
-  const { sub: subject, client_id: clientId, exp, iat } = claims;
-  if (typeof subject !== 'string' || typeof clientId !== 'string') return undefined;
+  const { sub: subject, client_id: clientId, exp, iat, nbf } = claims;
+  if (!isClaimText(subject) || !isClaimText(clientId)) return undefined;
+  if (nbf !== undefined && (!isFiniteNumber(nbf) || nbf * 1000 > nowMs)) return undefined;
   if (exp !== undefined && (!isFiniteNumber(exp) || exp * 1000 <= nowMs)) return undefined;
   const expiresAtMs = exp === undefined ? undefined : exp * 1000;
   const who = { subject, nodeId, clientId: clientId.toLowerCase(), expiresAtMs };
   if (iat === undefined) {
-    const kinship = firstKinship(claims, token, nodeId);
+    const isClient = subject.toLowerCase() === who.clientId;
+    const kinship = firstKinship(claims, token, { nodeId, isClient });
     return kinship && { ...who, ...kinship, issuedAt: undefined };
   }
   if (!isFiniteNumber(iat) || nowMs - iat * 1000 > MAX_REFRESH_AGE_MS) return undefined;
+  if (iat * 1000 - nowMs > MAX_SKEW_MS) return undefined;
   const kinship = kinshipOf(claims, nodeId);
   return kinship && { ...who, ...kinship, issuedAt: iat };
 }
@@ -73,11 +79,26 @@ function kinshipOf({ token_use: use, aud, sid, jti, family }: Claims, nodeId: st
   return { sessionId: sid, tokenId: jti, familyId: family };
 }
 
-function firstKinship({ token_use: use, aud, jti }: Claims, token: string, nodeId: string): Kinship | undefined {
+/** Both are those of the token itself, so that revoking it, or using it again, ends what it began. */
+function firstKinship(
+  { token_use: use, aud, jti }: Claims,
+  token: string,
+  { nodeId, isClient }: { nodeId: string; isClient: boolean },
+): Kinship | undefined {
   if (use !== undefined && use !== 'refresh') return undefined;
   if (typeof aud === 'string' && isUuid(aud) && aud.toLowerCase() !== nodeId) return undefined;
-  const tokenId = typeof jti === 'string' ? jti : undefined;
+  if (!isClient) {
+    const sessionId = sessionIdOf(token);
+    return { sessionId, tokenId: undefined, familyId: sessionId };
+  }
+  const tokenId = isClaimText(jti) ? jti : undefined;
   return { sessionId: undefined, tokenId, familyId: tokenId ?? digestOf(token).toString('hex') };
+}
+
+/** A UUID of a token's own (RFC 9562 section 5.8). */
+function sessionIdOf(token: string): string {
+  const hex = digestOf(token).toString('hex');
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 function isFiniteNumber(value: unknown): value is number {
@@ -85,5 +106,5 @@ function isFiniteNumber(value: unknown): value is number {
 }
 
 function isOptionalText(value: unknown): value is string | undefined {
-  return value === undefined || typeof value === 'string';
+  return value === undefined || isClaimText(value);
 }

@@ -1,6 +1,7 @@
 import type { ClientRecord } from '../clients/client-record.ts';
 import type { Db } from '../db.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
+import { storedTokenId } from './deny-list.ts';
 import { MAX_REFRESH_AGE_MS, type RefreshClaims } from './refresh.rules.ts';
 import type { Sessions } from './sessions.ts';
 import { storedEnd } from './stored-end.ts';
@@ -43,7 +44,9 @@ export class Revocations {
     const family = familyId ?? tokenId;
     await this.#parts.changes.commit(async (ended) => {
       if (sessionId !== undefined) await this.#parts.sessions.end(nodeId, { sessionId }, ended);
-      else if (family !== undefined) {
+      // The session of one without `iat` may not have begun: it never does then.
+      const isSessionAlone = sessionId !== undefined && claims.issuedAt !== undefined;
+      if (family !== undefined && !isSessionAlone) {
         const expiresAtMs = this.#endOfFamily(claims, client);
         await this.#deny({ nodeId, clientId: client.clientId, tokenId: family, expiresAtMs }, ended);
       }
@@ -60,10 +63,9 @@ export class Revocations {
     return Math.max(expiresAtMs, this.#parts.nowMs() + longestMs);
   }
 
-  async #deny(
-    { nodeId, clientId, tokenId, expiresAtMs }: Revoked,
-    ended: (change: AccessChange) => void,
-  ): Promise<void> {
+  async #deny(token: Revoked, ended: (change: AccessChange) => void): Promise<void> {
+    const { nodeId, clientId, expiresAtMs } = token;
+    const tokenId = storedTokenId(token.tokenId);
     const row = { client_id: clientId, token_id: tokenId, node_id: nodeId, expires_at: storedEnd(expiresAtMs) };
     const [added] = await this.#parts.db.forNode(nodeId).run((k) =>
       k

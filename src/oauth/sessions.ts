@@ -68,22 +68,28 @@ export class Sessions {
 
   /**
    * Records a login; beyond the allowed number those that would end first end now. False where the supervisor, seen with
-   * this password and role, or the client has been disabled or changed since.
+   * this password and role, or the client has been disabled or changed since, and where there is, or was, the session.
    */
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
     const { db, cache, changes, maxSessions, nowMs } = this.#parts;
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const isOpen = await changes.commit(async (ended) => {
       if (!(await this.#holdAccess(session, seen))) return false;
-      await db.forNode(nodeId).run((k) =>
-        k.insertInto('sessions').values({
-          id: sessionId,
-          node_id: nodeId,
-          supervisor_id: supervisorId,
-          client_id: session.clientId,
-          expires_at: new Date(expiresAtMs).toISOString(),
-        }),
+      const row = {
+        id: sessionId,
+        node_id: nodeId,
+        supervisor_id: supervisorId,
+        client_id: session.clientId,
+        expires_at: new Date(expiresAtMs).toISOString(),
+      };
+      const [added] = await db.forNode(nodeId).run((k) =>
+        k
+          .insertInto('sessions')
+          .values(row)
+          .onConflict((conflict) => conflict.column('id').doNothing())
+          .returning('id'),
       );
+      if (!added) return false;
       const oldest = await this.#endOldest(session);
       for (const id of oldest) ended({ kind: 'session', nodeId, subject: supervisorId, item: id });
       return true;
@@ -98,6 +104,7 @@ export class Sessions {
 
   /** Ends sessions, within the transaction of `commit`, whose `ended` it tells. */
   async end(nodeId: string, which: SessionsOf, ended: (change: AccessChange) => void): Promise<void> {
+    if ('sessionId' in which && !isUuid(which.sessionId)) return;
     const now = new Date(this.#parts.nowMs()).toISOString();
     const rows = await this.#parts.db.forNode(nodeId).run((k) =>
       k

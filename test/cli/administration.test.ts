@@ -1,11 +1,13 @@
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/database.ts';
 import { startPortcullis } from '../harness.ts';
 import { migratedFolder, type TestFolder } from '../start/folders.ts';
-import { runCli, startInstance } from '../start/process.ts';
+import { ROOT, runCli, startInstance } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
@@ -32,10 +34,41 @@ async function seeded(): Promise<Seeded> {
   return { ...folder, env, run, nodeId, adminId: admin?.id ?? '' };
 }
 
+async function runShell(script: string, env: Record<string, string>): Promise<{ code: number | null; stderr: string }> {
+  const child = spawn('bash', ['-c', script], {
+    cwd: ROOT,
+    env: { PATH: process.env.PATH, NODE_OPTIONS: '--disable-warning=ExperimentalWarning', ...env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let stderr = '';
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const [code] = await once(child, 'close');
+  return { code, stderr };
+}
+
 const client = (nodeId: string, ...more: string[]) => [
   ...['client', 'create', '--node', nodeId, '--name', 'Billing', '--grants', 'client_credentials,password'],
   ...['--scopes', 'accounts:read,wallets:read', ...more],
 ];
+
+it('D1-12: a reader that has had enough of the output ends a command without a word', async () => {
+  await using place = await seeded();
+  const command = `"${process.execPath}" src/cli/portcullis.ts --help | head -c 1; exit "\${PIPESTATUS[0]}"`;
+  const flood = `"${process.execPath}" src/cli/portcullis.ts client list --json | true; exit "\${PIPESTATUS[0]}"`;
+  for (const script of [command, flood]) {
+    const ended = await runShell(script, place.env);
+    expect(ended).toEqual({ code: 0, stderr: '' });
+  }
+});
+
+it('D1-12: supervisors are created by --name as by --username', async () => {
+  await using place = await seeded();
+  const create = ['supervisor', 'create', '--node', place.nodeId, '--role', 'viewer', '--json'];
+  const created = await portcullis([...create, '--name', 'Ada'], place.env, PASSWORD);
+  expect(JSON.parse(created.out)).toMatchObject({ username: 'Ada', role: 'viewer' });
+});
 
 it('D1-12 D3-06: clients are created, listed, rotated and disabled; their secrets are shown once', async () => {
   await using place = await seeded();

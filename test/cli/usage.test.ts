@@ -76,7 +76,12 @@ it.each([
   [['client', 'rotate-secret', ID, '--overlap', 'soon'], '--overlap must be a whole number, like --overlap 60'],
   [['client', 'rotate-secret', ID, '--overlap', '9999999'], '--overlap must be at most 2592000'],
   [['client', 'disable', 'billing'], 'CLIENT_ID must be a UUID'],
-  [['supervisor', 'create', '--node', ID], 'without --username, --role; wanted: portcullis supervisor create'],
+  [['supervisor', 'create', '--node', ID], 'without --role; wanted: portcullis supervisor create'],
+  [['supervisor', 'create', '--node', ID, '--role', 'admin'], 'without --username: wanted --username NAME'],
+  [
+    ['supervisor', 'create', '--node', ID, '--role', 'admin', '--name', 'ada', '--username', 'ada'],
+    '--username and --name are one: give one of them',
+  ],
   [
     ['supervisor', 'create', '--node', ID, '--username', 'ada', '--role', 'boss'],
     '--role must be admin, operator or viewer',
@@ -84,7 +89,7 @@ it.each([
   [['supervisor', 'create', '--node', ID, '--username', '', '--role', 'admin'], '--username must not be empty'],
   [
     ['supervisor', 'create', '--node', ID, '--username', 'ada', '--role', 'admin', '--password', 'x'],
-    "Unknown option '--password': its flags are --node, --username, --role, --json, --help",
+    "Unknown option '--password': its flags are --node, --username, --name, --role, --json, --help",
   ],
   [['supervisor', 'set-password', 'ada'], 'ID must be a UUID'],
   [['supervisor', 'disable', 'ada'], 'ID must be a UUID'],

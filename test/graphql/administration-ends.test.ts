@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
+import { signed } from '../oauth/jwt.ts';
 import { describeReal } from '../services/real.ts';
 import { createdClient, createdSupervisor, grantStatus, login, operate, tokenStatus } from './administration.ts';
 import { SetClientStatusDocument, SetSupervisorStatusDocument } from './generated/graphql.ts';
@@ -58,6 +60,31 @@ describe('a client that is disabled', () => {
     token = await p.clientToken();
   });
   afterAll(() => p[Symbol.asyncDispose]());
+
+  it('D3-07: however often in one second, brings back nothing that was issued in between', async () => {
+    const all = await everythingOf(p, token);
+    const json = { grant_type: 'client_credentials', ...all.credentials };
+    const between: string[] = [];
+    for (const status of ['DISABLED', 'ACTIVE', 'DISABLED', 'ACTIVE', 'DISABLED', 'ACTIVE'] as const) {
+      await setStatus(p, token, all.id, status);
+      if (status === 'ACTIVE') between.push((await p.call('POST', '/v2/oauth/token', { json })).json.access_token);
+    }
+    clock.skewMs += 10_000;
+    expect(await Promise.all([all.api.access_token, ...between].map((one) => tokenStatus(p, one)))).toEqual([
+      ...[401, 401, 401],
+      200,
+    ]);
+  });
+
+  it('D3-07: also ends what a replica issued that had not heard of it yet', async () => {
+    const all = await everythingOf(p, token);
+    const claims = decodeJwt(all.api.access_token);
+    const iat = Math.floor(overrides.nowMs() / 1000) + 1;
+    const late = signed(p, { ...claims, jti: randomUUID(), iat });
+    await setStatus(p, token, all.id, 'DISABLED');
+    await setStatus(p, token, all.id, 'ACTIVE');
+    expect(await tokenStatus(p, late)).toBe(401);
+  });
 
   it('D3-07, D3-23: ends its credentials, its tokens and its logins at once, and enabling brings back the first alone', async () => {
     const all = await everythingOf(p, token);

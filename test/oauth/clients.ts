@@ -42,6 +42,15 @@ export async function updateClient(p: Portcullis, clientId: string, set: Updatea
   p.service.context.directory.forget(clientId);
 }
 
+/** The id of the demo's supervisor. */
+export async function supervisorId(p: Portcullis): Promise<string> {
+  const { node_id: nodeId, supervisor } = p.demo;
+  const found = await rows(p).run((k) =>
+    k.selectFrom('supervisors').select('id').where('node_id', '=', nodeId).where('username', '=', supervisor.username),
+  );
+  return found[0]?.id ?? '';
+}
+
 /** The door around the tenants, for arranging what no interface can yet. */
 export function rows(p: Portcullis) {
   return p.service.context.database.db.unscoped('test');

@@ -150,6 +150,16 @@ describe('the end of a refresh token', () => {
 });
 
 describe('what is no refresh token of this client', () => {
+  it.each([
+    ['before its nbf', { nbf: 1_800_000_001 }],
+    ['with an nbf that is no time', { nbf: 'now' }],
+    ['issued more than five minutes from now', { iat: 1_800_000_301 }],
+  ])('7.2-02: one %s', async (_name, changes) => {
+    const claims = apiClaims(p, { token_use: 'refresh' });
+    expect((await refresh(signed(p, claims))).status).toBe(200);
+    refused(await refresh(signed(p, { ...claims, ...changes })));
+  });
+
   it('D3-02: an access token does not refresh, and a refresh token gives no access', async () => {
     for (const pair of [await apiPair(p.demo.client), await loginPair()]) {
       refused(await refresh(pair.access_token));

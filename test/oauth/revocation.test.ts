@@ -11,7 +11,7 @@ import {
   startReplica,
 } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
-import { addClient, type ClientCredentials, rows } from './clients.ts';
+import { addClient, type ClientCredentials, rows, supervisorId } from './clients.ts';
 import { apiClaims, signed } from './jwt.ts';
 import { basicOf, postForm } from './requests.ts';
 
@@ -142,6 +142,39 @@ describe('revoking', () => {
     const refresh_token = signed(p, { sub: client.client_id, client_id: client.client_id });
     accepted(await revoke(refresh_token, client));
     expect((await refresh({ access_token: '', refresh_token }, client)).status).toBe(401);
+  });
+
+  it('D3-12 D3-21: a refresh token without iat of a supervisor, redeemed or not, and the session that it began', async () => {
+    const [fresh, used] = await Promise.all(
+      [1, 2].map(async (n) => signed(p, { sub: await supervisorId(p), client_id: p.demo.client.client_id, n })),
+    );
+    const pair = (await refresh({ access_token: '', refresh_token: used ?? '' })).json as Pair;
+    expect(await accessStatus(pair)).toBe(200);
+    for (const token of [fresh, used]) {
+      accepted(await revoke(token ?? ''));
+      expect((await refresh({ access_token: '', refresh_token: token ?? '' })).status).toBe(401);
+    }
+    expect([await accessStatus(pair), (await refresh(pair)).status]).toEqual([401, 401]);
+  });
+
+  it.each([
+    ['a jti with U+0000', { jti: '\0' }],
+    ['a jti with a lone surrogate', { jti: '\ud800' }],
+    ['a jti without end', { jti: 'j'.repeat(9_000) }],
+    ['a family with U+0000', { family: '\0', token_use: 'refresh' }],
+    ['a family without end', { family: 'f'.repeat(9_000), token_use: 'refresh' }],
+    ['a jti with U+0000 and no iat', { jti: '\0', iat: undefined, token_use: undefined }],
+    ['a session that is no UUID', { sid: 'zzz', token_use: 'refresh' }],
+    ['an empty session', { sid: '', token_use: 'refresh' }],
+    ['a session with U+0000', { sid: '\0', token_use: 'refresh' }],
+    ['an end beyond all times', { exp: 1e308 }],
+  ])('D3-12: takes a signed token with %s', async (_name, changes) => {
+    const client = await addClient(p);
+    const sub = 'sid' in changes ? await supervisorId(p) : client.client_id;
+    const token = signed(p, { ...apiClaims(p), sub, client_id: client.client_id, ...changes });
+    accepted(await revoke(token, client));
+    expect(await accessStatus({ access_token: token, refresh_token: '' })).toBe(401);
+    expect((await refresh({ access_token: '', refresh_token: token }, client)).status).toBe(401);
   });
 
   it('D3-12: a legacy token of the client', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { serviceUnavailable } from '../../src/errors/app-error.ts';
 import { envelope } from '../gateway/envelopes.ts';
+import { sendRaw } from '../gateway/raw.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from './clients.ts';
 import { basicOf, basicText, oauthEnvelope, postForm } from './requests.ts';
@@ -151,4 +152,25 @@ describe('the other refusals of a standard client', () => {
     unstored(away);
     unstored(fault);
   });
+});
+
+it('D3-29: two Authorization headers are two authentications, whichever of them is good', async () => {
+  const body = 'grant_type=client_credentials';
+  const [good, bad] = [basicOf(p.demo.client), basicText('nobody:nothing')];
+  for (const [first, second] of [
+    [good, bad],
+    [bad, good],
+    [good, good],
+  ]) {
+    const headers = [
+      'Host: portcullis',
+      'Connection: close',
+      `Content-Type: application/x-www-form-urlencoded`,
+      `Content-Length: ${body.length}`,
+      `Authorization: ${first}`,
+      `Authorization: ${second}`,
+    ];
+    const answer = await sendRaw(p.url, `POST ${TOKEN} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${body}`);
+    expect([answer.status, answer.body]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request')]);
+  }
 });

@@ -1,6 +1,5 @@
 import type { ClientRecord } from '../../clients/client-record.ts';
 import { isUuid } from '../../lib/input.ts';
-import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { RefreshClaims } from '../refresh.rules.ts';
 import { isOfClient, type RefreshTokens } from '../refresh-tokens.ts';
 import type { Revocations } from '../revocations.ts';
@@ -51,7 +50,8 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
   const supervisor = await refreshTokens.supervisorOf(claims, client);
   if (!supervisor || !(await isStillGood(parts, redemption))) return undefined;
   const { supervisorId, nodeId, permissions } = supervisor;
-  const { sessionId = uuidV7() } = claims;
+  const { sessionId } = claims;
+  if (sessionId === undefined || !isUuid(sessionId)) return undefined;
   const session = {
     sessionId,
     nodeId,
@@ -59,11 +59,11 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
     clientId: client.clientId,
     expiresAtMs: issuer.loginEndsAtMs(),
   };
-  // One without `iat` is from before there were sessions: it begins one.
+  // One without `iat` is from before there were sessions: it begins one, unless another redemption just has.
   const isLive =
-    claims.sessionId === undefined
-      ? claims.issuedAt === undefined && (await sessions.open(session, supervisor))
-      : isUuid(sessionId) && (await sessions.prolong(session));
+    (await sessions.prolong(session)) ||
+    (claims.issuedAt === undefined &&
+      ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
   if (!isLive) return undefined;
   return { response: issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
 }
