@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { measureDeepPages } from './accounts/deep-pages.ts';
 import { compare, type Effort } from './accounts/measure.ts';
 import { profile } from './accounts/profile.ts';
 import { print, type Table } from './lib/report.ts';
@@ -25,10 +26,13 @@ if (import.meta.main) {
       pairs: { type: 'string', default: `${EFFORT.pairs}` },
       requests: { type: 'string', default: `${EFFORT.requests}` },
       profile: { type: 'boolean', default: false },
+      deep: { type: 'boolean', default: false },
+      accounts: { type: 'string', default: '1000000' },
     },
   });
   const stores = storesNamed(values.stores);
   const effort = { ...EFFORT, pairs: Number(values.pairs), requests: Number(values.requests) };
-  if (values.profile) await onEachStores(stores, async (world) => (await profile(world, effort)).forEach(print));
+  if (values.deep) print(await measureDeepPages(Number(values.accounts), effort));
+  else if (values.profile) await onEachStores(stores, async (world) => (await profile(world, effort)).forEach(print));
   else print(await measureAccounts(stores, effort));
 }

@@ -10,6 +10,7 @@ import type { Database } from './database.ts';
 import type { EventBus } from './events/event-bus.ts';
 import { AuditLog } from './gateway/audit.ts';
 import { Health } from './health/health.ts';
+import { IdempotentAnswers } from './idempotency/idempotent-answers.ts';
 import type { Log } from './lib/log.ts';
 import { AccessChanges } from './oauth/access-changes.ts';
 import { AccessDirectory } from './oauth/access-directory.ts';
@@ -26,6 +27,7 @@ import { Throttle } from './oauth/throttle.ts';
 import { TokenIssuer } from './oauth/token-issuer.ts';
 import { TokenJudge } from './oauth/token-judge.ts';
 import { TokenVerifier } from './oauth/token-verifier.ts';
+import { OutboxRelay } from './outbox/outbox-relay.ts';
 import { databaseEventLog } from './realtime/database-event-log.ts';
 import { EventStreams } from './realtime/event-streams.ts';
 import type { WakeUps } from './realtime/wake-ups.ts';
@@ -33,6 +35,8 @@ import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
 import { SupervisorAdministration } from './supervisors/supervisor-administration.service.ts';
 import { Supervisors } from './supervisors/supervisors.service.ts';
 import { Transactions } from './transactions/transactions.service.ts';
+import { UserMigrations } from './user-migrations/user-migrations.service.ts';
+import { UserErasure } from './users/user-erasure.service.ts';
 
 /** What a test may put in the place of the real part. */
 export interface Overrides {
@@ -73,6 +77,11 @@ export interface Context {
   verifier: TokenVerifier;
   judge: TokenJudge;
   transactions: Transactions;
+  /** Relays nothing until it is started. */
+  outbox: OutboxRelay;
+  idempotentAnswers: IdempotentAnswers;
+  userMigrations: UserMigrations;
+  userErasure: UserErasure;
   streams: EventStreams;
   /** The base of every address that the instance gives out; known once it listens. */
   publicUrl: { value: string };
@@ -149,6 +158,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
       wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
       conflicted: (id) => log.warn({ transaction_id: id }, 'a transaction was told to be done and to have failed'),
     }),
+    ...openUsers({ database, bus, log, nowMs }),
     streams,
     publicUrl,
   };
@@ -186,6 +196,19 @@ function openAccess({
   expired.start();
   stack.defer(() => expired.stop());
   return { changes, denied, directory, sessions };
+}
+
+/** What migrates users, tells of it, and remembers what it has answered. */
+function openUsers({ database, bus, log, nowMs }: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs'>) {
+  const { db, isEmbedded } = database;
+  const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
+  const onError = (error: unknown) => log.error({ err: error }, 'answers of another day stay kept');
+  return {
+    outbox,
+    idempotentAnswers: new IdempotentAnswers({ db, nowMs, onError }),
+    userMigrations: new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() }),
+    userErasure: new UserErasure({ db, nowMs }),
+  };
 }
 
 /** What counts the requests of clients, and their wrong secrets. */

@@ -6,14 +6,17 @@ import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 /** GraphQL over the parts of this instance. */
 export function graphqlOf(context: Context): GraphqlServer {
   const { config, secrets, database, transactions, streams, judge, audit, log } = context;
-  const { clientAdministration, supervisorAdministration, locks } = context;
+  const { userMigrations, userErasure, clientAdministration, supervisorAdministration, locks } = context;
   return createGraphqlServer({
     db: database.db,
     transactions,
+    userMigrations,
+    userErasure,
     clientAdministration,
     supervisorAdministration,
     locks,
     streams,
+    nowMs: context.nowMs,
     judge: async (token, exchange) => {
       const principal = await judge.judge(token);
       if (principal) await judge.passGuards(principal, originOf(exchange));

@@ -2,6 +2,8 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { accountsRouter } from './accounts/accounts.rest.ts';
 import { Accounts } from './accounts/accounts.service.ts';
 import { type GraphqlListener, localServices } from './app.ts';
+import { assetsRouter } from './assets/assets.rest.ts';
+import { Assets } from './assets/assets.service.ts';
 import type { Context } from './context.ts';
 import { gatewayChain } from './gateway/chain.ts';
 import { clientGuards } from './gateway/client-guards.ts';
@@ -12,7 +14,12 @@ import type { Exchange } from './gateway/exchange.ts';
 import { Gateway } from './gateway/gateway.ts';
 import type { GatewayConfig } from './gateway/gateway-config.ts';
 import { healthRouter } from './health/health.rest.ts';
+import { NetworkAssignments } from './networks/network-assignments.service.ts';
+import { networksRouter } from './networks/networks.rest.ts';
 import { oauthRouters } from './oauth-of.ts';
+import { userMigrationsRouter } from './user-migrations/user-migrations.rest.ts';
+import { walletRulesRouter } from './wallet-rules/wallet-rules.rest.ts';
+import { WalletRules } from './wallet-rules/wallet-rules.service.ts';
 import { webhookRouter } from './webhook/webhook.rest.ts';
 import { Webhook } from './webhook/webhook.service.ts';
 
@@ -63,6 +70,10 @@ function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
   const passwordsInForce = [password.current, ...(password.previous === undefined ? [] : [password.previous])];
   return [
     accountsRouter(new Accounts(context.database.db)),
+    assetsRouter(new Assets(context.database.db)),
+    walletRulesRouter(new WalletRules({ db: context.database.db, nowMs: context.nowMs }), context.idempotentAnswers),
+    networksRouter(new NetworkAssignments({ db: context.database.db, nowMs: context.nowMs })),
+    userMigrationsRouter(context),
     ...oauthRouters(context),
     webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
     healthRouter(health),

@@ -12,6 +12,8 @@ import { baseUrlOf } from './lib/base-url.ts';
 import type { Log } from './lib/log.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
+import { Reference } from './reference/reference.service.ts';
+import { startReferenceConsumers } from './reference/reference-consumers.ts';
 import { startTransactionConsumers } from './transactions/transaction-consumers.ts';
 
 const DRAIN_DEADLINE_MS = 10_000;
@@ -50,7 +52,7 @@ export async function startService({ config, secrets, log, overrides = {} }: Ser
   await context.denied.load();
   await context.changes.start();
   if (config.role !== 'gateway') await startConsumers(context, stack);
-  const admin = adminServer(context.health, [context.limits.countedAlone]);
+  const admin = adminServer(context.health, [context.limits.countedAlone, context.outbox.depth]);
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
   stack.defer(() => closeGracefully(admin, 0));
   const baseUrl = config.role === 'worker' ? undefined : await startPublic(context, gatewayConfig, stack);
@@ -88,10 +90,24 @@ async function prepareStores({ config, database, bus }: Context): Promise<void> 
 }
 
 async function startConsumers(context: Context, stack: AsyncDisposableStack): Promise<void> {
-  const subscriptions = await startTransactionConsumers(context);
+  const subscriptions = [...(await startTransactionConsumers(context)), await startReferenceConsumer(context)];
   stack.defer(async () => {
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
   });
+  startRelay(context, stack);
+}
+
+function startReferenceConsumer({ bus, database, log, nowMs }: Context) {
+  const dropped = (kind: string, id: string, reason: string) =>
+    log.warn({ kind, id, reason }, 'a row of reference data had waited for its parent and cannot be applied');
+  return startReferenceConsumers({ bus, reference: new Reference({ db: database.db, nowMs, dropped }) });
+}
+
+function startRelay({ outbox, idempotentAnswers }: Context, stack: AsyncDisposableStack): void {
+  outbox.start();
+  stack.defer(() => outbox.stop());
+  idempotentAnswers.start();
+  stack.defer(() => idempotentAnswers.stop());
 }
 
 async function startPublic(

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { PGlite } from '@electric-sql/pglite';
 import express from 'express';
 import { isoFromPg, isoFromPgOrNull } from '../../src/lib/pg-time.ts';
-import type { Statement } from '../lib/seed.ts';
+import type { Statement } from './statements.ts';
 
 /** What the bare server is told: where its rows are, and what it asks them. */
 export interface BareOptions {
@@ -12,20 +13,24 @@ export interface BareOptions {
   cluster?: string;
   databaseUrl?: string;
   statements: Statement[];
+  /** The page that the statements are of; 1 unless given. */
+  page?: number;
+  /** What answers: Express unless given. */
+  frame?: 'express' | 'http';
 }
 
 type Row = Record<string, string | null>;
 type Run = (statement: Statement) => Promise<Row[]>;
 
 interface PgModule {
-  Pool: new (options: object) => { query(text: string, values: unknown[]): Promise<{ rows: Row[] }> };
+  Pool: new (options: object) => { query(statement: Statement): Promise<{ rows: Row[] }> };
 }
 
 const POOL_SIZE = 10;
 const TEXT_TYPES = [20, 1114, 1184];
 
 /** Opens PGlite with the product's parameters, or a pool of pg of the product's size; both give times as text. */
-async function openRows({ cluster, databaseUrl }: BareOptions): Promise<Run> {
+async function openRows({ cluster, databaseUrl, frame }: BareOptions): Promise<Run> {
   const text = (value: string) => value;
   if (cluster !== undefined) {
     const db = await PGlite.create({
@@ -44,23 +49,22 @@ async function openRows({ cluster, databaseUrl }: BareOptions): Promise<Run> {
   };
   const options = '-c timezone=UTC';
   const pool = new Pool({ connectionString: databaseUrl, max: POOL_SIZE, options, types });
-  return async ({ text: sql, values }) => (await pool.query(sql, values)).rows;
+  // A bare handler of node:http prepares its statements as the product does; the Express route as it comes does not.
+  return async ({ name, text: sql, values }) =>
+    (await pool.query(frame === 'http' && name !== undefined ? { name, text: sql, values } : { text: sql, values }))
+      .rows;
 }
 
 /**
- * Run as a process of its own: one route of Express that asks what the product asks and gives the product's body,
- * without token, tenant, audit or checks, with Express as it comes. Times are cut as the product cuts them, since a
- * `Date` would cost more.
+ * Run as a process of its own: one route that asks what the product asks and gives the product's body, without token,
+ * tenant, audit or checks, of Express as it comes or of node:http. Times are cut as the product cuts them, since a `Date`
+ * would cost more.
  */
 async function serve(options: BareOptions): Promise<void> {
   const run = await openRows(options);
   const [count, page] = options.statements;
   if (!count || !page || options.statements.length !== 2) throw new Error('a page of accounts is two statements');
-  const app = express();
-  app.get('/health', (_req, res) => {
-    res.json({});
-  });
-  app.get('/v1/accounts', async (_req, res) => {
+  const body = async () => {
     const counted = await run(count);
     const rows = await run(page);
     const data = rows.map((row) => ({
@@ -69,10 +73,31 @@ async function serve(options: BareOptions): Promise<void> {
       updated_at: isoFromPg(row.updated_at ?? ''),
       deleted_at: isoFromPgOrNull(row.deleted_at ?? null),
     }));
-    res.json({ data, page: 1, per_page: 10, total: Number(counted[0]?.total) });
-  });
-  app.listen(options.port, '127.0.0.1');
+    return { data, page: options.page ?? 1, per_page: 10, total: Number(counted[0]?.total) };
+  };
+  if (options.frame === 'http') serveHttp(options.port, body);
+  else serveExpress(options.port, body);
   process.once('SIGTERM', () => process.exit());
+}
+
+function serveExpress(port: number, body: () => Promise<object>): void {
+  const app = express();
+  app.get('/health', (_req, res) => {
+    res.json({});
+  });
+  app.get('/v1/accounts', async (_req, res) => {
+    res.json(await body());
+  });
+  app.listen(port, '127.0.0.1');
+}
+
+function serveHttp(port: number, body: () => Promise<object>): void {
+  const server = createServer(async (req, res) => {
+    const text = JSON.stringify(req.url === '/health' ? {} : await body());
+    res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+    res.end(text);
+  });
+  server.listen(port, '127.0.0.1');
 }
 
 const [, , optionsPath] = process.argv;

@@ -2,11 +2,11 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { clientToken, freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
-import type { Statement } from '../lib/seed.ts';
 import { median } from '../lib/statistics.ts';
 import { seedWorld, type World } from '../lib/world.ts';
 import type { BareOptions } from './bare.ts';
 import { type Pair, runRounds } from './rounds.ts';
+import type { Statement } from './statements.ts';
 
 const BARE = join(import.meta.dirname, 'bare.ts');
 
@@ -48,23 +48,32 @@ export async function compare(world: World, effort: Effort): Promise<Comparison>
   }
 }
 
-async function startBare({ dataDir, servers }: World, statements: Statement[]): Promise<Server> {
+/** Starts the bare route on the rows of a world. */
+export async function startBare(
+  { dataDir, servers }: World,
+  statements: Statement[],
+  more: Pick<BareOptions, 'page' | 'frame'> = {},
+): Promise<Server> {
   const port = await freePort();
   const cluster = join(dataDir, 'bare-cluster');
   const databaseUrl = servers.DATABASE_URL;
   if (databaseUrl === undefined) cpSync(join(dataDir, 'postgres'), cluster, { recursive: true });
   const rows = databaseUrl === undefined ? { cluster } : { databaseUrl };
-  const options: BareOptions = { port, statements, ...rows };
-  const path = join(dataDir, 'bare.json');
+  const options: BareOptions = { port, statements, ...rows, ...more };
+  const path = join(dataDir, `bare-${port}.json`);
   writeFileSync(path, JSON.stringify(options));
   const url = `http://127.0.0.1:${port}`;
-  return startServer({ args: [BARE, path], env: process.env, url, logPath: join(dataDir, 'bare.log') });
+  return startServer({ args: [BARE, path], env: process.env, url, logPath: join(dataDir, `bare-${port}.log`) });
 }
 
-async function assertSameBody(product: Server, bare: Server, token: string): Promise<void> {
+/** @throws where the two do not answer with the same bytes. */
+export async function assertSameBody(product: Server, bare: Server, token: string, page = 1): Promise<void> {
   const headers = { authorization: `Bearer ${token}` };
   const [given, expected] = await Promise.all(
-    [product, bare].map(async ({ url }) => (await request(`${url}/v1/accounts?limit=10`, { headers })).body.text()),
+    [product, bare].map(async ({ url }) => {
+      const answer = await request(`${url}/v1/accounts?limit=10&page=${page}`, { headers });
+      return answer.body.text();
+    }),
   );
   if (given !== expected) throw new Error(`the bodies differ:\n${given}\n${expected}`);
 }

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { withPostgres } from '../../test/services/pg-client.ts';
 import { describeMissing, type ProvisionedServices, provision } from '../../test/services/provision.ts';
+import type { Statement } from '../accounts/statements.ts';
 import { productEnv, ROOT, type ServerAddresses } from './product.ts';
 import { tell } from './report.ts';
-import type { Statement } from './seed.ts';
 
 const SEED = join(import.meta.dirname, 'seed.ts');
 

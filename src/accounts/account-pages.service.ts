@@ -2,6 +2,7 @@ import type { ExpressionBuilder } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { accountTotal } from './account-counts.ts';
 
 /** An account as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
 export interface AccountRow {
@@ -58,11 +59,15 @@ export class AccountPages {
 
   /** How many accounts the filter lets through. */
   async count(nodeId: string, filter: AccountFilter): Promise<number> {
+    const { type, status, search, includeDeleted } = filter;
+    const isWhole = type === undefined && status === undefined && search === undefined;
     const [counted] = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('accounts')
-        .select((eb) => eb.fn.countAll<string>().as('total'))
-        .where((eb) => eb.and(conditions(eb, filter))),
+      isWhole
+        ? accountTotal(k, includeDeleted ? 'total' : 'live')
+        : k
+            .selectFrom('accounts')
+            .select((eb) => eb.fn.countAll().as('total'))
+            .where((eb) => eb.and(conditions(eb, filter))),
     );
     return Number(counted?.total ?? 0);
   }

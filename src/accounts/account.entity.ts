@@ -13,5 +13,6 @@ export const Account = defineEntity({
     createdAt: p.datetime(6).$type<string>(),
     updatedAt: p.datetime(6).$type<string>(),
     deletedAt: p.datetime(6).$type<string>().nullable(),
+    version: p.bigint().$type<string>().default('0'),
   },
 });

@@ -1,9 +1,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { type Counter, collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import type { Health } from '../health/health.ts';
 
 /** The operator's listener: `/metrics`, `/livez` and `/readyz`; never reachable by the public one. */
-export function adminServer(health: Health, metrics: readonly Counter[] = []): Server {
+export function adminServer(health: Health, metrics: readonly Metric[] = []): Server {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   for (const metric of metrics) registry.registerMetric(metric);

@@ -16,5 +16,6 @@ export const Asset = defineEntity({
     status: p.text(),
     createdAt: p.datetime(6).$type<string>(),
     updatedAt: p.datetime(6).$type<string>(),
+    version: p.bigint().$type<string>().default('0'),
   },
 });

@@ -10,12 +10,15 @@ import { clientList } from './commands/client-list.ts';
 import { clientRotateSecret } from './commands/client-rotate-secret.ts';
 import { configCheck } from './commands/config-check.ts';
 import { migrateCommand } from './commands/migrate.ts';
+import { nodeCreate } from './commands/node-create.ts';
+import { referenceLoad } from './commands/reference-load.ts';
 import { seed } from './commands/seed.ts';
 import { start } from './commands/start.ts';
 import { supervisorCreate } from './commands/supervisor-create.ts';
 import { supervisorDisable } from './commands/supervisor-disable.ts';
 import { supervisorSetPassword } from './commands/supervisor-set-password.ts';
 import { supervisorUnlock } from './commands/supervisor-unlock.ts';
+import { usersErase } from './commands/users-erase.ts';
 import { commandHelp, flagNames, programHelp, synopsis } from './usage.ts';
 
 const COMMANDS: readonly Command[] = [
@@ -23,6 +26,8 @@ const COMMANDS: readonly Command[] = [
   migrateCommand,
   seed,
   configCheck,
+  nodeCreate,
+  referenceLoad,
   clientCreate,
   clientList,
   clientRotateSecret,
@@ -31,6 +36,7 @@ const COMMANDS: readonly Command[] = [
   supervisorDisable,
   supervisorSetPassword,
   supervisorUnlock,
+  usersErase,
 ];
 
 interface Terminal {

@@ -3,7 +3,7 @@ import type { Admin } from 'kafkajs';
 import { backoffMs } from './backoff.ts';
 import { type BusLog, BusUnavailableError } from './event-bus.ts';
 import { type KafkaConnection, kafkaClient } from './kafka-client.ts';
-import { isDeadLetterTopic } from './topics.ts';
+import { isCompactedTopic, isDeadLetterTopic } from './topics.ts';
 
 const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 1_500;
@@ -40,7 +40,9 @@ export class KafkaAdmin {
         numPartitions: PARTITIONS,
         replicationFactor,
         configEntries: [
-          { name: 'retention.ms', value: String(retentionDays(topic) * DAY_MS) },
+          isCompactedTopic(topic)
+            ? { name: 'cleanup.policy', value: 'compact' }
+            : { name: 'retention.ms', value: String(retentionDays(topic) * DAY_MS) },
           // With fewer than two copies in sync an acknowledgement would not outlive a broker.
           { name: 'min.insync.replicas', value: String(Math.min(2, replicationFactor)) },
         ],

@@ -1,8 +1,9 @@
-/** The topics of notifications and registrations, by what they carry (the deployment's prefix is the bus's matter). */
+/** The topics of notifications, registrations and users' KYC tokens, by what they carry (the deployment's prefix is the bus's matter). */
 export const TOPICS = {
   admin: 'transactions.admin',
   user: 'transactions.user',
   registered: 'transactions.registered',
+  kycToken: 'users.kyc-token',
 } as const;
 
 export type Topic = (typeof TOPICS)[keyof typeof TOPICS];
@@ -17,8 +18,24 @@ export function isDeadLetterTopic(topic: string): boolean {
   return topic.endsWith('.dlq');
 }
 
+/** The topics of what other services of the platform own. Compacted: the latest row of each id is kept for good. */
+export const REFERENCE_TOPICS = [
+  'reference.nodes',
+  'reference.chains',
+  'reference.networks',
+  'reference.currencies',
+  'reference.accounts',
+  'reference.wallets',
+  'reference.assets',
+] as const;
+
+/** Whether a topic keeps the latest message of each key, however old. */
+export function isCompactedTopic(topic: string): boolean {
+  return REFERENCE_TOPICS.some((known) => known === topic);
+}
+
 /** Every topic that an instance needs, dead letters included. */
-export const ALL_TOPICS: readonly string[] = Object.values(TOPICS).flatMap((topic) => [
+export const ALL_TOPICS: readonly string[] = [...Object.values(TOPICS), ...REFERENCE_TOPICS].flatMap((topic) => [
   topic,
   deadLetterTopicOf(topic),
 ]);

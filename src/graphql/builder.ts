@@ -5,6 +5,7 @@ import RelayPlugin from '@pothos/plugin-relay';
 import ScopeAuthPlugin, { type AuthFailure } from '@pothos/plugin-scope-auth';
 import ZodPlugin from '@pothos/plugin-zod';
 import type { Instant } from '../lib/iso-instant.ts';
+import type { ExactNumber } from '../lib/json.ts';
 import type { Permission } from '../oauth/permissions.rules.ts';
 import type { GraphqlContext } from './context.ts';
 import { badInputError, ForbiddenError, forbiddenError, inputIssues, ValidationError } from './errors.ts';
@@ -14,7 +15,12 @@ interface SchemaTypes {
   DefaultFieldNullability: false;
   DefaultEdgesNullability: { list: false; items: false };
   DefaultNodeNullability: false;
-  Scalars: { ID: { Input: string; Output: string }; DateTime: { Input: Instant; Output: string } };
+  Scalars: {
+    ID: { Input: string; Output: string };
+    DateTime: { Input: Instant; Output: string };
+    Decimal: { Input: ExactNumber; Output: string };
+    JSON: { Input: unknown; Output: unknown };
+  };
   AuthScopes: { permission: Permission; token: boolean };
   Connection: { totalCount: () => Promise<number> };
 }

@@ -1,16 +1,20 @@
 import { z } from 'zod';
+import { ExactNumber } from '../lib/json.ts';
 import { inputIssues, ValidationError } from './errors.ts';
+
+/** The member whose value has the names of REST inside: JSON, not an input of GraphQL. */
+const JSON_MEMBER = 'ruleLogic';
 
 /**
  * The GraphQL side of an input that is written once, in the REST names: takes the members in camelCase, gives what
- * `schema` gives, and tells of faults by paths in camelCase.
+ * `schema` gives, and tells of faults by paths in camelCase. What is inside of `ruleLogic` keeps its names.
  */
 export function camelInput<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
   return z.unknown().transform((given, context): z.output<Schema> => {
     const parsed = schema.safeParse(inRestNames(given));
     if (parsed.success) return parsed.data;
     for (const { path, message } of parsed.error.issues) {
-      context.addIssue({ code: 'custom', path: path.map(camelName), message });
+      context.addIssue({ code: 'custom', path: camelPath(path), message });
     }
     return z.NEVER;
   });
@@ -28,12 +32,23 @@ export function parsedInput<Schema extends z.ZodType>(schema: Schema, given: obj
 
 function inRestNames(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inRestNames);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, member]) => [restName(name), inRestNames(member)]));
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      restName(name),
+      name === JSON_MEMBER ? member : inRestNames(member),
+    ]),
+  );
 }
 
 function restName(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function camelPath(path: readonly PropertyKey[]): PropertyKey[] {
+  const end = path.indexOf(restName(JSON_MEMBER));
+  const renamed = end < 0 ? path.length : end + 1;
+  return [...path.slice(0, renamed).map(camelName), ...path.slice(renamed)];
 }
 
 function camelName(part: PropertyKey): PropertyKey {

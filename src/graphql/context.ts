@@ -1,7 +1,10 @@
 import type { AccountPages } from '../accounts/account-pages.service.ts';
+import type { Assets } from '../assets/assets.service.ts';
 import type { ClientAdministration } from '../clients/client-administration.service.ts';
 import type { ClientPages } from '../clients/client-pages.service.ts';
 import type { PageCursors } from '../lib/keyset.ts';
+import type { NetworkAssignments } from '../networks/network-assignments.service.ts';
+import type { NetworkPages } from '../networks/network-pages.service.ts';
 import type { LoginLocks } from '../oauth/login-locks.ts';
 import type { Principal } from '../oauth/principal.ts';
 import type { LoggedEvent } from '../realtime/logged-event.ts';
@@ -10,6 +13,13 @@ import type { SupervisorPages } from '../supervisors/supervisor-pages.service.ts
 import type { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
 import type { TransactionPages } from '../transactions/transaction-pages.service.ts';
 import type { NewTransaction } from '../transactions/transactions.service.ts';
+import type { MigrationPages } from '../user-migrations/migration-pages.service.ts';
+import type { UserMigrations } from '../user-migrations/user-migrations.service.ts';
+import type { UserErasure } from '../users/user-erasure.service.ts';
+import type { UserPages } from '../users/user-pages.service.ts';
+import type { WalletRulePreviews } from '../wallet-rules/preview.service.ts';
+import type { WalletRulePages } from '../wallet-rules/wallet-rule-pages.service.ts';
+import type { WalletRules } from '../wallet-rules/wallet-rules.service.ts';
 import type { WalletPages } from '../wallets/wallet-pages.service.ts';
 
 /** A node's events as they are logged, from a place in the log on. */
@@ -31,9 +41,19 @@ export interface EventSource {
 export interface GraphqlServices {
   accountPages: AccountPages;
   walletPages: WalletPages;
+  walletRulePages: WalletRulePages;
+  walletRules: WalletRules;
+  walletRulePreviews: WalletRulePreviews;
+  networkPages: NetworkPages;
+  networkAssignments: NetworkAssignments;
   transactionPages: TransactionPages;
   transactionEventPages: TransactionEventPages;
   transactions: { register(transaction: NewTransaction): Promise<'registered' | 'duplicate'> };
+  userPages: UserPages;
+  userMigrations: Pick<UserMigrations, 'inTurn' | 'migrateOne' | 'migrateMany'>;
+  userErasure: Pick<UserErasure, 'erase'>;
+  migrationPages: MigrationPages;
+  assets: Pick<Assets, 'page' | 'count' | 'byIds'>;
   clientPages: ClientPages;
   clientAdministration: ClientAdministration;
   supervisorPages: SupervisorPages;

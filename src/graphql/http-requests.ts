@@ -2,7 +2,7 @@ import { GraphQLError } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { AppError, invalidRequest } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
-import { decodeUtf8 } from '../lib/json.ts';
+import { decodeUtf8, parseJson } from '../lib/json.ts';
 import { readBytes } from '../rest/read-bytes.ts';
 import { JSON_TYPE } from './csrf.rules.ts';
 import { limitError, MAX_BATCH } from './limits.ts';
@@ -60,7 +60,7 @@ function isJsonObject(text: string): boolean {
 function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
   let params: unknown;
   try {
-    params = JSON.parse(decodeUtf8(body));
+    params = parseJson(decodeUtf8(body));
   } catch {
     throw httpError(400, 'the body must be JSON in UTF-8');
   }

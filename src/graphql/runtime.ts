@@ -1,11 +1,19 @@
 import { AccountPages } from '../accounts/account-pages.service.ts';
+import { Assets } from '../assets/assets.service.ts';
 import { ClientPages } from '../clients/client-pages.service.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import { PageCursors } from '../lib/keyset.ts';
+import { NetworkAssignments } from '../networks/network-assignments.service.ts';
+import { NetworkPages } from '../networks/network-pages.service.ts';
 import type { Principal } from '../oauth/principal.ts';
 import { SupervisorPages } from '../supervisors/supervisor-pages.service.ts';
 import { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
 import { TransactionPages } from '../transactions/transaction-pages.service.ts';
+import { MigrationPages } from '../user-migrations/migration-pages.service.ts';
+import { UserPages } from '../users/user-pages.service.ts';
+import { WalletRulePreviews } from '../wallet-rules/preview.service.ts';
+import { WalletRulePages } from '../wallet-rules/wallet-rule-pages.service.ts';
+import { WalletRules } from '../wallet-rules/wallet-rules.service.ts';
 import { WalletPages } from '../wallets/wallet-pages.service.ts';
 import { OperationAudits } from './audit-masking.ts';
 import type { GraphqlServices } from './context.ts';
@@ -61,13 +69,25 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
 }
 
 function servicesOf(deps: GraphqlServerDeps): GraphqlServices {
-  const { db, cursorKey, transactions, clientAdministration, supervisorAdministration, locks, streams } = deps;
+  const { db, cursorKey, transactions, clientAdministration, supervisorAdministration, locks, streams, nowMs } = deps;
+  const walletRulePages = new WalletRulePages(db);
+  const { userMigrations, userErasure } = deps;
   return {
     accountPages: new AccountPages(db),
     walletPages: new WalletPages(db),
+    walletRulePages,
+    walletRules: new WalletRules({ db, nowMs }),
+    walletRulePreviews: new WalletRulePreviews({ pages: walletRulePages, nowMs }),
+    networkPages: new NetworkPages(db),
+    networkAssignments: new NetworkAssignments({ db, nowMs }),
     transactionPages: new TransactionPages(db),
     transactionEventPages: new TransactionEventPages(db),
     transactions,
+    userPages: new UserPages(db),
+    userMigrations,
+    userErasure,
+    migrationPages: new MigrationPages(db),
+    assets: new Assets(db),
     clientPages: new ClientPages(db),
     clientAdministration,
     supervisorPages: new SupervisorPages(db),

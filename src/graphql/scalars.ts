@@ -1,5 +1,7 @@
-import { GraphQLError, Kind } from 'graphql';
+import { GraphQLError, Kind, type ValueNode } from 'graphql';
+import { hasDecimalForm, isJsonNumber, literalOf } from '../lib/decimal.ts';
 import { type Instant, parseInstant } from '../lib/iso-instant.ts';
+import { ExactNumber, parseJson } from '../lib/json.ts';
 import type { Builder } from './builder.ts';
 
 /** Adds the scalars that GraphQL does not have itself. */
@@ -11,6 +13,51 @@ export function addScalars(builder: Builder): void {
     parseValue: instantOf,
     parseLiteral: (node) => instantOf(node.kind === Kind.STRING ? node.value : undefined),
   });
+  builder.scalarType('Decimal', {
+    description:
+      'An exact decimal of up to 78 significant digits, its exponent from -78 to 78. Numbers and strings are taken, strings in plain digits are given.',
+    serialize: (text) => text,
+    parseValue: decimalOf,
+    parseLiteral: (node) =>
+      decimalOf(
+        node.kind === Kind.STRING || node.kind === Kind.INT || node.kind === Kind.FLOAT ? node.value : undefined,
+      ),
+  });
+  builder.scalarType('JSON', {
+    description: 'Any JSON value. Its numbers keep every digit.',
+    serialize: (value) => value,
+    parseValue: (value) => value,
+    parseLiteral: (node, variables) => jsonOf(node, variables ?? {}),
+  });
+}
+
+/** The limits of a decimal are its input's, which tells of them by path. */
+function decimalOf(value: unknown): ExactNumber {
+  const literal = isJsonNumber(value) ? literalOf(value) : value;
+  if (typeof literal === 'string' && hasDecimalForm(literal)) return new ExactNumber(literal);
+  throw new GraphQLError('Decimal must be a number, or a string that is one');
+}
+
+function jsonOf(node: ValueNode, variables: Readonly<Record<string, unknown>>): unknown {
+  switch (node.kind) {
+    case Kind.NULL:
+      return null;
+    case Kind.INT:
+    case Kind.FLOAT:
+      return parseJson(node.value);
+    case Kind.STRING:
+    case Kind.BOOLEAN:
+    case Kind.ENUM:
+      return node.value;
+    case Kind.LIST:
+      return node.values.map((value) => jsonOf(value, variables));
+    case Kind.OBJECT:
+      return Object.fromEntries(node.fields.map(({ name, value }) => [name.value, jsonOf(value, variables)]));
+    case Kind.VARIABLE:
+      return variables[node.name.value];
+    default:
+      return node satisfies never;
+  }
 }
 
 function instantOf(value: unknown): Instant {

@@ -1,8 +1,13 @@
 import type { GraphQLSchema } from 'graphql';
 import { addAccounts } from '../accounts/accounts.graphql.ts';
+import { addAssets } from '../assets/assets.graphql.ts';
 import { addClients } from '../clients/clients.graphql.ts';
+import { addNetworks } from '../networks/networks.graphql.ts';
 import { addSupervisors } from '../supervisors/supervisors.graphql.ts';
 import { addTransactions } from '../transactions/transactions.graphql.ts';
+import { addMigrations } from '../user-migrations/migrations.graphql.ts';
+import { addUsers } from '../users/users.graphql.ts';
+import { addWalletRules } from '../wallet-rules/wallet-rules.graphql.ts';
 import { addWallets } from '../wallets/wallets.graphql.ts';
 import { createBuilder } from './builder.ts';
 import { addErrorTypes } from './error-types.ts';
@@ -28,7 +33,12 @@ export function buildSchema(): GraphQLSchema {
   const refs = createRefs(builder);
   addAccounts(builder, refs);
   addWallets(builder, refs);
+  addNetworks(builder, refs);
+  addWalletRules(builder, refs);
   addTransactions(builder, refs);
+  addUsers(builder, refs);
+  addMigrations(builder, refs);
+  addAssets(builder, refs);
   addClients(builder, refs);
   addSupervisors(builder, refs);
   return builder.toSchema();

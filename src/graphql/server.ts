@@ -13,10 +13,13 @@ import type { GraphqlRuntime } from './runtime.ts';
 export interface GraphqlServerDeps {
   db: Db;
   transactions: GraphqlServices['transactions'];
+  userMigrations: GraphqlServices['userMigrations'];
+  userErasure: GraphqlServices['userErasure'];
   clientAdministration: GraphqlServices['clientAdministration'];
   supervisorAdministration: GraphqlServices['supervisorAdministration'];
   locks: GraphqlServices['locks'];
   streams: EventSource;
+  nowMs: () => number;
   /**
    * Whoever an access token speaks for, judged in full; undefined where it is missing or does not hold.
    * @throws AppError 403 where a guard of its client refuses.

@@ -8,6 +8,7 @@ export const Node = defineEntity({
     id: p.uuid().primary(),
     name: p.text(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
+    version: p.bigint().$type<string>().default('0'),
   },
 });
 
@@ -18,6 +19,7 @@ export const Chain = defineEntity({
   properties: {
     id: p.uuid().primary(),
     name: p.text(),
+    version: p.bigint().$type<string>().default('0'),
   },
 });
 
@@ -29,6 +31,8 @@ export const Network = defineEntity({
     id: p.uuid().primary(),
     chainId: p.uuid(),
     name: p.text(),
+    createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
+    version: p.bigint().$type<string>().default('0'),
   },
 });
 
@@ -40,5 +44,6 @@ export const NetworkCurrency = defineEntity({
     id: p.uuid().primary(),
     networkId: p.uuid(),
     symbol: p.text(),
+    version: p.bigint().$type<string>().default('0'),
   },
 });

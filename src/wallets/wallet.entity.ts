@@ -11,6 +11,7 @@ export const Wallet = defineEntity({
     chainId: p.uuid(),
     createdAt: p.datetime(6).$type<string>(),
     updatedAt: p.datetime(6).$type<string>(),
+    version: p.bigint().$type<string>().default('0'),
   },
 });
 

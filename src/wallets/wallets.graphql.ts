@@ -4,11 +4,12 @@ import type { GraphqlContext } from '../graphql/context.ts';
 import { connectionOf, pageRequest } from '../graphql/pages.ts';
 import { perOperation } from '../graphql/per-operation.ts';
 import type { Refs } from '../graphql/refs.ts';
+import { isUuid, uuidInput } from '../lib/input.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 
 const CONNECTION = 'wallets';
 
-/** Adds the type of wallets and the wallets of an account. */
+/** Adds the type of wallets, the queries for them and the wallets of an account. */
 export function addWallets(builder: Builder, refs: Refs): void {
   refs.wallet.implement({
     description: 'A wallet of an account, on one chain.',
@@ -28,10 +29,8 @@ export function addWallets(builder: Builder, refs: Refs): void {
       }),
     }),
   });
-  const connection = builder.connectionObject(
-    { type: refs.wallet, name: 'WalletConnection', description: 'A page of wallets.' },
-    { name: 'WalletEdge', description: 'A wallet and its place in the list.' },
-  );
+  const connection = walletConnection(builder, refs);
+  addWalletQueries(builder, refs, connection);
   const counts = perOperation(walletCounts);
   builder.objectField(refs.account, 'wallets', (t) =>
     t.loadable({
@@ -60,6 +59,63 @@ export function addWallets(builder: Builder, refs: Refs): void {
       },
     }),
   );
+}
+
+function walletConnection(builder: Builder, { wallet }: Refs) {
+  return builder.connectionObject(
+    { type: wallet, name: 'WalletConnection', description: 'A page of wallets.' },
+    { name: 'WalletEdge', description: 'A wallet and its place in the list.' },
+  );
+}
+
+function addWalletQueries(builder: Builder, refs: Refs, connection: ReturnType<typeof walletConnection>): void {
+  const authScopes = { permission: 'wallets:read' } as const;
+  const filter = builder.inputType('WalletFilter', {
+    description: 'Which wallets a list has; all that is given must hold.',
+    fields: (t) => ({
+      accountId: t.id({ description: 'Those of this account.', validate: { schema: uuidInput() } }),
+      networkId: t.id({ description: 'Those that this network is assigned to.', validate: { schema: uuidInput() } }),
+    }),
+  });
+  builder.queryFields((t) => ({
+    wallets: t.field({
+      type: connection,
+      description: "The node's wallets, oldest first. Needs wallets:read.",
+      authScopes,
+      args: {
+        filter: t.arg({ type: filter, description: 'Which wallets; all by default.' }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: async (_root, args, context) => {
+        const { services, principal } = context;
+        const request = pageRequest(args, context, CONNECTION);
+        const wanted = {
+          accountId: args.filter?.accountId ?? undefined,
+          networkId: args.filter?.networkId ?? undefined,
+        };
+        return connectionOf({
+          page: await services.walletPages.page(principal.nodeId, wanted, request),
+          request,
+          connection: CONNECTION,
+          context,
+          keyOf: (row) => ({ at: row.created_at, id: row.id }),
+          nodeOf: (row) => row,
+          totalCount: () => services.walletPages.count(principal.nodeId, wanted),
+        });
+      },
+    }),
+    wallet: t.field({
+      type: refs.wallet,
+      nullable: true,
+      description: 'One wallet; null for an id that is unknown or of another node. Needs wallets:read.',
+      authScopes,
+      args: { id: t.arg.id({ required: true, description: "The wallet's UUID." }) },
+      resolve: async (_root, { id }, { services, principal }) => {
+        if (!isUuid(id)) return null;
+        return (await services.walletPages.find(principal.nodeId, id.toLowerCase())) ?? null;
+      },
+    }),
+  }));
 }
 
 function walletCounts({ services, principal }: GraphqlContext): DataLoader<string, number> {

@@ -21,6 +21,17 @@ const OF_TYPE: Record<string, Permission | null> = {
   Wallet: 'wallets:read',
   WalletConnection: 'wallets:read',
   WalletEdge: 'wallets:read',
+  WalletRule: 'wallet-rules:read',
+  WalletRuleConnection: 'wallet-rules:read',
+  WalletRuleEdge: 'wallet-rules:read',
+  AutoTransferRule: 'wallet-rules:read',
+  SignAndApproveRule: 'wallet-rules:read',
+  PermissionlessTransferLimitRule: 'wallet-rules:read',
+  WalletRulePreview: 'wallet-rules:read',
+  WalletRuleExplanation: 'wallet-rules:read',
+  Network: null,
+  NetworkConnection: null,
+  NetworkEdge: null,
   Transaction: 'transactions:read',
   TransactionConnection: 'transactions:read',
   TransactionEdge: 'transactions:read',
@@ -38,6 +49,10 @@ const OF_TYPE: Record<string, Permission | null> = {
   SupervisorEdge: 'clients:manage',
 };
 const OF_MUTATION: Record<string, Permission> = {
+  createWalletRule: 'wallet-rules:write',
+  replaceWalletRule: 'wallet-rules:write',
+  setWalletRuleStatus: 'wallet-rules:write',
+  assignNetwork: 'wallets:write',
   registerTransaction: 'transactions:write',
   createClient: 'clients:manage',
   updateClient: 'clients:manage',
@@ -63,8 +78,19 @@ const SHARED = new Set([
   'CreatedClient',
 ]);
 
+const RULE =
+  '{name: "x", type: "permissionless_transfer_limit", networkId: "x", networkCurrencyId: "x", permissionlessTransferLimitRule: {maxAmount: 1, timePeriod: "day", timePeriodValue: 1}}';
+
 const ARGUMENTS: Record<string, string> = {
   'Query.account': '(id: "ACCOUNT")',
+  'Query.wallet': '(id: "WALLET")',
+  'Query.walletRules': '(walletId: "WALLET")',
+  'Query.walletRule': '(id: "x")',
+  'Query.previewWalletRule': `(input: {balances: [], rule: ${RULE.replaceAll('d: "x"', `d: "${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}"`)}})`,
+  'Mutation.createWalletRule': `(walletId: "x", input: ${RULE})`,
+  'Mutation.replaceWalletRule': `(walletId: "x", id: "x", input: ${RULE})`,
+  'Mutation.setWalletRuleStatus': '(id: "x", status: ACTIVE)',
+  'Mutation.assignNetwork': '(walletId: "x", networkId: "x")',
   'Query.transaction': '(id: "tx")',
   'Subscription.transaction': '(id: "tx")',
   'Query.client': '(id: "x")',
@@ -94,11 +120,12 @@ const fields = everyField();
 
 let stand: Stand;
 let accountId: string;
+let walletId: string;
 
 beforeAll(async () => {
   stand = await startStand();
   accountId = (await stand.addAccounts(1))[0] ?? '';
-  await stand.addWallets(accountId, 1);
+  walletId = (await stand.addWallets(accountId, 1))[0] ?? '';
   await stand.register('tx');
   await stand.notify('tx', 1);
 });
@@ -121,7 +148,7 @@ describe('every field of the schema', () => {
   it.each(fields)(
     'DG-04: $coordinate without a token is 401 in the envelope, with a challenge',
     async ({ document }) => {
-      const answer = await stand.query(document.replace('ACCOUNT', accountId), { token: undefined });
+      const answer = await stand.query(withIds(document), { token: undefined });
       expect(answer.status).toBe(401);
       expect(answer.json).toEqual({ code: -1, domain: 0, message: 'unauthorized' });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
@@ -132,7 +159,7 @@ describe('every field of the schema', () => {
     const { document, needs, operation } = field;
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== needs) });
     const accept = operation === 'subscription' ? 'text/event-stream' : 'application/json';
-    const answer = await stand.query(document.replace('ACCOUNT', accountId), { token, headers: { accept } });
+    const answer = await stand.query(withIds(document), { token, headers: { accept } });
     expect(answer.status).toBe(200);
     if (operation === 'mutation') {
       expect(Object.values(answer.json.data)).toEqual([{ __typename: 'ForbiddenError', permission: needs }]);
@@ -145,7 +172,7 @@ describe('every field of the schema', () => {
   it.each(fields.filter(({ operation }) => operation === 'query'))(
     'DG-04: $coordinate is told to whoever may',
     async (field) => {
-      const answer = await stand.query(field.document.replace('ACCOUNT', accountId));
+      const answer = await stand.query(withIds(field.document));
       expect(answer.json.errors).toBeUndefined();
     },
   );
@@ -155,6 +182,10 @@ describe('every field of the schema', () => {
     expect(answer.status).toBe(401);
   });
 });
+
+function withIds(document: string): string {
+  return document.replace('ACCOUNT', accountId).replace('WALLET', walletId);
+}
 
 function everyField(): Reached[] {
   const found = new Map<string, Reached>();

@@ -22,6 +22,8 @@ import { refuse } from '../../src/rest/refuse.ts';
 import { SupervisorAdministration } from '../../src/supervisors/supervisor-administration.service.ts';
 import { Transactions } from '../../src/transactions/transactions.service.ts';
 import type { TransactionTopic } from '../../src/transactions/type-codes.rules.ts';
+import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
+import { UserErasure } from '../../src/users/user-erasure.service.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
 
@@ -116,8 +118,11 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
   const server = createGraphqlServer({
     db,
     transactions,
+    userMigrations: new UserMigrations({ db, log, nowMs: Date.now, notify: () => undefined }),
+    userErasure: new UserErasure({ db, nowMs: Date.now }),
     ...administrationOn(db),
     streams,
+    nowMs: Date.now,
     judge: async (token) => (token === undefined ? undefined : principals.get(token)),
     recheck: async (principal) => [...principals.values()].includes(principal),
     passGuards: () => undefined,

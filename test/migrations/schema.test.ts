@@ -15,7 +15,10 @@ const WITHOUT_NODE = [
   'network_currencies',
   'networks',
   'nodes',
+  'outbox',
   'parked_notifications',
+  'reference_parked',
+  'reference_tombstones',
   'transaction_ids',
 ];
 

@@ -1,0 +1,57 @@
+const BAR_WIDTH = 30;
+const REDRAW_MS = 100;
+const LINE_STEP_MS = 5_000;
+
+interface Output {
+  isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** How far a work is: `done` of `total`, which is undefined where nobody knows it, and what else to say. */
+export interface Step {
+  done: number;
+  total: number | undefined;
+  text: string;
+}
+
+/** Shows how far a work is: a bar on a terminal, elsewhere a plain line every five seconds. */
+export class Progress {
+  readonly #output: Output;
+  readonly #nowMs: () => number;
+  #shownAtMs: number;
+  #hasBar = false;
+
+  constructor(output: Output, nowMs: () => number = () => performance.now()) {
+    this.#output = output;
+    this.#nowMs = nowMs;
+    this.#shownAtMs = nowMs();
+  }
+
+  show(step: Step): void {
+    const now = this.#nowMs();
+    if (now - this.#shownAtMs < (this.#output.isTTY ? REDRAW_MS : LINE_STEP_MS)) return;
+    this.#shownAtMs = now;
+    if (!this.#output.isTTY) {
+      this.#output.write(`${percent(step)}${step.text}\n`);
+      return;
+    }
+    this.#hasBar = true;
+    this.#output.write(`\r\u001b[K${bar(step)}${percent(step)}${step.text}`);
+  }
+
+  /** Takes the bar off the terminal. */
+  end(): void {
+    if (this.#hasBar) this.#output.write('\r\u001b[K');
+    this.#hasBar = false;
+  }
+}
+
+function bar({ done, total }: Step): string {
+  if (total === undefined || total === 0) return '';
+  const filled = Math.min(BAR_WIDTH, Math.floor((done / total) * BAR_WIDTH));
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] `;
+}
+
+function percent({ done, total }: Step): string {
+  return total === undefined || total === 0 ? '' : `${String(Math.floor((done / total) * 100)).padStart(3)} %  `;
+}

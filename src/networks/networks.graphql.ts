@@ -1,0 +1,119 @@
+import DataLoader from 'dataloader';
+import type { Builder } from '../graphql/builder.ts';
+import type { GraphqlContext } from '../graphql/context.ts';
+import { ForbiddenError, NotFoundError, ValidationError } from '../graphql/errors.ts';
+import { connectionOf, pageRequest } from '../graphql/pages.ts';
+import { perOperation } from '../graphql/per-operation.ts';
+import type { Refs } from '../graphql/refs.ts';
+import { orMember } from '../graphql/refusals.ts';
+import type { PageKey } from '../lib/keyset.ts';
+import type { NetworkRow } from './network-pages.service.ts';
+
+const CONNECTION = 'networks';
+const OF_WALLET = 'walletNetworks';
+
+/** Adds the type of networks, the list of them, those of a wallet, and the mutation that assigns one. */
+export function addNetworks(builder: Builder, refs: Refs): void {
+  refs.network.implement({
+    description: 'A network of a chain; the same for every node.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
+      name: t.exposeString('name', { description: 'As people call it.' }),
+      chain: t.exposeString('chain', { description: "The chain's name." }),
+    }),
+  });
+  const connection = builder.connectionObject(
+    { type: refs.network, name: 'NetworkConnection', description: 'A page of networks.' },
+    { name: 'NetworkEdge', description: 'A network and its place in the list.' },
+  );
+  builder.queryField('networks', (t) =>
+    t.field({
+      type: connection,
+      description: 'Every network, in the order in which they became known. Any token.',
+      authScopes: { token: true },
+      args: t.arg.connectionArgs(),
+      resolve: async (_root, args, context) => {
+        const { networkPages } = context.services;
+        const { nodeId } = context.principal;
+        const request = pageRequest(args, context, CONNECTION);
+        return connectionOf({
+          page: await networkPages.page(nodeId, request),
+          request,
+          connection: CONNECTION,
+          context,
+          keyOf,
+          nodeOf: (row) => row,
+          totalCount: () => networkPages.count(nodeId),
+        });
+      },
+    }),
+  );
+  const counts = perOperation(networkCounts);
+  builder.objectField(refs.wallet, 'networks', (t) =>
+    t.loadable({
+      type: connection,
+      description: 'The networks that the wallet operates on, in the order of their assignment.',
+      args: t.arg.connectionArgs(),
+      byPath: true,
+      resolve: (wallet) => wallet.id,
+      // Every wallet of one place in the answer has the same arguments: one statement for all of them.
+      load: async (walletIds: string[], context, args) => {
+        const request = pageRequest(args, context, OF_WALLET);
+        const { services, principal } = context;
+        const pages = await services.networkPages.ofWallets(principal.nodeId, walletIds, request);
+        return walletIds.map((walletId) =>
+          connectionOf({
+            page: pages.get(walletId) ?? { rows: [], hasMore: false },
+            request,
+            connection: OF_WALLET,
+            context,
+            keyOf,
+            nodeOf: (row) => row,
+            totalCount: () => counts(context).load(walletId),
+          }),
+        );
+      },
+    }),
+  );
+  addAssignNetwork(builder, refs);
+}
+
+function addAssignNetwork(builder: Builder, refs: Refs): void {
+  builder.mutationField('assignNetwork', (t) =>
+    t.field({
+      type: refs.wallet,
+      description:
+        'Lets a wallet operate on a network of its chain; again is as good as the first time. Needs wallets:write.',
+      authScopes: { permission: 'wallets:write' },
+      errors: {
+        types: [ValidationError, NotFoundError, ForbiddenError],
+        union: { name: 'AssignNetworkResult', description: 'The wallet, or why it was not assigned the network.' },
+      },
+      args: {
+        walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
+        networkId: t.arg.id({ required: true, description: "The network's UUID." }),
+      },
+      resolve: async (_root, { walletId, networkId }, { services, principal }) => {
+        const { nodeId } = principal;
+        const outcome = await orMember(services.networkAssignments.assign(nodeId, walletId, networkId));
+        if (outcome === 'other_chain') {
+          throw new ValidationError([{ path: ['networkId'], message: "must be a network of the wallet's chain" }]);
+        }
+        const wallet = await services.walletPages.find(nodeId, walletId.toLowerCase());
+        if (!wallet) throw new NotFoundError();
+        return wallet;
+      },
+    }),
+  );
+}
+
+function keyOf({ at, id }: NetworkRow): PageKey {
+  return { at, id };
+}
+
+function networkCounts({ services, principal }: GraphqlContext): DataLoader<string, number> {
+  return new DataLoader(async (walletIds) => {
+    const counted = await services.networkPages.countOfWallets(principal.nodeId, walletIds);
+    return walletIds.map((walletId) => counted.get(walletId) ?? 0);
+  });
+}

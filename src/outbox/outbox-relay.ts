@@ -1,0 +1,140 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Gauge } from 'prom-client';
+import type { Db } from '../db.ts';
+import { backoffMs } from '../events/backoff.ts';
+import type { EventBus, OutgoingMessage } from '../events/event-bus.ts';
+import type { Log } from '../lib/log.ts';
+import { isoFromPg } from '../lib/pg-time.ts';
+import { type OutboxRow, OutboxStore } from './outbox-store.ts';
+
+interface RelayParts {
+  db: Db;
+  bus: Pick<EventBus, 'publish'>;
+  /** This process has the database for itself: nobody else relays, and nothing waits inside a transaction. */
+  isAlone: boolean;
+  log: Log;
+}
+
+/** Events of other processes are seen by then at the latest. */
+const POLL_MS = 1_000;
+const BATCH_EVENTS = 500;
+/** Far below what a broker takes for one partition. */
+const BATCH_BYTES = 256 * 1024;
+const PUBLISH_DEADLINE_MS = 10_000;
+const SCHEMA_VERSION = '1';
+
+/**
+ * Publishes the events of the outbox and removes them once they are acknowledged: at least once, in order for one key.
+ * Of all replicas one relays at a time. While the bus is away the events wait.
+ */
+export class OutboxRelay {
+  /** For the registry of the process. */
+  readonly depth: Gauge;
+  readonly #parts: RelayParts;
+  readonly #store: OutboxStore;
+  #stopping = new AbortController();
+  #running: Promise<void> = Promise.resolve();
+  #wake: (() => void) | undefined;
+  #isNotified = false;
+
+  constructor(parts: RelayParts) {
+    this.#parts = parts;
+    const store = new OutboxStore(parts.db);
+    this.#store = store;
+    this.depth = new Gauge({
+      name: 'portcullis_outbox_events',
+      help: 'Events that wait to be relayed.',
+      registers: [],
+      async collect() {
+        this.set(await store.depth());
+      },
+    });
+  }
+
+  /** Relays from now on. */
+  start(): void {
+    this.#stopping = new AbortController();
+    this.#running = this.#run(this.#stopping.signal);
+  }
+
+  /** There is something to relay: sooner than the next poll. */
+  notify(): void {
+    this.#isNotified = true;
+    this.#wake?.();
+  }
+
+  /** Ends after the batch that is under way. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#wake?.();
+    await this.#running;
+  }
+
+  /**
+   * Relays the oldest events, and gives how many; 0 also while another replica relays.
+   * @throws what the bus or the database throws; the events stay.
+   */
+  async relayBatch(): Promise<number> {
+    if (this.#parts.isAlone) return this.#relay();
+    if ((await this.#store.oldest(1)).length === 0) return 0;
+    return this.#parts.db.transaction(async () => ((await this.#store.lead()) ? this.#relay() : 0));
+  }
+
+  async #relay(): Promise<number> {
+    const events = fitting(await this.#store.oldest(BATCH_EVENTS));
+    if (events.length === 0) return 0;
+    await this.#parts.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });
+    await this.#store.remove(events.map(({ id }) => id));
+    return events.length;
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    for (let failures = 0; !signal.aborted; ) {
+      this.#isNotified = false;
+      try {
+        const relayed = await this.relayBatch();
+        failures = 0;
+        if (relayed === 0) await this.#nextNotice(signal);
+      } catch (error) {
+        failures += 1;
+        if (failures === 1) this.#parts.log.warn({ err: error }, 'events stay in the outbox: they cannot be relayed');
+        await delay(backoffMs(failures), undefined, { signal }).catch(() => undefined);
+      }
+    }
+  }
+
+  async #nextNotice(signal: AbortSignal): Promise<void> {
+    if (this.#isNotified || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const timer = setTimeout(resolve, POLL_MS);
+    await promise;
+    clearTimeout(timer);
+    this.#wake = undefined;
+  }
+}
+
+/** The first events whose payloads fit in a batch; one at least. */
+function fitting(events: OutboxRow[]): OutboxRow[] {
+  let bytes = 0;
+  const end = events.findIndex(({ payload }) => {
+    bytes += Buffer.byteLength(payload);
+    return bytes > BATCH_BYTES;
+  });
+  return end < 0 ? events : events.slice(0, Math.max(1, end));
+}
+
+function messageOf({ id, topic, key, event_type, payload, correlation_id, created_at }: OutboxRow): OutgoingMessage {
+  return {
+    topic,
+    key,
+    value: Buffer.from(payload),
+    headers: {
+      'event-id': id,
+      'event-type': event_type,
+      'schema-version': SCHEMA_VERSION,
+      'correlation-id': correlation_id,
+      'received-at': isoFromPg(created_at),
+    },
+  };
+}

@@ -1,0 +1,71 @@
+import DataLoader from 'dataloader';
+import type { Builder } from '../graphql/builder.ts';
+import type { GraphqlContext } from '../graphql/context.ts';
+import { connectionOf, pageRequest } from '../graphql/pages.ts';
+import { perOperation } from '../graphql/per-operation.ts';
+import type { Refs } from '../graphql/refs.ts';
+import type { MigrationRowRow } from './migration-pages.service.ts';
+
+const CONNECTION = 'migration-rows';
+
+/** Adds the type of rows and the rows of a migration. */
+export function addMigrationRows(builder: Builder, refs: Refs): void {
+  const connection = builder.connectionObject(
+    { type: rowType(builder), name: 'MigrationRowConnection', description: 'A page of rows.' },
+    { name: 'MigrationRowEdge', description: 'A row and its place in the list.' },
+  );
+  const counts = perOperation(rowCounts);
+  builder.objectField(refs.migration, 'rows', (t) =>
+    t.loadable({
+      type: connection,
+      description: 'Each row and what became of it, in order. Needs users:read.',
+      authScopes: { permission: 'users:read' },
+      args: t.arg.connectionArgs(),
+      byPath: true,
+      resolve: (migration) => migration.id,
+      load: async (ids: string[], context, args) => {
+        const request = pageRequest(args, context, CONNECTION);
+        const { services, principal } = context;
+        const pages = await services.migrationPages.rowsOf(principal.nodeId, ids, request);
+        return ids.map((id) =>
+          connectionOf({
+            page: pages.get(id) ?? { rows: [], hasMore: false },
+            request,
+            connection: CONNECTION,
+            context,
+            keyOf: (row) => ({ at: String(row.index), id: '' }),
+            nodeOf: (row) => row,
+            totalCount: () => counts(context).load(id),
+          }),
+        );
+      },
+    }),
+  );
+}
+
+function rowType(builder: Builder) {
+  return builder.objectRef<MigrationRowRow>('MigrationRow').implement({
+    description: 'A row of a migration: what identified it, and what became of it.',
+    fields: (t) => ({
+      index: t.exposeInt('index', { description: 'Its place among the rows, from 1.' }),
+      email: t.exposeString('email', { nullable: true, description: 'As it was sent; null where it had none.' }),
+      externalId: t.exposeString('external_id', {
+        nullable: true,
+        description: 'As it was sent; null where it had none.',
+      }),
+      userId: t.exposeID('user_id', { nullable: true, description: 'The user that it became; null for none.' }),
+      status: t.exposeString('status', { description: '`created`, `skipped` or `failed`.' }),
+      reason: t.exposeString('reason', {
+        nullable: true,
+        description: 'Why it became no user, such as `duplicate_email`; null for one that did.',
+      }),
+    }),
+  });
+}
+
+function rowCounts({ services, principal }: GraphqlContext): DataLoader<string, number> {
+  return new DataLoader(async (ids) => {
+    const counted = await services.migrationPages.countRowsOf(principal.nodeId, ids);
+    return ids.map((id) => counted.get(id) ?? 0);
+  });
+}

@@ -1,0 +1,41 @@
+import { defineEntity, p } from '@mikro-orm/core';
+
+/** What a migration of users can be. */
+export const MIGRATION_STATUSES = ['running', 'done', 'cancelled', 'failed'] as const;
+
+/** What can become of a row (specification section 2.9). */
+export const ROW_STATUSES = ['created', 'skipped', 'failed'] as const;
+
+/** A request to migrate users, or a file of them: who, when, and how many became what. */
+export const Migration = defineEntity({
+  name: 'Migration',
+  tableName: 'migrations',
+  properties: {
+    id: p.uuid().primary(),
+    nodeId: p.uuid(),
+    status: p.text().$type<(typeof MIGRATION_STATUSES)[number]>(),
+    total: p.integer().default(0),
+    success: p.integer().default(0),
+    skipped: p.integer().default(0),
+    failed: p.integer().default(0),
+    createdBy: p.text(),
+    createdAt: p.datetime(6).$type<string>(),
+    finishedAt: p.datetime(6).$type<string>().nullable(),
+  },
+});
+
+/** A row of a migration: what identified it, and what became of it. `index` counts from 1. */
+export const MigrationRow = defineEntity({
+  name: 'MigrationRow',
+  tableName: 'migration_rows',
+  properties: {
+    migrationId: p.uuid().primary(),
+    index: p.integer().primary(),
+    nodeId: p.uuid(),
+    email: p.text().nullable(),
+    externalId: p.text().nullable(),
+    userId: p.uuid().nullable(),
+    status: p.text().$type<(typeof ROW_STATUSES)[number]>(),
+    reason: p.text().nullable(),
+  },
+});

@@ -1,0 +1,90 @@
+import type { Db } from '../db.ts';
+import { notFoundRefusal } from '../errors/refusal.ts';
+import { isUuid } from '../lib/input.ts';
+import { MigrationStore } from '../user-migrations/migration-store.ts';
+import { type PersonalData, tracesOf } from './erased-text.rules.ts';
+import { KeptTexts } from './kept-texts.ts';
+import type { UserRow } from './user-pages.service.ts';
+
+interface UserErasureParts {
+  db: Db;
+  nowMs(): number;
+}
+
+/** Records of requests that were under way may come this late. */
+const LATE_MS = 10 * 60_000;
+
+/** Blanks what is kept of a user's person; the user, its id and that it is verified stay. */
+export class UserErasure {
+  readonly #parts: UserErasureParts;
+  readonly #kept: KeptTexts;
+  readonly #store: MigrationStore;
+
+  constructor(parts: UserErasureParts) {
+    this.#parts = parts;
+    this.#kept = new KeptTexts(parts.db);
+    this.#store = new MigrationStore(parts.db);
+  }
+
+  /**
+   * Blanks names, identifiers and the wallet's address of a user: in the user, in rows of migrations, in answers kept
+   * under a key, and in the bodies of the node's audit records that show the id, the email, the external id or the wallet.
+   * Once more changes nothing.
+   * @throws RefusalError `not_found` for an id that is not a user's of the node.
+   */
+  async erase(nodeId: string, id: string): Promise<UserRow> {
+    if (!isUuid(id)) throw notFoundRefusal();
+    const { db, nowMs } = this.#parts;
+    const startedAtMs = nowMs();
+    const userId = id.toLowerCase();
+    const [user] = await db.forNode(nodeId).run((k) => k.selectFrom('users').selectAll().where('id', '=', userId));
+    if (!user) throw notFoundRefusal();
+    const data = personalDataOf(user);
+    const traces = [userId, ...tracesOf(data)];
+    // Audit records first: an erasure that is cut short still knows next time what to look for.
+    await this.#kept.eraseAudited(nodeId, traces, data);
+    const erased = await db.transaction(async () => {
+      await this.#store.lock(nodeId);
+      await this.#kept.eraseAnswers(nodeId, traces, data);
+      await this.#eraseRows(nodeId, userId, data);
+      return this.#eraseUser(nodeId, userId);
+    });
+    await this.#kept.eraseAudited(nodeId, traces, data, new Date(startedAtMs - LATE_MS).toISOString());
+    return erased;
+  }
+
+  async #eraseUser(nodeId: string, id: string): Promise<UserRow> {
+    const blank = { external_id: null, name: '', surname: '', email: '', address: '', identity_number: '' };
+    const [user] = await this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('users')
+        .set({ ...blank, kyc_token_tx_hash: null })
+        .where('id', '=', id)
+        .returningAll(),
+    );
+    if (!user) throw notFoundRefusal();
+    return user;
+  }
+
+  /** Rows that created the user, and rows that were skipped since the user was there. */
+  async #eraseRows(nodeId: string, userId: string, { email, externalId }: PersonalData): Promise<void> {
+    await this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('migration_rows')
+        .set({ email: null, external_id: null })
+        .where((eb) =>
+          eb.or([
+            eb('user_id', '=', userId),
+            ...(email === ''
+              ? []
+              : [eb(eb.fn<string>('lower', ['email']), '=', eb.fn<string>('lower', [eb.val(email)]))]),
+            ...(externalId === '' ? [] : [eb('external_id', '=', externalId)]),
+          ]),
+        ),
+    );
+  }
+}
+
+function personalDataOf({ email, external_id, name, surname, address }: UserRow): PersonalData {
+  return { email, externalId: external_id ?? '', name, surname, address };
+}

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+import { isJsonNumber, literalOf, readDecimal } from '../lib/decimal.ts';
+import { objectInput, textInput, uuidInput } from '../lib/input.ts';
+import { ExactNumber } from '../lib/json.ts';
+import { OPERATORS, operatorOf } from './operators.rules.ts';
+import { readRuleLogic } from './rule-logic.input.ts';
+import {
+  AUTO_TRANSFER_TYPES,
+  RULE_TYPES,
+  type RuleLogic,
+  TIME_PERIODS,
+  type WalletRuleContent,
+} from './wallet-rule.ts';
+
+const MAX_INT32 = 2_147_483_647;
+const WHOLE = /^(-?\d+)(?:\.0+)?$/;
+
+const jsonNumber = z.custom<number | ExactNumber>(isJsonNumber, 'must be a number');
+
+/** An exact decimal out of a JSON number: plain digits (decisions section 5). */
+export const decimalInput = jsonNumber.transform(decimalOf).meta({ type: 'number' });
+
+const positiveDecimal = decimalInput.refine(isPositive, 'must be greater than 0').meta({
+  type: 'number',
+  exclusiveMinimum: 0,
+});
+
+const positiveWhole = jsonNumber
+  .transform((given, context) => {
+    const decimal = decimalOf(given, context);
+    const [, whole] = WHOLE.exec(decimal) ?? [];
+    if (whole !== undefined || decimal === z.NEVER) return whole ?? decimal;
+    context.addIssue({ code: 'custom', message: 'must be a whole number' });
+    return z.NEVER;
+  })
+  .refine(isPositive, 'must be greater than 0')
+  .meta({ type: 'integer', minimum: 1 });
+
+const priority = wholeNumber(1, 100).optional();
+
+const operator = z
+  .string('must be a string')
+  .transform((spelling, context) => {
+    const op = operatorOf(spelling);
+    if (op !== undefined) return op;
+    context.addIssue({ code: 'custom', message: `must be one of ${OPERATORS.join(', ')}` });
+    return z.NEVER;
+  })
+  .meta({ type: 'string' });
+
+const signAndApproveRule = objectInput({
+  mandatory_user_id: uuidInput().optional(),
+  min_priority: priority,
+  max_priority: priority,
+  min_user_count: wholeNumber(1, MAX_INT32).optional(),
+});
+
+const permissionlessTransferLimitRule = objectInput({
+  max_amount: positiveWhole,
+  time_period: z.enum(TIME_PERIODS, `must be one of ${TIME_PERIODS.join(', ')}`),
+  time_period_value: wholeNumber(1, MAX_INT32),
+});
+
+/** A wallet rule in a REST body, as `parseJson` gives it (specification section 2.6). */
+export const walletRuleInput = ruleInput(logicInput(decimalInput));
+
+/** The same in GraphQL, where the numbers of a condition tree can be strings too, as every Decimal can. */
+export const graphqlWalletRuleInput = ruleInput(logicInput(z.preprocess(numberOfText, decimalInput)));
+
+/** A condition tree whose leaves have values of the given kind. */
+function logicInput(value: z.ZodType<string>): z.ZodType<RuleLogic> {
+  const leaf = objectInput({ field: textInput(), op: operator, value, network_currency_id: uuidInput() });
+  return z
+    .unknown()
+    .transform((given, context): RuleLogic => {
+      const { logic, issues } = readRuleLogic(given, leaf);
+      for (const { path, message } of issues) context.addIssue({ code: 'custom', path, message });
+      return logic ?? z.NEVER;
+    })
+    .meta({ type: 'object' });
+}
+
+function ruleInput(rule_logic: z.ZodType<RuleLogic>) {
+  const autoTransferRule = objectInput({
+    type: z.enum(AUTO_TRANSFER_TYPES, `must be one of ${AUTO_TRANSFER_TYPES.join(', ')}`),
+    rule_logic,
+    amount: positiveDecimal,
+    target_wallet_id: uuidInput(),
+  });
+  const members = objectInput({
+    name: textInput(),
+    type: z.enum(RULE_TYPES, `must be one of ${RULE_TYPES.join(', ')}`),
+    network_id: uuidInput(),
+    network_currency_id: uuidInput(),
+    priority,
+    auto_transfer_rule: autoTransferRule.optional(),
+    sign_and_approve_rule: signAndApproveRule.optional(),
+    permissionless_transfer_limit_rule: permissionlessTransferLimitRule.optional(),
+  });
+  return members
+    .refine(hasOwnObject('auto_transfer'), missing('auto_transfer'))
+    .refine(hasOwnObject('permissionless_transfer_limit'), missing('permissionless_transfer_limit'));
+}
+
+function hasOwnObject(type: WalletRuleContent['type']) {
+  return (rule: Partial<WalletRuleContent>) => rule.type !== type || rule[`${type}_rule`] !== undefined;
+}
+
+/** Told beside whatever else is wrong with the members. */
+function missing(type: WalletRuleContent['type']) {
+  return {
+    path: [`${type}_rule`],
+    message: `is required where type is ${type}`,
+    when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  };
+}
+
+function wholeNumber(minimum: number, maximum: number) {
+  const message = `must be a whole number from ${minimum} to ${maximum}`;
+  return z.int32(message).min(minimum, message).max(maximum, message);
+}
+
+function decimalOf(given: number | ExactNumber, context: z.core.$RefinementCtx<unknown>): string {
+  const reading = readDecimal(literalOf(given));
+  if ('text' in reading) return reading.text;
+  context.addIssue({ code: 'custom', message: reading.fault });
+  return z.NEVER;
+}
+
+function isPositive(decimal: string): boolean {
+  return decimal !== '0' && !decimal.startsWith('-');
+}
+
+function numberOfText(given: unknown): unknown {
+  return typeof given === 'string' ? new ExactNumber(given) : given;
+}

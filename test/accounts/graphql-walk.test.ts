@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { NODE, type Stand, startStandOn } from '../graphql/stand.ts';
+import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+
+const PAGE = `query ($first: Int, $last: Int, $after: String, $before: String, $filter: AccountFilter) {
+  accounts(first: $first, last: $last, after: $after, before: $before, filter: $filter) {
+    totalCount
+    pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+    edges { cursor node { id } }
+  }
+}`;
+
+interface Connection {
+  totalCount: number;
+  pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null };
+  edges: { cursor: string; node: { id: string } }[];
+}
+
+function walkSuite(open: () => Promise<Database>): void {
+  let database: Database;
+  let stand: Stand;
+  beforeAll(async () => {
+    database = await open();
+    stand = await startStandOn(database);
+  });
+  afterAll(async () => {
+    await stand[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  async function page(variables: Record<string, unknown>): Promise<Connection> {
+    const { json } = await stand.query(PAGE, { variables: { ...variables, filter: { includeDeleted: true } } });
+    return json.data.accounts;
+  }
+
+  /** Adds accounts some microseconds after a moment, many at the same one; gives their ids. */
+  async function add(microseconds: readonly number[]): Promise<string[]> {
+    const rows = microseconds.map((us) => {
+      const at = `2026-01-01T00:00:00.00${String(us).padStart(4, '0')}Z`;
+      const deleted_at = us % 3 === 0 ? at : null;
+      return {
+        ...{ id: randomUUID(), node_id: NODE, name: 'A', type: 't', status: 1 },
+        ...{ created_at: at, updated_at: at, deleted_at },
+      };
+    });
+    if (rows.length > 0) await database.db.unscoped('test').run((k) => k.insertInto('accounts').values(rows));
+    return rows.map(({ id }) => id);
+  }
+
+  async function listed(): Promise<string[]> {
+    const rows = await database.db
+      .forNode(NODE)
+      .run((k) => k.selectFrom('accounts').select('id').orderBy('created_at').orderBy('id'));
+    return rows.map(({ id }) => id);
+  }
+
+  const places = fc.array(fc.integer({ min: 0, max: 30 }), { minLength: 1, maxLength: 60 });
+  const walks = fc.record({
+    places,
+    /** What is inserted after each page, anywhere in the list. */
+    meanwhile: fc.array(fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 3 }), { maxLength: 12 }),
+    size: fc.integer({ min: 1, max: 100 }),
+    isBackward: fc.boolean(),
+  });
+
+  it('DG-02 DG-12: a walk by pages of any size, either way, gives every row once, also while rows are inserted', async () => {
+    await fc.assert(
+      fc.asyncProperty(walks, async ({ places: first, meanwhile, size, isBackward }) => {
+        await database.db.unscoped('test').raw((sql) => sql`delete from accounts`);
+        const before = await add(first);
+        const seen: string[] = [];
+        let inserted = 0;
+        for (let cursor: string | null = null, more = true, step = 0; more; step += 1) {
+          const at = isBackward ? { last: size, before: cursor } : { first: size, after: cursor };
+          const { edges, pageInfo, totalCount }: Connection = await page(at);
+          expect(totalCount).toBe(before.length + inserted);
+          const ids = edges.map(({ node }) => node.id);
+          if (isBackward) seen.unshift(...ids);
+          else seen.push(...ids);
+          expect(edges.at(0)?.cursor ?? null).toBe(pageInfo.startCursor);
+          expect(edges.at(-1)?.cursor ?? null).toBe(pageInfo.endCursor);
+          cursor = isBackward ? pageInfo.startCursor : pageInfo.endCursor;
+          more = isBackward ? pageInfo.hasPreviousPage : pageInfo.hasNextPage;
+          inserted += (await add(meanwhile[step] ?? [])).length;
+        }
+        // None twice, none of those that were there left out, and all in the order of the list.
+        expect(new Set(seen).size).toBe(seen.length);
+        expect(before.filter((id) => !seen.includes(id))).toEqual([]);
+        const list = await listed();
+        expect(seen).toEqual(list.filter((id) => seen.includes(id)));
+        if (inserted === 0) expect(seen).toEqual(list);
+      }),
+      { numRuns: 25 },
+    );
+  }, 60_000);
+
+  it.each([
+    [{}, 15],
+    [{ includeDeleted: true }, 23],
+    [{ includeDeleted: null }, 15],
+    [{ type: 't' }, 15],
+    [{ type: 'other' }, 0],
+    [{ status: 1, includeDeleted: true }, 23],
+    [{ search: 'a', includeDeleted: true }, 23],
+    [{ search: '%' }, 0],
+  ])('DG-02: totalCount of %j is exact', async (filter, expected) => {
+    await database.db.unscoped('test').raw((sql) => sql`delete from accounts`);
+    await add(Array.from({ length: 23 }, (_, us) => us));
+    const { json } = await stand.query(PAGE, { variables: { filter } });
+    expect(json.data.accounts.totalCount).toBe(expected);
+  });
+}
+
+describe('a walk through the accounts on the embedded database', () => walkSuite(embeddedDatabase));
+describeReal('postgres', 'a walk through the accounts on PostgreSQL', () => walkSuite(realDatabase));

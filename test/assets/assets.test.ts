@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { envelope } from '../gateway/envelopes.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
+
+const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const FIELDS = 'id name symbol type nodeId networkId contractAddress status createdAt updatedAt';
+
+let p: Portcullis;
+let token: string;
+let foreignId: string;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+  foreignId = randomUUID();
+  const [own] = await rows(p).run((k) => k.selectFrom('assets').selectAll().where('id', '=', p.demo.asset_id));
+  if (!own) throw new Error('the demo has an asset');
+  await rows(p).run((k) =>
+    k.insertInto('assets').values({ ...own, id: foreignId, node_id: p.demo.other_node.node_id }),
+  );
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+function get(id: string, bearer: string | undefined = token): Promise<Answer> {
+  return p.call('GET', `/v2/admin/tokens/${id}`, bearer === undefined ? {} : { token: bearer });
+}
+
+async function query(text: string, variables: object = {}, bearer = token) {
+  return (await p.call('POST', '/graphql', { token: bearer, json: { query: text, variables } })).json;
+}
+
+describe('GET /v2/admin/tokens/{id}', () => {
+  it('4.9-01 D8-04: gives the asset, exactly the decided members', async () => {
+    const { status, headers, json } = await get(p.demo.asset_id);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(Object.keys(json)).toEqual([
+      ...['id', 'name', 'symbol', 'type', 'node_id', 'network_id', 'contract_address', 'status'],
+      ...['created_at', 'updated_at'],
+    ]);
+    expect(json).toMatchObject({
+      ...{ id: p.demo.asset_id, name: 'Acme Bond 2030', symbol: 'ACME30', type: 'bond', status: 'draft' },
+      ...{ node_id: p.demo.node_id, network_id: p.demo.network_id, contract_address: null },
+    });
+    for (const at of [json.created_at, json.updated_at]) expect(at).toMatch(ISO);
+    expect((await get(p.demo.asset_id.toUpperCase())).text).toBe((await get(p.demo.asset_id)).text);
+  });
+
+  it.each(['x', '1', 'null', '00000000-0000-0000-0000-00000000000', '%20', "'--"])(
+    'D8-04: %s is no UUID: 400 that names the id',
+    async (id) => {
+      const { status, json } = await get(id);
+      expect([status, json.message]).toEqual([400, 'invalid_request']);
+      expect(json.errors).toEqual([{ path: 'id', message: expect.stringContaining('UUID') }]);
+    },
+  );
+
+  it("D8-04 D4-01: another node's asset is byte-equal to one that is not there", async () => {
+    const [missing, foreign] = await Promise.all([get(randomUUID()), get(foreignId)]);
+    expect([missing.status, foreign.status]).toEqual([404, 404]);
+    expect(foreign.text).toBe(missing.text);
+    expect(missing.text).toBe(envelope('not_found'));
+    expect((await get(foreignId, await p.clientToken(p.demo.other_node.client))).status).toBe(200);
+  });
+
+  it('4.9-01: needs a token with tokens:read', async () => {
+    expect((await p.call('GET', `/v2/admin/tokens/${p.demo.asset_id}`)).text).toBe(envelope('unauthorized'));
+    const poor = signed(p, apiClaims(p, { scope: 'accounts:read' }));
+    expect((await get(p.demo.asset_id, poor)).text).toBe(envelope('forbidden'));
+  });
+});
+
+describe('assets by GraphQL', () => {
+  it('DG-01 D8-04: asset gives the same as REST', async () => {
+    const { json } = await get(p.demo.asset_id);
+    const { data } = await query(`query ($id: ID!) { asset(id: $id) { ${FIELDS} } }`, { id: p.demo.asset_id });
+    expect(data.asset).toEqual({
+      ...{ id: json.id, name: json.name, symbol: json.symbol, type: json.type, nodeId: json.node_id },
+      ...{ networkId: json.network_id, contractAddress: json.contract_address, status: json.status },
+      ...{ createdAt: json.created_at, updatedAt: json.updated_at },
+    });
+  });
+
+  it('D4-01 DG-07: asset is null alike for an id that is unknown, foreign or none', async () => {
+    for (const id of [randomUUID(), foreignId, 'x']) {
+      expect(await query(`query ($id: ID!) { asset(id: $id) { ${FIELDS} } }`, { id })).toEqual({
+        data: { asset: null },
+      });
+    }
+  });
+
+  it('DG-02 DG-13: assets is a connection, oldest first, with its exact total, of the own node alone', async () => {
+    const [own] = await rows(p).run((k) => k.selectFrom('assets').selectAll().where('id', '=', p.demo.asset_id));
+    if (!own) throw new Error('the demo has an asset');
+    const added = Array.from({ length: 5 }, (_, at) => ({
+      ...own,
+      id: randomUUID(),
+      created_at: `2026-03-0${5 - at}T00:00:00.00000${at}Z`,
+    }));
+    await rows(p).run((k) => k.insertInto('assets').values(added));
+    const expected = [p.demo.asset_id, ...added.map(({ id }) => id).reverse()];
+    const page =
+      'query ($first: Int, $after: String, $last: Int, $before: String) { assets(first: $first, after: $after, last: $last, before: $before) { totalCount pageInfo { hasNextPage hasPreviousPage endCursor startCursor } edges { node { id } } } }';
+    const [forward, backward]: string[][] = [[], []];
+    for (let after: string | null = null, more = true; more; ) {
+      const { assets }: Answer['json'] = (await query(page, { first: 4, after })).data;
+      forward?.push(...assets.edges.map((edge: { node: { id: string } }) => edge.node.id));
+      expect(assets.totalCount).toBe(6);
+      after = assets.pageInfo.endCursor;
+      more = assets.pageInfo.hasNextPage;
+    }
+    for (let before: string | null = null, more = true; more; ) {
+      const { assets }: Answer['json'] = (await query(page, { last: 4, before })).data;
+      backward?.unshift(...assets.edges.map((edge: { node: { id: string } }) => edge.node.id));
+      before = assets.pageInfo.startCursor;
+      more = assets.pageInfo.hasPreviousPage;
+    }
+    expect([forward, backward]).toEqual([expected, expected]);
+  });
+
+  it('DG-04: both need tokens:read', async () => {
+    const poor = signed(p, apiClaims(p, { scope: 'accounts:read' }));
+    for (const text of ['{ assets { totalCount } }', `{ asset(id: "${p.demo.asset_id}") { id } }`]) {
+      const { errors } = await query(text, {}, poor);
+      expect(errors[0].extensions).toMatchObject({ code: 'FORBIDDEN', permission: 'tokens:read' });
+    }
+  });
+});

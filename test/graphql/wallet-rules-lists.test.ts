@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import {
+  AssignNetworkDocument,
+  CreateWalletRuleDocument,
+  NetworksDocument,
+  WalletDocument,
+  WalletRuleDocument,
+  WalletRulesDocument,
+  type WalletRulesQuery,
+  type WalletRulesQueryVariables,
+} from './generated/graphql.ts';
+import { OTHER_NODE, type Stand, startStand } from './stand.ts';
+
+const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
+const CHAIN = 'cccccccc-0000-4000-8000-000000000003';
+const OTHER_CHAIN = 'cccccccc-0000-4000-8000-000000000009';
+const RULES = 23;
+const networks = Array.from({ length: 5 }, (_, index) => `99999999-0000-4000-8000-00000000000${9 - index}`);
+const strange = '99999999-0000-4000-8000-0000000000aa';
+
+let stand: Stand;
+let account: string;
+let wallets: string[];
+let ruleIds: string[];
+let foreignWallet: string;
+let foreignRule: string;
+
+beforeAll(async () => {
+  stand = await startStand();
+  const door = stand.database.db.unscoped('test');
+  await door.run((k) => k.insertInto('chains').values({ id: OTHER_CHAIN, name: 'polygon' }));
+  const rows = networks.map((id, index) => ({ id, chain_id: CHAIN, name: `net ${index}`, created_at: minute(index) }));
+  await door.run((k) => k.insertInto('networks').values(rows));
+  await door.run((k) =>
+    k.insertInto('networks').values({ id: strange, chain_id: OTHER_CHAIN, name: 'far', created_at: minute(9) }),
+  );
+  [account = ''] = await stand.addAccounts(1);
+  wallets = await stand.addWallets(account, 4);
+  const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
+  [foreignWallet = ''] = await stand.addWallets(foreign, 1, OTHER_NODE);
+  ruleIds = [];
+  for (let index = 0; index < RULES; index += 1) ruleIds.push(await addRule(wallets[0] ?? ''));
+  for (const wallet of wallets.slice(1)) await addRule(wallet);
+  foreignRule = await addRule(foreignWallet, stand.newToken({ nodeId: OTHER_NODE }));
+  for (const id of networks.slice(0, 3)) await assign(wallets[0] ?? '', id);
+  await assign(wallets[1] ?? '', networks[4] ?? '');
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+function minute(index: number): string {
+  return new Date(Date.UTC(2026, 0, 1) + index * 60_000).toISOString();
+}
+
+async function addRule(walletId: string, token = stand.token): Promise<string> {
+  const permissionlessTransferLimitRule = { maxAmount: 1, timePeriod: 'day', timePeriodValue: 1 };
+  const type = 'permissionless_transfer_limit';
+  const input = { name: '', type, networkId: MISSING, networkCurrencyId: MISSING, permissionlessTransferLimitRule };
+  const { result } = await stand.run(CreateWalletRuleDocument, { walletId, input }, { token });
+  return result.__typename === 'WalletRule' ? result.id : '';
+}
+
+async function assign(walletId: string, networkId: string, token = stand.token) {
+  return (await stand.run(AssignNetworkDocument, { walletId, networkId }, { token })).result;
+}
+
+function idOf(edge: { node: { id: string } }): string {
+  return edge.node.id;
+}
+
+describe('walletRules', () => {
+  it.each([1, 7, 20, 100])(
+    'DG-02 DG-13: pages of %i are every rule of the wallet once, oldest first',
+    async (first) => {
+      const walked: string[] = [];
+      for (let after: string | null = null, more = true; more; ) {
+        const variables: WalletRulesQueryVariables = { walletId: wallets[0] ?? '', first, after };
+        const { walletRules }: WalletRulesQuery = await stand.run(WalletRulesDocument, variables);
+        expect(walletRules.totalCount).toBe(RULES);
+        walked.push(...walletRules.edges.map(idOf));
+        after = walletRules.pageInfo.endCursor ?? null;
+        more = walletRules.pageInfo.hasNextPage;
+      }
+      expect(walked).toEqual(ruleIds);
+    },
+  );
+
+  it('DG-02: backward too, and between two cursors', async () => {
+    const page = async (args: string) =>
+      (
+        await stand.query(
+          `{ walletRules(walletId: "${wallets[0]?.toUpperCase()}", ${args}) { pageInfo { hasPreviousPage } edges { cursor node { id } } } }`,
+        )
+      ).json.data.walletRules;
+    const last = await page('last: 5');
+    expect(last.edges.map(idOf)).toEqual(ruleIds.slice(-5));
+    expect(last.pageInfo.hasPreviousPage).toBe(true);
+    const [from, to] = [last.edges[0].cursor, last.edges[3].cursor];
+    expect((await page(`after: "${from}", before: "${to}"`)).edges.map(idOf)).toEqual(ruleIds.slice(-4, -2));
+  });
+
+  it('D4-01: of an unknown wallet, one of another node and no UUID is NOT_FOUND alike', async () => {
+    const texts = [];
+    for (const walletId of [MISSING, foreignWallet, 'wallet', '']) {
+      const { text } = await stand.query('query ($id: ID!) { walletRules(walletId: $id) { totalCount } }', {
+        variables: { id: walletId },
+      });
+      texts.push(text);
+    }
+    expect(new Set(texts).size).toBe(1);
+    expect(texts[0]).toContain('"code":"NOT_FOUND"');
+  });
+
+  it('D4-01: one rule of another node is null, as one that is not', async () => {
+    for (const id of [foreignRule, MISSING, 'rule', '\0']) {
+      expect(await stand.run(WalletRuleDocument, { id })).toEqual({ walletRule: null });
+    }
+  });
+
+  it('DG-04: needs wallet-rules:read, in a wallet too', async () => {
+    const token = stand.newToken({ permissions: ['wallets:read', 'accounts:read'] });
+    for (const selection of [
+      `walletRules(walletId: "${wallets[0]}") { totalCount }`,
+      `walletRule(id: "${ruleIds[0]}") { id }`,
+      `wallet(id: "${wallets[0]}") { rules { totalCount } }`,
+    ]) {
+      const { json } = await stand.query(`{ ${selection} }`, { token });
+      expect(json.errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'wallet-rules:read' });
+    }
+  });
+});
+
+describe('networks', () => {
+  it('DG-13: are every network in the order in which they became known, for any token', async () => {
+    const token = stand.newToken({ permissions: [], nodeId: OTHER_NODE });
+    const all = (await stand.run(NetworksDocument, {}, { token })).networks;
+    expect(all.totalCount).toBe(6);
+    expect(all.edges.map(idOf)).toEqual([...networks, strange]);
+    expect(all.edges[5]?.node).toEqual({ id: strange, name: 'far', chain: 'polygon' });
+    const first = (await stand.run(NetworksDocument, { first: 4 })).networks;
+    const rest = (await stand.run(NetworksDocument, { first: 4, after: first.pageInfo.endCursor })).networks;
+    expect([...first.edges, ...rest.edges].map(idOf)).toEqual([...networks, strange]);
+  });
+
+  it('4.4-01 D5-07: assignNetwork gives the wallet with its networks, again too', async () => {
+    for (let times = 0; times < 2; times += 1) {
+      expect(await assign((wallets[3] ?? '').toUpperCase(), (networks[1] ?? '').toUpperCase())).toEqual({
+        __typename: 'Wallet',
+        id: wallets[3],
+        networks: { totalCount: 1 },
+      });
+    }
+  });
+
+  it('D5-07: a network of another chain is a ValidationError', async () => {
+    expect(await assign(wallets[0] ?? '', strange)).toEqual({
+      __typename: 'ValidationError',
+      message: 'the input is not valid',
+      issues: [{ path: ['networkId'], message: "must be a network of the wallet's chain" }],
+    });
+  });
+
+  it('4.4-02 D4-01: an unknown wallet or network and a wallet of another node are NotFoundErrors alike', async () => {
+    for (const [walletId, networkId] of [
+      [MISSING, networks[0]],
+      [foreignWallet, networks[0]],
+      [wallets[0], MISSING],
+      ['wallet', networks[0]],
+      [wallets[0], 'network'],
+    ]) {
+      expect(await assign(walletId ?? '', networkId ?? '')).toEqual({
+        __typename: 'NotFoundError',
+        message: 'not found',
+      });
+    }
+  });
+
+  it('DG-04: assigning needs wallets:write', async () => {
+    const token = stand.newToken({ permissions: ['wallets:read', 'wallet-rules:write'] });
+    expect((await assign(wallets[0] ?? '', networks[0] ?? '', token)).__typename).toBe('ForbiddenError');
+  });
+});
+
+describe('wallets', () => {
+  it('DG-01: have their account, networks in the order of assignment, and rules', async () => {
+    const { wallet } = await stand.run(WalletDocument, { id: wallets[0]?.toUpperCase() ?? '' });
+    expect(wallet).toMatchObject({ id: wallets[0], chain: 'ethereum', account: { id: account } });
+    expect(wallet?.networks.edges.map(idOf)).toEqual(networks.slice(0, 3));
+    expect([wallet?.networks.totalCount, wallet?.rules.totalCount]).toEqual([3, RULES]);
+  });
+
+  it('D4-01: of another node are null, and in no list', async () => {
+    for (const id of [foreignWallet, MISSING, 'wallet']) {
+      expect(await stand.run(WalletDocument, { id })).toEqual({ wallet: null });
+    }
+    const { json } = await stand.query('{ wallets { totalCount edges { node { id } } } }');
+    expect(json.data.wallets.edges.map(idOf)).toEqual(wallets);
+    expect(json.data.wallets.totalCount).toBe(4);
+  });
+
+  it('DG-01: are filtered by account and by network', async () => {
+    const of = async (filter: object) => {
+      const variables = { filter };
+      const document =
+        'query ($filter: WalletFilter) { wallets(filter: $filter) { totalCount edges { node { id } } } }';
+      const { json } = await stand.query(document, { variables });
+      return json.errors?.[0].extensions.issues ?? json.data.wallets.edges.map(idOf);
+    };
+    expect(await of({ accountId: account.toUpperCase() })).toEqual(wallets);
+    expect(await of({ accountId: MISSING })).toEqual([]);
+    expect(await of({ networkId: networks[4] })).toEqual([wallets[1]]);
+    expect(await of({ networkId: networks[4], accountId: null })).toEqual([wallets[1]]);
+    expect(await of({ networkId: 'x' })).toMatchObject([{ path: ['filter', 'networkId'] }]);
+  });
+
+  it('DG-02: lists in lists take a fixed number of statements, whatever the page', async () => {
+    const document = `query ($first: Int) { wallets(first: $first) { totalCount edges { node {
+      networks(first: 2) { totalCount pageInfo { hasNextPage } edges { node { name chain } } }
+      rules(first: 2) { totalCount pageInfo { hasNextPage } edges { node { name autoTransferRule { amount } } } }
+    } } } }`;
+    const run = vi.spyOn(stand.database.db, 'forNode');
+    const counts: number[] = [];
+    for (const first of [1, 2, 4]) {
+      run.mockClear();
+      const { json } = await stand.query(document, { variables: { first } });
+      expect(json.errors).toBeUndefined();
+      const [{ node }] = json.data.wallets.edges;
+      expect(node.networks).toMatchObject({ totalCount: 3, pageInfo: { hasNextPage: true } });
+      expect(node.rules).toMatchObject({ totalCount: RULES, pageInfo: { hasNextPage: true } });
+      counts.push(run.mock.calls.length);
+    }
+    expect(counts).toEqual([6, 6, 6]);
+    run.mockClear();
+    await stand.run(WalletRulesDocument, { walletId: wallets[0] ?? '', first: 20 });
+    expect(run).toHaveBeenCalledTimes(3);
+    run.mockRestore();
+  });
+});

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  CreateWalletRuleDocument,
+  PreviewWalletRuleDocument,
+  type PreviewWalletRuleInput,
+  SetWalletRuleStatusDocument,
+  type WalletRuleInput,
+} from './generated/graphql.ts';
+import { OTHER_NODE, type Stand, startStand } from './stand.ts';
+
+const ID = 'aaaaaaaa-0000-4000-8000-00000000000a';
+const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
+const AT = '2026-11-21T10:30:00Z';
+const LEAF = { field: 'balance', op: '<', value: 100, network_currency_id: ID };
+const LOW = [{ field: 'balance', networkCurrencyId: ID.toUpperCase(), value: '99.99' }];
+
+let stand: Stand;
+let wallet: string;
+let foreignWallet: string;
+
+beforeAll(async () => {
+  stand = await startStand();
+  const [account = ''] = await stand.addAccounts(1);
+  [wallet = ''] = await stand.addWallets(account, 1);
+  const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
+  [foreignWallet = ''] = await stand.addWallets(foreign, 1, OTHER_NODE);
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+function autoTransfer(ruleLogic: unknown = LEAF): WalletRuleInput {
+  const autoTransferRule = { type: 'auto', ruleLogic, amount: 50, targetWalletId: ID };
+  return { name: 'x', type: 'auto_transfer', networkId: ID, networkCurrencyId: ID, autoTransferRule };
+}
+
+function limit(timePeriod = 'day', timePeriodValue = 1): WalletRuleInput {
+  const permissionlessTransferLimitRule = { maxAmount: 100, timePeriod, timePeriodValue };
+  const type = 'permissionless_transfer_limit';
+  return { name: 'x', type, networkId: ID, networkCurrencyId: ID, permissionlessTransferLimitRule };
+}
+
+function transfer(amount: string | number, at = AT) {
+  return { networkCurrencyId: ID, amount, at };
+}
+
+async function preview(input: PreviewWalletRuleInput) {
+  return (await stand.run(PreviewWalletRuleDocument, { input })).previewWalletRule;
+}
+
+async function stored(input: WalletRuleInput, walletId = wallet, token = stand.token): Promise<string> {
+  const { result } = await stand.run(CreateWalletRuleDocument, { walletId, input }, { token });
+  return result.__typename === 'WalletRule' ? result.id : '';
+}
+
+const document = `query ($input: PreviewWalletRuleInput!) { previewWalletRule(input: $input) { fires } }`;
+
+async function refused(input: unknown, token = stand.token) {
+  const { status, json } = await stand.query(document, { variables: { input }, token });
+  expect([status, json.data ?? null]).toEqual([200, null]);
+  return json.errors[0];
+}
+
+describe('previewWalletRule', () => {
+  it('DG-10: explains every condition, and fires where they hold', async () => {
+    expect(await preview({ rule: autoTransfer(), balances: LOW })).toEqual({
+      fires: true,
+      explanation: [
+        {
+          path: 'auto_transfer_rule.rule_logic',
+          field: 'balance',
+          op: 'lt',
+          expected: '100',
+          actual: '99.99',
+          result: true,
+          reason: null,
+        },
+      ],
+    });
+  });
+
+  it('DG-10: fails closed, with a reason, wherever the condition stands', async () => {
+    const other = { ...LEAF, field: 'other' };
+    for (const logic of [other, { not: other }, { or: [LEAF, other] }, { not: { and: [LEAF, other] } }]) {
+      const { fires, explanation } = await preview({ rule: autoTransfer(logic), balances: LOW });
+      expect(fires).toBe(false);
+      expect(explanation.at(-1)).toMatchObject({ field: 'other', actual: null, result: false });
+      expect(explanation.at(-1)?.reason).toMatch(/no balance/);
+    }
+  });
+
+  it('DG-10: a limit counts the transfers of its currency in its window', async () => {
+    const elsewhere = { ...transfer(500), networkCurrencyId: MISSING };
+    const of = async (transfers: object[], rule = limit()) => {
+      const { fires, explanation } = await preview({
+        rule,
+        balances: [],
+        transfers: transfers as PreviewWalletRuleInput['transfers'],
+        at: AT,
+      });
+      return [fires, explanation[0]?.actual];
+    };
+    expect(await of([transfer(60), transfer('40'), elsewhere])).toEqual([true, '100']);
+    expect(await of([transfer(60), transfer('40.000000000000000000000000000000000001')])).toEqual([
+      false,
+      '100.000000000000000000000000000000000001',
+    ]);
+    const month = [transfer(60, '2026-10-21T12:30:00+02:00'), transfer(50, '2026-10-21T10:30:00.001Z'), transfer(1)];
+    expect(await of(month, limit('month'))).toEqual([true, '51']);
+  });
+
+  it('DG-10: without `at` it is judged as of now', async () => {
+    const ago = (ms: number) => new Date(Date.now() - ms).toISOString();
+    const transfers = [transfer(100, ago(60_000)), transfer(500, ago(2 * 3_600_000)), transfer(500, ago(-3_600_000))];
+    const { fires, explanation } = await preview({ rule: limit('hour'), balances: [], transfers });
+    expect([fires, explanation[0]?.actual]).toEqual([true, '100']);
+  });
+
+  it('DG-10: judges a stored rule, of its own node alone', async () => {
+    const ruleId = await stored(autoTransfer());
+    expect(await preview({ ruleId: ruleId.toUpperCase(), balances: LOW })).toMatchObject({ fires: true });
+    await stand.run(SetWalletRuleStatusDocument, { id: ruleId, status: 'DISABLED' });
+    const { fires, explanation } = await preview({ ruleId, balances: LOW });
+    expect(fires).toBe(false);
+    expect(explanation.map(({ path, reason }) => [path, reason])).toEqual([
+      ['auto_transfer_rule.rule_logic', null],
+      ['status', 'the rule is disabled'],
+    ]);
+    const foreign = await stored(limit(), foreignWallet, stand.newToken({ nodeId: OTHER_NODE }));
+    expect(foreign).not.toBe('');
+    const [one, other] = [
+      await refused({ ruleId: MISSING, balances: [] }),
+      await refused({ ruleId: foreign, balances: [] }),
+    ];
+    expect(one.extensions).toEqual({ code: 'NOT_FOUND' });
+    expect(other).toEqual(one);
+  });
+
+  it.each<[string, unknown, string[][]]>([
+    ['neither a rule nor an id', { balances: [] }, [['rule']]],
+    ['nulls for both', { rule: null, ruleId: null, balances: [] }, [['rule']]],
+    ['both', { rule: limit(), ruleId: MISSING, balances: [] }, [['rule']]],
+    ['an id that is no UUID', { ruleId: 'x', balances: [] }, [['ruleId']]],
+    [
+      'a rule at fault',
+      { rule: autoTransfer({ ...LEAF, op: 'x' }), balances: [] },
+      [['rule', 'autoTransferRule', 'ruleLogic', 'op']],
+    ],
+    [
+      'a balance at fault',
+      { rule: limit(), balances: [{ ...LOW[0], networkCurrencyId: 'x', value: '1e99' }] },
+      [
+        ['balances', '0', 'networkCurrencyId'],
+        ['balances', '0', 'value'],
+      ],
+    ],
+    [
+      'a negative transfer',
+      { rule: limit(), balances: [], transfers: [transfer(1), transfer(-1)] },
+      [['transfers', '1', 'amount']],
+    ],
+    ['a field with U+0000', { rule: limit(), balances: [{ ...LOW[0], field: '\0' }] }, [['balances', '0', 'field']]],
+    ['1,001 balances', { rule: limit(), balances: Array.from({ length: 1_001 }, () => LOW[0]) }, [['balances']]],
+  ])('DG-10: %s is BAD_USER_INPUT, with its place', async (_what, input, paths) => {
+    const { extensions } = await refused(input);
+    expect(extensions.code).toBe('BAD_USER_INPUT');
+    expect(extensions.issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);
+    expect(stand.faults).toEqual([]);
+  });
+
+  it('DG-04: needs wallet-rules:read', async () => {
+    const token = stand.newToken({ permissions: ['wallet-rules:write', 'wallets:read'] });
+    expect((await refused({ rule: limit(), balances: [] }, token)).extensions).toEqual({
+      code: 'FORBIDDEN',
+      permission: 'wallet-rules:read',
+    });
+  });
+});

@@ -1,0 +1,302 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import {
+  CreateWalletRuleDocument,
+  ReplaceWalletRuleDocument,
+  SetWalletRuleStatusDocument,
+  WalletRuleDocument,
+  type WalletRuleInput,
+} from './generated/graphql.ts';
+import { OTHER_NODE, type Stand, startStand } from './stand.ts';
+
+const ID = 'aaaaaaaa-0000-4000-8000-00000000000a';
+const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
+const FORTY = '1234567890123456789012345678901234567890';
+const LEAF = { field: 'balance', op: 'less-than', value: 100, network_currency_id: ID };
+
+let stand: Stand;
+let wallet: string;
+let otherWallet: string;
+let foreignWallet: string;
+
+beforeAll(async () => {
+  stand = await startStand();
+  const [account = ''] = await stand.addAccounts(1);
+  [wallet = '', otherWallet = ''] = await stand.addWallets(account, 2);
+  const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
+  [foreignWallet = ''] = await stand.addWallets(foreign, 1, OTHER_NODE);
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+function autoTransfer(changes: Partial<WalletRuleInput> = {}, own: object = {}): WalletRuleInput {
+  const autoTransferRule = { type: 'auto', ruleLogic: LEAF, amount: '50', targetWalletId: ID, ...own };
+  return { name: 'Top up', type: 'auto_transfer', networkId: ID, networkCurrencyId: ID, autoTransferRule, ...changes };
+}
+
+function limit(changes: Partial<WalletRuleInput> = {}): WalletRuleInput {
+  const permissionlessTransferLimitRule = { maxAmount: '1000', timePeriod: 'day', timePeriodValue: 1 };
+  const type = 'permissionless_transfer_limit';
+  return { name: '', type, networkId: ID, networkCurrencyId: ID, permissionlessTransferLimitRule, ...changes };
+}
+
+async function create(input: WalletRuleInput, walletId = wallet, token = stand.token) {
+  return (await stand.run(CreateWalletRuleDocument, { walletId, input }, { token })).result;
+}
+
+async function created(input: WalletRuleInput = limit(), walletId = wallet, token = stand.token) {
+  const rule = await create(input, walletId, token);
+  if (rule.__typename !== 'WalletRule') throw new Error(JSON.stringify(rule));
+  return rule;
+}
+
+async function replace(
+  id: string,
+  input: WalletRuleInput,
+  more: { walletId?: string; ifVersion?: number | null } = {},
+) {
+  return (await stand.run(ReplaceWalletRuleDocument, { walletId: wallet, id, input, ...more })).result;
+}
+
+describe('createWalletRule', () => {
+  it('DG-01 D5-05: gives the rule in its read shape, what is not used as null', async () => {
+    const signAndApproveRule = { minPriority: 9, maxPriority: 3 };
+    const rule = await created(autoTransfer({ networkId: ID.toUpperCase(), priority: 7, signAndApproveRule }));
+    expect(rule).toEqual({
+      __typename: 'WalletRule',
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      walletId: wallet,
+      name: 'Top up',
+      type: 'auto_transfer',
+      networkId: ID,
+      networkCurrencyId: ID,
+      priority: 7,
+      status: 'ACTIVE',
+      version: 1,
+      autoTransferRule: { type: 'auto', ruleLogic: { ...LEAF, op: 'lt' }, amount: '50', targetWalletId: ID },
+      signAndApproveRule: { mandatoryUserId: null, minPriority: 9, maxPriority: 3, minUserCount: null },
+      permissionlessTransferLimitRule: null,
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      updatedAt: rule.createdAt,
+    });
+    expect((await stand.run(WalletRuleDocument, { id: rule.id.toUpperCase() })).walletRule).toMatchObject({
+      id: rule.id,
+      version: 1,
+    });
+  });
+
+  it.each([
+    ['a variable that is a string', `"${FORTY}.${FORTY.slice(2)}"`, `${FORTY}.${FORTY.slice(2)}`],
+    ['a variable that is a number', `${FORTY}.${FORTY.slice(2)}`, `${FORTY}.${FORTY.slice(2)}`],
+    ['a small number', '0.1', '0.1'],
+    ['a number with an exponent', '1e3', '1000'],
+    ['a string with an exponent', '"25E-1"', '2.5'],
+  ])('DG-07 D5-03: no digit is lost of %s', async (_what, given, text) => {
+    const document = `mutation ($walletId: ID!, $input: WalletRuleInput!) {
+      createWalletRule(walletId: $walletId, input: $input) {
+        ... on WalletRule { autoTransferRule { amount ruleLogic } }
+      }
+    }`;
+    const own = { amount: 'HERE', ruleLogic: { and: [{ ...LEAF, value: 'HERE' }] } };
+    const variables = { walletId: wallet, input: autoTransfer({}, own) };
+    const answer = await stand.fetch({
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` },
+      body: JSON.stringify({ query: document, variables }).replaceAll('"HERE"', given),
+    });
+    expect(answer.text).toContain(`"amount":"${text}"`);
+    expect(answer.text).toContain(`"value":${text},`);
+  });
+
+  it('DG-07 D5-03: nor of literals in the document, and variables inside of them', async () => {
+    const { text } = await stand.query(
+      `mutation ($currency: JSON) {
+        createWalletRule(walletId: "${wallet}", input: {
+          name: "x", type: "auto_transfer", networkId: "${ID}", networkCurrencyId: "${ID}",
+          autoTransferRule: { type: "auto", amount: ${FORTY}, targetWalletId: "${ID}", ruleLogic: {
+            not: { field: "x", op: ">", value: -${FORTY}.5, network_currency_id: $currency, unknown: [null, true, A, 1.5] }
+          } }
+        }) { ... on WalletRule { autoTransferRule { amount ruleLogic } } ... on ValidationError { issues { path message } } }
+      }`,
+      { variables: { currency: ID } },
+    );
+    expect(text).toContain(`"amount":"${FORTY}"`);
+    expect(text).toContain(`"value":-${FORTY}.5`);
+    expect(text).toContain('"op":"gt"');
+    expect(text).not.toContain('unknown');
+  });
+
+  it('DG-03: is a ValidationError with every member at fault, in camelCase but inside of ruleLogic', async () => {
+    const ruleLogic = { or: [LEAF, { ...LEAF, op: 'like', network_currency_id: 'x' }] };
+    const input = autoTransfer({ priority: 0, networkId: 'x' }, { ruleLogic, amount: '1e999', targetWalletId: '5' });
+    const result = await create(input);
+    expect(result).toMatchObject({ __typename: 'ValidationError', message: 'the input is not valid' });
+    const { issues = [] } = result.__typename === 'ValidationError' ? result : {};
+    const own = 'autoTransferRule';
+    expect(issues.map(({ path }) => path)).toEqual([
+      ['networkId'],
+      ['priority'],
+      [own, 'ruleLogic', 'or', '1', 'op'],
+      [own, 'ruleLogic', 'or', '1', 'network_currency_id'],
+      [own, 'amount'],
+      [own, 'targetWalletId'],
+    ]);
+  });
+
+  it.each([
+    ['a Decimal that is none', '"five"'],
+    ['a Decimal with a space', '" 5"'],
+    ['a Decimal that is true', 'true'],
+    ['a Decimal that is a list', '[[5]]'],
+    ['an Int with too many digits', `5, "priority": ${FORTY}`],
+  ])('DG-07: %s is an error that is told, and no fault', async (_what, given) => {
+    const own = { amount: 'HERE' };
+    const body = JSON.stringify({
+      query: 'mutation ($w: ID!, $i: WalletRuleInput!) { createWalletRule(walletId: $w, input: $i) { __typename } }',
+      variables: { w: wallet, i: autoTransfer({}, own) },
+    }).replace('"HERE"', given);
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
+    const { status, json } = await stand.fetch({ method: 'POST', headers, body });
+    expect(status).toBe(400);
+    expect(json.errors[0].message).toMatch(/Decimal must be a number|priority/);
+    expect(stand.faults).toEqual([]);
+  });
+
+  const DEEP = `${'{"not":'.repeat(10_000)}1${'}'.repeat(10_000)}`;
+
+  it.each([
+    ['conditions 10,000 deep', DEEP, [['autoTransferRule', 'ruleLogic', ...Array(8).fill('not')]]],
+    [
+      'conditions 10,000 deep with a long number',
+      DEEP.replace('1', FORTY),
+      [['autoTransferRule', 'ruleLogic', ...Array(8).fill('not')]],
+    ],
+    [
+      '65 conditions',
+      `{"and":[${Array(65).fill(JSON.stringify(LEAF)).join(',')}]}`,
+      [['autoTransferRule', 'ruleLogic']],
+    ],
+    [
+      'conditions of __proto__',
+      `{"__proto__":${JSON.stringify(LEAF)}}`,
+      ['field', 'op', 'value', 'network_currency_id'].map((name) => ['autoTransferRule', 'ruleLogic', name]),
+    ],
+    ['a field with U+0000', JSON.stringify({ ...LEAF, field: '\0' }), [['autoTransferRule', 'ruleLogic', 'field']]],
+    [
+      'a field with a lone surrogate',
+      JSON.stringify({ ...LEAF, field: '\ud800' }),
+      [['autoTransferRule', 'ruleLogic', 'field']],
+    ],
+    [
+      'a value that is a text, and no number',
+      JSON.stringify({ ...LEAF, value: '5 EUR' }),
+      [['autoTransferRule', 'ruleLogic', 'value']],
+    ],
+    [
+      'camelCase inside of ruleLogic',
+      JSON.stringify({ field: 'x', op: 'lt', value: 1, networkCurrencyId: ID }),
+      [['autoTransferRule', 'ruleLogic', 'network_currency_id']],
+    ],
+  ])('D2-22 D5-02 DG-07: %s: a ValidationError, and no fault', async (_what, ruleLogic, paths) => {
+    const body = JSON.stringify({
+      query: `mutation ($w: ID!, $i: WalletRuleInput!) {
+        createWalletRule(walletId: $w, input: $i) { __typename ... on ValidationError { issues { path } } }
+      }`,
+      variables: { w: wallet, i: autoTransfer({}, { ruleLogic: 'HERE' }) },
+    }).replace('"HERE"', ruleLogic);
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
+    const { json } = await stand.fetch({ method: 'POST', headers, body });
+    const { __typename, issues } = json.data.createWalletRule;
+    expect(__typename).toBe('ValidationError');
+    expect(issues.map((issue: { path: string[] }) => issue.path)).toEqual(paths);
+    expect(stand.faults).toEqual([]);
+  });
+
+  it('D2-22: a name with U+0000 or a lone surrogate is a ValidationError', async () => {
+    for (const name of ['\0', '\ud800']) {
+      expect(await create(limit({ name }))).toMatchObject({ issues: [{ path: ['name'] }] });
+    }
+  });
+
+  it('4.2-02 D4-01: is a NotFoundError for an unknown wallet, one of another node, and no UUID', async () => {
+    for (const walletId of [MISSING, foreignWallet, 'wallet', '']) {
+      expect(await create(limit(), walletId)).toEqual({ __typename: 'NotFoundError', message: 'not found' });
+    }
+  });
+
+  it('DG-04: needs wallet-rules:write', async () => {
+    const token = stand.newToken({ permissions: ['wallet-rules:read', 'wallets:write'] });
+    expect((await create(limit(), wallet, token)).__typename).toBe('ForbiddenError');
+  });
+});
+
+describe('replaceWalletRule', () => {
+  it('D5-05: replaces in full and raises the version; the status stays', async () => {
+    const { id, createdAt } = await created(autoTransfer({ priority: 7, signAndApproveRule: {} }));
+    await stand.run(SetWalletRuleStatusDocument, { id, status: 'DISABLED' });
+    expect(await replace(id, limit())).toMatchObject({
+      __typename: 'WalletRule',
+      type: 'permissionless_transfer_limit',
+      priority: null,
+      status: 'DISABLED',
+      version: 3,
+      autoTransferRule: null,
+      signAndApproveRule: null,
+      permissionlessTransferLimitRule: { maxAmount: '1000', timePeriod: 'day', timePeriodValue: 1 },
+      createdAt,
+    });
+  });
+
+  it('D5-05 D2-19: with ifVersion only where it has that version', async () => {
+    const { id } = await created();
+    for (const ifVersion of [0, 2, -1]) {
+      expect((await replace(id, limit(), { ifVersion })).__typename).toBe('PreconditionError');
+    }
+    expect(await replace(id, limit(), { ifVersion: 1 })).toMatchObject({ version: 2 });
+    expect(await replace(id, limit(), { ifVersion: null })).toMatchObject({ version: 3 });
+  });
+
+  it('4.3-03 D4-01: is a NotFoundError for an unknown rule and one of another wallet or node, whatever the version', async () => {
+    const { id } = await created();
+    const token = stand.newToken({ nodeId: OTHER_NODE });
+    const foreign = await created(limit(), foreignWallet, token);
+    for (const [rule, walletId] of [
+      [MISSING, wallet],
+      [id, otherWallet],
+      [id, foreignWallet],
+      [foreign.id, wallet],
+      [foreign.id, foreignWallet],
+      ['rule', wallet],
+      [id, 'wallet'],
+    ] as const) {
+      for (const ifVersion of [null, 1, 9]) {
+        expect(await replace(rule, limit(), { walletId, ifVersion })).toEqual({
+          __typename: 'NotFoundError',
+          message: 'not found',
+        });
+      }
+    }
+  });
+
+  it('4.3-02: a ValidationError comes before a NotFoundError', async () => {
+    expect((await replace(MISSING, limit({ type: 'x' }))).__typename).toBe('ValidationError');
+  });
+});
+
+describe('setWalletRuleStatus', () => {
+  it('D5-05: a change raises the version, and no change does not', async () => {
+    const { id } = await created();
+    const set = async (status: 'ACTIVE' | 'DISABLED') =>
+      (await stand.run(SetWalletRuleStatusDocument, { id, status })).result;
+    expect(await set('DISABLED')).toMatchObject({ status: 'DISABLED', version: 2 });
+    expect(await set('DISABLED')).toMatchObject({ status: 'DISABLED', version: 2 });
+    expect(await set('ACTIVE')).toMatchObject({ status: 'ACTIVE', version: 3 });
+  });
+
+  it('D4-01: is a NotFoundError for an unknown rule and one of another node', async () => {
+    const foreign = await created(limit(), foreignWallet, stand.newToken({ nodeId: OTHER_NODE }));
+    for (const id of [MISSING, foreign.id, 'rule', randomUUID()]) {
+      const { result } = await stand.run(SetWalletRuleStatusDocument, { id, status: 'DISABLED' });
+      expect(result).toEqual({ __typename: 'NotFoundError', message: 'not found' });
+    }
+  });
+});

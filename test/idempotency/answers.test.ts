@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Db } from '../../src/db.ts';
+import { AppError, notFound } from '../../src/errors/app-error.ts';
+import { type Answer, IdempotentAnswers, type KeyedRequest } from '../../src/idempotency/idempotent-answers.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+
+const NODE = randomUUID();
+const CREATED: Answer = { status: 201, headers: { Location: '/there', ETag: '"1"' }, body: null };
+
+describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
+  let database: RealDatabase;
+  let db: Db;
+
+  beforeAll(async () => {
+    database = await realDatabase();
+    db = database.db;
+    await db.unscoped('test').run((k) => k.insertInto('nodes').values({ id: NODE, name: 'Node' }));
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  const answers = (maxWaitMs?: number) => {
+    const given = { db, nowMs: Date.now, onError: () => undefined };
+    return new IdempotentAnswers(maxWaitMs === undefined ? given : { ...given, maxWaitMs });
+  };
+  const request = (more: Partial<KeyedRequest> = {}): KeyedRequest => ({
+    nodeId: NODE,
+    subject: 'sub',
+    clientId: 'client',
+    method: 'POST',
+    path: '/path',
+    key: randomUUID(),
+    bytes: Buffer.from('{}'),
+    ...more,
+  });
+  const addAccount = async (name: string) => {
+    const at = new Date().toISOString();
+    const row = { id: randomUUID(), name, type: 'organisation', status: 1, created_at: at, updated_at: at };
+    await db.forNode(NODE).run((k) => k.insertInto('accounts').values(row));
+  };
+  const accounts = async (name: string) =>
+    (await db.forNode(NODE).run((k) => k.selectFrom('accounts').select('id').where('name', '=', name))).length;
+
+  it('D7-06 D7-07: gives status, body and headers again', async () => {
+    const given = request();
+    expect(await answers().answer(given, async () => CREATED)).toEqual(CREATED);
+    const again = await answers().answer(given, async () => {
+      throw new Error('once is enough');
+    });
+    expect(again).toEqual(CREATED);
+  });
+
+  it('D7-07: a refusal that is thrown undoes the work and is kept; a fault undoes it and is not', async () => {
+    const given = request();
+    const work = (error: Error) => async (): Promise<Answer> => {
+      await addAccount(given.key);
+      throw error;
+    };
+    await expect(answers().answer(given, work(new Error('fault')))).rejects.toThrow('fault');
+    const unavailable = new AppError(503, 'service_unavailable');
+    await expect(answers().answer(given, work(unavailable))).rejects.toBe(unavailable);
+    const refused = { status: 404, headers: {}, body: '{"code":-1,"domain":0,"message":"not_found"}' };
+    expect(await answers().answer(given, work(notFound()))).toEqual(refused);
+    expect(await answers().answer(given, async () => CREATED)).toEqual(refused);
+    expect(await accounts(given.key)).toBe(0);
+  });
+
+  it('D7-06: a second request at once waits for the first and gets its answer', async () => {
+    const given = request();
+    const works = Array.from({ length: 8 }, () =>
+      answers().answer(given, async () => {
+        await addAccount(given.key);
+        return CREATED;
+      }),
+    );
+    expect(await Promise.all(works)).toEqual(works.map(() => CREATED));
+    expect(await accounts(given.key)).toBe(1);
+  });
+
+  it('D7-06: a second request at once that does its work itself, since the first has failed', async () => {
+    const given = request();
+    const held = Promise.withResolvers<Answer>();
+    const entered = Promise.withResolvers<void>();
+    const first = answers().answer(given, () => {
+      entered.resolve();
+      return held.promise;
+    });
+    await entered.promise;
+    const second = answers().answer(given, async () => CREATED);
+    held.reject(new Error('fault'));
+    await expect(first).rejects.toThrow('fault');
+    expect(await second).toEqual(CREATED);
+  });
+
+  it('D7-06: a second request that has waited its time is a 409', async () => {
+    const given = request();
+    const held = Promise.withResolvers<Answer>();
+    const entered = Promise.withResolvers<void>();
+    const first = answers().answer(given, () => {
+      entered.resolve();
+      return held.promise;
+    });
+    await entered.promise;
+    await expect(answers(200).answer(given, async () => CREATED)).rejects.toMatchObject({
+      status: 409,
+      message: 'idempotency_conflict',
+    });
+    held.resolve(CREATED);
+    expect(await first).toEqual(CREATED);
+  });
+
+  it('D7-06: in one process a second request waits for the first one whatever that waits for, then is a 409', async () => {
+    const given = request();
+    const patient = answers();
+    const held = Promise.withResolvers<string>();
+    const first = patient.alone(given, () => held.promise);
+    const others = [patient.alone(given, async () => 'second'), patient.alone(given, async () => 'third')];
+    expect(await patient.alone({ ...given, key: 'another' }, async () => 'free')).toBe('free');
+    held.resolve('first');
+    expect(await Promise.all([first, ...others])).toEqual(['first', 'second', 'third']);
+
+    const hasty = answers(50);
+    const stuck = Promise.withResolvers<string>();
+    const slow = hasty.alone(given, () => stuck.promise);
+    await expect(hasty.alone(given, async () => 'never')).rejects.toMatchObject({ status: 409 });
+    stuck.reject(new Error('fault'));
+    await expect(slow).rejects.toThrow('fault');
+    expect(await hasty.alone(given, async () => 'after')).toBe('after');
+  });
+
+  it('D7-06: another body is a 409 also while it waits', async () => {
+    const given = request();
+    await answers().answer(given, async () => CREATED);
+    const other = { ...given, bytes: Buffer.from('{ }') };
+    await expect(answers().answer(other, async () => CREATED)).rejects.toMatchObject({ status: 409 });
+    await answers().keepRefusal(other, new AppError(400, 'invalid_request'));
+    expect(await answers().answer(given, async () => CREATED)).toEqual(CREATED);
+  });
+});

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { scopeHash } from '../../src/idempotency/idempotency-key.rules.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, rows } from '../oauth/clients.ts';
+import { BULK, migrationsOf, newUser, SINGLE } from '../user-migrations/calls.ts';
+
+const START = Date.parse('2026-11-21T10:00:00Z');
+const DAY_MS = 24 * 3_600_000;
+
+let p: Portcullis;
+let nowMs = START;
+let migrate: Awaited<ReturnType<typeof migrationsOf>>;
+
+beforeAll(async () => {
+  p = await startPortcullis({ overrides: { nowMs: () => nowMs } });
+});
+beforeEach(async () => {
+  nowMs = START;
+  migrate = await migrationsOf(p);
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+const keyed = (key: string) => ({ 'idempotency-key': key });
+
+async function migrations(): Promise<number> {
+  return (await rows(p).run((k) => k.selectFrom('migrations').select('id'))).length;
+}
+
+describe('a key', () => {
+  it('D7-06: the same key and body give the first answer again, byte for byte, and do nothing', async () => {
+    for (const [path, body] of [
+      [SINGLE, newUser({ kyc_sent: true })],
+      [BULK, { users: [newUser(), newUser()] }],
+    ] as const) {
+      const key = randomUUID();
+      const json = JSON.stringify(body);
+      const first = await migrate.raw(path, json, keyed(key));
+      const before = await migrations();
+      nowMs += 1_000;
+      const again = await migrate.raw(path, json, keyed(key));
+      expect([first.status, first.text]).toEqual([again.status, again.text]);
+      expect(again.headers.get('content-type')).toBe(first.headers.get('content-type'));
+      expect(first.status).toBe(path === SINGLE ? 201 : 200);
+      expect(await migrations()).toBe(before);
+    }
+  });
+
+  it('D7-06 D2-19: with another valid body it is a 409, and nothing is done', async () => {
+    const key = randomUUID();
+    expect((await migrate.one(newUser(), keyed(key))).status).toBe(201);
+    const before = await migrations();
+    const answer = await migrate.one(newUser(), keyed(key));
+    expect(answer.status).toBe(409);
+    expect(answer.text).toBe('{"code":-1,"domain":0,"message":"idempotency_conflict"}');
+    expect(await migrations()).toBe(before);
+  });
+
+  it('D7-07: a refusal is kept: the same body gets it again, another one is a 409', async () => {
+    const user = newUser();
+    await migrate.one(user);
+    for (const [refused, message] of [
+      [user, 'duplicate_email'],
+      [{ wallet_address: 'w' }, 'missing_email_and_external_id'],
+      [{ wallet_address: 5 }, 'invalid_request'],
+    ] as const) {
+      const key = randomUUID();
+      const first = await migrate.one(refused, keyed(key));
+      expect(first).toMatchObject({ status: 400, json: { message } });
+      expect((await migrate.one(refused, keyed(key))).text).toBe(first.text);
+      expect((await migrate.one(newUser(), keyed(key))).status).toBe(409);
+    }
+  });
+
+  it('D2-02 D7-06: an invalid body is a 400 whatever its key stands for', async () => {
+    const key = randomUUID();
+    const user = newUser();
+    await migrate.one(user, keyed(key));
+    expect((await migrate.one({ wallet_address: '' }, keyed(key))).status).toBe(400);
+    expect((await migrate.one(user, keyed(key))).status).toBe(201);
+  });
+
+  it('D7-07: a fault is not kept: once it is mended the same request does its work', async () => {
+    const { db } = p.service.context.database;
+    const rename = (from: string, to: string) =>
+      db.unscoped('test').raw((sql) => sql`alter table ${sql.id(from)} rename to ${sql.id(to)}`);
+    const key = randomUUID();
+    const user = newUser();
+    await rename('migration_rows', 'migration_rows_away');
+    const failed = await migrate.one(user, keyed(key));
+    await rename('migration_rows_away', 'migration_rows');
+    expect(failed.status).toBe(500);
+    expect((await migrate.one(user, keyed(key))).status).toBe(201);
+  });
+
+  it('D7-07: is of one node, subject, client and path', async () => {
+    const key = randomUUID();
+    const body = () => ({ ...newUser(), users: [newUser()] });
+    const another = await addClient(p, { scopes: ['users:migrate'] });
+    const tokens = [
+      migrate.token,
+      await p.loginToken(),
+      await p.clientToken(another),
+      await p.clientToken(p.demo.other_node.client),
+    ];
+    for (const token of tokens) {
+      for (const path of [SINGLE, BULK]) {
+        const answer = await p.call('POST', path, { token, json: body(), headers: keyed(key) });
+        expect(answer.status).toBe(path === SINGLE ? 201 : 200);
+      }
+    }
+  });
+
+  it('D7-07: no two scopes have one hash', () => {
+    const scope = { subject: 'a', clientId: 'b', method: 'POST', path: '/c', key: 'd' };
+    const others = [
+      scope,
+      { ...scope, subject: 'x' },
+      { ...scope, clientId: undefined },
+      { ...scope, method: 'PUT' },
+      { ...scope, path: '/cd', key: '' },
+      { ...scope, subject: 'a","b', clientId: undefined },
+      { ...scope, key: 'D' },
+    ];
+    expect(new Set(others.map((of) => scopeHash(of).toString('hex'))).size).toBe(others.length);
+  });
+
+  it('D7-06: is good for 24 hours, and pruned then', async () => {
+    const key = randomUUID();
+    const user = newUser();
+    await migrate.one(user, keyed(key));
+    const { idempotentAnswers } = p.service.context;
+    const kept = async () => (await rows(p).run((k) => k.selectFrom('idempotent_answers').select('scope'))).length;
+    nowMs = START + DAY_MS - 1;
+    await idempotentAnswers.prune();
+    migrate = await migrationsOf(p);
+    expect((await migrate.one(user, keyed(key))).status).toBe(201);
+    nowMs = START + DAY_MS;
+    expect((await migrate.one(user, keyed(key))).json.message).toBe('duplicate_email');
+    expect((await migrate.one(user, keyed(key))).json.message).toBe('duplicate_email');
+    nowMs = START + 3 * DAY_MS;
+    await idempotentAnswers.prune();
+    expect(await kept()).toBe(0);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['256 characters', 'k'.repeat(256)],
+    ['a tab inside', 'a\tb'],
+    ['é', 'é'],
+  ])('D7-06: %s is malformed: 400, and nothing is done', async (_name, key) => {
+    const before = await migrations();
+    for (const [path, body] of [
+      [SINGLE, newUser()],
+      [BULK, { users: [newUser()] }],
+    ] as const) {
+      const answer = await migrate.raw(path, JSON.stringify(body), keyed(key));
+      expect(answer).toMatchObject({ status: 400, json: { errors: [{ path: 'Idempotency-Key' }] } });
+    }
+    expect(await migrations()).toBe(before);
+  });
+
+  it.each([
+    ['one character', '!'],
+    ['255 characters', 'k'.repeat(255)],
+    ['blanks and quotes inside', '"a b", c'],
+  ])('D7-06: %s is well-formed', async (_name, key) => {
+    expect((await migrate.one(newUser(), keyed(key))).status).toBe(201);
+  });
+});

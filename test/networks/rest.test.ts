@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { envelope } from '../gateway/envelopes.ts';
+import { openSocket, readAnswer } from '../gateway/raw.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
+
+let p: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+function assign(
+  walletId: string,
+  networkId: string,
+  more: { body?: string; headers?: Record<string, string>; token?: string } = {},
+): Promise<Answer> {
+  const { headers, ...rest } = more;
+  return p.call('POST', `/v1/wallets/${walletId}/networks/${networkId}`, {
+    token,
+    headers: { 'x-target-server': 'wallets', ...headers },
+    ...rest,
+  });
+}
+
+function networksOf(walletId: string) {
+  return rows(p).run((k) =>
+    k.selectFrom('wallet_networks').select(['network_id', 'node_id']).where('wallet_id', '=', walletId),
+  );
+}
+
+describe('POST /v1/wallets/{wallet_id}/networks/{network_id}', () => {
+  it('4.4-01 4.4-03 D5-07: is 204 without a body, and again', async () => {
+    const { demo } = p;
+    for (const id of [demo.second_network_id, demo.second_network_id.toUpperCase(), demo.network_id]) {
+      const { status, text, headers } = await assign(demo.wallet_id.toUpperCase(), id);
+      expect([status, text, headers.get('content-type'), headers.get('content-length')]).toEqual([204, '', null, null]);
+    }
+    const networks = await networksOf(demo.wallet_id);
+    expect(networks.map(({ network_id }) => network_id).sort()).toEqual(
+      [demo.network_id, demo.second_network_id].sort(),
+    );
+    expect(new Set(networks.map(({ node_id }) => node_id))).toEqual(new Set([demo.node_id]));
+  });
+
+  it('D5-07: a network of another chain is a 400 that says so', async () => {
+    const { status, json } = await assign(p.demo.wallet_id, p.demo.other_chain_network_id);
+    expect(status).toBe(400);
+    expect(json).toEqual({
+      code: -1,
+      domain: 0,
+      message: 'invalid_request',
+      errors: [{ path: 'network_id', message: "must be a network of the wallet's chain" }],
+    });
+    expect(await networksOf(p.demo.wallet_id)).not.toContainEqual(
+      expect.objectContaining({ network_id: p.demo.other_chain_network_id }),
+    );
+  });
+
+  it('4.4-02 D4-01: an unknown wallet or network and a wallet of another node are 404 alike', async () => {
+    const { demo } = p;
+    for (const [walletId, networkId] of [
+      [randomUUID(), demo.network_id],
+      [demo.wallet_id, randomUUID()],
+      [randomUUID(), randomUUID()],
+      [demo.other_node.wallet_id, demo.network_id],
+      [demo.other_node.wallet_id, demo.other_chain_network_id],
+      [demo.account_id, demo.network_id],
+    ] as const) {
+      const { status, text } = await assign(walletId, networkId);
+      expect(`${status} ${text}`).toBe(`404 ${envelope('not_found')}`);
+    }
+    expect(await networksOf(demo.other_node.wallet_id)).toEqual([]);
+  });
+
+  it.each([
+    ['JSON', '{"network_id":"x"}', 'application/json'],
+    ['what is no JSON', '{', 'application/json'],
+    ['another type', '<x/>', 'text/xml'],
+    ['900,000 bytes', 'x'.repeat(900_000), 'text/plain'],
+  ])('4.4-01 D5-07: a body is ignored: %s', async (_name, body, type) => {
+    const headers = { 'content-type': type, 'content-encoding': 'unknown' };
+    expect((await assign(p.demo.wallet_id, p.demo.network_id, { body, headers })).status).toBe(204);
+  });
+
+  it('D5-07: nobody waits for a body that never comes', async () => {
+    const socket = openSocket(p.url);
+    socket.write(
+      `POST /v1/wallets/${p.demo.wallet_id}/networks/${p.demo.network_id} HTTP/1.1\r\nHost: x\r\n` +
+        `Authorization: Bearer ${token}\r\nContent-Length: 9999999999\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    const { status, headers } = await readAnswer(socket);
+    expect([status, headers.connection]).toEqual([204, 'close']);
+  });
+
+  it('4.4-01: needs a token with wallets:write', async () => {
+    const { wallet_id, network_id } = p.demo;
+    expect((await p.call('POST', `/v1/wallets/${wallet_id}/networks/${network_id}`)).status).toBe(401);
+    const weak = signed(p, apiClaims(p, { scope: 'wallets:read wallet-rules:write' }));
+    expect((await assign(wallet_id, network_id, { token: weak })).text).toBe(envelope('forbidden'));
+  });
+
+  it('4.4-04: a database that fails is a masked 500', async () => {
+    const door = rows(p);
+    await door.raw((sql) => sql`alter table wallet_networks rename to wallet_networks_away`);
+    try {
+      const { status, text } = await assign(p.demo.wallet_id, p.demo.network_id);
+      expect(`${status} ${text}`).toBe(`500 ${envelope('internal_error')}`);
+    } finally {
+      await door.raw((sql) => sql`alter table wallet_networks_away rename to wallet_networks`);
+    }
+    expect((await assign(p.demo.wallet_id, p.demo.network_id)).status).toBe(204);
+  });
+});

@@ -1,0 +1,181 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { BusUnavailableError, type OutgoingMessage } from '../../src/events/event-bus.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { uuidV7 } from '../../src/lib/uuid-v7.ts';
+import { OutboxRelay } from '../../src/outbox/outbox-relay.ts';
+import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+
+const TOPIC = 'users.kyc-token';
+
+function event(key: string, payload = '{}') {
+  const created_at = new Date().toISOString();
+  return { id: uuidV7(), topic: TOPIC, key, event_type: 'test', payload, correlation_id: 'c', created_at };
+}
+
+async function write(database: Database, events: ReturnType<typeof event>[]) {
+  await database.db.unscoped('test').run((k) => k.insertInto('outbox').values(events));
+  return events.map(({ id }) => id);
+}
+
+/** A bus that takes, refuses or holds what it is given. */
+function paperBus() {
+  const taken: OutgoingMessage[] = [];
+  const bus = {
+    taken,
+    ids: () => taken.map(({ headers }) => headers['event-id']),
+    refuses: false,
+    held: undefined as Promise<void> | undefined,
+    async publish(messages: readonly OutgoingMessage[]) {
+      if (bus.refuses) throw new BusUnavailableError('away');
+      await bus.held;
+      taken.push(...messages);
+    },
+  };
+  return bus;
+}
+
+function contract(open: () => Promise<Database>, isAlone: boolean): void {
+  let database: Database;
+  const relays: OutboxRelay[] = [];
+
+  beforeAll(async () => {
+    database = await open();
+  });
+  afterEach(async () => {
+    await Promise.all(relays.splice(0).map((relay) => relay.stop()));
+    await database.db.unscoped('test').run((k) => k.deleteFrom('outbox'));
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  const relayTo = (bus: ReturnType<typeof paperBus>) => {
+    const relay = new OutboxRelay({ db: database.db, bus, isAlone, log: silentLog });
+    relays.push(relay);
+    return relay;
+  };
+
+  it('D7-08: relays each event with its id, in the order in which it was written, and keeps none', async () => {
+    const bus = paperBus();
+    const keys = ['a', 'b', 'a', 'c', 'a', 'b'];
+    const ids = await write(
+      database,
+      keys.map((key, index) => event(key, `{"n":${index}}`)),
+    );
+    expect(await relayTo(bus).relayBatch()).toBe(6);
+    expect(bus.ids()).toEqual(ids);
+    expect(bus.taken[0]).toMatchObject({
+      topic: TOPIC,
+      key: 'a',
+      value: Buffer.from('{"n":0}'),
+      headers: { 'event-type': 'test', 'schema-version': '1', 'correlation-id': 'c' },
+    });
+    expect(await relayTo(bus).relayBatch()).toBe(0);
+  });
+
+  it('D7-08: while the bus is away nothing is lost; then all of it comes, in order', async () => {
+    const bus = paperBus();
+    bus.refuses = true;
+    const relay = relayTo(bus);
+    const ids = await write(
+      database,
+      Array.from({ length: 1_200 }, (_, index) => event(String(index % 7))),
+    );
+    await expect(relay.relayBatch()).rejects.toThrow('away');
+    relay.start();
+    const metric = await relay.depth.get();
+    expect(metric.values[0]?.value).toBe(1_200);
+    bus.refuses = false;
+    await vi.waitFor(() => expect(bus.taken.length).toBeGreaterThanOrEqual(1_200), { timeout: 15_000 });
+    expect(bus.ids()).toEqual(ids);
+    await vi.waitFor(async () => expect((await relay.depth.get()).values[0]?.value).toBe(0));
+  });
+
+  it('D7-08: a notice is heard also when it comes while a batch is under way', async () => {
+    const bus = paperBus();
+    const relay = relayTo(bus);
+    relay.start();
+    for (let index = 0; index < 20; index += 1) {
+      const [id] = await write(database, [event('k')]);
+      relay.notify();
+      await vi.waitFor(() => expect(bus.ids()).toContain(id), { interval: 2, timeout: 5_000 });
+    }
+    expect(bus.taken).toHaveLength(20);
+  });
+
+  it('D7-08: a batch stays far below what a broker takes', async () => {
+    const bus = paperBus();
+    await write(
+      database,
+      Array.from({ length: 6 }, () => event('k', JSON.stringify('x'.repeat(100 * 1024)))),
+    );
+    await write(database, [event('k', JSON.stringify('x'.repeat(700 * 1024)))]);
+    const sizes = [];
+    for (;;) {
+      const relayed = await relayTo(bus).relayBatch();
+      if (relayed === 0) break;
+      sizes.push(relayed);
+    }
+    expect(sizes).toEqual([2, 2, 2, 1]);
+  });
+
+  it('D7-08: it stops after the batch that is under way, and takes no other', async () => {
+    const bus = paperBus();
+    const release = Promise.withResolvers<void>();
+    const begun = Promise.withResolvers<void>();
+    const relay = new OutboxRelay({
+      db: database.db,
+      bus: {
+        async publish(messages) {
+          begun.resolve();
+          await release.promise;
+          await bus.publish(messages);
+        },
+      },
+      isAlone,
+      log: silentLog,
+    });
+    await write(database, [event('k')]);
+    relay.start();
+    await begun.promise;
+    const stopped = relay.stop();
+    release.resolve();
+    await stopped;
+    expect(bus.taken).toHaveLength(1);
+    await write(database, [event('k')]);
+    relay.notify();
+    expect((await relay.depth.get()).values[0]?.value).toBe(1);
+  });
+}
+
+describe('the relay, alone on an embedded database', () => contract(embeddedDatabase, true));
+describeReal('postgres', 'the relay, on PostgreSQL', () => contract(realDatabase, false));
+
+describeReal('postgres', 'several relays', () => {
+  let database: RealDatabase;
+  beforeAll(async () => {
+    database = await realDatabase();
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  it('D7-08: of several one relays at a time, so that nothing comes twice or out of order', async () => {
+    const bus = paperBus();
+    const log = silentLog;
+    const relays = Array.from({ length: 3 }, () => new OutboxRelay({ db: database.db, bus, isAlone: false, log }));
+    for (const relay of relays) relay.start();
+    const ids: string[] = [];
+    for (let round = 0; round < 20; round += 1) {
+      ids.push(
+        ...(await write(
+          database,
+          Array.from({ length: 40 }, () => event(randomUUID())),
+        )),
+      );
+      for (const relay of relays) relay.notify();
+    }
+    await vi.waitFor(() => expect(bus.taken.length).toBeGreaterThanOrEqual(ids.length), { timeout: 15_000 });
+    await Promise.all(relays.map((relay) => relay.stop()));
+    expect(bus.ids()).toEqual(ids);
+  });
+});

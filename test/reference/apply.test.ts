@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import type { ReferenceChange } from '../../src/reference/reference-change.ts';
+import { REFERENCE_KINDS } from '../../src/reference/reference-kinds.ts';
+import { Transactions } from '../../src/transactions/transactions.service.ts';
+import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { NOW, newFamily, put, rowOf, type Stand, standOn, stateOf, tombstone } from './stand.ts';
+
+describe('reference data on the embedded database', () => applySuite(embeddedDatabase));
+describeReal('postgres', 'reference data on PostgreSQL', () => applySuite(realDatabase));
+
+function applySuite(open: () => Promise<Database>): void {
+  let stand: Stand;
+  beforeAll(async () => {
+    stand = standOn(await open());
+  });
+  afterAll(() => stand.database[Symbol.asyncDispose]());
+
+  it('D1-10: a row of every kind comes in, and the same again changes nothing', async () => {
+    const { all, ids } = newFamily();
+    expect(await stand.reference.apply(all())).toEqual({ applied: 7, parked: 0, rejected: [] });
+    const before = await stateOf(stand, Object.values(ids));
+    for (const kind of REFERENCE_KINDS) expect(before[kind]).toMatchObject([{ id: ids[kind], version: '1' }]);
+    expect(await stand.reference.apply(all())).toEqual({ applied: 0, parked: 0, rejected: [] });
+    expect(await stateOf(stand, Object.values(ids))).toEqual(before);
+  });
+
+  it('D1-10: the higher version wins, whichever comes last', async () => {
+    const { all, version, ids } = newFamily();
+    await stand.reference.apply(all());
+    await stand.reference.apply([version('accounts', 3, { name: 'third' })]);
+    await stand.reference.apply([version('accounts', 2, { name: 'second' })]);
+    expect(await rowOf(stand, 'accounts', ids.accounts)).toMatchObject({ name: 'third', version: '3' });
+    await stand.reference.apply([
+      version('accounts', 5, { name: 'fifth' }),
+      version('accounts', 4, { name: 'fourth' }),
+    ]);
+    expect(await rowOf(stand, 'accounts', ids.accounts)).toMatchObject({ name: 'fifth', version: '5' });
+  });
+
+  it('D1-10: rows of any kinds, in any order, repeated and cut into any batches, end in the same state', async () => {
+    const shape = fc.record({
+      order: fc.shuffledSubarray(
+        Array.from({ length: 42 }, (_, at) => at),
+        { minLength: 42 },
+      ),
+      cuts: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 8 }),
+    });
+    await fc.assert(
+      fc.asyncProperty(shape, async ({ order, cuts }) => {
+        const family = newFamily();
+        const changes = REFERENCE_KINDS.flatMap((kind) =>
+          [1, 2, 3].map((number) => family.version(kind, number, kind === 'currencies' ? { symbol: `${number}` } : {})),
+        );
+        const twice = [...changes, ...changes];
+        const given = order.map((at) => twice[at]).filter((change) => change !== undefined);
+        for (let start = 0, step = 0; start < given.length; step += 1) {
+          const size = cuts[step % cuts.length] ?? 1;
+          expect((await stand.reference.apply(given.slice(start, start + size))).rejected).toEqual([]);
+          start += size;
+        }
+        const state = await stateOf(stand, Object.values(family.ids));
+        for (const kind of REFERENCE_KINDS) expect(state[kind]).toMatchObject([{ id: family.ids[kind], version: '3' }]);
+        expect(state.parked).toEqual([]);
+      }),
+      { numRuns: 8 },
+    );
+  }, 60_000);
+
+  it('D1-10: a child that comes before its parents waits, and is there with the last of them', async () => {
+    const { version, ids } = newFamily();
+    const late = ['wallets', 'assets', 'currencies', 'networks', 'accounts', 'nodes'] as const;
+    for (const kind of late) {
+      const { applied, parked } = await stand.reference.apply([version(kind, 1)]);
+      // The node brings its account along; wallet and asset go on waiting.
+      expect([kind, applied, parked]).toEqual([kind, kind === 'nodes' ? 2 : 0, kind === 'nodes' ? 2 : 1]);
+    }
+    expect(await rowOf(stand, 'wallets', ids.wallets)).toBeUndefined();
+    await stand.reference.apply([version('chains', 1)]);
+    const state = await stateOf(stand, Object.values(ids));
+    for (const kind of REFERENCE_KINDS) expect(state[kind]).toHaveLength(1);
+    expect(state.parked).toEqual([]);
+  });
+
+  it('D1-10: of a row that waits the highest version is applied', async () => {
+    const { version, ids } = newFamily();
+    await stand.reference.apply([version('networks', 2, { name: 'second' })]);
+    await stand.reference.apply([version('networks', 3, { name: 'third' })]);
+    await stand.reference.apply([version('networks', 1, { name: 'first' })]);
+    await stand.reference.apply([version('chains', 1)]);
+    expect(await rowOf(stand, 'networks', ids.networks)).toMatchObject({ name: 'third', version: '3' });
+  });
+
+  it('D1-10: a tombstone deletes; of an account it sets deleted_at, once', async () => {
+    const { all, ids } = newFamily();
+    await stand.reference.apply(all());
+    await stand.reference.apply([tombstone('accounts', ids.accounts), tombstone('wallets', ids.wallets)]);
+    await stand.reference.apply([tombstone('accounts', ids.accounts), tombstone('assets', ids.assets)]);
+    expect(await rowOf(stand, 'accounts', ids.accounts)).toMatchObject({ deleted_at: '2026-11-21 12:00:00+00' });
+    expect(await rowOf(stand, 'wallets', ids.wallets)).toBeUndefined();
+    expect(await rowOf(stand, 'assets', ids.assets)).toBeUndefined();
+  });
+
+  it('D1-10: after a tombstone no version that was known before comes back; a higher one does', async () => {
+    const { all, version, ids } = newFamily();
+    await stand.reference.apply(all(4));
+    const dead = (['accounts', 'wallets', 'assets'] as const).map((kind) => tombstone(kind, ids[kind]));
+    await stand.reference.apply(dead);
+    for (const number of [3, 4]) {
+      await stand.reference.apply((['accounts', 'wallets', 'assets'] as const).map((kind) => version(kind, number)));
+    }
+    expect(await rowOf(stand, 'wallets', ids.wallets)).toBeUndefined();
+    expect(await rowOf(stand, 'assets', ids.assets)).toBeUndefined();
+    expect((await rowOf(stand, 'accounts', ids.accounts))?.deleted_at).not.toBeNull();
+    await stand.reference.apply((['accounts', 'wallets', 'assets'] as const).map((kind) => version(kind, 5)));
+    for (const kind of ['accounts', 'wallets', 'assets'] as const) {
+      expect(await rowOf(stand, kind, ids[kind])).toMatchObject({ version: '5' });
+    }
+    expect((await rowOf(stand, 'accounts', ids.accounts))?.deleted_at).toBeNull();
+  });
+
+  it('D1-10: a tombstone deletes what waits, and its id is remembered', async () => {
+    const { version, ids } = newFamily();
+    await stand.reference.apply([version('networks', 2)]);
+    await stand.reference.apply([tombstone('networks', ids.networks)]);
+    await stand.reference.apply([version('networks', 2), version('chains', 1)]);
+    expect(await rowOf(stand, 'networks', ids.networks)).toBeUndefined();
+    expect((await stateOf(stand, [ids.networks])).parked).toEqual([]);
+  });
+
+  it('D1-10: a log that is read anew ends where it ended: a repeated tombstone is not a new one', async () => {
+    const { version, ids } = newFamily();
+    const place = (offset: number) => ({ offset: BigInt(offset), timeMs: 1_000n });
+    const log: ReferenceChange[] = [
+      { ...version('chains', 1), place: place(1) },
+      tombstone('chains', ids.chains, place(2)),
+      { ...version('chains', 2), place: place(3) },
+    ];
+    for (const change of [...log, ...log]) await stand.reference.apply([change]);
+    expect(await rowOf(stand, 'chains', ids.chains)).toMatchObject({ version: '2' });
+    await stand.reference.apply([tombstone('chains', ids.chains, place(4))]);
+    expect(await rowOf(stand, 'chains', ids.chains)).toBeUndefined();
+  });
+
+  it('D1-10: what others refer to outlives its tombstone and goes with the last of them', async () => {
+    const { all, ids } = newFamily();
+    await stand.reference.apply(all());
+    await stand.reference.apply([tombstone('chains', ids.chains), tombstone('networks', ids.networks)]);
+    expect(await rowOf(stand, 'chains', ids.chains)).toBeDefined();
+    await stand.reference.apply([tombstone('wallets', ids.wallets)]);
+    await stand.reference.apply([tombstone('assets', ids.assets), tombstone('currencies', ids.currencies)]);
+    expect(await rowOf(stand, 'networks', ids.networks)).toBeUndefined();
+    expect(await rowOf(stand, 'chains', ids.chains)).toBeUndefined();
+  });
+
+  it('D1-10: a wallet takes its networks and its rules with it', async () => {
+    const { all, ids } = newFamily();
+    await stand.reference.apply(all());
+    const [wallet, network, node] = [ids.wallets, ids.networks, ids.nodes];
+    const rule = { id: randomUUID(), wallet_id: wallet, name: '', type: 'auto_transfer' as const, network_id: network };
+    const door = stand.db.forNode(node);
+    await door.run((k) => k.insertInto('wallet_networks').values({ wallet_id: wallet, network_id: network }));
+    const times = { created_at: NOW, updated_at: NOW };
+    await door.run((k) =>
+      k.insertInto('wallet_rules').values({ ...rule, ...times, network_currency_id: randomUUID() }),
+    );
+    await stand.reference.apply([tombstone('wallets', wallet)]);
+    expect(await rowOf(stand, 'wallets', wallet)).toBeUndefined();
+    expect(await door.run((k) => k.selectFrom('wallet_rules').select('id').where('wallet_id', '=', wallet))).toEqual(
+      [],
+    );
+  });
+
+  it('D1-10 D4-01: a row never moves to another node, nor is a wallet of an account of another', async () => {
+    const ours = newFamily();
+    const theirs = newFamily();
+    await stand.reference.apply([...ours.all(), ...theirs.all()]);
+    const strange = randomUUID();
+    const { applied, rejected } = await stand.reference.apply([
+      ours.version('accounts', 2, { node_id: theirs.ids.nodes }),
+      ours.version('wallets', 2, { account_id: theirs.ids.accounts }),
+      put('wallets', strange, 1, { ...ours.members.wallets, account_id: theirs.ids.accounts }),
+      ours.version('assets', 2, { name: 'renamed' }),
+    ]);
+    expect(applied).toBe(1);
+    expect(rejected.map(({ index }) => index).sort()).toEqual([0, 1, 2]);
+    expect(await rowOf(stand, 'accounts', ours.ids.accounts)).toMatchObject({ version: '1', node_id: ours.ids.nodes });
+    expect(await rowOf(stand, 'wallets', ours.ids.wallets)).toMatchObject({ version: '1' });
+    expect(await rowOf(stand, 'assets', ours.ids.assets)).toMatchObject({ name: 'renamed' });
+  });
+
+  it('D1-10: a row whose parent turns out to be of another node is kept with the reason, and told of', async () => {
+    const family = newFamily();
+    const other = newFamily();
+    await stand.reference.apply([family.version('nodes', 1), other.version('nodes', 1), family.version('chains', 1)]);
+    await stand.reference.apply([family.version('wallets', 1)]);
+    await stand.reference.apply([put('accounts', family.ids.accounts, 1, { node_id: other.ids.nodes })]);
+    expect(await rowOf(stand, 'wallets', family.ids.wallets)).toBeUndefined();
+    expect((await stateOf(stand, [family.ids.wallets])).parked).toMatchObject([
+      { reason: 'account_id names a row of another node', waits_for_id: null },
+    ]);
+    expect(stand.dropped.at(-1)).toContain(family.ids.wallets);
+  });
+
+  it('D1-10 D6-08: an asset that comes after its transaction has the contract address of it', async () => {
+    const { version, ids, all } = newFamily();
+    await stand.reference.apply(all().filter(({ kind }) => kind !== 'assets'));
+    const transactions = new Transactions({ db: stand.db, wake: () => undefined });
+    const id = randomUUID();
+    const assetId = ids.assets;
+    await transactions.register({ id, nodeId: ids.nodes, collection: 'token_transactions', type: 1, assetId });
+    const told = { id, type: 1, status: 3, contract_address: '0xC0', created_at: NOW, updated_at: NOW };
+    const body = Buffer.from(JSON.stringify(told));
+    await transactions.applyBatch('transactions.admin', [{ body, correlationId: 'c' }]);
+    await stand.reference.apply([version('assets', 1)]);
+    expect(await rowOf(stand, 'assets', assetId)).toMatchObject({ contract_address: '0xC0' });
+    await stand.reference.apply([version('assets', 2, { contract_address: '0xother', name: 'renamed' })]);
+    expect(await rowOf(stand, 'assets', assetId)).toMatchObject({ contract_address: '0xC0', name: 'renamed' });
+  });
+}

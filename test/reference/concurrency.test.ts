@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { ReferenceChange } from '../../src/reference/reference-change.ts';
+import { REFERENCE_KINDS } from '../../src/reference/reference-kinds.ts';
+import { Transactions } from '../../src/transactions/transactions.service.ts';
+import { realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { NOW, newFamily, rowOf, type Stand, standOn, stateOf, tombstone } from './stand.ts';
+
+describeReal('postgres', 'reference data from several replicas at once', () => {
+  let stand: Stand;
+  beforeAll(async () => {
+    stand = standOn(await realDatabase());
+  });
+  afterAll(() => stand.database[Symbol.asyncDispose]());
+
+  /** Each change on its own, all at once, as consumers of several topics and partitions apply them. */
+  const atOnce = (changes: readonly ReferenceChange[]) =>
+    Promise.all(changes.map((change) => stand.reference.apply([change])));
+
+  it('D1-10: parents and children that come at the same moment are all there', async () => {
+    for (let round = 0; round < 25; round += 1) {
+      const { all, ids } = newFamily();
+      await atOnce([...all(1), ...all(2)].toSorted((a, b) => (a.id < b.id ? -1 : 1)));
+      const state = await stateOf(stand, Object.values(ids));
+      for (const kind of REFERENCE_KINDS) expect(state[kind]).toMatchObject([{ id: ids[kind], version: '2' }]);
+      expect(state.parked).toEqual([]);
+    }
+  });
+
+  it('D1-10: the same rows in two batches at once, in opposite orders, end at the higher version', async () => {
+    const families = Array.from({ length: 40 }, () => newFamily());
+    await stand.reference.apply(families.flatMap(({ all }) => all(1)));
+    const batches = [2, 3, 4, 5].map((number) => {
+      const rows = families.map(({ version }) => version('accounts', number));
+      return number % 2 === 0 ? rows : rows.toReversed();
+    });
+    await Promise.all(batches.map((batch) => stand.reference.apply(batch)));
+    for (const { ids } of families)
+      expect(await rowOf(stand, 'accounts', ids.accounts)).toMatchObject({ version: '5' });
+  });
+
+  it('D1-10: a tombstone and an older version at the same moment leave nothing', async () => {
+    for (let round = 0; round < 15; round += 1) {
+      const { all, version, ids } = newFamily();
+      await stand.reference.apply(all(5));
+      await atOnce([version('wallets', 4), tombstone('wallets', ids.wallets), version('wallets', 5)]);
+      expect(await rowOf(stand, 'wallets', ids.wallets)).toBeUndefined();
+    }
+  });
+
+  it('D6-08: an asset and the transaction that tokenizes it at the same moment: the address is set', async () => {
+    const transactions = new Transactions({ db: stand.db, wake: () => undefined });
+    for (let round = 0; round < 25; round += 1) {
+      const { all, version, ids } = newFamily();
+      await stand.reference.apply(all().filter(({ kind }) => kind !== 'assets'));
+      const id = randomUUID();
+      const assetId = ids.assets;
+      await transactions.register({ id, nodeId: ids.nodes, collection: 'token_transactions', type: 1, assetId });
+      const told = { id, type: 1, status: 3, contract_address: '0xC0', created_at: NOW, updated_at: NOW };
+      const body = Buffer.from(JSON.stringify(told));
+      await Promise.all([
+        transactions.applyBatch('transactions.admin', [{ body, correlationId: 'c' }]),
+        stand.reference.apply([version('assets', 1)]),
+      ]);
+      expect(await rowOf(stand, 'assets', assetId)).toMatchObject({ contract_address: '0xC0' });
+    }
+  });
+});

@@ -1,0 +1,191 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '../../src/events/event-bus.ts';
+import { KafkaBus } from '../../src/events/kafka-bus.ts';
+import { kafkaClient } from '../../src/events/kafka-client.ts';
+import { REFERENCE_TOPICS } from '../../src/events/topics.ts';
+import { Reference } from '../../src/reference/reference.service.ts';
+import { startReferenceConsumers } from '../../src/reference/reference-consumers.ts';
+import { message, Recorder } from '../events/recorder.ts';
+import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { topicPrefix } from '../services/isolation.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { watchedDb } from '../transactions/watched-db.ts';
+import { newFamily, rowOf, type Stand, standOn } from './stand.ts';
+
+/** The handler of the consumer, called by hand, and what it published. */
+async function handlerOn(reference: Reference) {
+  let handler: BatchHandler | undefined;
+  const published: OutgoingMessage[] = [];
+  const bus: Pick<EventBus, 'publish' | 'subscribe'> = {
+    publish: async (messages) => void published.push(...messages),
+    subscribe: async ({ handle, topics }) => {
+      expect(topics).toEqual(REFERENCE_TOPICS);
+      handler = handle;
+      return { stop: async () => undefined };
+    },
+  };
+  await startReferenceConsumers({ bus: bus as EventBus, reference });
+  return { handle: async (batch: IncomingMessage[]) => handler?.(batch), published };
+}
+
+function incoming(topic: string, key: string, value: unknown, offset = 1): IncomingMessage {
+  const bytes = value === null ? null : Buffer.isBuffer(value) ? value : Buffer.from(JSON.stringify(value));
+  return { ...message(topic, key), value: bytes, partition: 0, offset: `${offset}`, timestampMs: 1_000 };
+}
+
+const chain = (id: string, version: number, name: string) => incoming('reference.chains', id, { name, version });
+
+describe('the consumer of reference data', () => {
+  let stand: Stand;
+  let neighbour: ReturnType<typeof newFamily>;
+  beforeAll(async () => {
+    stand = standOn(await embeddedDatabase());
+    neighbour = newFamily();
+    await stand.reference.apply(neighbour.all());
+  });
+  afterAll(() => stand.database[Symbol.asyncDispose]());
+
+  const account = { name: 'A', type: 'organisation', status: 1, created_at: '2026-01-05T09:30:00Z', version: 1 };
+  const poison: Record<string, () => IncomingMessage> = {
+    'no JSON': () => incoming('reference.chains', randomUUID(), Buffer.from('{')),
+    'no UTF-8': () => incoming('reference.chains', randomUUID(), Buffer.from([0x22, 0xff, 0x22])),
+    'JSON null, which is no tombstone': () => incoming('reference.chains', randomUUID(), Buffer.from('null')),
+    'a list': () => incoming('reference.chains', randomUUID(), []),
+    'a key that is no UUID': () => incoming('reference.chains', 'x', { name: 'x', version: 1 }),
+    'no key': () => incoming('reference.chains', '', { name: 'x', version: 1 }),
+    'another id than the key': () =>
+      incoming('reference.chains', randomUUID(), { id: randomUUID(), name: '', version: 1 }),
+    'no version': () => incoming('reference.chains', randomUUID(), { name: 'x' }),
+    'a version that is no integer': () => incoming('reference.chains', randomUUID(), { name: 'x', version: 1.5 }),
+    'a version that is a string': () => incoming('reference.chains', randomUUID(), { name: 'x', version: '1' }),
+    'a version below 0': () => incoming('reference.chains', randomUUID(), { name: 'x', version: -1 }),
+    'a version of 2^63': () =>
+      incoming('reference.chains', randomUUID(), Buffer.from('{"name":"x","version":9223372036854775808}')),
+    'no name': () => incoming('reference.chains', randomUUID(), { version: 1 }),
+    'U+0000 in a name': () => incoming('reference.chains', randomUUID(), { name: 'a\0', version: 1 }),
+    'an account without a node': () => incoming('reference.accounts', randomUUID(), account),
+    'an account with a status of 2^31': () =>
+      incoming('reference.accounts', randomUUID(), { ...account, node_id: neighbour.ids.nodes, status: 2 ** 31 }),
+    'an account with a time that is none': () =>
+      incoming('reference.accounts', randomUUID(), { ...account, node_id: neighbour.ids.nodes, created_at: 'now' }),
+    'an account that moves to another node': () =>
+      incoming('reference.accounts', neighbour.ids.accounts, { ...account, version: 2, node_id: randomUUID() }),
+  };
+
+  it.each(Object.entries(poison))('D1-10: %s goes to the dead letters; its batch is applied', async (_name, make) => {
+    const { handle, published } = await handlerOn(stand.reference);
+    const bad = make();
+    const good = [randomUUID(), randomUUID()];
+    await handle([chain(good[0] ?? '', 1, 'before'), bad, chain(good[1] ?? '', 1, 'after')]);
+    expect(published).toMatchObject(
+      [
+        {
+          topic: `${bad.topic}.dlq`,
+          key: bad.key,
+          value: bad.value,
+          headers: { error: /./, 'original-topic': bad.topic },
+        },
+      ].map((expected) => ({ ...expected, headers: { ...expected.headers, error: expect.stringMatching(/./) } })),
+    );
+    for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
+  });
+
+  it.each(['08006', '40001', '40P01', '53300', '57P01', 'XX000'])(
+    'D1-10: a database that fails with %s dead-letters nothing, and the batch comes again',
+    async (code) => {
+      let isOut = true;
+      const statement = () => {
+        if (isOut) throw Object.assign(new Error('out'), { code });
+      };
+      const db = watchedDb(stand.db, { statement });
+      const { handle, published } = await handlerOn(new Reference({ db, nowMs: Date.now }));
+      const id = randomUUID();
+      await expect(handle([chain(id, 1, 'first'), chain(id, 2, 'second')])).rejects.toThrow('out');
+      isOut = false;
+      await handle([chain(id, 1, 'first'), chain(id, 2, 'second')]);
+      expect(published).toEqual([]);
+      expect(await rowOf(stand, 'chains', id)).toMatchObject({ name: 'second' });
+    },
+  );
+
+  it('D1-10: versions beyond 2^53 are compared to the last digit', async () => {
+    const { handle } = await handlerOn(stand.reference);
+    const id = randomUUID();
+    const at = (version: string) =>
+      incoming('reference.chains', id, Buffer.from(`{"name":"${version}","version":${version}}`));
+    for (const version of ['9007199254740993', '9007199254740994', '9007199254740992']) await handle([at(version)]);
+    expect(await rowOf(stand, 'chains', id)).toMatchObject({ version: '9007199254740994' });
+  });
+});
+
+/** What the test needs: a broker for tests has little memory for partitions. */
+const NEEDED_TOPICS = [...REFERENCE_TOPICS, 'reference.nodes.dlq'];
+
+function busSuite(
+  openDatabase: () => Promise<Database>,
+  openBus: (database: Database) => EventBus,
+  clean: () => Promise<void> = async () => undefined,
+): void {
+  it('D1-10: what is published comes in, tombstones too, and what cannot be applied is in the dead letters', async () => {
+    const stand = standOn(await openDatabase());
+    const bus = openBus(stand.database);
+    await bus.ensureTopics(NEEDED_TOPICS);
+    const subscription = await startReferenceConsumers({ bus, reference: stand.reference });
+    onTestFinished(async () => {
+      await subscription.stop();
+      await bus.stop();
+      await clean();
+      await stand.database[Symbol.asyncDispose]();
+    });
+    const { ids, members } = newFamily();
+    const row = (value: object) => Buffer.from(JSON.stringify({ version: 1, name: 'n', symbol: 's', ...value }));
+    const times = { created_at: '2026-01-05T09:30:00.123456Z', type: 'bond', status: 'draft' };
+    await bus.publish([
+      message('reference.assets', ids.assets, { value: row({ ...members.assets, ...times }) }),
+      message('reference.wallets', ids.wallets, { value: row({ ...members.wallets, ...times }) }),
+      message('reference.accounts', ids.accounts, { value: row({ ...members.accounts, ...times, status: 1 }) }),
+      message('reference.currencies', ids.currencies, { value: row(members.currencies) }),
+      message('reference.networks', ids.networks, { value: row(members.networks) }),
+      message('reference.nodes', 'bad', { value: row({}) }),
+      message('reference.nodes', ids.nodes, { value: row({}) }),
+      message('reference.chains', ids.chains, { value: row({}) }),
+    ]);
+    const dead = new Recorder();
+    await dead.follow(bus, 'reference.nodes.dlq');
+    await expect.poll(() => rowOf(stand, 'assets', ids.assets), { timeout: 15_000 }).toBeDefined();
+    await expect.poll(() => rowOf(stand, 'wallets', ids.wallets), { timeout: 15_000 }).toBeDefined();
+    await bus.publish([message('reference.accounts', ids.accounts, { value: null })]);
+    await expect
+      .poll(async () => (await rowOf(stand, 'accounts', ids.accounts))?.deleted_at ?? null, { timeout: 15_000 })
+      .not.toBeNull();
+    await dead.count(1);
+    expect(dead.keys).toEqual(['bad']);
+  }, 60_000);
+}
+
+describe('on the embedded bus', () => busSuite(embeddedDatabase, ({ db }) => new EmbeddedBus(db, () => undefined)));
+describeReal(['postgres', 'kafka'], 'on Kafka', () => {
+  const prefix = topicPrefix();
+  const connection = () => {
+    const brokers = serviceAddress('kafka').split(',');
+    return { brokers, ssl: false, sasl: undefined, topicPrefix: prefix, clientId: 'test' };
+  };
+  busSuite(
+    realDatabase,
+    () => new KafkaBus(connection(), () => undefined),
+    async () => {
+      const admin = (await kafkaClient(connection(), 10_000, () => undefined)).admin();
+      await admin.connect();
+      const { resources } = await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [{ type: 2, name: `${prefix}reference.accounts`, configNames: ['cleanup.policy'] }],
+      });
+      expect(resources[0]?.configEntries[0]).toMatchObject({ configName: 'cleanup.policy', configValue: 'compact' });
+      await admin.deleteTopics({ topics: NEEDED_TOPICS.map((topic) => prefix + topic) });
+      await admin.disconnect();
+    },
+  );
+});

@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Progress } from '../../src/cli/progress.ts';
+import { openDatabase } from '../../src/database.ts';
+import { linesOf } from '../../src/reference/ndjson.ts';
+import { loadReference } from '../../src/reference/reference-load.ts';
+import { portcullis } from '../cli/in-process.ts';
+import { embeddedDatabase } from '../harness/databases.ts';
+import { freshDatabase } from '../services/isolation.ts';
+import { describeReal } from '../services/real.ts';
+import { migratedFolder } from '../start/folders.ts';
+import { runCli, startInstance } from '../start/process.ts';
+import { newFamily, rowOf, type Stand, standOn } from './stand.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const line = (topic: string, key: string, value: object | null) => JSON.stringify({ topic, key, value });
+const chainLine = (id: string, version = 1) => line('reference.chains', id, { name: 'c', version });
+
+async function load(stand: Stand, text: string | Buffer[]) {
+  const rejected: [number, string][] = [];
+  const source = Readable.from(typeof text === 'string' ? [Buffer.from(text)] : text);
+  const onRejected = (number: number, reason: string) => void rejected.push([number, reason]);
+  const counts = await loadReference({ source, reference: stand.reference, onRejected, onProgress: () => undefined });
+  return { counts, rejected: rejected.sort(([a], [b]) => a - b) };
+}
+
+describe('a file of reference data', () => {
+  let stand: Stand;
+  beforeAll(async () => {
+    stand = standOn(await embeddedDatabase());
+  });
+  afterAll(() => stand.database[Symbol.asyncDispose]());
+
+  it('D1-10: comes in whole, children before their parents, twice as well as once', async () => {
+    const { ids, members } = newFamily();
+    const row = { name: 'n', symbol: 's', type: 't', created_at: '2026-01-05T09:30:00Z', version: 1 };
+    const lines = [
+      line('reference.wallets', ids.wallets, { ...row, ...members.wallets }),
+      line('reference.assets', ids.assets, { ...row, ...members.assets, status: 'draft' }),
+      line('reference.accounts', ids.accounts, { ...row, ...members.accounts, status: 1 }),
+      line('reference.currencies', ids.currencies, { ...row, ...members.currencies }),
+      line('reference.networks', ids.networks, { ...row, ...members.networks }),
+      line('reference.chains', ids.chains, row),
+      line('reference.nodes', ids.nodes, row),
+    ];
+    expect((await load(stand, lines.join('\n'))).counts).toMatchObject({ lines: 7, applied: 7, rejected: 0 });
+    expect((await load(stand, lines.join('\r\n\r\n'))).counts).toMatchObject({ lines: 7, applied: 0, rejected: 0 });
+    await load(stand, `${line('reference.accounts', ids.accounts, null)}\n`);
+    expect((await rowOf(stand, 'accounts', ids.accounts))?.deleted_at).not.toBeNull();
+  });
+
+  it('D1-10: lines at fault are named by their numbers, and all others are applied', async () => {
+    const good = [randomUUID(), randomUUID(), randomUUID()] as const;
+    const node = randomUUID();
+    const text = [
+      chainLine(good[0]),
+      '{',
+      '[]',
+      line('transactions.admin', randomUUID(), {}),
+      '{"topic":"reference.chains","key":"not a uuid","value":null}',
+      `{"topic":"reference.chains","key":"${good[0]}"}`,
+      chainLine(good[1]),
+      '',
+      line('reference.nodes', node, { name: 'n', version: 1 }),
+      line('reference.accounts', randomUUID(), { node_id: node, version: 1 }),
+      'x'.repeat(1024 * 1024 + 1),
+      chainLine(good[2]),
+    ].join('\n');
+    const { counts, rejected } = await load(stand, text);
+    expect(rejected.map(([number]) => number)).toEqual([2, 3, 4, 5, 6, 10, 11]);
+    for (const [, reason] of rejected) expect(reason).toMatch(/\w/);
+    expect(counts).toMatchObject({ lines: 11, applied: 4, rejected: 7 });
+    for (const id of good) expect(await rowOf(stand, 'chains', id)).toBeDefined();
+  });
+
+  it('D1-10: a value that the database alone refuses is one line of its batch', async () => {
+    const ids = Array.from({ length: 9 }, () => randomUUID());
+    let calls = 0;
+    const apply: Stand['reference']['apply'] = async (changes) => {
+      calls += 1;
+      const isBad = changes.some(({ id }) => id === ids[4]);
+      if (isBad) throw Object.assign(new Error('refused'), { code: '22003' });
+      return stand.reference.apply(changes);
+    };
+    const rejected: number[] = [];
+    const counts = await loadReference({
+      source: Readable.from([Buffer.from(ids.map((id) => chainLine(id)).join('\n'))]),
+      reference: { apply },
+      onRejected: (number) => void rejected.push(number),
+      onProgress: () => undefined,
+    });
+    expect([rejected, counts.applied]).toEqual([[5], 8]);
+    expect(calls).toBeLessThan(12);
+  });
+
+  it('D1-10: a failure that is not of a line ends the load', async () => {
+    const apply = () => Promise.reject(Object.assign(new Error('gone'), { code: '57P01' }));
+    const source = Readable.from([Buffer.from(chainLine(randomUUID()))]);
+    const options = { source, reference: { apply }, onRejected: () => undefined, onProgress: () => undefined };
+    await expect(loadReference(options)).rejects.toThrow('gone');
+  });
+
+  it('D1-10: it is read in batches of a thousand lines, wherever the chunks are cut', async () => {
+    const text = Buffer.from(Array.from({ length: 2_500 }, (_, index) => chainLine(randomUUID(), index)).join('\n'));
+    const chunks = Array.from({ length: Math.ceil(text.length / 777) }, (_, at) =>
+      text.subarray(at * 777, at * 777 + 777),
+    );
+    const sizes: number[] = [];
+    const apply: Stand['reference']['apply'] = async (changes) => {
+      sizes.push(changes.length);
+      return { applied: changes.length, parked: 0, rejected: [] };
+    };
+    const counts = await loadReference({
+      source: Readable.from(chunks),
+      reference: { apply },
+      onRejected: () => undefined,
+      onProgress: () => undefined,
+    });
+    expect([sizes, counts.bytes]).toEqual([[1_000, 1_000, 500], text.length]);
+  });
+
+  it('D1-10: of a line that never ends no more is kept than a chunk', async () => {
+    let kept = 0;
+    async function* endless() {
+      for (let at = 0; at < 40; at += 1) yield Buffer.alloc(1_000, 'x');
+      yield Buffer.from('\nshort');
+    }
+    const lines: [number, number | undefined][] = [];
+    for await (const read of linesOf(endless(), 4_000)) {
+      for (const { number, bytes } of read) lines.push([number, bytes?.length]);
+      kept = Math.max(kept, read.length);
+    }
+    expect(lines).toEqual([
+      [1, undefined],
+      [2, 5],
+    ]);
+  });
+});
+
+describe('progress', () => {
+  it.each([
+    [true, ['\r\u001b[K[###############...............]  50 %  1 line', '\r\u001b[K']],
+    [false, [' 50 %  1 line\n']],
+  ])('D1-12: is a bar on a terminal and plain lines elsewhere (terminal: %s)', (isTTY, expected) => {
+    const written: string[] = [];
+    let now = 0;
+    const progress = new Progress({ isTTY, write: (text) => written.push(text) }, () => now);
+    now = 5_000;
+    for (let at = 0; at < 3; at += 1) progress.show({ done: 5, total: 10, text: '1 line' });
+    progress.end();
+    expect(written).toEqual(expected);
+  });
+});
+
+describe('the commands', () => {
+  it('D1-10 D1-12: node create makes a node once, and prints its id', async () => {
+    await using folder = await migratedFolder();
+    const env = { DATA_DIR: folder.path };
+    const made = await portcullis(['node', 'create', '--name', 'Acme'], env);
+    expect(made).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
+    const id = randomUUID();
+    const args = ['node', 'create', '--name', 'Bank', '--id', id.toUpperCase(), '--json'];
+    expect(JSON.parse((await portcullis(args, env)).out)).toEqual({ id, name: 'Bank' });
+    expect(await portcullis(args, env)).toMatchObject({ code: 1, err: expect.stringContaining(id) });
+    expect(await portcullis(['node', 'create', '--name', ' '], env)).toMatchObject({ code: 2 });
+    expect(await portcullis(['node', 'create', '--name', 'x', '--id', 'y'], env)).toMatchObject({ code: 2 });
+    await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
+    const nodes = await database.db.unscoped('test').run((k) => k.selectFrom('nodes').select(['id', 'name']));
+    expect(nodes.map(({ name }) => name).sort()).toEqual(['Acme', 'Bank']);
+    expect(nodes).toContainEqual({ id, name: 'Bank' });
+  });
+
+  it('D1-10 D1-12: reference load reads a file and the standard input, and ends with 1 for a line at fault', async () => {
+    await using folder = await migratedFolder();
+    const env = { DATA_DIR: folder.path };
+    const file = join(folder.path, 'rows.ndjson');
+    await writeFile(file, `${chainLine(randomUUID())}\n{}\n${chainLine(randomUUID())}\n`);
+    const loaded = await portcullis(['reference', 'load', file], env);
+    expect(loaded).toMatchObject({ code: 1, err: '' });
+    expect(loaded.out).toMatch(/^line 2: must be an object .*\n3 lines: 2 rows written, 1 lines at fault\.\n$/);
+    const piped = await runCli(['reference', 'load', '-', '--json'], env, `${chainLine(randomUUID())}\n`);
+    expect(piped).toMatchObject({ code: 0, stderr: '' });
+    expect(JSON.parse(piped.stdout)).toEqual({
+      ...{ lines: 1, applied: 1, waiting: 0, rejected: 0 },
+      ...{ rejections: [], dropped: [] },
+    });
+    for (const missing of [join(folder.path, 'none'), folder.path]) {
+      const refused = await portcullis(['reference', 'load', missing], env);
+      expect(refused).toMatchObject({ code: 1, err: expect.stringContaining(missing) });
+    }
+  });
+
+  it.each([
+    ['node', 'create', '--name', 'Acme'],
+    ['reference', 'load', '/dev/null'],
+  ])('D1-12: while a server has DATA_DIR, %s %s says so and ends with 1', async (...args) => {
+    await using folder = await migratedFolder();
+    await using _server = await startInstance({ DATA_DIR: folder.path });
+    const { code, out, err } = await portcullis(args, { DATA_DIR: folder.path });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: stop it first/);
+  });
+});
+
+describeReal('postgres', 'the commands on PostgreSQL', () => {
+  it('D1-12: a schema that is not migrated is refused', async () => {
+    await using database = await freshDatabase();
+    const refused = await portcullis(['node', 'create', '--name', 'x'], { DATABASE_URL: database.url });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('portcullis migrate') });
+  });
+});

@@ -1,0 +1,129 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { eventsOf, migrationsOf, newUser } from './calls.ts';
+
+let p: Portcullis;
+let migrate: Awaited<ReturnType<typeof migrationsOf>>;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  migrate = await migrationsOf(p);
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+describe('a bulk migration', () => {
+  it('2.9-01 2.9-02 4.7-01 4.7-03 7.5-02 D7-04: tells of every row in order, with what the row had', async () => {
+    const id = randomUUID();
+    const existing = newUser({ external_id: randomUUID() });
+    await migrate.one(existing);
+    const answer = await migrate.many([
+      { wallet_address: `0xA${id}`, email: `a-${id}@x.y`, external_id: `a-${id}` },
+      { wallet_address: `0xb${id}` },
+      { wallet_address: `0xb${id}`, email: existing.email.toUpperCase() },
+      { wallet_address: `0xb${id}`, email: `b-${id}@x.y`, external_id: existing.external_id },
+      { wallet_address: existing.wallet_address, email: `b-${id}@x.y` },
+      { wallet_address: `0xb${id}`, email: `A-${id}@x.Y` },
+      { wallet_address: `0xb${id}`, external_id: `a-${id}`, email: null },
+      { wallet_address: ` 0xa${id} `, email: '', external_id: `b-${id}`, kyc_sent: true },
+      { wallet_address: `0xb${id}`, external_id: `b-${id}`, name: 'nul\0', email: '' },
+      { wallet_address: `0xb${id}`, external_id: `b-${id}`, kyc_sent: true },
+    ]);
+    expect(answer.status).toBe(200);
+    const [first, , , , , , , , , last] = answer.json.results;
+    expect(answer.text).toBe(
+      JSON.stringify({
+        total: 10,
+        success: 2,
+        skipped: 7,
+        failed: 1,
+        results: [
+          { email: `a-${id}@x.y`, external_id: `a-${id}`, user_id: first.user_id, status: 'created' },
+          { status: 'skipped', reason: 'missing_email_and_external_id' },
+          { email: existing.email.toUpperCase(), status: 'skipped', reason: 'duplicate_email' },
+          {
+            email: `b-${id}@x.y`,
+            external_id: existing.external_id,
+            status: 'skipped',
+            reason: 'duplicate_external_id',
+          },
+          { email: `b-${id}@x.y`, status: 'skipped', reason: 'duplicate_wallet' },
+          { email: `A-${id}@x.Y`, status: 'skipped', reason: 'duplicate_email' },
+          { external_id: `a-${id}`, status: 'skipped', reason: 'duplicate_external_id' },
+          { external_id: `b-${id}`, status: 'skipped', reason: 'duplicate_wallet' },
+          { external_id: `b-${id}`, status: 'failed', reason: 'name contains U+0000 or a lone surrogate' },
+          { external_id: `b-${id}`, user_id: last.user_id, status: 'created' },
+        ],
+      }),
+    );
+    expect((await eventsOf(p, first.user_id)).map(({ event }) => event)).toEqual(['user.kyc_token.requested']);
+    expect(await eventsOf(p, last.user_id)).toEqual([]);
+  });
+
+  it('D7-02 D2-22: what keeps one row from being stored fails that row alone', async () => {
+    const faults = [
+      { wallet_address: 'w'.repeat(129) },
+      { email: 'a\0@x.y' },
+      { external_id: 'lone \ud800' },
+      { surname: '\udfff' },
+      { email: `${'e'.repeat(520)}@x.y` },
+      { external_id: 'x'.repeat(513) },
+    ];
+    const answer = await migrate.many([newUser(), ...faults.map((fault) => newUser(fault)), newUser()]);
+    expect(answer.json).toMatchObject({ total: 8, success: 2, skipped: 0, failed: 6 });
+    expect(answer.json.results.map(({ status }: { status: string }) => status)).toEqual([
+      'created',
+      ...faults.map(() => 'failed'),
+      'created',
+    ]);
+    expect(answer.json.results[2].email).toBe('a\0@x.y');
+    expect(answer.json.results[1].reason).toBe('wallet_address has more than 128 characters');
+  });
+
+  it('D7-03: letters beyond ASCII are compared as the unique index compares them', async () => {
+    const id = randomUUID();
+    const spellings = ['ÄÖÜ', 'äöü', 'ΣΑΣ', 'σας', 'σασ', 'İ', 'i̇', 'ẞ', 'ß', 'ss', 'K', 'k', 'ﬀ', 'ff'];
+    const users = spellings.map((name, index) =>
+      newUser({ email: `${name}-${id}@x.y`, wallet_address: `${index}-${id}` }),
+    );
+    const { json } = await migrate.many(users);
+    expect(json.failed).toBe(0);
+    const kept = await rows(p).run((k) =>
+      k
+        .selectFrom('users')
+        .select((eb) => eb.fn.count<string>('id').as('users'))
+        .select((eb) =>
+          eb.fn
+            .count<string>(eb.fn('lower', ['email']))
+            .distinct()
+            .as('emails'),
+        )
+        .where('email', 'like', `%${id}%`),
+    );
+    expect(kept[0]?.users).toEqual(kept[0]?.emails);
+    expect(Number(kept[0]?.users)).toBe(json.success);
+    const again = await migrate.many(users.map((user) => ({ ...user, wallet_address: `${user.wallet_address}-2` })));
+    expect(again.json).toMatchObject({ success: 0, skipped: spellings.length, failed: 0 });
+  });
+
+  it('4.7-02 D7-02: 500 rows are taken, each user once; their order is that of the rows', async () => {
+    const users = Array.from({ length: 500 }, (_, index) => newUser({ name: `n${index}`, kyc_sent: index % 2 === 0 }));
+    const answer = await migrate.many(users);
+    expect(answer).toMatchObject({ status: 200, json: { total: 500, success: 500, skipped: 0, failed: 0 } });
+    const listed = await rows(p).run((k) =>
+      k
+        .selectFrom('users')
+        .select('name')
+        .where(
+          'email',
+          'in',
+          users.map(({ email }) => email),
+        )
+        .orderBy('created_at'),
+    );
+    expect(listed.map(({ name }) => name)).toEqual(users.map((_, index) => `n${index}`));
+    const again = await migrate.many(users);
+    expect(again.json).toMatchObject({ total: 500, success: 0, skipped: 500, failed: 0 });
+  });
+});

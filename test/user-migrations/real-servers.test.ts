@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { IncomingMessage } from '../../src/events/event-bus.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { describeReal } from '../services/real.ts';
+import { BULK, newUser, SINGLE } from './calls.ts';
+
+// Commits wait for disks, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 60_000 });
+
+const TOPIC = 'users.kyc-token';
+
+describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, PostgreSQL, Redis and Kafka', () => {
+  let p: Portcullis;
+  let replica: Portcullis;
+  let token: string;
+  const events: IncomingMessage[] = [];
+
+  beforeAll(async () => {
+    p = await startOnRealServers();
+    replica = await startReplica(p);
+    token = await p.clientToken();
+    await p.service.context.bus.subscribe({
+      groupId: 'kyc',
+      topics: [TOPIC],
+      handle: async (batch) => void events.push(...batch),
+    });
+  });
+  afterAll(async () => {
+    await replica?.[Symbol.asyncDispose]();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('D7-08 6-02: each created user has its event on Kafka, by its key, and no other user has one', async () => {
+    const users = Array.from({ length: 30 }, (_, index) => newUser({ kyc_sent: index % 3 === 0, name: 'Secret' }));
+    const correlation = `c-${randomUUID()}`;
+    const { json } = await p.call('POST', BULK, {
+      token,
+      json: { users },
+      headers: { 'x-correlation-id': correlation },
+    });
+    const expected = users.flatMap(({ kyc_sent }, index) => (kyc_sent ? [] : [json.results[index].user_id]));
+    const ours = () => events.filter(({ headers }) => headers['correlation-id'] === correlation);
+    await vi.waitFor(() => expect(new Set(ours().map(({ key }) => key)).size).toBe(20), { timeout: 15_000 });
+    expect([...new Set(ours().map(({ key }) => key))].sort()).toEqual(expected.sort());
+    for (const { key, value, headers } of ours()) {
+      const payload = JSON.parse(String(value));
+      expect(payload).toMatchObject({ user_id: key, node_id: p.demo.node_id, event: 'user.kyc_token.requested' });
+      expect(headers).toMatchObject({ 'event-id': payload.id, 'event-type': payload.event, 'schema-version': '1' });
+      expect(String(value)).not.toMatch(/Secret|@example/);
+    }
+    await vi.waitFor(async () => expect(await rows(p).run((k) => k.selectFrom('outbox').select('id'))).toEqual([]));
+  });
+
+  it('D7-08: events that a gateway has written are relayed by others, and counted until then', async () => {
+    const gateway = await startReplica(p, {
+      env: { PORTCULLIS_ROLE: 'gateway', TOPIC_PREFIX: `other-${randomUUID()}` },
+    });
+    const depth = async () => {
+      const text = await (await fetch(`${gateway.service.adminUrl}/metrics`)).text();
+      return /^portcullis_outbox_events (\d+)$/m.exec(text)?.[1];
+    };
+    try {
+      expect(await depth()).toBe('0');
+      const { json } = await gateway.call('POST', SINGLE, { token, json: newUser() });
+      await vi.waitFor(() => expect(events.map(({ key }) => key)).toContain(json.id), { timeout: 15_000 });
+      await vi.waitFor(async () => expect(await depth()).toBe('0'));
+    } finally {
+      await gateway[Symbol.asyncDispose]();
+    }
+  });
+
+  it('D7-04 4.7-03: twenty requests at once with the same users, at two replicas, create each of them once', async () => {
+    const users = Array.from({ length: 40 }, () => newUser());
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, index) =>
+        (index % 2 === 0 ? p : replica).call('POST', BULK, { token, json: { users: users.toReversed() } }),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const sum = (name: string) => answers.reduce((total, { json }) => total + json[name], 0);
+    expect([sum('success'), sum('skipped'), sum('failed')]).toEqual([40, 19 * 40, 0]);
+  });
+
+  it('D7-06: requests at once under one key, at two replicas, do their work once and have one answer', async () => {
+    const json = newUser();
+    const headers = { 'idempotency-key': randomUUID() };
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, index) =>
+        (index % 2 === 0 ? p : replica).call('POST', SINGLE, { token, json, headers }),
+      ),
+    );
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+    expect(answers[0]?.status).toBe(201);
+    const other = await replica.call('POST', SINGLE, { token, json: newUser(), headers });
+    expect(other).toMatchObject({ status: 409, json: { message: 'idempotency_conflict' } });
+  });
+
+  it('D7-03: many users at once, one request each, are all migrated', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, index) =>
+        (index % 2 === 0 ? p : replica).call('POST', SINGLE, { token, json: newUser() }),
+      ),
+    );
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
+  });
+});

@@ -1,0 +1,74 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { erasedText, type PersonalData, tracesOf } from '../../src/users/erased-text.rules.ts';
+
+const DATA: PersonalData = {
+  email: 'Ann.Lee@Example.com',
+  externalId: '7',
+  name: 'Ann',
+  surname: 'Lee',
+  address: '0xabcdef0123',
+};
+
+describe('a kept text without a person', () => {
+  it.each<[string, unknown, unknown]>([
+    [
+      'members of REST',
+      { email: DATA.email, external_id: '7', name: 'Ann', surname: 'Lee', address: DATA.address },
+      { email: '', external_id: '', name: '', surname: '', address: '' },
+    ],
+    ['members of GraphQL', { walletAddress: DATA.address, externalId: '7' }, { walletAddress: '', externalId: '' }],
+    [
+      'any case and blanks around',
+      { email: 'ANN.LEE@example.COM', wallet_address: ' 0XABCDEF0123 ' },
+      { email: '', wallet_address: '' },
+    ],
+    ['what hides under other names', { e: DATA.email, list: [DATA.address, 1] }, { e: '', list: ['', 1] }],
+    ['a text that mentions the email', { note: `to ${DATA.email}` }, { note: '' }],
+    [
+      'a document of a migration',
+      { query: 'mutation{migrateUser(input:{walletAddress:"w",externalId:"7"}){__typename}}' },
+      { query: '' },
+    ],
+    [
+      'other people',
+      { name: 'Bob', external_id: '77', email: 'b@x.y' },
+      { name: 'Bob', external_id: '77', email: 'b@x.y' },
+    ],
+    ['a short identifier under another name', { total: '7', n: 'Ann', s: 'Lee' }, { total: '7', n: '', s: '' }],
+    ['rows of many', { users: [{ name: 'Ann' }, { name: 'Bob' }] }, { users: [{ name: '' }, { name: 'Bob' }] }],
+  ])('D7-09: %s', (_name, given, expected) => {
+    expect(JSON.parse(erasedText(JSON.stringify(given), DATA) ?? 'null')).toEqual(expected);
+  });
+
+  it('D7-09: what shows nothing stays byte for byte; what cannot be read or still tells goes whole', () => {
+    const other = '{ "amount": 1.000000000000000000001, "name" : "Bob" }';
+    expect(erasedText(other, DATA)).toBe(other);
+    expect(erasedText('{"n":1e999,"name":"Ann"}', DATA)).toBe('{"n":1e999,"name":""}');
+    expect(erasedText('{"email":"Ann.L', DATA)).toBeNull();
+    expect(erasedText('email=ann', DATA)).toBeNull();
+    expect(erasedText(JSON.stringify({ [DATA.email]: 1 }), DATA)).toBeNull();
+  });
+
+  it('D7-09: a user without anything is nowhere', () => {
+    const blank = { email: '', externalId: '', name: '', surname: '', address: '' };
+    expect(tracesOf(blank)).toEqual([]);
+    expect(erasedText('{"name":"","email":""}', blank)).toBe('{"name":"","email":""}');
+  });
+
+  it('D7-09: every way to write the values as JSON is found, and gone afterwards', () => {
+    const text = fc.string({ minLength: 6, maxLength: 20, unit: 'binary' }).filter((value) => value.trim() === value);
+    fc.assert(
+      fc.property(text, text, fc.boolean(), (email, externalId, ascii) => {
+        const data = { ...DATA, email, externalId };
+        const plain = JSON.stringify({ email, external_id: externalId });
+        const kept = ascii
+          ? plain.replace(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+          : plain;
+        expect(tracesOf(data).some((trace) => kept.toLowerCase().includes(trace))).toBe(true);
+        const erased = erasedText(kept, data);
+        expect(erased === null ? [] : Object.values(JSON.parse(erased))).toEqual(erased === null ? [] : ['', '']);
+      }),
+    );
+  });
+});

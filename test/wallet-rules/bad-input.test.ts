@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { autoTransfer, leaf, limit, rulesOf } from './rules.ts';
+
+interface Bad {
+  body?: string | Buffer;
+  headers?: Record<string, string>;
+  /** In the place of the wallet's id, the rule's or the network's. */
+  wallet?: string;
+  last?: string;
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const DEEP = 10_000;
+
+let p: Portcullis;
+let token: string;
+let rule: string;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+  rule = await rulesOf(p, token).created();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+function send(method: 'POST' | 'PUT', bad: Bad): Promise<Answer> {
+  const { body = JSON.stringify(limit()), headers = JSON_TYPE, wallet = p.demo.wallet_id, last = rule } = bad;
+  const path = `/v1/wallets/${wallet}/rules${method === 'PUT' ? `/${last}` : ''}`;
+  return p.call(method, path, { token, body, headers: { 'x-target-server': 'wallet-rules', ...headers } });
+}
+
+/** The text of a good limit in which a member's value is replaced by a literal. */
+function limitText(member: string, literal: string): string {
+  const text = JSON.stringify(limit({ priority: 5, sign_and_approve_rule: { min_user_count: 1 } }));
+  const replaced = text.replace(new RegExp(`("${member}":)("[^"]*"|[\\d.]+|\\{[^}]*\\})`), `$1${literal}`);
+  if (replaced === text) throw new Error(`no member ${member}`);
+  return replaced;
+}
+
+/** The text of a good automatic transfer whose `rule_logic` is a literal. */
+function logicText(literal: string): string {
+  return JSON.stringify(autoTransfer({}, { rule_logic: 'HERE' })).replace('"HERE"', literal);
+}
+
+function leafText(member: string, literal: string): string {
+  const replaced = JSON.stringify(leaf()).replace(new RegExp(`("${member}":)("[^"]*"|\\d+)`), `$1${literal}`);
+  return logicText(replaced);
+}
+
+const repeated = (text: string, end: string) => `${text.repeat(DEEP)}1${end.repeat(DEEP)}`;
+
+/** What is sent, how, and the status: 201 stands for 200 of a PUT. */
+const bodies: [string, Bad, 201 | 400 | 413][] = [
+  ['no body', { body: '' }, 400],
+  ['a space', { body: ' ' }, 400],
+  ['null', { body: 'null' }, 400],
+  ['a number', { body: '1' }, 400],
+  ['a text', { body: '"rule"' }, 400],
+  ['a list', { body: '[]' }, 400],
+  ['an empty object', { body: '{}' }, 400],
+  ['an object that is not closed', { body: '{"name":"x"' }, 400],
+  ['a comma too many', { body: JSON.stringify(limit()).replace(/}$/, ',}') }, 400],
+  ['two objects', { body: `${JSON.stringify(limit())}{}` }, 400],
+  ['a comment', { body: `/* */${JSON.stringify(limit())}` }, 400],
+  ['quotes of another kind', { body: "{'name':'x'}" }, 400],
+  ['NaN', { body: limitText('priority', 'NaN') }, 400],
+  ['Infinity', { body: limitText('max_amount', 'Infinity') }, 400],
+  ['a number in hexadecimal', { body: limitText('max_amount', '0x10') }, 400],
+  ['a number with a leading zero', { body: limitText('max_amount', '010') }, 400],
+  ['a number with a plus', { body: limitText('max_amount', '+1') }, 400],
+  ['a byte order mark', { body: `\ufeff${JSON.stringify(limit())}` }, 201],
+  ['bytes that are not UTF-8', { body: Buffer.from('7b226e616d65223a22ff227d', 'hex') }, 400],
+  ['UTF-16', { body: Buffer.from(JSON.stringify(limit()), 'utf16le') }, 400],
+  ['no content type', { headers: {}, body: Buffer.from(JSON.stringify(limit())) }, 400],
+  ['text/plain', { headers: { 'content-type': 'text/plain' } }, 400],
+  ['a form', { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'name=x' }, 400],
+  ['multipart', { headers: { 'content-type': 'multipart/form-data; boundary=x' }, body: '--x--' }, 400],
+  ['XML', { headers: { 'content-type': 'application/xml' }, body: '<rule/>' }, 400],
+  ['application/jsonp', { headers: { 'content-type': 'application/jsonp' } }, 400],
+  ['JSON of a kind', { headers: { 'content-type': 'application/merge-patch+json' } }, 201],
+  ['JSON with a charset', { headers: { 'content-type': 'APPLICATION/JSON; charset=utf-8' } }, 201],
+  ['gzip', { headers: { ...JSON_TYPE, 'content-encoding': 'gzip' } }, 400],
+  ['a body over 1 MiB', { body: JSON.stringify(limit({ name: 'x'.repeat(1_048_576) })) }, 413],
+  ['a body of just under 1 MiB', { body: JSON.stringify(limit({ name: 'x'.repeat(1_048_000) })) }, 201],
+  [
+    'fifty thousand unknown members',
+    { body: limitText('name', `"x",${Array.from({ length: 50_000 }, (_, i) => `"u${i}":0`).join(',')}`) },
+    201,
+  ],
+  ['lists 10,000 deep', { body: repeated('[', ']') }, 400],
+  ['objects 10,000 deep', { body: repeated('{"a":', '}') }, 400],
+  ['an unknown member 10,000 deep', { body: limitText('name', `"x","unknown":${repeated('[', ']')}`) }, 201],
+  ['a name 10,000 deep', { body: limitText('name', repeated('[', ']')) }, 400],
+  ['negations 10,000 deep', { body: logicText(repeated('{"not":', '}')) }, 400],
+  ['groups 10,000 deep', { body: logicText(repeated('{"and":[', ']}')) }, 400],
+  [
+    'negations 10,000 deep, and a long number',
+    { body: logicText(repeated('{"not":', '}').replace('1}', `${'1'.repeat(40)}}`)) },
+    400,
+  ],
+  ['a group of 100,000', { body: logicText(`{"or":[${'{},'.repeat(100_000)}{}]}`) }, 400],
+  ['a type twice, the last one good', { body: limitText('type', '"x","type":"permissionless_transfer_limit"') }, 201],
+  ['a type twice, the last one bad', { body: limitText('type', '"permissionless_transfer_limit","type":"x"') }, 400],
+  ['__proto__ with every member', { body: `{"__proto__":${JSON.stringify(limit())}}` }, 400],
+  ['__proto__ beside the members', { body: limitText('name', '"x","__proto__":{"name":1,"status":"disabled"}') }, 201],
+  ['__proto__ with a long number', { body: limitText('name', `"x","__proto__":${'1'.repeat(40)}`) }, 201],
+  ['constructor and prototype', { body: limitText('name', '"x","constructor":{"prototype":{"admin":true}}') }, 201],
+  ['a condition whose fields are of __proto__', { body: logicText(`{"__proto__":${JSON.stringify(leaf())}}`) }, 400],
+  ['an operator named constructor', { body: leafText('op', '"constructor"') }, 400],
+  ['an operator named __proto__', { body: leafText('op', '"__proto__"') }, 400],
+  ['a name with U+0000', { body: limitText('name', '"a\\u0000b"') }, 400],
+  ['a name with a lone high surrogate', { body: limitText('name', '"\\ud800"') }, 400],
+  ['a name with a lone low surrogate', { body: limitText('name', '"\\udc00x"') }, 400],
+  ['a name with surrogates the wrong way round', { body: limitText('name', '"\\udc00\\ud800"') }, 400],
+  ['a name with a pair of surrogates', { body: limitText('name', '"\\ud83d\\ude00"') }, 201],
+  ['a name of control characters and bidi', { body: limitText('name', '"\\u0001\\u202e\\ufeff\\uffff"') }, 201],
+  ['a name in SQL', { body: limitText('name', `"'; drop table wallet_rules; --"`) }, 201],
+  ['a field with U+0000', { body: leafText('field', '"\\u0000"') }, 400],
+  ['a field with a lone surrogate', { body: leafText('field', '"\\udfff"') }, 400],
+  ['an unknown member with U+0000', { body: limitText('name', '"x","unknown":"\\u0000"') }, 201],
+  ['a period with U+0000', { body: limitText('time_period', '"day\\u0000"') }, 400],
+  ['a network with U+0000', { body: limitText('network_id', `"${randomUUID()}\\u0000"`) }, 400],
+  ['a network with a space', { body: limitText('network_id', `" ${randomUUID()}"`) }, 400],
+  ['a network with a line after it', { body: limitText('network_id', `"${randomUUID()}\\n"`) }, 400],
+  ['a network in braces', { body: limitText('network_id', `"{${randomUUID()}}"`) }, 400],
+  ['a network without dashes', { body: limitText('network_id', `"${randomUUID().replaceAll('-', '')}"`) }, 400],
+  ['a network of zeros', { body: limitText('network_id', '"00000000-0000-0000-0000-000000000000"') }, 201],
+  ['a network that is a number', { body: limitText('network_id', '5') }, 400],
+  ['a most of 1e999', { body: limitText('max_amount', '1e999') }, 400],
+  ['a most of -1e999', { body: limitText('max_amount', '-1e999') }, 400],
+  ['a most of 1e-999', { body: limitText('max_amount', '1e-999') }, 400],
+  ['a most of 1e78', { body: limitText('max_amount', '1e78') }, 201],
+  ['a most of 1e79', { body: limitText('max_amount', '1e79') }, 400],
+  ['a most of 78 digits', { body: limitText('max_amount', '9'.repeat(78)) }, 201],
+  ['a most of 79 digits', { body: limitText('max_amount', '9'.repeat(79)) }, 400],
+  ['a most of 100,000 digits', { body: limitText('max_amount', '9'.repeat(100_000)) }, 400],
+  [
+    'a most of 1 and 100,000 zeros behind the point',
+    { body: limitText('max_amount', `1.${'0'.repeat(100_000)}`) },
+    201,
+  ],
+  ['a most with an exponent of 100,000 digits', { body: limitText('max_amount', `1e${'9'.repeat(100_000)}`) }, 400],
+  ['a most of -0', { body: limitText('max_amount', '-0') }, 400],
+  ['a most that is true', { body: limitText('max_amount', 'true') }, 400],
+  ['a most that is an object', { body: limitText('max_amount', '{"literal":"5"}') }, 400],
+  ['a most that is a text', { body: limitText('max_amount', '"5"') }, 400],
+  ['a most a little off a whole number', { body: limitText('max_amount', `1.${'0'.repeat(40)}1`) }, 400],
+  ['a number of periods that is a text', { body: limitText('time_period_value', '"1"') }, 400],
+  ['a number of periods of 2^31', { body: limitText('time_period_value', '2147483648') }, 400],
+  ['a number of periods of 2^64', { body: limitText('time_period_value', '18446744073709551616') }, 400],
+  ['a number of periods of 1.0', { body: limitText('time_period_value', '1.0') }, 201],
+  ['a number of approvers of 1e999', { body: limitText('min_user_count', '1e999') }, 400],
+  ['a number of approvers that is a list', { body: limitText('min_user_count', '[1]') }, 400],
+  ['a priority that is a text', { body: limitText('priority', '"5"') }, 400],
+  ['a priority that is true', { body: limitText('priority', 'true') }, 400],
+  ['a priority of 1e2', { body: limitText('priority', '1e2') }, 201],
+  ['a priority of 5.000000000000000000001', { body: limitText('priority', '5.000000000000000000001') }, 400],
+  ['a value that is a text', { body: leafText('value', '"5"') }, 400],
+  ['a value of 1e999', { body: leafText('value', '1e999') }, 400],
+  ['a value of -0', { body: leafText('value', '-0') }, 201],
+  ['a value of forty digits', { body: leafText('value', `-${'7'.repeat(40)}`) }, 201],
+  ['an operator that is a list', { body: leafText('op', '["lt"]') }, 400],
+  ['an operator in full width', { body: leafText('op', '"＜"') }, 400],
+  ['an approval that is false', { body: limitText('sign_and_approve_rule', 'false') }, 400],
+  ['an approval that is a text', { body: limitText('sign_and_approve_rule', '"{}"') }, 400],
+];
+
+describe.each(['POST', 'PUT'] as const)('%s of a rule', (method) => {
+  it.each(bodies)('D2-13 4.2-03 4.3-02: %s', async (_name, bad, expected) => {
+    const { status, text, json } = await send(method, bad);
+    expect([status, text.slice(0, 300)]).toEqual([
+      expected === 201 && method === 'PUT' ? 200 : expected,
+      expected === 201 ? '' : text.slice(0, 300),
+    ]);
+    if (expected === 201) return;
+    expect(json).toMatchObject({ code: -1, domain: 0 });
+    expect(json.message).toBe(expected === 400 ? 'invalid_request' : 'payload_too_large');
+    if (expected !== 400) return;
+    expect(json.errors.length).toBeGreaterThan(0);
+    expect(json.errors.length).toBeLessThan(70);
+    for (const issue of json.errors) expect(Object.keys(issue)).toEqual(['path', 'message']);
+  });
+});
+
+const ids: [string, string, 400 | 404][] = [
+  ['no UUID', 'wallet', 400],
+  ['a dash', '-', 400],
+  ['a UUID and more', `${randomUUID()}0`, 400],
+  ['a UUID without dashes', randomUUID().replaceAll('-', ''), 400],
+  ['a UUID in braces', `%7B${randomUUID()}%7D`, 400],
+  ['a UUID and a line', `${randomUUID()}%0A`, 400],
+  ['text that is not ASCII', '%F0%9F%92%B6', 400],
+  ['SQL', "'%20or%201=1--", 400],
+  ['10,000 characters', 'a'.repeat(10_000), 400],
+  ['null', 'null', 400],
+  ['a UUID and U+0000', `${randomUUID()}%00`, 404],
+  ['bytes that are not UTF-8', '%FF', 404],
+  ['an encoded slash', '%2F', 404],
+  ['a broken escape', '%', 404],
+  ['nothing', '', 404],
+];
+
+describe('ids of the path', () => {
+  it.each(ids)('D5-06: %s', async (_name, id, expected) => {
+    const network = (wallet: string, last: string) =>
+      p.call('POST', `/v1/wallets/${wallet}/networks/${last}`, { token, headers: { 'x-target-server': 'wallets' } });
+    const answers: [string, Answer][] = [
+      ['wallet_id', await send('POST', { wallet: id })],
+      ['wallet_id', await send('PUT', { wallet: id })],
+      ['id', await send('PUT', { last: id })],
+      ['wallet_id', await network(id, p.demo.second_network_id)],
+      ['network_id', await network(p.demo.wallet_id, id)],
+    ];
+    for (const [path, { status, json }] of answers) {
+      expect(status).toBe(expected);
+      if (expected === 400) expect(json.errors.map((issue: { path: string }) => issue.path)).toEqual([path]);
+    }
+  });
+});

@@ -1,0 +1,114 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Balance, evaluateRule } from '../../src/wallet-rules/evaluate.rules.ts';
+import { OPERATORS, operatorOf, spellingsOf } from '../../src/wallet-rules/operators.rules.ts';
+import type { RuleLogic } from '../../src/wallet-rules/wallet-rule.ts';
+import { balances, conditions, factsOf, fullBalances, logics, ruleWith } from './logics.ts';
+
+function evaluated(logic: RuleLogic, given: readonly Balance[]) {
+  return evaluateRule(ruleWith(logic), factsOf(given));
+}
+
+function fires(logic: RuleLogic, given: readonly Balance[]): boolean {
+  return evaluated(logic, given).fires;
+}
+
+function leavesOf(logic: RuleLogic): number {
+  if ('field' in logic) return 1;
+  if ('not' in logic) return leavesOf(logic.not);
+  return ('and' in logic ? logic.and : logic.or).reduce((sum, child) => sum + leavesOf(child), 0);
+}
+
+function reversed(logic: RuleLogic): RuleLogic {
+  if ('field' in logic) return logic;
+  if ('not' in logic) return { not: reversed(logic.not) };
+  return 'and' in logic ? { and: logic.and.map(reversed).reverse() } : { or: logic.or.map(reversed).reverse() };
+}
+
+describe('condition trees', () => {
+  it('DG-10: De Morgan: not all is one that does not, not any is all that do not', () => {
+    fc.assert(
+      fc.property(fc.array(logics, { minLength: 1, maxLength: 4 }), balances, (trees, given) => {
+        const denied = trees.map((tree) => ({ not: tree }));
+        expect(fires({ not: { and: trees } }, given)).toBe(fires({ or: denied }, given));
+        expect(fires({ not: { or: trees } }, given)).toBe(fires({ and: denied }, given));
+      }),
+    );
+  });
+
+  it('DG-10: a double negation is nothing', () => {
+    fc.assert(
+      fc.property(logics, balances, (tree, given) => {
+        expect(fires({ not: { not: tree } }, given)).toBe(fires(tree, given));
+      }),
+    );
+  });
+
+  it('DG-10: of a tree and its negation exactly one fires where all is known, and neither where something is not', () => {
+    fc.assert(
+      fc.property(logics, fullBalances, (tree, given) => {
+        expect(fires({ not: tree }, given)).toBe(!fires(tree, given));
+      }),
+    );
+    fc.assert(
+      fc.property(logics, balances, (tree, given) => {
+        const { explanation } = evaluated(tree, given);
+        if (explanation.every(({ reason }) => reason === null)) return;
+        expect([fires(tree, given), fires({ not: tree }, given)]).toEqual([false, false]);
+      }),
+    );
+  });
+
+  it('DG-10: the order of conditions changes nothing but the order of the explanation', () => {
+    fc.assert(
+      fc.property(logics, balances, (tree, given) => {
+        const [one, other] = [evaluated(tree, given), evaluated(reversed(tree), given)];
+        expect(other.fires).toBe(one.fires);
+        const outcomes = (list: typeof one.explanation) =>
+          list.map((leaf) => JSON.stringify({ ...leaf, path: '' })).sort();
+        expect(outcomes(other.explanation)).toEqual(outcomes(one.explanation));
+      }),
+    );
+  });
+
+  it('DG-10: the order of balances changes nothing', () => {
+    fc.assert(
+      fc.property(logics, balances, (tree, given) => {
+        expect(evaluated(tree, given.toReversed())).toEqual(evaluated(tree, given));
+      }),
+    );
+  });
+
+  it('DG-10: every condition is explained once, each by a path of its own', () => {
+    fc.assert(
+      fc.property(logics, balances, (tree, given) => {
+        const { explanation } = evaluated(tree, given);
+        expect(explanation).toHaveLength(leavesOf(tree));
+        expect(new Set(explanation.map(({ path }) => path)).size).toBe(explanation.length);
+      }),
+    );
+  });
+});
+
+describe('operators', () => {
+  it('D5-02: every spelling means its operator, so that none has an effect', () => {
+    for (const op of OPERATORS) for (const spelling of spellingsOf(op)) expect(operatorOf(spelling)).toBe(op);
+    const all = OPERATORS.flatMap(spellingsOf);
+    expect(new Set(all).size).toBe(all.length);
+    for (const spelling of ['<', '<=', '>', '>=', '=', '==', '!=', 'less_than', 'less-than', 'greater_than']) {
+      expect(all).toContain(spelling);
+    }
+  });
+
+  it('D5-02: exactly one of lt, eq and gt holds, and the others are made of them', () => {
+    fc.assert(
+      fc.property(conditions, fullBalances, (condition, given) => {
+        const holds = (op: (typeof OPERATORS)[number]) => fires({ ...condition, op }, given);
+        expect([holds('lt'), holds('eq'), holds('gt')].filter(Boolean)).toHaveLength(1);
+        expect(holds('lte')).toBe(holds('lt') || holds('eq'));
+        expect(holds('gte')).toBe(!holds('lt'));
+        expect(holds('neq')).toBe(!holds('eq'));
+      }),
+    );
+  });
+});

@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import { evaluateRule, type Transfer } from '../../src/wallet-rules/evaluate.rules.ts';
+import type { Operator } from '../../src/wallet-rules/operators.rules.ts';
+import type { Condition, RuleLogic, TimePeriod, WalletRuleContent } from '../../src/wallet-rules/wallet-rule.ts';
+import { AT, CURRENCY, factsOf, OTHER_CURRENCY, ruleWith } from './logics.ts';
+
+const BIG = '1234567890123456789012345678901234567890';
+
+function condition(changes: Partial<Condition> = {}): Condition {
+  return { field: 'balance', op: 'lt', value: '100', network_currency_id: CURRENCY, ...changes };
+}
+
+function balance(value: string, field = 'balance') {
+  return { field, network_currency_id: CURRENCY, value };
+}
+
+const low = condition();
+const high = condition({ op: 'gt' });
+const unknown = condition({ field: 'nobody' });
+
+describe('an automatic transfer', () => {
+  it.each<[string, Operator, string, boolean]>([
+    ['99.99', 'lt', '100', true],
+    ['100', 'lt', '100', false],
+    ['100.0', 'lte', '100', true],
+    ['100', 'gt', '99.999999999999999999999999', true],
+    ['100', 'gte', '100.00', true],
+    ['1.50', 'eq', '1.5', true],
+    ['0.1', 'neq', '0.1', false],
+    ['-1', 'lt', '0', true],
+    [`${BIG}.1`, 'gt', BIG, true],
+    [BIG, 'eq', `${BIG.slice(0, -1)}1`, false],
+    ['0.30000000000000004', 'eq', '0.3', false],
+  ])('DG-10 D5-03: a balance of %s %s %s: %s', (value, op, expected, fires) => {
+    const rule = ruleWith(condition({ op, value: expected }));
+    expect(evaluateRule(rule, factsOf([balance(value)]))).toEqual({
+      fires,
+      explanation: [
+        {
+          path: 'auto_transfer_rule.rule_logic',
+          field: 'balance',
+          op,
+          expected,
+          actual: value,
+          result: fires,
+          reason: null,
+        },
+      ],
+    });
+  });
+
+  it.each<[string, RuleLogic, boolean]>([
+    ['all of what holds', { and: [low, low] }, true],
+    ['all, one of which does not hold', { and: [low, high] }, false],
+    ['any, one of which holds', { or: [high, low] }, true],
+    ['any of what does not hold', { or: [high, high] }, false],
+    ['not what does not hold', { not: high }, true],
+    ['not what is not known', { not: unknown }, false],
+    ['any, one of which is not known', { or: [low, unknown] }, false],
+    ['all but what is not known', { and: [low, { not: unknown }] }, false],
+    ['not any, one of which is not known', { not: { or: [high, unknown] } }, false],
+    ['not all, one of which is not known', { not: { and: [high, unknown] } }, false],
+  ])('DG-10: %s', (_name, logic, fires) => {
+    expect(evaluateRule(ruleWith(logic), factsOf([balance('5')])).fires).toBe(fires);
+  });
+
+  it('DG-10: is explained condition by condition, those that cannot be evaluated with a reason', () => {
+    const other = condition({ network_currency_id: OTHER_CURRENCY });
+    const twice = condition({ field: 'twice' });
+    const logic = { and: [low, { or: [high, { not: other }] }, twice] };
+    const given = [balance('5'), balance('1', 'twice'), balance('2', 'twice')];
+    const { fires, explanation } = evaluateRule(ruleWith(logic), factsOf(given));
+    expect(fires).toBe(false);
+    expect(explanation.map(({ path, result, actual, reason }) => [path, result, actual, reason])).toEqual([
+      ['auto_transfer_rule.rule_logic.and[0]', true, '5', null],
+      ['auto_transfer_rule.rule_logic.and[1].or[0]', false, '5', null],
+      [
+        'auto_transfer_rule.rule_logic.and[1].or[1].not',
+        false,
+        null,
+        'no balance is given for the field in this currency',
+      ],
+      [
+        'auto_transfer_rule.rule_logic.and[2]',
+        false,
+        null,
+        'more than one balance is given for the field in this currency',
+      ],
+    ]);
+  });
+
+  it('D5-04: the other object is never evaluated', () => {
+    const other = { max_amount: '1', time_period: 'day', time_period_value: 1 } as const;
+    const rule = { ...ruleWith(low), permissionless_transfer_limit_rule: other };
+    expect(evaluateRule(rule, factsOf([balance('5')]))).toMatchObject({ fires: true, explanation: { length: 1 } });
+  });
+
+  it.each([
+    [90, 10, false],
+    [10, 10, true],
+    [10, 90, true],
+    [90, undefined, true],
+    [undefined, 10, true],
+  ])('D5-04: an approver from %s to %s: it can fire: %s', (min_priority, max_priority, fires) => {
+    const rule = { ...ruleWith(low), sign_and_approve_rule: { min_priority, max_priority } };
+    const { fires: fired, explanation } = evaluateRule(rule, factsOf([balance('5')]));
+    expect(fired).toBe(fires);
+    if (fires) expect(explanation).toHaveLength(1);
+    else {
+      expect(explanation[1]).toEqual({
+        path: 'sign_and_approve_rule',
+        field: 'min_priority',
+        op: 'lte',
+        expected: '10',
+        actual: '90',
+        result: false,
+        reason: 'min_priority is above max_priority: nobody can approve',
+      });
+    }
+  });
+
+  it('DG-10: one that is disabled does not fire, and says so', () => {
+    const { fires, explanation } = evaluateRule({ ...ruleWith(low), status: 'disabled' }, factsOf([balance('5')]));
+    expect(fires).toBe(false);
+    expect(explanation.at(-1)).toMatchObject({ path: 'status', result: false, reason: 'the rule is disabled' });
+  });
+});
+
+function limitOf(max_amount: string, time_period: TimePeriod, time_period_value: number): WalletRuleContent {
+  const { auto_transfer_rule: other, ...rule } = ruleWith(unknown);
+  return {
+    ...rule,
+    type: 'permissionless_transfer_limit',
+    auto_transfer_rule: other,
+    permissionless_transfer_limit_rule: { max_amount, time_period, time_period_value },
+  };
+}
+
+function transfer(amount: string, secondsBefore: bigint, network_currency_id = CURRENCY): Transfer {
+  return { amount, network_currency_id, at: { seconds: AT.seconds - secondsBefore, nanos: 0 } };
+}
+
+describe('a limit', () => {
+  it.each<[string, Transfer[], string, boolean]>([
+    ['no transfers', [], '0', true],
+    ['as much as is allowed', [transfer('60.5', 0n), transfer('39.5', 1n)], '100.0', true],
+    [
+      'a little more',
+      [transfer('100', 0n), transfer('0.000000000000000000000001', 1n)],
+      '100.000000000000000000000001',
+      false,
+    ],
+    ['one at the very start, which is left out', [transfer('1', 7_199n), transfer('100', 7_200n)], '1', true],
+    ['one that is still to come', [transfer('1', 0n), transfer('100', -1n)], '1', true],
+    ['another currency', [transfer('1', 0n), transfer('100', 0n, OTHER_CURRENCY)], '1', true],
+  ])('DG-10: of 100 in two hours: %s', (_name, transfers, actual, fires) => {
+    expect(evaluateRule(limitOf('100', 'hour', 2), factsOf([], { transfers }))).toEqual({
+      fires,
+      explanation: [
+        {
+          path: 'permissionless_transfer_limit_rule',
+          field: 'max_amount',
+          op: 'lte',
+          expected: '100',
+          actual,
+          result: fires,
+          reason: null,
+        },
+      ],
+    });
+  });
+
+  it('DG-10: without transfers nobody knows: it does not fire, and says why', () => {
+    const { fires, explanation } = evaluateRule(limitOf('100', 'day', 1), factsOf([]));
+    expect(fires).toBe(false);
+    expect(explanation).toMatchObject([{ actual: null, result: false, reason: 'no transfers are given' }]);
+  });
+});

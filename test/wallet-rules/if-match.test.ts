@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { versionsOf } from '../../src/wallet-rules/if-match.rules.ts';
+
+describe('If-Match', () => {
+  it.each<[string | undefined, number[] | undefined]>([
+    [undefined, undefined],
+    ['*', undefined],
+    ['"1"', [1]],
+    ['"1","2" , "1"', [1, 2]],
+    ['W/"1", "3"', [3]],
+    ['"", "x", "0", "2147483647", "2147483648"', [2_147_483_647]],
+    ['', []],
+    [', ,', []],
+    ['"\u00e9"', []],
+  ])('D5-05: %s names %j', (header, versions) => {
+    expect(versionsOf(header)).toEqual(versions);
+  });
+
+  it.each(['1', '"1', '1"', '"1""2"', '"1" "2"', '"1";', 'W/1', 'w/"1"', '*, "1"', '"a b"', '"\u0100"'])(
+    'D5-05: %s is malformed',
+    (header) => {
+      expect(() => versionsOf(header)).toThrow('invalid_request');
+    },
+  );
+});

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { RefusalError } from '../../src/errors/refusal.ts';
+import { NetworkAssignments } from '../../src/networks/network-assignments.service.ts';
+import { walletRuleInput } from '../../src/wallet-rules/wallet-rule.input.ts';
+import { WalletRules } from '../../src/wallet-rules/wallet-rules.service.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { seedTwoNodes, type TwoNodes } from '../tenancy/two-nodes.ts';
+import { limit } from './rules.ts';
+
+const AT_ONCE = 20;
+
+describeReal('postgres', 'several at once', () => {
+  let database: RealDatabase;
+  let nodes: TwoNodes;
+  let rules: WalletRules;
+
+  beforeAll(async () => {
+    database = await realDatabase();
+    nodes = await seedTwoNodes(database.db);
+    rules = new WalletRules({ db: database.db, nowMs: Date.now });
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  const content = (name: string) => walletRuleInput.parse(limit({ name }));
+  const door = () => database.db.unscoped('test');
+
+  it('D5-05: of those that name one version, one replaces the rule', async () => {
+    const { nodeId, walletIds } = nodes.mine;
+    const [walletId = ''] = walletIds;
+    const { id } = await rules.create(nodeId, walletId, content('first'));
+    for (let version = 1; version <= 3; version += 1) {
+      const outcomes = await Promise.allSettled(
+        Array.from({ length: AT_ONCE }, (_, index) =>
+          rules.replace(nodeId, { walletId, id }, content(`${version}-${index}`), [version]),
+        ),
+      );
+      const done = outcomes.filter((outcome) => outcome.status === 'fulfilled');
+      expect(done.map(({ value }) => value.version)).toEqual([version + 1]);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'fulfilled') continue;
+        expect(outcome.reason).toBeInstanceOf(RefusalError);
+        expect(outcome.reason.refusal.kind).toBe('precondition');
+      }
+      const [row] = await door().run((k) => k.selectFrom('wallet_rules').select('name').where('id', '=', id));
+      expect(row?.name).toBe(done[0]?.value.name);
+    }
+  });
+
+  it('D5-05: of those that name none, each has a version of its own', async () => {
+    const { nodeId, walletIds } = nodes.mine;
+    const [walletId = ''] = walletIds;
+    const { id } = await rules.create(nodeId, walletId, content('first'));
+    const replaced = await Promise.all(
+      Array.from({ length: AT_ONCE }, (_, index) => rules.replace(nodeId, { walletId, id }, content(String(index)))),
+    );
+    expect(replaced.map(({ version }) => version).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: AT_ONCE }, (_, index) => index + 2),
+    );
+  });
+
+  it('4.2-02: a rule is not made for a wallet that goes at the same time', async () => {
+    const { nodeId, walletIds } = nodes.mine;
+    const walletId = walletIds.at(-1) ?? '';
+    await door().run((k) => k.deleteFrom('wallet_networks').where('wallet_id', '=', walletId));
+    const outcomes = await Promise.allSettled([
+      ...Array.from({ length: AT_ONCE }, () => rules.create(nodeId, walletId, content('late'))),
+      door().run((k) => k.deleteFrom('wallets').where('id', '=', walletId)),
+      ...Array.from({ length: AT_ONCE }, () => rules.create(nodeId, walletId, content('late'))),
+    ]);
+    for (const outcome of outcomes) {
+      if (outcome.status === 'rejected') expect(outcome.reason.refusal).toEqual({ kind: 'not_found' });
+    }
+    expect(
+      await door().run((k) => k.selectFrom('wallet_rules').select('id').where('wallet_id', '=', walletId)),
+    ).toEqual([]);
+  });
+
+  it('D5-07: assignments of one network are one row', async () => {
+    const { nodeId, walletIds } = nodes.mine;
+    const [walletId = ''] = walletIds;
+    await door().run((k) => k.deleteFrom('wallet_networks'));
+    const [wallet] = await door().run((k) => k.selectFrom('wallets').selectAll().where('id', '=', walletId));
+    const [network] = await door().run((k) =>
+      k
+        .selectFrom('networks')
+        .select('id')
+        .where('chain_id', '=', wallet?.chain_id ?? ''),
+    );
+    const assignments = new NetworkAssignments({ db: database.db, nowMs: Date.now });
+    const outcomes = await Promise.all(
+      Array.from({ length: AT_ONCE }, () => assignments.assign(nodeId, walletId, network?.id ?? '')),
+    );
+    expect(new Set(outcomes)).toEqual(new Set(['assigned']));
+    expect(await door().run((k) => k.selectFrom('wallet_networks').select(['wallet_id', 'node_id']))).toEqual([
+      { wallet_id: walletId, node_id: nodeId },
+    ]);
+  });
+});

@@ -1,0 +1,204 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { envelope } from '../gateway/envelopes.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
+import { autoTransfer, leaf, limit, literal, rulesOf } from './rules.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const FORTY = '1234567890123456789012345678901234567890';
+
+let p: Portcullis;
+let rules: ReturnType<typeof rulesOf>;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  rules = rulesOf(p, await p.clientToken());
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+async function stored(id: string) {
+  const [row] = await rows(p).run((k) => k.selectFrom('wallet_rules').selectAll().where('id', '=', id));
+  return row;
+}
+
+describe('POST /v1/wallets/{wallet_id}/rules', () => {
+  it('4.2-01 D5-05: is 201 without a body, with the Location and the ETag of version 1', async () => {
+    const answer = await rules.create(autoTransfer(), p.demo.wallet_id.toUpperCase());
+    expect([answer.status, answer.text, answer.headers.get('content-length')]).toEqual([201, '', '0']);
+    expect(answer.headers.get('etag')).toBe('"1"');
+    const [, id = ''] =
+      new RegExp(`^/v1/wallets/${p.demo.wallet_id}/rules/(.+)$`).exec(answer.headers.get('location') ?? '') ?? [];
+    expect(id).toMatch(UUID);
+    expect(await stored(id)).toMatchObject({
+      wallet_id: p.demo.wallet_id,
+      node_id: p.demo.node_id,
+      status: 'active',
+      version: 1,
+      sign_and_approve_rule: null,
+      permissionless_transfer_limit_rule: null,
+      priority: null,
+    });
+  });
+
+  it('D5-03 2.6-10: a number of forty digits is kept as sent', async () => {
+    const value = `-${FORTY}.${FORTY.slice(0, 20)}`;
+    const amount = `0.${FORTY}`;
+    const body = autoTransfer({}, { rule_logic: leaf({ value: literal(value) }), amount: literal(amount) });
+    const row = await stored(await rules.created(body));
+    expect(row?.auto_transfer_rule).toMatchObject({ amount, rule_logic: { value } });
+  });
+
+  it('D5-02: operators are stored in the short form, whatever their spelling', async () => {
+    const rule_logic = { and: [leaf({ op: 'less-than' }), { or: [leaf({ op: '>=' }), { not: leaf({ op: '==' }) }] }] };
+    const row = await stored(await rules.created(autoTransfer({}, { rule_logic })));
+    expect(row?.auto_transfer_rule?.rule_logic).toMatchObject({
+      and: [{ op: 'lt' }, { or: [{ op: 'gte' }, { not: { op: 'eq' } }] }],
+    });
+  });
+
+  it('D5-04: the other object is validated and stored, and unknown members are not', async () => {
+    const other = { max_amount: 5, time_period: 'week', time_period_value: 2, unknown: 1 };
+    const body = autoTransfer({ permissionless_transfer_limit_rule: other, status: 'disabled', version: 7, id: 'x' });
+    const row = await stored(await rules.created(body));
+    expect(row).toMatchObject({ status: 'active', version: 1 });
+    expect(row?.permissionless_transfer_limit_rule).toEqual({
+      max_amount: '5',
+      time_period: 'week',
+      time_period_value: 2,
+    });
+    const { status, json } = await rules.create(autoTransfer({ permissionless_transfer_limit_rule: {} }));
+    expect([status, json.errors[0].path]).toEqual([400, 'permissionless_transfer_limit_rule.max_amount']);
+  });
+
+  it('2.6-12 2.6-13 D5-04: an approval can have any of its members, crossed bounds too', async () => {
+    const mandatory_user_id = randomUUID().toUpperCase();
+    for (const [given, kept] of [
+      [{}, {}],
+      [{ min_user_count: 1 }, { min_user_count: 1 }],
+      [
+        { mandatory_user_id, min_priority: 90, max_priority: 10, min_user_count: null },
+        { mandatory_user_id: mandatory_user_id.toLowerCase(), min_priority: 90, max_priority: 10 },
+      ],
+    ]) {
+      const row = await stored(await rules.created(limit({ sign_and_approve_rule: given })));
+      expect(row?.sign_and_approve_rule).toEqual(kept);
+    }
+  });
+
+  it('4.2-02 D4-01: an unknown wallet and one of another node are 404 alike', async () => {
+    const texts = [];
+    for (const walletId of [randomUUID(), p.demo.other_node.wallet_id, p.demo.account_id]) {
+      const { status, text } = await rules.create(limit(), walletId);
+      texts.push(`${status} ${text}`);
+    }
+    expect(new Set(texts)).toEqual(new Set([`404 ${envelope('not_found')}`]));
+  });
+
+  it('4.2-03: a body is judged before the wallet, and the token before both', async () => {
+    const bad = limit({ network_id: 'x' });
+    expect((await rules.create(bad, randomUUID())).json).toEqual({
+      code: -1,
+      domain: 0,
+      message: 'invalid_request',
+      errors: [{ path: 'network_id', message: 'must be a UUID: 8-4-4-4-12 hexadecimal digits' }],
+    });
+    const path = `/v1/wallets/${p.demo.wallet_id}/rules`;
+    expect((await p.call('POST', path, { json: bad })).status).toBe(401);
+    const reader = signed(p, apiClaims(p, { scope: 'wallet-rules:read wallets:write' }));
+    expect((await p.call('POST', path, { json: limit(), token: reader })).text).toBe(envelope('forbidden'));
+  });
+});
+
+describe('PUT /v1/wallets/{wallet_id}/rules/{id}', () => {
+  it('4.3-01 4.3-02 D5-05: replaces the whole rule: 200 without a body, with the ETag of the next version', async () => {
+    const id = await rules.created(autoTransfer({ priority: 5, sign_and_approve_rule: { min_user_count: 2 } }));
+    const answer = await rules.replace(id.toUpperCase(), limit({ name: '' }));
+    expect([answer.status, answer.text, answer.headers.get('etag')]).toEqual([200, '', '"2"']);
+    expect(await stored(id)).toMatchObject({
+      name: '',
+      type: 'permissionless_transfer_limit',
+      priority: null,
+      auto_transfer_rule: null,
+      sign_and_approve_rule: null,
+      version: 2,
+    });
+    expect((await rules.replace(id, { name: 'only' })).status).toBe(400);
+    expect((await stored(id))?.version).toBe(2);
+  });
+
+  it('4.3-03 D4-01: an unknown rule, one of another wallet and one of another node are 404 alike', async () => {
+    const id = await rules.created();
+    const neighbour = rulesOf(p, await p.clientToken(p.demo.other_node.client));
+    const { headers } = await neighbour.create(limit(), p.demo.other_node.wallet_id);
+    const foreign = headers.get('location')?.split('/').at(-1) ?? '';
+    const tries: [string, string][] = [
+      [randomUUID(), p.demo.wallet_id],
+      [id, p.demo.target_wallet_id],
+      [id, p.demo.other_node.wallet_id],
+      [foreign, p.demo.wallet_id],
+      [foreign, p.demo.other_node.wallet_id],
+    ];
+    for (const ifMatch of [undefined, '*', '"1"', '"9"', 'W/"1"', '']) {
+      for (const [rule, walletId] of tries) {
+        const more = { walletId, ...(ifMatch === undefined ? {} : { ifMatch }) };
+        const { status, text } = await rules.replace(rule, limit(), more);
+        expect(`${status} ${text}`).toBe(`404 ${envelope('not_found')}`);
+      }
+    }
+    expect((await stored(foreign))?.version).toBe(1);
+    expect((await stored(id))?.version).toBe(1);
+  });
+
+  it.each([
+    ['*', 200],
+    [' * ', 200],
+    ['"1"', 200],
+    ['"7", "1"', 200],
+    ['W/"1", "1"', 200],
+    ['"a,b" , "1"', 200],
+    [',,"1",', 200],
+    ['"2"', 412],
+    ['"01"', 412],
+    ['"1.0"', 412],
+    ['""', 412],
+    ['W/"1"', 412],
+    ['"99999999999999999999"', 412],
+    ['"4294967297"', 412],
+    ['', 412],
+    ['1', 400],
+    ['"1', 400],
+    ['"1" "1"', 400],
+    ['w/"1"', 400],
+    ['*, "1"', 400],
+    ['"1", *', 400],
+    ['"a b"', 400],
+  ])('D5-05 D2-19: If-Match: %s on version 1 is %i', async (ifMatch, expected) => {
+    const id = await rules.created();
+    const { status, text, json } = await rules.replace(id, limit(), { ifMatch });
+    expect(status).toBe(expected);
+    if (expected === 412) expect(text).toBe(envelope('precondition_failed'));
+    if (expected === 400) expect(json.errors[0].path).toBe('If-Match');
+    expect((await stored(id))?.version).toBe(expected === 200 ? 2 : 1);
+  });
+
+  it('D2-02 D5-05: a bad body is told before a version that does not hold', async () => {
+    const id = await rules.created();
+    expect((await rules.replace(id, limit({ type: 'x' }), { ifMatch: '"9"' })).status).toBe(400);
+  });
+
+  it('4.3-04: a database that fails is a masked 500', async () => {
+    const id = await rules.created();
+    const door = rows(p);
+    await door.raw((sql) => sql`alter table wallet_rules rename to wallet_rules_away`);
+    try {
+      for (const { status, text } of [await rules.replace(id, limit()), await rules.create(limit())]) {
+        expect(`${status} ${text}`).toBe(`500 ${envelope('internal_error')}`);
+      }
+    } finally {
+      await door.raw((sql) => sql`alter table wallet_rules_away rename to wallet_rules`);
+    }
+    expect((await rules.replace(id, limit())).status).toBe(200);
+  });
+});
