@@ -68,16 +68,23 @@ export class Exchange {
   }
 }
 
-const exchanges = new WeakMap<IncomingMessage, Exchange>();
+/** A property, since a weak map of every request makes the garbage collector work. */
+const EXCHANGE: unique symbol = Symbol('exchange');
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    [EXCHANGE]?: Exchange;
+  }
+}
 
 /** Ties an exchange to its request, for the handlers behind the gateway. */
 export function attachExchange(exchange: Exchange): void {
-  exchanges.set(exchange.req, exchange);
+  exchange.req[EXCHANGE] = exchange;
 }
 
 /** The exchange of a request that came through the gateway: there is no other way in. */
 export function exchangeOf(req: IncomingMessage): Exchange {
-  const exchange = exchanges.get(req);
+  const exchange = req[EXCHANGE];
   if (!exchange) throw new Error('a request reached a handler around the gateway');
   return exchange;
 }
