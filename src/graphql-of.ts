@@ -6,7 +6,7 @@ import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 /** GraphQL over the parts of this instance. */
 export function graphqlOf(context: Context): GraphqlServer {
   const { config, secrets, database, transactions, streams, judge, audit, log } = context;
-  const { clientAdministration, supervisorAdministration, locks } = context;
+  const { clientAdministration, supervisorAdministration, locks, watch } = context;
   return createGraphqlServer({
     db: database.db,
     transactions,
@@ -14,6 +14,7 @@ export function graphqlOf(context: Context): GraphqlServer {
     supervisorAdministration,
     locks,
     streams,
+    watchAccess: (principal, onEnd) => watch.watch(principal, onEnd),
     judge: async (token, exchange) => {
       const principal = await judge.judge(token);
       if (principal) await judge.passGuards(principal, originOf(exchange));

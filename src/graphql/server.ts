@@ -17,6 +17,7 @@ export interface GraphqlServerDeps {
   supervisorAdministration: GraphqlServices['supervisorAdministration'];
   locks: GraphqlServices['locks'];
   streams: EventSource;
+  watchAccess: GraphqlServices['watchAccess'];
   /**
    * Whoever an access token speaks for, judged in full; undefined where it is missing or does not hold.
    * @throws AppError 403 where a guard of its client refuses.

@@ -120,6 +120,7 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
     streams,
     judge: async (token) => (token === undefined ? undefined : principals.get(token)),
     recheck: async (principal) => [...principals.values()].includes(principal),
+    watchAccess: () => () => undefined,
     passGuards: () => undefined,
     recordOperation: (record) => records.push(record),
     log,
