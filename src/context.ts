@@ -14,6 +14,7 @@ import { IdempotentAnswers } from './idempotency/idempotent-answers.ts';
 import type { Log } from './lib/log.ts';
 import { AccessChanges } from './oauth/access-changes.ts';
 import { AccessDirectory } from './oauth/access-directory.ts';
+import { AccessWatch } from './oauth/access-watch.ts';
 import { ClientLimits } from './oauth/client-limits.ts';
 import { ClientUsage } from './oauth/client-usage.ts';
 import { DenyList } from './oauth/deny-list.ts';
@@ -69,6 +70,8 @@ export interface Context {
   changes: AccessChanges;
   denied: DenyList;
   directory: AccessDirectory;
+  /** Those who are told when a token has ended. */
+  watch: AccessWatch;
   limits: ClientLimits;
   /** The client-level guards, in their order. */
   guards: readonly Guard[];
@@ -129,7 +132,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
   });
   stack.defer(() => streams.stop());
   const verifier = new TokenVerifier(keys);
-  const access = openAccess({ config, database, cache, clients, log, nowMs, stack });
+  const access = openAccess({ config, database, cache, clients, verifier, log, nowMs, stack });
   const logins = { passwords: new Passwords(), locks: new LoginLocks({ db, nowMs }) };
   const administration = { db, ...access, ...logins, pepper: secrets.pepper.current, nowMs };
   return {
@@ -152,7 +155,6 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     ...openLimits({ database, cache, log, nowMs, stack }),
     issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
     verifier,
-    judge: new TokenJudge({ verifier, ...access, nowMs }),
     transactions: new Transactions({
       db,
       wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
@@ -170,10 +172,12 @@ function openAccess({
   database,
   cache,
   clients,
+  verifier,
   log,
   nowMs,
   stack,
-}: Pick<Context, 'config' | 'database' | 'cache' | 'clients' | 'log' | 'nowMs'> & Pick<ContextInput, 'stack'>) {
+}: Pick<Context, 'config' | 'database' | 'cache' | 'clients' | 'verifier' | 'log' | 'nowMs'> &
+  Pick<ContextInput, 'stack'>) {
   const { db } = database;
   const onError = (error: unknown) => log.error({ err: error }, 'what has ended cannot be read or put away');
   const changes = new AccessChanges({ db, nowMs, onError });
@@ -182,20 +186,53 @@ function openAccess({
   const sessions = new Sessions({ db, cache, isShared, changes, maxSessions: config.maxSessions, nowMs });
   const denied = new DenyList({ db, nowMs });
   const directory = new AccessDirectory({ db, clients, denied, nowMs });
+  const judge = new TokenJudge({ verifier, directory, sessions, nowMs });
+  const watch = new AccessWatch({
+    isGood: (principal) => judge.isGood(principal),
+    admits: (principal) => directory.admits(principal),
+  });
+  followEnds({ changes, denied, directory, sessions, watch });
+  const expired = new ExpiredRows({ db, nowMs, onError });
+  expired.start();
+  stack.defer(() => expired.stop());
+  return { changes, denied, directory, sessions, judge, watch };
+}
+
+/** What judges tokens hears of each end before those who watch them: whoever begins to watch later is judged by it. */
+function followEnds({
+  changes,
+  denied,
+  directory,
+  sessions,
+  watch,
+}: Pick<Context, 'changes' | 'denied' | 'directory' | 'sessions' | 'watch'>): void {
   const sinceMs = ACCESS_TOKEN_LIFE_MS;
   changes.follow({
     kinds: ['client'],
     sinceMs,
-    apply: async (ended) => {
+    async apply(ended) {
       for (const { subject } of ended) directory.forget(subject);
+      await watch.apply(ended);
     },
   });
-  changes.follow({ kinds: ['token'], sinceMs, apply: (ended) => denied.apply(ended) });
-  changes.follow({ kinds: ['session'], sinceMs, apply: (ended) => sessions.forget(ended) });
-  const expired = new ExpiredRows({ db, nowMs, onError });
-  expired.start();
-  stack.defer(() => expired.stop());
-  return { changes, denied, directory, sessions };
+  changes.follow({
+    kinds: ['token'],
+    sinceMs,
+    async apply(ended) {
+      await denied.apply(ended);
+      await watch.apply(ended);
+    },
+  });
+  changes.follow({
+    kinds: ['session'],
+    sinceMs,
+    async apply(ended) {
+      // Known without the cache, which may be away; those who come until it has forgotten them are judged by it.
+      await watch.apply(ended);
+      await sessions.forget(ended);
+      await watch.apply(ended);
+    },
+  });
 }
 
 /** What migrates users, tells of it, and remembers what it has answered. */

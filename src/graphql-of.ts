@@ -6,7 +6,7 @@ import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 /** GraphQL over the parts of this instance. */
 export function graphqlOf(context: Context): GraphqlServer {
   const { config, secrets, database, transactions, streams, judge, audit, log } = context;
-  const { userMigrations, userErasure, clientAdministration, supervisorAdministration, locks } = context;
+  const { userMigrations, userErasure, clientAdministration, supervisorAdministration, locks, watch } = context;
   return createGraphqlServer({
     db: database.db,
     transactions,
@@ -17,6 +17,7 @@ export function graphqlOf(context: Context): GraphqlServer {
     locks,
     streams,
     nowMs: context.nowMs,
+    watchAccess: (principal, onEnd) => watch.watch(principal, onEnd),
     judge: async (token, exchange) => {
       const principal = await judge.judge(token);
       if (principal) await judge.passGuards(principal, originOf(exchange));

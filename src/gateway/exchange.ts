@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { JsonRule } from '../audit/mask-json-rules.ts';
+import type { AppError } from '../errors/app-error.ts';
 import type { Principal } from '../oauth/principal.ts';
 import type { SignedToken } from '../oauth/signed-token.ts';
 import { Capture } from './capture.ts';
@@ -52,6 +53,11 @@ export class Exchange {
   service: string | undefined;
   token: SignedToken | undefined;
   principal: Principal | undefined;
+  /**
+   * What a limit of the client refuses the request with, where only the body tells whether it is refused as a whole: its
+   * handler throws it, or answers one operation with it.
+   */
+  limitRefusal: AppError | undefined;
   /** Whether a handler has begun to read the body: what a refused request sent is not kept. */
   bodyRead = false;
   /** For requests whose caller is known by other means than a bearer token: the node and the kind of the record. */
@@ -68,16 +74,23 @@ export class Exchange {
   }
 }
 
-const exchanges = new WeakMap<IncomingMessage, Exchange>();
+/** A property, since a weak map of every request makes the garbage collector work. */
+const EXCHANGE: unique symbol = Symbol('exchange');
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    [EXCHANGE]?: Exchange;
+  }
+}
 
 /** Ties an exchange to its request, for the handlers behind the gateway. */
 export function attachExchange(exchange: Exchange): void {
-  exchanges.set(exchange.req, exchange);
+  exchange.req[EXCHANGE] = exchange;
 }
 
 /** The exchange of a request that came through the gateway: there is no other way in. */
 export function exchangeOf(req: IncomingMessage): Exchange {
-  const exchange = exchanges.get(req);
+  const exchange = req[EXCHANGE];
   if (!exchange) throw new Error('a request reached a handler around the gateway');
   return exchange;
 }

@@ -31,6 +31,8 @@ export interface EventSource {
     matches: (event: LoggedEvent) => boolean;
     /** When the subscriber's token ends, in ms since 1970. */
     expiresAtMs?: number | undefined;
+    /** Watches whether it ends before; returns the function that stops watching. */
+    watchToken?: ((onEnd: (error?: unknown) => void) => () => void) | undefined;
   }): AsyncIterator<LoggedEvent, undefined> & {
     /** The number after which events are delivered. Rejects where the stream ends before that is known. */
     started: Promise<bigint>;
@@ -60,6 +62,8 @@ export interface GraphqlServices {
   supervisorAdministration: SupervisorAdministration;
   locks: Pick<LoginLocks, 'lockedUntil'>;
   streams: EventSource;
+  /** Calls back when the token has ended before its time. @returns the function that stops watching. */
+  watchAccess(principal: Principal, onEnd: (error?: unknown) => void): () => void;
   cursors: PageCursors;
 }
 

@@ -27,8 +27,21 @@ export function useJsonBody(): Plugin<object, HttpArrival> {
   };
 }
 
-/** The body of a POST: JSON, up to the endpoint's limit; nothing for a GET, whose parameters must be JSON. */
+/**
+ * The body of a POST: JSON, up to the endpoint's limit; nothing for a GET, whose parameters must be JSON.
+ * @throws what a limit of the client refuses the request with, before anything else, unless it brings a batch.
+ */
 export async function readArrival(exchange: Exchange, maxBytes: number): Promise<Buffer | undefined> {
+  const { limitRefusal } = exchange;
+  if (!limitRefusal) return readBody(exchange, maxBytes);
+  const body = await readBody(exchange, maxBytes).catch(() => undefined);
+  if (body && isBatch(body)) return body;
+  // Nothing came of what it sent.
+  exchange.bodyRead = false;
+  throw limitRefusal;
+}
+
+async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer | undefined> {
   const { req, target } = exchange;
   if (req.method !== 'POST') {
     refuseBrokenParameters(new URLSearchParams(target?.query));
@@ -52,6 +65,14 @@ function isJsonObject(text: string): boolean {
   try {
     const value: unknown = JSON.parse(text);
     return value === null || (typeof value === 'object' && !Array.isArray(value));
+  } catch {
+    return false;
+  }
+}
+
+function isBatch(body: Buffer): boolean {
+  try {
+    return Array.isArray(parseParams(body));
   } catch {
     return false;
   }

@@ -22,10 +22,11 @@ export interface LiveEvents extends AsyncIterableIterator<LoggedEvent, undefined
   started: Promise<unknown>;
 }
 
-/** The events of the caller's node that match, until its token ends; errors are those that a client is told. */
+/** The events of the caller's node that match, until its token ends in any way; errors are those that a client is told. */
 export function liveEvents({ services, principal }: GraphqlContext, request: LiveEventsRequest): LiveEvents {
   const { nodeId, expiresAtMs } = principal;
-  const source = services.streams.subscribe({ nodeId, ...request, expiresAtMs });
+  const watchToken = (onEnd: (error?: unknown) => void) => services.watchAccess(principal, onEnd);
+  const source = services.streams.subscribe({ nodeId, ...request, expiresAtMs, watchToken });
   return {
     started: source.started.catch(() => undefined),
     async next() {

@@ -2,6 +2,7 @@ import type { Plugin } from '@envelop/core';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { Log } from '../lib/log.ts';
 import type { GraphqlContext } from './context.ts';
+import { withoutGivenValues } from './told-messages.rules.ts';
 
 /** Whoever is told an error: the id that finds it in the log again. */
 type Recipient = Pick<GraphqlContext, 'correlationId'>;
@@ -14,9 +15,9 @@ export class ErrorMask {
     this.#log = log;
   }
 
-  /** The error as it may be told: itself where it was made for a client. */
+  /** The error as it may be told: where it was made for a client itself, without the values that it quotes. */
   error(error: unknown, { correlationId }: Recipient): GraphQLError {
-    if (error instanceof GraphQLError && isMeant(error)) return error;
+    if (error instanceof GraphQLError && isMeant(error)) return withoutQuotes(error);
     const cause = originOf(error);
     this.#log.error({ correlation_id: correlationId, err: cause }, 'operation failed');
     const place = error instanceof GraphQLError ? { nodes: error.nodes, path: error.path } : {};
@@ -58,6 +59,13 @@ export function formatted(error: GraphQLError): GraphQLFormattedError {
   const { extensions, ...rest } = error.toJSON();
   const { http: _http, ...told } = extensions ?? {};
   return Object.keys(told).length > 0 ? { ...rest, extensions: told } : rest;
+}
+
+function withoutQuotes(error: GraphQLError): GraphQLError {
+  const message = withoutGivenValues(error.message);
+  if (message === error.message) return error;
+  const { nodes, source, positions, path, extensions } = error;
+  return new GraphQLError(message, { nodes, source, positions, path, extensions });
 }
 
 /** Whether what an execution gave goes on giving. */

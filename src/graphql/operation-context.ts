@@ -29,19 +29,17 @@ export type OperationGuard = (principal: Principal, exchange: Exchange) => void 
 
 /**
  * Envelop plugin: an operation of a socket passes the guards of its client, and so does each of a batch but the first
- * that runs, which the request itself has passed them for.
+ * that runs, which the request itself has passed them for, or has been refused for by a limit.
  */
 export function useClientGuards(passGuards: OperationGuard): Plugin<Arrival> {
   const begun = new WeakSet<Exchange>();
   return {
     async onContextBuilding({ context: { principal, exchange, isLater, isBatch } }) {
       if (!isLater) return;
-      if (isBatch && !begun.has(exchange)) {
-        begun.add(exchange);
-        return;
-      }
       try {
-        await passGuards(principal, exchange);
+        if (!isBatch || begun.has(exchange)) return await passGuards(principal, exchange);
+        begun.add(exchange);
+        if (exchange.limitRefusal) throw exchange.limitRefusal;
       } catch (error) {
         throw error instanceof AppError ? refusedError(error) : error;
       }

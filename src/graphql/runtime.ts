@@ -33,7 +33,8 @@ const MEBIBYTE = 1024 * 1024;
 export interface GraphqlRuntime {
   /**
    * Answers a request of a principal.
-   * @throws AppError 413 for a body over the endpoint's limit.
+   * @throws AppError 429 where a limit of the client is used up, unless a batch came; 413 for a body over the endpoint's
+   * limit.
    */
   answer(exchange: Exchange, principal: Principal): Promise<void>;
   accept(exchange: Exchange): void;
@@ -69,9 +70,9 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
 }
 
 function servicesOf(deps: GraphqlServerDeps): GraphqlServices {
-  const { db, cursorKey, transactions, clientAdministration, supervisorAdministration, locks, streams, nowMs } = deps;
+  const { db, cursorKey, transactions, clientAdministration, supervisorAdministration, locks } = deps;
+  const { streams, watchAccess, nowMs, userMigrations, userErasure } = deps;
   const walletRulePages = new WalletRulePages(db);
-  const { userMigrations, userErasure } = deps;
   return {
     accountPages: new AccountPages(db),
     walletPages: new WalletPages(db),
@@ -94,6 +95,7 @@ function servicesOf(deps: GraphqlServerDeps): GraphqlServices {
     supervisorAdministration,
     locks,
     streams,
+    watchAccess,
     cursors: new PageCursors(cursorKey),
   };
 }

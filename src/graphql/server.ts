@@ -20,6 +20,7 @@ export interface GraphqlServerDeps {
   locks: GraphqlServices['locks'];
   streams: EventSource;
   nowMs: () => number;
+  watchAccess: GraphqlServices['watchAccess'];
   /**
    * Whoever an access token speaks for, judged in full; undefined where it is missing or does not hold.
    * @throws AppError 403 where a guard of its client refuses.

@@ -1,6 +1,9 @@
 import type { Principal } from '../oauth/principal.ts';
 import type { Builder } from './builder.ts';
 
+/** The largest Date (ECMA-262, section 21.4.1.1): a token may end later. */
+const LAST_DATE_MS = 8.64e15;
+
 /** Adds `me`: what the token says of its bearer. */
 export function addViewer(builder: Builder): void {
   const viewer = builder.objectRef<Principal>('Viewer').implement({
@@ -18,7 +21,8 @@ export function addViewer(builder: Builder): void {
         type: 'DateTime',
         nullable: true,
         description: 'When the token ends; null where it does not.',
-        resolve: ({ expiresAtMs }) => (expiresAtMs === undefined ? null : new Date(expiresAtMs).toISOString()),
+        resolve: ({ expiresAtMs }) =>
+          expiresAtMs === undefined ? null : new Date(Math.min(expiresAtMs, LAST_DATE_MS)).toISOString(),
       }),
     }),
   });

@@ -14,6 +14,11 @@ export interface SubscribeOptions {
   signal?: AbortSignal | undefined;
   /** When the subscriber's token ends, in ms since 1970. */
   expiresAtMs?: number | undefined;
+  /**
+   * Watches whether the token ends before, and tells it later than it returns; with an error where that cannot be known.
+   * Returns the function that stops watching, which is called as the stream ends.
+   */
+  watchToken?: ((onEnd: (error?: unknown) => void) => () => void) | undefined;
 }
 
 interface StreamParts {
@@ -37,6 +42,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   readonly #ended = new AbortController();
   readonly #start = Promise.withResolvers<bigint>();
   readonly #cancelExpiry: () => void = () => undefined;
+  readonly #unwatch: () => void = () => undefined;
   readonly #onAbort = () => this.end();
   #detach: () => void = () => undefined;
 
@@ -46,10 +52,11 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     this.started = this.#start.promise;
     // Not everybody waits for it.
     this.started.catch(() => undefined);
-    const { signal, expiresAtMs } = options;
+    const { signal, expiresAtMs, watchToken } = options;
     if (expiresAtMs !== undefined) {
       this.#cancelExpiry = at(parts.clock, expiresAtMs, () => this.end(new TokenEndedError()));
     }
+    if (watchToken) this.#unwatch = watchToken((error) => this.end(error ?? new TokenEndedError()));
     signal?.addEventListener('abort', this.#onAbort, { once: true });
     if (signal?.aborted) this.end();
     else if (expiresAtMs !== undefined && expiresAtMs <= parts.clock.nowMs()) this.end(new TokenEndedError());
@@ -83,6 +90,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     this.#ended.abort(error);
     this.#detach();
     this.#cancelExpiry();
+    this.#unwatch();
     this.#options.signal?.removeEventListener('abort', this.#onAbort);
     this.#queue.end(error);
     this.#start.reject(this.#ended.signal.reason);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, type ClientCredentials, updateClient } from '../oauth/clients.ts';
@@ -40,11 +40,11 @@ const batch = (token: string, size: number, headers: Record<string, string> = {}
   p.call('POST', '/graphql', { token, headers, json: Array.from({ length: size }, () => ({ query: QUERY })) });
 
 describe('a batch', () => {
-  it('D2-20 8-05: counts each operation, the first one as the request', async () => {
+  it('D2-20 8-05: counts each operation, the first one as the request, and tells what is left after the last', async () => {
     const { token } = await limited(10);
     const answer = await batch(token, 3);
     expect(answer.json.map((one: object) => Object.keys(one))).toEqual([['data'], ['data'], ['data']]);
-    expect(answer.headers.get('x-ratelimit-remaining-hour')).toBe('9');
+    expect(answer.headers.get('x-ratelimit-remaining-hour')).toBe('7');
     expect(await leftAfterThis(token)).toBe(6);
   });
 
@@ -54,6 +54,7 @@ describe('a batch', () => {
     expect(answer.status).toBe(200);
     const done = { data: { me: { nodeId: p.demo.node_id } } };
     expect(answer.json).toEqual([done, done, done, { errors: [REFUSED] }, { errors: [REFUSED] }]);
+    expect(answer.headers.get('x-ratelimit-remaining-hour')).toBe('0');
   });
 
   it('D2-20 8-06: so is what the quota refuses', async () => {
@@ -62,11 +63,73 @@ describe('a batch', () => {
     const retryAfter = (Date.UTC(2026, 11, 1) - NOON) / 1_000;
     const error = { message: 'monthly_limit_exceeded', extensions: { code: 'RATE_LIMITED', retryAfter } };
     expect(answer.json).toEqual([{ data: expect.anything() }, { errors: [error] }]);
+    expect(answer.headers.get('x-monthlylimit-remaining')).toBe('0');
   });
 
-  it('D2-20: is refused whole where the request already is', async () => {
+  it.each([1, 3])('D2-20 8-05: of %i that finds nothing left is a 200 with an error for each', async (size) => {
     const { token } = await limited(0);
-    expect((await batch(token, 3)).status).toBe(429);
+    const answer = await batch(token, size);
+    expect(answer.status).toBe(200);
+    expect(answer.json).toEqual(Array.from({ length: size }, () => ({ errors: [REFUSED] })));
+    expect(answer.headers.get('x-ratelimit-remaining-hour')).toBe('0');
+    expect(answer.headers.has('retry-after')).toBe(false);
+  });
+
+  it('D2-20 8-06: that finds nothing left of the quota is one, too', async () => {
+    const client = await addClient(p, { monthly_limit: 1 });
+    const token = await p.clientToken(client);
+    await p.call('GET', '/v1/accounts', { token });
+    const answer = await batch(token, 2);
+    expect(answer.status).toBe(200);
+    expect(answer.json.map(({ errors }: { errors: { message: string }[] }) => errors[0]?.message)).toEqual([
+      'monthly_limit_exceeded',
+      'monthly_limit_exceeded',
+    ]);
+  });
+
+  it('D2-20: whose window ends meanwhile lets the rest pass', async () => {
+    const token = await p.clientToken(await addClient(p, { requests_per_second: 1 }));
+    const { directory } = p.service.context;
+    const client = directory.client.bind(directory);
+    // The request has been refused by then.
+    const asked = vi.spyOn(directory, 'client').mockImplementation((id) => {
+      if (asked.mock.calls.length > 2) clock.nowMs = NOON + 1_000;
+      return client(id);
+    });
+    try {
+      const answer = await batch(token, 2);
+      const refused = { ...REFUSED, extensions: { ...REFUSED.extensions, retryAfter: 1 } };
+      expect(answer.json).toEqual([{ errors: [refused] }, { data: expect.anything() }]);
+      expect(answer.headers.get('x-ratelimit-remaining-second')).toBe('0');
+    } finally {
+      asked.mockRestore();
+    }
+  });
+
+  it('D2-07 D2-20: that finds nothing left leaves a record for each', async () => {
+    const { token } = await limited(0);
+    const records = vi.spyOn(p.service.context.spool, 'append');
+    try {
+      await batch(token, 2);
+      const kept = records.mock.calls.map(([line]) => JSON.parse(line));
+      expect(kept.map((record) => record.response_body)).toEqual(
+        [0, 1].map(() => expect.stringContaining('rate_limit_exceeded')),
+      );
+    } finally {
+      records.mockRestore();
+    }
+  });
+
+  it.each([
+    ['address', { allowed_ips: ['127.0.0.1'] }, { 'x-forwarded-for': '203.0.113.9' }, 'ip_not_allowed'],
+    ['certificate', { require_certificate: true, cert_fingerprint: 'AA' }, {}, 'mtls_required'],
+  ])('D2-20: is refused whole for the %s', async (_name, settings, headers, message) => {
+    const client = await addClient(p, settings);
+    const json = { grant_type: 'client_credentials', ...client };
+    const issued = await p.call('POST', '/v2/oauth/token', { json, headers: { 'ssl-client-fingerprint': 'aa' } });
+    const answer = await batch(issued.json.access_token, 2, headers);
+    expect(answer.status).toBe(403);
+    expect(answer.json).toMatchObject({ message });
   });
 
   it('D2-20: of a login is not counted', async () => {
@@ -82,6 +145,32 @@ describe('a batch', () => {
     const json = [{ query: QUERY }, { query: '{ broken' }, { query: '{ unknown }' }];
     await p.call('POST', '/graphql', { token, json });
     expect(await leftAfterThis(token)).toBe(8);
+  });
+});
+
+describe('what is no batch', () => {
+  const type = { 'content-type': 'application/json' };
+  it.each([
+    ['a single operation', { json: { query: QUERY } }],
+    ['a body that is not JSON', { body: '[{"query":', headers: type }],
+    ['a body that is no operation', { json: 7 }],
+    ['an empty batch', { json: [] }],
+    ['a batch of too many', { json: Array.from({ length: 11 }, () => ({ query: QUERY })) }],
+    ['a body of another type', { body: '[]', headers: { 'content-type': 'text/plain' } }],
+    ['a body that is too large', { body: `[${' '.repeat(1024 * 1024)}]`, headers: type }],
+  ])('8-05 D2-20: %s is a 429 with its headers where nothing is left', async (_name, request) => {
+    const { token } = await limited(0);
+    const answer = await p.call('POST', '/graphql', { token, ...request });
+    expect(answer.status).toBe(429);
+    expect(answer.json).toMatchObject({ message: 'rate_limit_exceeded' });
+    expect(answer.headers.get('retry-after')).toBe('3600');
+    expect(answer.headers.get('x-ratelimit-remaining-hour')).toBe('0');
+  });
+
+  it('8-05: so is a GET', async () => {
+    const { token } = await limited(0);
+    const answer = await p.call('GET', `/graphql?query=${encodeURIComponent(QUERY)}`, { token });
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([429, '3600']);
   });
 });
 

@@ -125,6 +125,7 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
     nowMs: Date.now,
     judge: async (token) => (token === undefined ? undefined : principals.get(token)),
     recheck: async (principal) => [...principals.values()].includes(principal),
+    watchAccess: () => () => undefined,
     passGuards: () => undefined,
     recordOperation: (record) => records.push(record),
     log,

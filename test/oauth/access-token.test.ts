@@ -135,6 +135,15 @@ describe('a token that must not pass', () => {
     );
   });
 
+  it.each([8.64e12, 8.64e12 + 1, 1e300, 1e308])(
+    'D3-01: an exp of %d is good, and is told as a date at most',
+    async (exp) => {
+      const token = signed(p, apiClaims(p, { exp }));
+      const answer = await p.call('POST', '/graphql', { token, json: { query: '{ me { expiresAt } }' } });
+      expect(answer.json).toEqual({ data: { me: { expiresAt: '+275760-09-13T00:00:00.000Z' } } });
+    },
+  );
+
   it.each(refused)('7.6-02 D3-01 D3-24: %s is a 401', async (_name, forge) => {
     await expectUnauthorized(`Bearer ${await forge()}`);
   });

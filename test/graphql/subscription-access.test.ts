@@ -1,0 +1,227 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { print } from 'graphql';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
+import type { ClientCredentials } from '../oauth/clients.ts';
+import { describeReal } from '../services/real.ts';
+import { createdClient, createdSupervisor, login, operate } from './administration.ts';
+import { EventReader } from './event-reader.ts';
+import {
+  SetClientStatusDocument,
+  SetSupervisorStatusDocument,
+  TransactionUpdatesDocument,
+} from './generated/graphql.ts';
+import { until } from './stand.ts';
+
+const QUERY = print(TransactionUpdatesDocument);
+const ENDED = { message: 'the token has ended', extensions: { code: 'UNAUTHENTICATED' } };
+/** The subscription is told so, and is over. */
+const OVER = [[expect.objectContaining(ENDED)], 'complete'];
+
+interface Subscription {
+  /** What comes until it is over: errors, and `complete`. */
+  rest(): Promise<unknown[]>;
+}
+
+const sockets: WebSocket[] = [];
+const readers: EventReader[] = [];
+
+async function overSse(p: Portcullis, token: string): Promise<Subscription> {
+  const headers = {
+    accept: 'text/event-stream',
+    'content-type': 'application/json',
+    authorization: `Bearer ${token}`,
+  };
+  const body = JSON.stringify({ query: QUERY });
+  const reader = new EventReader(await fetch(`${p.url}/graphql`, { method: 'POST', headers, body }));
+  readers.push(reader);
+  return {
+    async rest() {
+      const told: unknown[] = [];
+      for (let event = await reader.next(); event !== undefined; event = await reader.next()) {
+        told.push(event.event === 'next' ? JSON.parse(event.data).errors : event.event);
+      }
+      return told;
+    },
+  };
+}
+
+async function overSocket(p: Portcullis, token: string): Promise<Subscription> {
+  const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws');
+  sockets.push(socket);
+  await once(socket, 'open');
+  const received: { type: string; payload: unknown }[] = [];
+  socket.on('message', (data) => received.push(JSON.parse(String(data))));
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
+  await until(() => received.length === 1);
+  const { size } = p.service.context.watch;
+  socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: QUERY } }));
+  await until(() => p.service.context.watch.size > size);
+  return {
+    async rest() {
+      await until(() => received.length === 2);
+      // An error message is the end of its operation.
+      return received
+        .slice(1)
+        .map(({ type, payload }) => (type === 'error' ? payload : type))
+        .concat('complete');
+    },
+  };
+}
+
+/** Somebody who subscribes, and what ends the token that it subscribes with. */
+interface Subscriber {
+  token: string;
+  end(p: Portcullis): Promise<unknown>;
+}
+
+/** Its tokens have no end of their own. */
+async function endlessClient(p: Portcullis, token: string) {
+  return createdClient(p, token, {
+    grantTypes: ['PASSWORD', 'CLIENT_CREDENTIALS', 'REFRESH_TOKEN'],
+    scopes: ['transactions:read'],
+    tokenExpiry: { enabled: false, duration: 60 },
+  });
+}
+
+function revoke(p: Portcullis, credentials: ClientCredentials, token: string) {
+  return p.call('POST', '/v2/oauth/revoke', { json: { ...credentials, token } });
+}
+
+async function pairOf(p: Portcullis, credentials: ClientCredentials) {
+  return (await p.call('POST', '/v2/oauth/token', { json: { grant_type: 'client_credentials', ...credentials } })).json;
+}
+
+type Arrange = (p: Portcullis, admin: string) => Promise<Subscriber>;
+
+const ENDS: [string, Arrange][] = [
+  [
+    'its client is disabled',
+    async (p, admin) => {
+      const { client, credentials } = await endlessClient(p, admin);
+      const { access_token } = await pairOf(p, credentials);
+      const status = { id: client.id, status: 'DISABLED' as const };
+      return { token: access_token, end: (at) => operate(at, admin, SetClientStatusDocument, status) };
+    },
+  ],
+  [
+    'the client of its login is disabled',
+    async (p, admin) => {
+      const { client, credentials } = await endlessClient(p, admin);
+      const { username } = await createdSupervisor(p, admin, { username: `user-${randomUUID()}` });
+      const { access_token } = await login(p, username, { client: credentials });
+      const status = { id: client.id, status: 'DISABLED' as const };
+      return { token: access_token, end: (at) => operate(at, admin, SetClientStatusDocument, status) };
+    },
+  ],
+  [
+    'its supervisor is disabled',
+    async (p, admin) => {
+      const { id, username } = await createdSupervisor(p, admin, { username: `user-${randomUUID()}` });
+      const { access_token } = await login(p, username);
+      const status = { id, status: 'DISABLED' as const };
+      return { token: access_token, end: (at) => operate(at, admin, SetSupervisorStatusDocument, status) };
+    },
+  ],
+  [
+    'its session is revoked by its refresh token',
+    async (p, admin) => {
+      const { username } = await createdSupervisor(p, admin, { username: `user-${randomUUID()}` });
+      const { access_token, refresh_token } = await login(p, username);
+      return { token: access_token, end: (at) => revoke(at, p.demo.client, refresh_token) };
+    },
+  ],
+  [
+    'it is revoked itself',
+    async (p, admin) => {
+      const { credentials } = await endlessClient(p, admin);
+      const { access_token } = await pairOf(p, credentials);
+      return { token: access_token, end: (at) => revoke(at, credentials, access_token) };
+    },
+  ],
+  [
+    'its family is revoked',
+    async (p, admin) => {
+      const { credentials } = await endlessClient(p, admin);
+      const { access_token, refresh_token } = await pairOf(p, credentials);
+      return { token: access_token, end: (at) => revoke(at, credentials, refresh_token) };
+    },
+  ],
+];
+
+const OVERS = [
+  ['SSE', overSse],
+  ['a socket', overSocket],
+] as const;
+
+const CASES = ENDS.flatMap(([why, arrange]) => OVERS.map(([way, open]) => ({ why, arrange, way, open })));
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.terminate();
+  for (const reader of readers.splice(0)) await reader[Symbol.asyncDispose]();
+});
+
+describe('a subscription, where its token ends before its time', () => {
+  let p: Portcullis;
+  let admin: string;
+  beforeAll(async () => {
+    p = await startPortcullis();
+    admin = await p.clientToken();
+  });
+  afterAll(() => p[Symbol.asyncDispose]());
+
+  it.each(CASES)('D6-12 D3-23: over $way is told and over when $why', async ({ arrange, open }) => {
+    const { token, end } = await arrange(p, admin);
+    const subscription = await open(p, token);
+    await open(p, admin);
+    expect(p.service.context.watch.size).toBe(2);
+    await end(p);
+    expect(await subscription.rest()).toEqual(OVER);
+    expect(p.service.context.watch.size).toBe(1);
+    for (const socket of sockets) socket.terminate();
+    for (const reader of readers.splice(0)) await reader[Symbol.asyncDispose]();
+    await until(() => p.service.context.watch.size === 0);
+  });
+
+  it('D6-12: stays where its client has only been changed', async () => {
+    const { client, credentials } = await endlessClient(p, admin);
+    const { access_token } = await pairOf(p, credentials);
+    await overSse(p, access_token);
+    const { changes, watch } = p.service.context;
+    const change = { kind: 'client', nodeId: p.demo.node_id, subject: client.id, item: null } as const;
+    await changes.commit(async (ended) => ended(change));
+    expect(watch.size).toBe(1);
+  });
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'a subscription on another replica', () => {
+  describe.each([
+    ['over one Redis', {}],
+    ['each with a cache of its own', { REDIS_URL: '' }],
+  ])('%s', (_name, env) => {
+    let p: Portcullis;
+    let replica: Portcullis;
+    let admin: string;
+    beforeAll(async () => {
+      p = await startOnRealServers({ env });
+      replica = await startReplica(p, { env });
+      admin = await p.clientToken();
+    });
+    afterAll(async () => {
+      await replica[Symbol.asyncDispose]();
+      await p[Symbol.asyncDispose]();
+    });
+
+    it.each(CASES)('D6-12 D3-07 D3-23: over $way ends when $why', async ({ arrange, open }) => {
+      const { token, end } = await arrange(p, admin);
+      const subscription = await open(replica, token);
+      await end(p);
+      // What it does twice a second by itself.
+      await replica.service.context.changes.poll();
+      expect(await subscription.rest()).toEqual(OVER);
+      expect(replica.service.context.watch.size).toBe(0);
+    });
+  });
+});
