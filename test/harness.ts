@@ -9,7 +9,7 @@ import { ensureDemo } from '../src/demo/ensure-demo.ts';
 import { silentLog } from '../src/lib/log.ts';
 import { type Service, startService } from '../src/service.ts';
 import { embeddedClusterCopy, realDatabase } from './harness/databases.ts';
-import { freshRedis, topicPrefix } from './services/isolation.ts';
+import { deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
 import { serviceAddress } from './services/real.ts';
 
 interface StartOptions {
@@ -64,17 +64,19 @@ export async function startOnRealServers(options: StartOptions = {}): Promise<Po
   const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-real-'));
   const database = await realDatabase();
   const redis = await freshRedis();
+  const prefix = topicPrefix();
   const env = {
     DATA_DIR: dataDir,
     DATABASE_URL: database.url,
     REDIS_URL: redis.url,
     KAFKA_BROKERS: serviceAddress('kafka'),
-    TOPIC_PREFIX: topicPrefix(),
+    TOPIC_PREFIX: prefix,
     ...options.env,
   };
   const started = await start(dataDir, env, options.overrides);
   const demo = await ensureDemo(started.service.context);
   return portcullis(started, demo, env, async () => {
+    await deleteTopics(serviceAddress('kafka'), prefix);
     await redis.release();
     await database[Symbol.asyncDispose]();
     await remove(dataDir);

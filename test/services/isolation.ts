@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto';
+import { Kafka, logLevel } from 'kafkajs';
 import { createClient } from 'redis';
 import { withPostgres } from './pg-client.ts';
 import { serviceAddress } from './real.ts';
@@ -62,6 +63,18 @@ export async function freshRedis(): Promise<FreshRedis> {
 /** A prefix for the names of topics and consumer groups that no other suite has. */
 export function topicPrefix(): string {
   return `t-${randomBytes(6).toString('hex')}-`;
+}
+
+/** Deletes the topics of a prefix: a broker with one Java heap cannot keep those of every suite. */
+export async function deleteTopics(brokers: string, prefix: string): Promise<void> {
+  const admin = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  try {
+    const topics = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix));
+    if (topics.length > 0) await admin.deleteTopics({ topics });
+  } finally {
+    await admin.disconnect();
+  }
 }
 
 async function flush(url: string): Promise<void> {

@@ -73,7 +73,7 @@ async function run(
   const logging = join(dataDir, 'log4j2.properties');
   await writeFile(properties, serverProperties(join(dataDir, 'log'), ports));
   await writeFile(logging, logProperties());
-  const memory = ['-Xms64m', '-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
+  const memory = ['-Xms64m', '-Xmx768m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1'];
   const main = [`-Dlog4j2.configurationFile=${logging}`, '-cp', kafka.classPath, 'kafka.Kafka', properties];
   return startChild({
     name: 'Apache Kafka',
