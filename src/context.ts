@@ -19,6 +19,7 @@ import { ClientLimits } from './oauth/client-limits.ts';
 import { ClientUsage } from './oauth/client-usage.ts';
 import { DenyList } from './oauth/deny-list.ts';
 import { ExpiredRows } from './oauth/expired-rows.ts';
+import { followEnds } from './oauth/follow-ends.ts';
 import { type Guard, guardsOf } from './oauth/guards.ts';
 import { importJwtKeys } from './oauth/jwt-keys.ts';
 import { LoginLocks } from './oauth/login-locks.ts';
@@ -100,8 +101,6 @@ interface ContextInput {
 }
 
 const LAST_DRAIN_MS = 5_000;
-/** A login's access token outlives its session by no more than this, where nobody could take it out of the cache. */
-const ACCESS_TOKEN_LIFE_MS = 20 * 60_000;
 
 /** The composition root: the only place that constructs the database, the cache, the bus and what stands on them. */
 export async function createContext({ config, secrets, log, overrides, stack }: ContextInput): Promise<Context> {
@@ -196,43 +195,6 @@ function openAccess({
   expired.start();
   stack.defer(() => expired.stop());
   return { changes, denied, directory, sessions, judge, watch };
-}
-
-/** What judges tokens hears of each end before those who watch them: whoever begins to watch later is judged by it. */
-function followEnds({
-  changes,
-  denied,
-  directory,
-  sessions,
-  watch,
-}: Pick<Context, 'changes' | 'denied' | 'directory' | 'sessions' | 'watch'>): void {
-  const sinceMs = ACCESS_TOKEN_LIFE_MS;
-  changes.follow({
-    kinds: ['client'],
-    sinceMs,
-    async apply(ended) {
-      for (const { subject } of ended) directory.forget(subject);
-      await watch.apply(ended);
-    },
-  });
-  changes.follow({
-    kinds: ['token'],
-    sinceMs,
-    async apply(ended) {
-      await denied.apply(ended);
-      await watch.apply(ended);
-    },
-  });
-  changes.follow({
-    kinds: ['session'],
-    sinceMs,
-    async apply(ended) {
-      // Known without the cache, which may be away; those who come until it has forgotten them are judged by it.
-      await watch.apply(ended);
-      await sessions.forget(ended);
-      await watch.apply(ended);
-    },
-  });
 }
 
 /** What migrates users, tells of it, and remembers what it has answered. */

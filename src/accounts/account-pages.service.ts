@@ -2,6 +2,7 @@ import type { ExpressionBuilder } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 import { accountTotal } from './account-counts.ts';
 
 /** An account as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -37,23 +38,13 @@ export class AccountPages {
 
   /** A page of a node's accounts. */
   async page(nodeId: string, filter: AccountFilter, request: PageRequest): Promise<Page<AccountRow>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
+    const rows = await this.#db.forNode(nodeId).run((k) => {
+      const listed = k
         .selectFrom('accounts')
         .select(columns)
-        .where((eb) => eb.and(conditions(eb, filter)))
-        .$if(after !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '>', eb.tuple(after?.at ?? '', after?.id ?? ''))),
-        )
-        .$if(before !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before?.at ?? '', before?.id ?? ''))),
-        )
-        .orderBy('created_at', direction)
-        .orderBy('id', direction)
-        .limit(size + 1),
-    );
+        .where((eb) => eb.and(conditions(eb, filter)));
+      return keysetPage(listed, request, ['created_at', 'id']);
+    });
     return pageOf(rows, request);
   }
 

@@ -1,6 +1,7 @@
 import type { Db } from '../db.ts';
 import { notFoundRefusal } from '../errors/refusal.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 
 /** A tokenized asset as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -55,22 +56,9 @@ export class Assets {
 
   /** A page of a node's assets by keyset, oldest first. */
   async page(nodeId: string, request: PageRequest): Promise<Page<AssetRow>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('assets')
-        .select(columns)
-        .$if(after !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '>', eb.tuple(after?.at ?? '', after?.id ?? ''))),
-        )
-        .$if(before !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before?.at ?? '', before?.id ?? ''))),
-        )
-        .orderBy('created_at', direction)
-        .orderBy('id', direction)
-        .limit(size + 1),
-    );
+    const rows = await this.#db
+      .forNode(nodeId)
+      .run((k) => keysetPage(k.selectFrom('assets').select(columns), request, ['created_at', 'id']));
     return pageOf(rows, request);
   }
 

@@ -30,6 +30,11 @@ export function pageOf<Row>(read: readonly Row[], { size, backward }: PageReques
   return { rows: backward ? rows.reverse() : rows, hasMore: read.length > size };
 }
 
+/** What the request asks of a list in the other order: what comes after a row there comes before it here. */
+export function newestFirst({ size, backward, after, before }: PageRequest): PageRequest {
+  return { size, backward: !backward, after: before, before: after };
+}
+
 /** What a cursor is good for: one list of one node. */
 export interface CursorScope {
   connection: string;

@@ -1,5 +1,6 @@
 import type { Db } from '../db.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A network with the name of its chain; `at` is when it came to be listed, PostgreSQL's text in UTC to the microsecond. */
 export interface NetworkRow {
@@ -19,27 +20,13 @@ export class NetworkPages {
 
   /** A page of all networks, in the order in which they became known. */
   async page(nodeId: string, request: PageRequest): Promise<Page<NetworkRow>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
+    const rows = await this.#db.forNode(nodeId).run((k) => {
+      const listed = k
         .selectFrom('networks')
         .innerJoin('chains', 'chains.id', 'networks.chain_id')
-        .select(['networks.id', 'networks.name', 'chains.name as chain', 'networks.created_at as at'])
-        .$if(after !== undefined, (query) =>
-          query.where((w) =>
-            w(w.refTuple('networks.created_at', 'networks.id'), '>', w.tuple(after?.at ?? '', after?.id ?? '')),
-          ),
-        )
-        .$if(before !== undefined, (query) =>
-          query.where((w) =>
-            w(w.refTuple('networks.created_at', 'networks.id'), '<', w.tuple(before?.at ?? '', before?.id ?? '')),
-          ),
-        )
-        .orderBy('networks.created_at', direction)
-        .orderBy('networks.id', direction)
-        .limit(size + 1),
-    );
+        .select(['networks.id', 'networks.name', 'chains.name as chain', 'networks.created_at as at']);
+      return keysetPage(listed, request, ['networks.created_at', 'networks.id']);
+    });
     return pageOf(rows, request);
   }
 
@@ -60,31 +47,18 @@ export class NetworkPages {
     walletIds: readonly string[],
     request: PageRequest,
   ): Promise<Map<string, Page<NetworkRow>>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
+    const direction = request.backward ? 'desc' : 'asc';
     const rows = await this.#db.forNode(nodeId).run((k) =>
       k
         .selectFrom('wallets')
         .innerJoinLateral(
-          (eb) =>
-            eb
+          (eb) => {
+            const held = eb
               .selectFrom('wallet_networks as held')
               .select(['held.wallet_id', 'held.network_id', 'held.created_at'])
-              .whereRef('held.wallet_id', '=', 'wallets.id')
-              .$if(after !== undefined, (query) =>
-                query.where((w) =>
-                  w(w.refTuple('held.created_at', 'held.network_id'), '>', w.tuple(after?.at ?? '', after?.id ?? '')),
-                ),
-              )
-              .$if(before !== undefined, (query) =>
-                query.where((w) =>
-                  w(w.refTuple('held.created_at', 'held.network_id'), '<', w.tuple(before?.at ?? '', before?.id ?? '')),
-                ),
-              )
-              .orderBy('held.created_at', direction)
-              .orderBy('held.network_id', direction)
-              .limit(size + 1)
-              .as('assigned'),
+              .whereRef('held.wallet_id', '=', 'wallets.id');
+            return keysetPage(held, request, ['held.created_at', 'held.network_id']).as('assigned');
+          },
           (join) => join.onTrue(),
         )
         .innerJoin('networks', 'networks.id', 'assigned.network_id')

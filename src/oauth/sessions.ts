@@ -1,14 +1,7 @@
-import type { Cache, SessionState } from '../cache/cache.ts';
-import { CacheUnavailableError } from '../cache/cache-unavailable-error.ts';
-import type { Db } from '../db.ts';
-import { serviceUnavailable } from '../errors/app-error.ts';
 import { isUuid } from '../lib/input.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
 import type { Principal } from './principal.ts';
-
-const REBUILD_LOCK_MS = 10_000;
-/** Logins under way at once may stand in the cache before those that they end have left it. */
-const CACHE_SURPLUS = 100;
+import { SessionCache, type SessionCacheParts } from './session-cache.ts';
 
 export interface NewSession {
   sessionId: string;
@@ -24,32 +17,21 @@ interface SeenSupervisor {
   role: string;
 }
 
-interface SessionKey {
-  nodeId: string;
-  subject: string;
-  sessionId: string;
-}
-
 /** Whose sessions, or which one. */
 export type SessionsOf = { supervisorId: string } | { clientId: string } | { sessionId: string };
 
-interface SessionsParts {
-  db: Db;
-  cache: Cache;
-  /** Whether every replica has this cache: what is not in it is not live then. */
-  isShared: boolean;
+interface SessionsParts extends SessionCacheParts {
   changes: AccessChanges;
-  maxSessions: number;
-  nowMs(): number;
 }
 
 /** The live logins: PostgreSQL decides, the cache answers. */
 export class Sessions {
   readonly #parts: SessionsParts;
-  readonly #rebuilds = new Map<string, Promise<void>>();
+  readonly #cached: SessionCache;
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
+    this.#cached = new SessionCache(parts);
   }
 
   /**
@@ -57,13 +39,7 @@ export class Sessions {
    * @throws AppError 503 while the cache is away or being rebuilt.
    */
   isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): boolean | Promise<boolean> {
-    const { nodeId, subject, sessionId } = principal;
-    if (sessionId === undefined) return false;
-    const { cache, isShared, nowMs } = this.#parts;
-    const state = orUnavailable(() => cache.sessionState(nodeId, subject, sessionId, nowMs()));
-    if (state === 'live') return true;
-    if (state === 'absent' && isShared) return false;
-    return this.#judge(state, { nodeId, subject, sessionId });
+    return this.#cached.isLive(principal);
   }
 
   /**
@@ -71,7 +47,7 @@ export class Sessions {
    * this password and role, or the client has been disabled or changed since, and where there is, or was, the session.
    */
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
-    const { db, cache, changes, maxSessions, nowMs } = this.#parts;
+    const { db, changes } = this.#parts;
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const isOpen = await changes.commit(async (ended) => {
       if (!(await this.#holdAccess(session, seen))) return false;
@@ -95,38 +71,32 @@ export class Sessions {
       return true;
     });
     if (!isOpen) return false;
-    // Those that had to go have left the cache before: it has room, and ends none by its own measure.
-    await withCache(() =>
-      cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS),
-    );
+    await this.#cached.add(session);
     return true;
   }
 
   /** Ends sessions, within the transaction of `commit`, whose `ended` it tells. */
   async end(nodeId: string, which: SessionsOf, ended: (change: AccessChange) => void): Promise<void> {
     if ('sessionId' in which && !isUuid(which.sessionId)) return;
+    const { column, id } = placeOf(which);
     const now = new Date(this.#parts.nowMs()).toISOString();
-    const rows = await this.#parts.db.forNode(nodeId).run((k) =>
-      k
-        .updateTable('sessions')
-        .set({ revoked_at: now })
-        .where('revoked_at', 'is', null)
-        .where('expires_at', '>', now)
-        .$if('supervisorId' in which, (q) =>
-          q.where('supervisor_id', '=', 'supervisorId' in which ? which.supervisorId : ''),
-        )
-        .$if('clientId' in which, (q) => q.where('client_id', '=', 'clientId' in which ? which.clientId : ''))
-        .$if('sessionId' in which, (q) => q.where('id', '=', 'sessionId' in which ? which.sessionId : ''))
-        .returning(['id', 'supervisor_id']),
-    );
+    const rows = await this.#parts.db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .updateTable('sessions')
+          .set({ revoked_at: now })
+          .where('revoked_at', 'is', null)
+          .where('expires_at', '>', now)
+          .where(column, '=', id)
+          .returning(['id', 'supervisor_id']),
+      );
     for (const row of rows) ended({ kind: 'session', nodeId, subject: row.supervisor_id, item: row.id });
   }
 
   /** Takes sessions that have ended out of the cache. */
-  async forget(changes: readonly AccessChange[]): Promise<void> {
-    for (const { nodeId, subject, item } of changes) {
-      if (item !== null) await this.#parts.cache.removeSessions(nodeId, subject, [item]);
-    }
+  forget(changes: readonly AccessChange[]): Promise<void> {
+    return this.#cached.forget(changes);
   }
 
   /** Prolongs a session that is not revoked; false where there is none. */
@@ -144,7 +114,7 @@ export class Sessions {
         .returning('id'),
     );
     if (rows.length === 0) return false;
-    await withCache(() => this.#parts.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
+    await this.#cached.prolong(session);
     return true;
   }
 
@@ -192,88 +162,9 @@ export class Sessions {
     );
     return rows.map((row) => row.id);
   }
-
-  async #judge(pending: Promise<SessionState> | SessionState, session: SessionKey): Promise<boolean> {
-    const { cache, isShared, nowMs } = this.#parts;
-    const state = await withCache(async () => pending);
-    if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
-    if (state === 'absent') return this.#isLiveInDatabase(session);
-    await this.#rebuilt(session.nodeId);
-    const rebuilt = await withCache(async () =>
-      cache.sessionState(session.nodeId, session.subject, session.sessionId, nowMs()),
-    );
-    if (rebuilt === 'unready') throw serviceUnavailable();
-    return rebuilt === 'live';
-  }
-
-  /** A login through another replica is not in this process's own cache. */
-  async #isLiveInDatabase({ nodeId, subject, sessionId }: SessionKey): Promise<boolean> {
-    if (!isUuid(subject) || !isUuid(sessionId)) return false;
-    const { db, cache, maxSessions, nowMs } = this.#parts;
-    const [row] = await db
-      .forNode(nodeId)
-      .run((k) =>
-        k
-          .selectFrom('sessions')
-          .select('expires_at')
-          .where('id', '=', sessionId)
-          .where('supervisor_id', '=', subject)
-          .where('revoked_at', 'is', null)
-          .where('expires_at', '>', new Date(nowMs()).toISOString()),
-      );
-    if (!row) return false;
-    const expiresAtMs = Date.parse(row.expires_at);
-    await cache.addSession(nodeId, subject, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS);
-    return true;
-  }
-
-  /** Those of one process who find a node unready wait together. */
-  #rebuilt(nodeId: string): Promise<void> {
-    const before = this.#rebuilds.get(nodeId);
-    if (before) return before;
-    const rebuilding = this.#rebuild(nodeId).finally(() => this.#rebuilds.delete(nodeId));
-    this.#rebuilds.set(nodeId, rebuilding);
-    return rebuilding;
-  }
-
-  async #rebuild(nodeId: string): Promise<void> {
-    const { db, cache, nowMs } = this.#parts;
-    const release = await withCache(() => cache.lock(`rebuild:{${nodeId}}`, REBUILD_LOCK_MS));
-    if (!release) throw serviceUnavailable();
-    try {
-      const rows = await db
-        .forNode(nodeId)
-        .run((k) =>
-          k
-            .selectFrom('sessions')
-            .select(['id', 'supervisor_id', 'expires_at'])
-            .where('revoked_at', 'is', null)
-            .where('expires_at', '>', new Date(nowMs()).toISOString()),
-        );
-      const live = rows.map((row) => ({
-        subject: row.supervisor_id,
-        sessionId: row.id,
-        expiresAtMs: Date.parse(row.expires_at),
-      }));
-      await withCache(() => cache.rebuildSessions(nodeId, live));
-    } finally {
-      await release();
-    }
-  }
 }
 
-function orUnavailable<Result>(work: () => Result): Result {
-  try {
-    return work();
-  } catch (error) {
-    throw error instanceof CacheUnavailableError ? serviceUnavailable(error) : error;
-  }
-}
-
-async function withCache<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw error instanceof CacheUnavailableError ? serviceUnavailable(error) : error;
-  }
+function placeOf(which: SessionsOf): { column: 'supervisor_id' | 'client_id' | 'id'; id: string } {
+  if ('supervisorId' in which) return { column: 'supervisor_id', id: which.supervisorId };
+  return 'clientId' in which ? { column: 'client_id', id: which.clientId } : { column: 'id', id: which.sessionId };
 }

@@ -1,7 +1,8 @@
 import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { newestFirst, type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A migration as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
 export type MigrationTableRow = Selectable<Tables['migrations']>;
@@ -19,22 +20,9 @@ export class MigrationPages {
 
   /** A page of a node's migrations, newest first. */
   async page(nodeId: string, request: PageRequest): Promise<Page<MigrationTableRow>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'asc' : 'desc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('migrations')
-        .selectAll()
-        .$if(after !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(after?.at ?? '', after?.id ?? ''))),
-        )
-        .$if(before !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '>', eb.tuple(before?.at ?? '', before?.id ?? ''))),
-        )
-        .orderBy('created_at', direction)
-        .orderBy('id', direction)
-        .limit(size + 1),
-    );
+    const rows = await this.#db
+      .forNode(nodeId)
+      .run((k) => keysetPage(k.selectFrom('migrations').selectAll(), newestFirst(request), ['created_at', 'id']));
     return pageOf(rows, request);
   }
 

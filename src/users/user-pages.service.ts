@@ -2,6 +2,7 @@ import type { ExpressionBuilder, Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A user as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
 export type UserRow = Selectable<Tables['users']>;
@@ -23,23 +24,13 @@ export class UserPages {
 
   /** A page of a node's users. */
   async page(nodeId: string, filter: UserFilter, request: PageRequest): Promise<Page<UserRow>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
+    const rows = await this.#db.forNode(nodeId).run((k) => {
+      const listed = k
         .selectFrom('users')
         .selectAll()
-        .where((eb) => eb.and(conditions(eb, filter)))
-        .$if(after !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '>', eb.tuple(after?.at ?? '', after?.id ?? ''))),
-        )
-        .$if(before !== undefined, (query) =>
-          query.where((eb) => eb(eb.refTuple('created_at', 'id'), '<', eb.tuple(before?.at ?? '', before?.id ?? ''))),
-        )
-        .orderBy('created_at', direction)
-        .orderBy('id', direction)
-        .limit(size + 1),
-    );
+        .where((eb) => eb.and(conditions(eb, filter)));
+      return keysetPage(listed, request, ['created_at', 'id']);
+    });
     return pageOf(rows, request);
   }
 

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A rule as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
 export type WalletRuleRow = Selectable<Tables['wallet_rules']>;
@@ -20,39 +21,18 @@ export class WalletRulePages {
     walletIds: readonly string[],
     request: PageRequest,
   ): Promise<Map<string, Page<WalletRuleRow>>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
+    const direction = request.backward ? 'desc' : 'asc';
     const rows = await this.#db.forNode(nodeId).run((k) =>
       k
         .selectFrom('wallets')
         .innerJoinLateral(
-          (eb) =>
-            eb
+          (eb) => {
+            const rules = eb
               .selectFrom('wallet_rules')
               .selectAll('wallet_rules')
-              .whereRef('wallet_rules.wallet_id', '=', 'wallets.id')
-              .$if(after !== undefined, (query) =>
-                query.where((w) =>
-                  w(
-                    w.refTuple('wallet_rules.created_at', 'wallet_rules.id'),
-                    '>',
-                    w.tuple(after?.at ?? '', after?.id ?? ''),
-                  ),
-                ),
-              )
-              .$if(before !== undefined, (query) =>
-                query.where((w) =>
-                  w(
-                    w.refTuple('wallet_rules.created_at', 'wallet_rules.id'),
-                    '<',
-                    w.tuple(before?.at ?? '', before?.id ?? ''),
-                  ),
-                ),
-              )
-              .orderBy('wallet_rules.created_at', direction)
-              .orderBy('wallet_rules.id', direction)
-              .limit(size + 1)
-              .as('rule'),
+              .whereRef('wallet_rules.wallet_id', '=', 'wallets.id');
+            return keysetPage(rules, request, ['wallet_rules.created_at', 'wallet_rules.id']).as('rule');
+          },
           (join) => join.onTrue(),
         )
         .selectAll('rule')

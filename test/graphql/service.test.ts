@@ -60,7 +60,7 @@ describe('behind the gateway', () => {
     expect(answer.headers.get('www-authenticate')).toContain('Bearer');
   });
 
-  it('DG-08: a notification reaches subscribers on SSE and on a socket', async () => {
+  it('DG-08 D6-07: a notification reaches subscribers on SSE and on a socket, its gas as a decimal string', async () => {
     const id = portcullis.demo.transactions.user_transactions;
     await using reader = new EventReader(
       await fetch(`${portcullis.url}/graphql`, {

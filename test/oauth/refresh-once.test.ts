@@ -13,7 +13,7 @@ refreshOnceContract(
   },
 );
 
-describeReal(['postgres', 'redis', 'kafka'], 'two replicas on one database', () => {
+describeReal(['postgres', 'redis', 'kafka'], '8-04 D3-20 D3-21: two replicas on one database', () => {
   refreshOnceContract(
     'two replicas',
     async (overrides) => {

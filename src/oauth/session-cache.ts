@@ -1,0 +1,161 @@
+import type { Cache, SessionState } from '../cache/cache.ts';
+import { CacheUnavailableError } from '../cache/cache-unavailable-error.ts';
+import type { Db } from '../db.ts';
+import { serviceUnavailable } from '../errors/app-error.ts';
+import { isUuid } from '../lib/input.ts';
+import type { AccessChange } from './access-changes.ts';
+import type { Principal } from './principal.ts';
+
+const REBUILD_LOCK_MS = 10_000;
+/** Logins under way at once may stand in the cache before those that they end have left it. */
+const CACHE_SURPLUS = 100;
+
+interface SessionKey {
+  nodeId: string;
+  subject: string;
+  sessionId: string;
+}
+
+/** What a session is in the cache: a supervisor's, until then. */
+interface CachedLogin {
+  nodeId: string;
+  supervisorId: string;
+  sessionId: string;
+  expiresAtMs: number;
+}
+
+export interface SessionCacheParts {
+  db: Db;
+  cache: Cache;
+  /** Whether every replica has this cache: what is not in it is not live then. */
+  isShared: boolean;
+  maxSessions: number;
+  nowMs(): number;
+}
+
+/** The live logins as the cache answers for them, rebuilt from PostgreSQL where it has lost them. */
+export class SessionCache {
+  readonly #parts: SessionCacheParts;
+  readonly #rebuilds = new Map<string, Promise<void>>();
+
+  constructor(parts: SessionCacheParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Whether the login token's session is still live.
+   * @throws AppError 503 while the cache is away or being rebuilt.
+   */
+  isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): boolean | Promise<boolean> {
+    const { nodeId, subject, sessionId } = principal;
+    if (sessionId === undefined) return false;
+    const { cache, isShared, nowMs } = this.#parts;
+    const state = orUnavailable(() => cache.sessionState(nodeId, subject, sessionId, nowMs()));
+    if (state === 'live') return true;
+    if (state === 'absent' && isShared) return false;
+    return this.#judge(state, { nodeId, subject, sessionId });
+  }
+
+  /** Adds a login. Those that had to go have left before: there is room, and none ends by the cache's own measure. */
+  async add({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
+    const { cache, maxSessions, nowMs } = this.#parts;
+    await withCache(() =>
+      cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS),
+    );
+  }
+
+  /** Lets a login live longer. */
+  async prolong({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
+    await withCache(() => this.#parts.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
+  }
+
+  /** Takes sessions that have ended out of the cache. */
+  async forget(changes: readonly AccessChange[]): Promise<void> {
+    for (const { nodeId, subject, item } of changes) {
+      if (item !== null) await this.#parts.cache.removeSessions(nodeId, subject, [item]);
+    }
+  }
+
+  async #judge(pending: Promise<SessionState> | SessionState, session: SessionKey): Promise<boolean> {
+    const { cache, isShared, nowMs } = this.#parts;
+    const state = await withCache(async () => pending);
+    if (state === 'live' || (state === 'absent' && isShared)) return state === 'live';
+    if (state === 'absent') return this.#isLiveInDatabase(session);
+    await this.#rebuilt(session.nodeId);
+    const rebuilt = await withCache(async () =>
+      cache.sessionState(session.nodeId, session.subject, session.sessionId, nowMs()),
+    );
+    if (rebuilt === 'unready') throw serviceUnavailable();
+    return rebuilt === 'live';
+  }
+
+  /** A login through another replica is not in this process's own cache. */
+  async #isLiveInDatabase({ nodeId, subject, sessionId }: SessionKey): Promise<boolean> {
+    if (!isUuid(subject) || !isUuid(sessionId)) return false;
+    const { db, nowMs } = this.#parts;
+    const [row] = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('sessions')
+          .select('expires_at')
+          .where('id', '=', sessionId)
+          .where('supervisor_id', '=', subject)
+          .where('revoked_at', 'is', null)
+          .where('expires_at', '>', new Date(nowMs()).toISOString()),
+      );
+    if (!row) return false;
+    await this.add({ nodeId, supervisorId: subject, sessionId, expiresAtMs: Date.parse(row.expires_at) });
+    return true;
+  }
+
+  /** Those of one process who find a node unready wait together. */
+  #rebuilt(nodeId: string): Promise<void> {
+    const before = this.#rebuilds.get(nodeId);
+    if (before) return before;
+    const rebuilding = this.#rebuild(nodeId).finally(() => this.#rebuilds.delete(nodeId));
+    this.#rebuilds.set(nodeId, rebuilding);
+    return rebuilding;
+  }
+
+  async #rebuild(nodeId: string): Promise<void> {
+    const { db, cache, nowMs } = this.#parts;
+    const release = await withCache(() => cache.lock(`rebuild:{${nodeId}}`, REBUILD_LOCK_MS));
+    if (!release) throw serviceUnavailable();
+    try {
+      const rows = await db
+        .forNode(nodeId)
+        .run((k) =>
+          k
+            .selectFrom('sessions')
+            .select(['id', 'supervisor_id', 'expires_at'])
+            .where('revoked_at', 'is', null)
+            .where('expires_at', '>', new Date(nowMs()).toISOString()),
+        );
+      const live = rows.map((row) => ({
+        subject: row.supervisor_id,
+        sessionId: row.id,
+        expiresAtMs: Date.parse(row.expires_at),
+      }));
+      await withCache(() => cache.rebuildSessions(nodeId, live));
+    } finally {
+      await release();
+    }
+  }
+}
+
+function orUnavailable<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof CacheUnavailableError ? serviceUnavailable(error) : error;
+  }
+}
+
+async function withCache<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    throw error instanceof CacheUnavailableError ? serviceUnavailable(error) : error;
+  }
+}
