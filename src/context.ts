@@ -1,5 +1,6 @@
+import { setTimeout } from 'node:timers/promises';
 import { auditInsert } from './audit/audit-store.ts';
-import { AuditWriter } from './audit/audit-writer.ts';
+import { AUDIT_DELAY_MS, AuditWriter } from './audit/audit-writer.ts';
 import { AuditSpool } from './audit/spool.ts';
 import type { Cache } from './cache/cache.ts';
 import { ClientAdministration } from './clients/client-administration.service.ts';
@@ -159,7 +160,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
       wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
       conflicted: (id) => log.warn({ transaction_id: id }, 'a transaction was told to be done and to have failed'),
     }),
-    ...openUsers({ database, bus, log, nowMs }),
+    ...openUsers({ database, bus, log, nowMs, auditWriter: audit.auditWriter }),
     streams,
     publicUrl,
   };
@@ -198,7 +199,13 @@ function openAccess({
 }
 
 /** What migrates users, tells of it, and remembers what it has answered. */
-function openUsers({ database, bus, log, nowMs }: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs'>) {
+function openUsers({
+  database,
+  bus,
+  log,
+  nowMs,
+  auditWriter,
+}: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs' | 'auditWriter'>) {
   const { db, isEmbedded } = database;
   const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
   const onError = (error: unknown) => log.error({ err: error }, 'answers of another day stay kept');
@@ -206,7 +213,12 @@ function openUsers({ database, bus, log, nowMs }: Pick<Context, 'database' | 'bu
     outbox,
     idempotentAnswers: new IdempotentAnswers({ db, nowMs, onError }),
     userMigrations: new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() }),
-    userErasure: new UserErasure({ db, nowMs }),
+    userErasure: new UserErasure({
+      db,
+      nowMs,
+      // Other replicas have spools of their own.
+      auditSettled: () => (isEmbedded ? auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
+    }),
   };
 }
 

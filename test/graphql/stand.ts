@@ -119,7 +119,7 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
     db,
     transactions,
     userMigrations: new UserMigrations({ db, log, nowMs: Date.now, notify: () => undefined }),
-    userErasure: new UserErasure({ db, nowMs: Date.now }),
+    userErasure: new UserErasure({ db, nowMs: Date.now, auditSettled: async () => undefined }),
     ...administrationOn(db),
     streams,
     nowMs: Date.now,
