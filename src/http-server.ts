@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Server } from 'node:http';
 import { accountsRouter } from './accounts/accounts.rest.ts';
 import { Accounts } from './accounts/accounts.service.ts';
 import { type GraphqlListener, localServices } from './app.ts';
@@ -13,6 +13,9 @@ import { EndpointTable } from './gateway/endpoint-table.ts';
 import type { Exchange } from './gateway/exchange.ts';
 import { Gateway } from './gateway/gateway.ts';
 import type { GatewayConfig } from './gateway/gateway-config.ts';
+import { ingress } from './gateway/ingress.ts';
+import { Services } from './gateway/services.ts';
+import type { Upstreams } from './gateway/upstream/upstreams.ts';
 import { healthRouter } from './health/health.rest.ts';
 import { NetworkAssignments } from './networks/network-assignments.service.ts';
 import { networksRouter } from './networks/networks.rest.ts';
@@ -23,21 +26,23 @@ import { WalletRules } from './wallet-rules/wallet-rules.service.ts';
 import { webhookRouter } from './webhook/webhook.rest.ts';
 import { Webhook } from './webhook/webhook.service.ts';
 
-/** An overlong token is refused as every other that is none: by the chain, not by the parser. */
-const MAX_HEADER_BYTES = 160 * 1024;
-
 /** The public listener: the gateway in front of every service of this process. */
-export function publicServer(context: Context, gatewayConfig: GatewayConfig, graphql: GraphqlListener): Server {
+export function publicServer(
+  context: Context,
+  gatewayConfig: GatewayConfig,
+  { graphql, upstreams }: { graphql: GraphqlListener; upstreams: Upstreams },
+): Server {
   const { config, log, audit, spool, nowMs, directory, guards } = context;
   const onEnd = (exchange: Exchange, aborted: boolean) => audit.record(exchange, aborted);
   const chain = gatewayChain({
     table: new EndpointTable(gatewayConfig.endpoints),
-    services: new Set(Object.keys(gatewayConfig.services)),
+    services: new Services(gatewayConfig, upstreams),
     tokens: context.verifier,
     directory,
     sessions: context.sessions,
     clientGuards: clientGuards(directory, guards),
     local: localServices({ routers: routers(context, gatewayConfig), graphql, log }),
+    remote: upstreams,
     onEnd,
     nowMs,
   });
@@ -49,19 +54,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, gra
     onEnd,
     log,
   });
-  // Every other upgrade is offered, not asked for: the request is answered as it is (RFC 9110 section 7.8).
-  const options = {
-    requireHostHeader: false,
-    shouldUpgradeCallback: isWebSocketUpgrade,
-    maxHeaderSize: MAX_HEADER_BYTES,
-  };
-  const server = createServer(options, (req, res) => gateway.request(req, res));
-  server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
-  // Leave to send is given where a body is read; any other expectation is met by the answer.
-  server.on('checkContinue', (req, res) => server.emit('request', req, res));
-  server.on('checkExpectation', (req, res) => server.emit('request', req, res));
-  server.on('clientError', (error, socket) => gateway.malformed(error, socket));
-  return server;
+  return ingress(gateway);
 }
 
 function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
@@ -78,14 +71,4 @@ function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
     webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
     healthRouter(health),
   ];
-}
-
-/** Whether a request asks for a WebSocket that can be opened (RFC 6455 section 4.2.1). */
-function isWebSocketUpgrade({ method, headers }: IncomingMessage): boolean {
-  const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
-  return method === 'GET' && upgrade?.toLowerCase() === 'websocket' && version === '13' && isWebSocketKey(key);
-}
-
-function isWebSocketKey(key: string | undefined): boolean {
-  return key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
 }

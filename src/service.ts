@@ -5,7 +5,10 @@ import { type Context, createContext, type Overrides } from './context.ts';
 import type { Demo } from './demo/demo.ts';
 import { lockDataDir } from './embedded/data-dir-lock.ts';
 import { ALL_TOPICS } from './events/topics.ts';
-import { readGatewayConfig } from './gateway/gateway-config.ts';
+import { withDiscovers } from './gateway/discovers.ts';
+import { type GatewayConfig, readGatewayConfig } from './gateway/gateway-config.ts';
+import { upstreamMetrics } from './gateway/upstream/upstream-metrics.ts';
+import { Upstreams } from './gateway/upstream/upstreams.ts';
 import { graphqlOf } from './graphql-of.ts';
 import { publicServer } from './http-server.ts';
 import { baseUrlOf } from './lib/base-url.ts';
@@ -42,7 +45,7 @@ interface ServiceInput {
  */
 export async function startService({ config, secrets, log, overrides = {} }: ServiceInput): Promise<Service> {
   await using stack = new AsyncDisposableStack();
-  const gatewayConfig = readGatewayConfig(config.gatewayConfigPath);
+  const gatewayConfig = withDiscovers(readGatewayConfig(config.gatewayConfigPath), config.discoversUpstreamUrl);
   if (config.databaseUrl === undefined) await openDataDir(config, stack);
   const context = await createContext({ config, secrets, log, overrides, stack });
   await prepareStores(context);
@@ -52,10 +55,14 @@ export async function startService({ config, secrets, log, overrides = {} }: Ser
   await context.denied.load();
   await context.changes.start();
   if (config.role !== 'gateway') await startConsumers(context, stack);
-  const admin = adminServer(context.health, [context.limits.countedAlone, context.outbox.depth]);
+  const upstreams = new Upstreams(gatewayConfig, context);
+  stack.defer(() => upstreams.close());
+  const metrics = [context.limits.countedAlone, context.outbox.depth, ...upstreamMetrics(upstreams)];
+  const admin = adminServer(context.health, metrics);
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
   stack.defer(() => closeGracefully(admin, 0));
-  const baseUrl = config.role === 'worker' ? undefined : await startPublic(context, gatewayConfig, stack);
+  const baseUrl =
+    config.role === 'worker' ? undefined : await startPublic(context, { gatewayConfig, upstreams }, stack);
   if (demo && baseUrl !== undefined) await publishDemo(context, demo, baseUrl);
   const running = stack.move();
   return {
@@ -112,17 +119,18 @@ function startRelay({ outbox, idempotentAnswers }: Context, stack: AsyncDisposab
 
 async function startPublic(
   context: Context,
-  gatewayConfig: ReturnType<typeof readGatewayConfig>,
+  { gatewayConfig, upstreams }: { gatewayConfig: GatewayConfig; upstreams: Upstreams },
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { config, publicUrl } = context;
   const graphql = graphqlOf(context);
-  const server = publicServer(context, gatewayConfig, graphql);
+  const server = publicServer(context, gatewayConfig, { graphql, upstreams });
   const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
   const baseUrl = baseUrlOf(config.host, port);
   publicUrl.value = config.publicUrl ?? baseUrl;
   stack.defer(async () => {
     const closed = closeGracefully(server, DRAIN_DEADLINE_MS);
+    upstreams.stopStreams();
     await graphql.stop();
     await closed;
   });

@@ -37,6 +37,8 @@ export interface Config {
   auditSpoolDir: string;
   gatewayConfigPath: string;
   maxSessions: number;
+  /** Undefined: `/v1/discovers/**` is not registered. */
+  discoversUpstreamUrl: string | undefined;
   trustProxy: string[];
   corsOrigins: string[];
   graphqlIntrospection: boolean;
@@ -114,6 +116,7 @@ function toConfig(env: Env, production: boolean): Config {
     auditSpoolDir: env.AUDIT_SPOOL_DIR === undefined ? join(dataDir, 'audit') : resolve(env.AUDIT_SPOOL_DIR),
     gatewayConfigPath: gatewayConfigPath(env.GATEWAY_CONFIG),
     maxSessions: env.MAX_SESSIONS,
+    discoversUpstreamUrl: env.DISCOVERS_UPSTREAM_URL,
     trustProxy: env.TRUST_PROXY,
     corsOrigins: env.CORS_ORIGINS,
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',

@@ -88,6 +88,7 @@ export const envSchema = z.object({
   WEBHOOK_PASSWORD: text.optional(),
   WEBHOOK_PASSWORD_PREVIOUS: text.optional(),
   MAX_SESSIONS: atLeastOne.default(1000),
+  DISCOVERS_UPSTREAM_URL: httpUrl.optional(),
   TRUST_PROXY: peers.default(['loopback']),
   CORS_ORIGINS: origins.default(['*']),
   AUDIT_RETENTION_DAYS: days.default(90),

@@ -33,7 +33,7 @@ export function bodiesOf(exchange: Exchange, operation: AuditedOperation | undef
   return {
     request_body: isHidden || !bodyRead ? null : bodyText(request, req.headers['content-type'], capture.request, false),
     request_bytes: request.isPart ? Buffer.byteLength(request.text ?? '') : sentBytes,
-    response_body: isHidden ? null : bodyText(response, answerType, capture.response, true),
+    response_body: isHidden ? null : bodyText(response, answerType, capture.response, exchange.upstream === undefined),
     response_bytes: response.isPart ? Buffer.byteLength(response.text ?? '') : capture.response.totalBytes,
   };
 }

@@ -41,6 +41,7 @@ export class Capture {
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
   #installed = false;
+  #end: (aborted: boolean) => void = () => undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse) {
     this.#req = req;
@@ -57,9 +58,15 @@ export class Capture {
       ended = true;
       onEnd(aborted);
     };
+    this.#end = end;
     this.#tapRequest();
     this.#tapResponse(end);
     this.#res.once('close', () => end(true));
+  }
+
+  /** The request has ended, and not by an answer that was written here. */
+  finish(): void {
+    this.#end(false);
   }
 
   #tapRequest(): void {

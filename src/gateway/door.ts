@@ -47,6 +47,7 @@ export function enter(exchange: Exchange, trusts: TrustedPeers): void {
     exchange.realIp = exchange.remoteAddress;
     return;
   }
+  exchange.isPeerTrusted = true;
   exchange.realIp = clientAddress(req, trusts) ?? exchange.remoteAddress;
 }
 

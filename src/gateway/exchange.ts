@@ -7,6 +7,7 @@ import type { SignedToken } from '../oauth/signed-token.ts';
 import { Capture } from './capture.ts';
 import type { EndpointMatch } from './endpoint-table.ts';
 import type { NormalTarget } from './normal-path.ts';
+import type { Upstream } from './upstream/upstream.ts';
 
 /** The raw socket of a WebSocket upgrade, before it is accepted or refused. */
 export interface Upgrade {
@@ -41,6 +42,8 @@ export class Exchange {
   /** The immediate peer, and the client behind trusted proxies. */
   remoteAddress = '';
   realIp = '';
+  /** Whether the peer may speak for clients behind it. */
+  isPeerTrusted = false;
   /** Milliseconds since the epoch, and the monotonic clock beside it. */
   startedAtMs = 0;
   startedTick = 0;
@@ -51,6 +54,10 @@ export class Exchange {
   match: EndpointMatch | undefined;
   /** The service that answers; undefined for routes of the gateway's own, such as health. */
   service: string | undefined;
+  /** Where that service is; undefined in this process. */
+  upstream: Upstream | undefined;
+  /** Whether the client guards are run by the service, or were by a gateway in front. */
+  isGuardedElsewhere = false;
   token: SignedToken | undefined;
   principal: Principal | undefined;
   /**

@@ -2,8 +2,10 @@ import { readFileSync } from 'node:fs';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { ConfigError } from '../config/config.ts';
+import { isRemote, type RemoteService, type ServiceConfig, serviceSchema } from './service-config.ts';
 
 const MEBIBYTE = 1024 * 1024;
+const DEFAULT_TIMEOUT_MS = 30_000;
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
@@ -36,24 +38,41 @@ const endpointSchema = z.strictObject({
     }),
   permissions: z.array(z.string()).default([]).meta({ description: 'All of these must be in the scope of the token.' }),
   doNotLog: z.boolean().default(false).meta({ description: 'Keeps the bodies out of the audit record.' }),
-  timeout_ms: z.int().min(1).default(30_000).meta({ description: 'How long an answer may take.' }),
-  max_body_bytes: z.int().min(0).default(MEBIBYTE).meta({ description: 'The largest request body, in bytes.' }),
+  timeout_ms: z.int().min(1).optional().meta({
+    description: 'How long a remote service may take to begin its answer; else as its first service says, else 30000.',
+  }),
+  max_body_bytes: z.int().min(0).optional().meta({
+    description:
+      'The largest request body; 0: no limit, of remote services alone; else as its first service says, else 1 MiB.',
+  }),
   statuses: z.enum(['open', 'closed']).default('open').meta({
-    description: 'closed: senders know no 413 or 503; they get 400 and 500 instead.',
+    description: 'closed: senders know no 413, 502, 503 or 504; they get 400 and 500 instead.',
   }),
 });
 
 /** What `gateway.yaml` may say; printed as `schema/gateway.schema.json`, so that editors complete it. */
 export const gatewaySchema = z.strictObject({
-  services: z.record(z.string(), z.literal('local')).meta({ description: 'The services by name.' }),
+  services: z.record(z.string(), serviceSchema).meta({ description: 'The services by name, each local or at a URL.' }),
+  binding: z.array(z.string()).min(1).optional().meta({
+    description: 'The services that a request without X-Target-Server reaches; by default all, local ones first.',
+  }),
   webhook_alias: z.strictObject({ deprecated_at: z.iso.datetime(), sunset: z.iso.datetime() }).meta({
     description: 'Since when POST /v2/webhooks is deprecated, and until when it answers.',
   }),
   endpoints: z.array(endpointSchema).min(1),
 });
 
-export type GatewayConfig = z.output<typeof gatewaySchema>;
-export type Endpoint = Readonly<z.output<typeof endpointSchema>>;
+type Written = z.output<typeof gatewaySchema>;
+type WrittenEndpoint = Written['endpoints'][number];
+
+/** An endpoint with its limits: its own, else its first service's, else the defaults. */
+export type Endpoint = Readonly<WrittenEndpoint & { timeout_ms: number; max_body_bytes: number; upstream?: string }>;
+
+export interface GatewayConfig extends Readonly<Omit<Written, 'endpoints'>> {
+  endpoints: readonly Endpoint[];
+  /** The upstream of `/v1/discovers/**`, which no service names. */
+  discovers?: { name: string; service: RemoteService };
+}
 
 /** `gateway.yaml` as JSON Schema (draft 2020-12), for `schema/gateway.schema.json`; always the same text. */
 export function gatewayJsonSchema(): string {
@@ -86,34 +105,66 @@ export function parseGatewayConfig(path: string, source: string): GatewayConfig 
     );
   }
   const parsed = gatewaySchema.safeParse(document.toJS());
-  if (!parsed.success) {
+  const faults = parsed.success ? crossFaults(parsed.data) : parsed.error.issues.flatMap(faultsOf);
+  if (!parsed.success || faults.length > 0) {
     throw new ConfigError(
-      parsed.error.issues.map(
-        (issue) =>
-          `${path}:${lineOf(document, lines, issue.path)}: ${issue.path.join('.') || 'the file'}: ${issue.message}`,
+      faults.map(
+        ({ at, message }) => `${path}:${lineOf(document, lines, at)}: ${at.join('.') || 'the file'}: ${message}`,
       ),
     );
   }
-  const faults = crossFaults(parsed.data).map(
-    (fault) => `${path}:${lineOf(document, lines, fault.at)}: ${fault.at.join('.')}: ${fault.message}`,
-  );
-  if (faults.length > 0) throw new ConfigError(faults);
-  return parsed.data;
+  const { services, endpoints } = parsed.data;
+  return { ...parsed.data, endpoints: endpoints.map((endpoint) => limited(endpoint, services)) };
 }
 
-interface CrossFault {
+/** An endpoint as `gateway.yaml` would have it, with the defaults. */
+export function endpointOf(written: z.input<typeof endpointSchema>): Endpoint {
+  return limited(endpointSchema.parse(written), {});
+}
+
+function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConfig>): Endpoint {
+  const first = services[endpoint.services[0] ?? ''];
+  const given = isRemote(first) ? first : undefined;
+  return {
+    ...endpoint,
+    timeout_ms: endpoint.timeout_ms ?? given?.timeout_ms ?? DEFAULT_TIMEOUT_MS,
+    max_body_bytes: endpoint.max_body_bytes ?? given?.max_body_bytes ?? MEBIBYTE,
+  };
+}
+
+interface Fault {
   at: PropertyKey[];
   message: string;
 }
 
-function crossFaults(config: GatewayConfig): CrossFault[] {
-  const faults: CrossFault[] = [];
+/** Of what may be written in several ways, the faults of the way that was meant: the one whose kind is right. */
+function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+  if (issue.code !== 'invalid_union') return [{ at: issue.path, message: issue.message }];
+  const meant = issue.errors.findLast((issues) => issues.every(isOfItsKind)) ?? issue.errors.at(-1) ?? [];
+  return meant.flatMap(faultsOf).map(({ at, message }) => ({ at: [...issue.path, ...at], message }));
+}
+
+function isOfItsKind({ code, path: [member] }: z.core.$ZodIssue): boolean {
+  return member === undefined ? code !== 'invalid_type' && code !== 'invalid_value' : member !== 'at';
+}
+
+function crossFaults(config: Written): Fault[] {
+  const faults: Fault[] = [];
   const seen = new Set<string>();
+  config.binding?.forEach((name, index) => {
+    if (!Object.hasOwn(config.services, name)) {
+      faults.push({ at: ['binding', index], message: `"${name}" is not under services` });
+    }
+  });
   config.endpoints.forEach((endpoint, index) => {
     for (const service of endpoint.services) {
       if (!Object.hasOwn(config.services, service)) {
         faults.push({ at: ['endpoints', index, 'services'], message: `"${service}" is not under services` });
       }
+    }
+    const remote = endpoint.services.filter((name) => isRemote(config.services[name]));
+    if (endpoint.max_body_bytes === 0 && (remote.length === 0 || remote.length < endpoint.services.length)) {
+      faults.push({ at: ['endpoints', index, 'max_body_bytes'], message: 'no limit (0) is for remote services alone' });
     }
     for (const method of endpoint.methods) {
       const key = `${method} ${endpoint.path.replaceAll(/\{[a-z_]+\}/g, '{}')}`;

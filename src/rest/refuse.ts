@@ -26,7 +26,7 @@ export function refuse(
   sendJson(res, refusal.status, envelopeOf(refusal));
 }
 
-/** The refusal of an error: senders of endpoints with closed statuses know no 413 and no 503. */
+/** The refusal of an error: senders of endpoints with closed statuses know no 413 and of the 5xx only 500. */
 function refusalOf(exchange: Exchange, error: unknown): AppError {
   const refusal = error instanceof AppError ? error : new AppError(500, 'internal_error', { cause: error });
   const { endpoint } = exchange.match ?? {};
@@ -34,7 +34,7 @@ function refusalOf(exchange: Exchange, error: unknown): AppError {
   if (refusal.status === 413) {
     return invalidRequest([{ path: '', message: `must be at most ${endpoint.max_body_bytes} bytes` }]);
   }
-  if (refusal.status === 503) return new AppError(500, 'internal_error', { cause: refusal.cause });
+  if (refusal.status > 500) return new AppError(500, 'internal_error', { cause: refusal.cause });
   return refusal;
 }
 

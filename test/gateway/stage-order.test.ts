@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatewayChain } from '../../src/gateway/chain.ts';
 import { EndpointTable } from '../../src/gateway/endpoint-table.ts';
+import { Services } from '../../src/gateway/services.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
@@ -18,12 +19,13 @@ describe('the gateway chain', () => {
     const { verifier, directory, sessions } = p.service.context;
     const chain = gatewayChain({
       table: new EndpointTable([]),
-      services: new Set(),
+      services: new Services({ services: {} }, { of: () => undefined }),
       tokens: verifier,
       directory,
       sessions,
       clientGuards: () => undefined,
       local: { handle: () => undefined },
+      remote: { forward: () => undefined },
       onEnd: () => undefined,
       nowMs: () => 0,
     });

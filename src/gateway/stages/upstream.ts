@@ -1,7 +1,11 @@
 import type { Exchange } from '../exchange.ts';
-import { targetServer } from './target.ts';
+import type { Services } from '../services.ts';
+import type { Stage } from '../stage.ts';
 
-/** Finalises the service that the request goes to: the named one, else the endpoint's first. */
-export function upstream(exchange: Exchange): void {
-  exchange.service = targetServer(exchange) ?? exchange.match?.endpoint.services[0];
+/** Finalises where the request goes: to a service of this process or to an upstream, and who runs the client guards. */
+export function upstreamStage(services: Services): Stage {
+  return function upstream(exchange: Exchange): void {
+    exchange.upstream = services.upstreamOf(exchange);
+    exchange.isGuardedElsewhere = services.areGuardsElsewhere(exchange);
+  };
 }

@@ -1,0 +1,32 @@
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { Gateway } from './gateway.ts';
+
+/** An overlong token is refused as every other that is none: by the chain, not by the parser. */
+const MAX_HEADER_BYTES = 160 * 1024;
+
+/** The public listener, which has no other way in than the gateway. */
+export function ingress(gateway: Gateway): Server {
+  // Every other upgrade is offered, not asked for: the request is answered as it is (RFC 9110 section 7.8).
+  const options = {
+    requireHostHeader: false,
+    shouldUpgradeCallback: isWebSocketUpgrade,
+    maxHeaderSize: MAX_HEADER_BYTES,
+  };
+  const server = createServer(options, (req, res) => gateway.request(req, res));
+  server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
+  // Leave to send is given where a body is read; any other expectation is met by the answer.
+  server.on('checkContinue', (req, res) => server.emit('request', req, res));
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res));
+  server.on('clientError', (error, socket) => gateway.malformed(error, socket));
+  return server;
+}
+
+/** Whether a request asks for a WebSocket that can be opened (RFC 6455 section 4.2.1). */
+function isWebSocketUpgrade({ method, headers }: IncomingMessage): boolean {
+  const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
+  return method === 'GET' && upgrade?.toLowerCase() === 'websocket' && version === '13' && isWebSocketKey(key);
+}
+
+function isWebSocketKey(key: string | undefined): boolean {
+  return key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
+}

@@ -1,0 +1,132 @@
+import { buildConnector, Pool } from 'undici';
+import type { RemoteService } from '../service-config.ts';
+import { type Admission, admit, type Circuit, CLOSED, type Outcome, settle } from './breaker.rules.ts';
+import { Turns } from './turns.ts';
+
+/** How long a connection may take; the endpoint's own time goes on meanwhile. */
+const CONNECT_TIMEOUT_MS = 5_000;
+
+interface UpstreamParts {
+  name: string;
+  service: RemoteService;
+  nowMs(): number;
+  /** The circuit has changed its kind. */
+  onCircuit(upstream: Upstream): void;
+}
+
+/** What has been answered how, since the start. */
+export interface UpstreamCounts {
+  answered: number;
+  failed: number;
+  timedOut: number;
+  /** Refused because the circuit was open, or the queue full. */
+  refused: number;
+  /** Left by their clients. */
+  left: number;
+  /** Answers that had begun and could not be finished by their reader. */
+  cut: number;
+  /** Sent a second time; the request is counted under its outcome, too. */
+  retried: number;
+}
+
+/** Something that goes on for as long as its client likes: an event stream, a WebSocket. */
+export interface LongStream {
+  /** Ends it: the process stops. */
+  stop(): void;
+}
+
+/** A remote service: one bounded pool of connections, its queue and its circuit. What befalls it touches no other. */
+export class Upstream {
+  readonly name: string;
+  readonly service: RemoteService;
+  /** Stands before the path of each request. */
+  readonly prefix: string;
+  readonly pool: Pool;
+  readonly requests: Turns;
+  readonly sockets: Turns;
+  readonly streams = new Set<LongStream>();
+  readonly counts: UpstreamCounts = { answered: 0, failed: 0, timedOut: 0, refused: 0, left: 0, cut: 0, retried: 0 };
+  readonly #parts: UpstreamParts;
+  readonly #reused = new WeakSet<Error>();
+  #circuit: Circuit = CLOSED;
+
+  constructor(parts: UpstreamParts) {
+    const { service } = parts;
+    const { origin, pathname } = new URL(service.at);
+    this.#parts = parts;
+    this.name = parts.name;
+    this.service = service;
+    this.prefix = pathname === '/' ? '' : pathname;
+    this.requests = new Turns({ atOnce: service.connections, waiting: service.queue });
+    this.sockets = new Turns({ atOnce: service.websockets, waiting: 0 });
+    this.pool = new Pool(origin, {
+      connections: service.connections,
+      pipelining: 1,
+      connect: this.#connector(),
+      // Its own time counts from the arrival, with the queue and the connection in it.
+      headersTimeout: 0,
+      bodyTimeout: service.idle_timeout_ms,
+    });
+  }
+
+  get circuit(): Circuit {
+    return this.#circuit;
+  }
+
+  /** Whether a request may be sent now; one that is admitted must be settled once. */
+  admit(): Admission {
+    const admission = admit(this.#circuit, this.#parts.nowMs());
+    if (admission.isAdmitted) this.#turn(admission.circuit);
+    return admission;
+  }
+
+  /** How long a request would have to wait for the circuit, or undefined where it need not. */
+  get retryAfterMs(): number | undefined {
+    if (this.#circuit.kind === 'closed') return undefined;
+    const admission = admit(this.#circuit, this.#parts.nowMs());
+    return admission.isAdmitted ? undefined : admission.retryAfterMs;
+  }
+
+  /** Hears how an admitted request ended. Those who wait are sent away when the circuit opens. */
+  settle(outcome: Outcome, isTrial: boolean): void {
+    const { failures, open_ms: openMs } = this.service.breaker;
+    this.#turn(settle(this.#circuit, { outcome, isTrial }, this.#parts.nowMs(), { failures, openMs }));
+  }
+
+  /** Whether a connection that failed had carried an answer before. */
+  wasReused(error: Error): boolean {
+    return this.#reused.has(error);
+  }
+
+  /** Ends what would not end by itself. */
+  stopStreams(): void {
+    for (const stream of this.streams) stream.stop();
+  }
+
+  async close(): Promise<void> {
+    await this.pool.destroy();
+  }
+
+  #turn(circuit: Circuit): void {
+    const { kind } = this.#circuit;
+    this.#circuit = circuit;
+    if (circuit.kind === kind) return;
+    this.#parts.onCircuit(this);
+    if (circuit.kind === 'open') this.requests.dismissAll();
+  }
+
+  #connector(): buildConnector.connector {
+    // Over HTTP/2 requests would share a connection, and WebSockets need another way.
+    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
+    return (options, callback) => {
+      connect(options, (...[error, socket]) => {
+        if (!socket) return callback(error ?? new Error('no connection'), null);
+        const before = socket.bytesRead;
+        socket.on('error', (failure) => {
+          if (socket.bytesRead > before) this.#reused.add(failure);
+        });
+        callback(null, socket);
+      });
+    };
+  }
+}

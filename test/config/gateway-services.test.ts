@@ -1,0 +1,126 @@
+import { expect, it } from 'vitest';
+import { ConfigError } from '../../src/config/config.ts';
+import { withDiscovers } from '../../src/gateway/discovers.ts';
+import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/gateway-config.ts';
+
+const ALIAS = 'webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z}';
+
+interface Written {
+  service: string;
+  endpoint?: string;
+  more?: string;
+}
+
+function read({ service, endpoint = 'services: [a]', more = '' }: Written): GatewayConfig {
+  const endpoints = `endpoints:\n  - {methods: [GET], path: /a, ${endpoint}}`;
+  return parseGatewayConfig('gateway.yaml', `services:\n  b: local\n  a: ${service}\n${ALIAS}\n${endpoints}\n${more}`);
+}
+
+function faults(written: Written): readonly string[] {
+  try {
+    read(written);
+    return [];
+  } catch (error) {
+    if (error instanceof ConfigError) return error.faults;
+    throw error;
+  }
+}
+
+const PLACE = 'must be local, or an http or https URL without user and query';
+
+const places: [service: string, fault: string][] = [
+  ['remote', `services.a: ${PLACE}`],
+  ['ftp://host', `services.a: ${PLACE}`],
+  ['http://user:secret@host', `services.a: ${PLACE}`],
+  ['http://host/?page=1', `services.a: ${PLACE}`],
+  ['"http://host/#top"', `services.a: ${PLACE}`],
+  ['"http://["', 'services.a: must be a URL'],
+  ['3', 'services.a: Invalid input: expected object, received number'],
+  ['{guards: here}', 'services.a.at: Invalid input: expected string, received undefined'],
+  ['{at: here}', `services.a.at: ${PLACE}`],
+  ['{at: local, connections: 3}', 'services.a: Unrecognized key: "connections"'],
+  ['{at: local, guards: upstream}', 'services.a.guards: Invalid option: expected one of "here"|"front"'],
+  ['{at: http://host, guards: front}', 'services.a.guards: Invalid option: expected one of "here"|"upstream"'],
+  ['{at: http://host, conections: 3}', 'services.a: Unrecognized key: "conections"'],
+  ['{at: http://host, breaker: {failurs: 3}}', 'services.a.breaker: Unrecognized key: "failurs"'],
+  ['{at: http://host, breaker: {failures: 0}}', 'services.a.breaker.failures: Too small: expected number to be >=1'],
+  ['{at: http://host, timeout_ms: 0}', 'services.a.timeout_ms: Too small: expected number to be >=1'],
+  ['{at: http://host, connections: 0}', 'services.a.connections: Too small: expected number to be >=1'],
+  ['{at: http://host, queue: -1}', 'services.a.queue: Too small: expected number to be >=0'],
+];
+
+it.each(places)('D2-10: a service that is %s is refused by file, line and field', (service, fault) => {
+  expect(faults({ service })).toEqual([`gateway.yaml:3: ${fault}`]);
+});
+
+it('D2-10: several faults of a service are told at once', () => {
+  expect(faults({ service: '{at: http://host, timeout_ms: 0, websockets: -1}' })).toHaveLength(2);
+});
+
+it('D2-10: a service is a URL, with what is not said as documented', () => {
+  expect(read({ service: 'https://accounts.internal/base/' }).services.a).toEqual({
+    at: 'https://accounts.internal/base',
+    guards: 'here',
+    idle_timeout_ms: 120_000,
+    connections: 128,
+    queue: 256,
+    websockets: 1_000,
+    breaker: { failures: 5, open_ms: 10_000 },
+  });
+});
+
+const limits: [name: string, Written, timeoutMs: number, maxBytes: number][] = [
+  ['nothing said', { service: 'http://host' }, 30_000, 1_048_576],
+  ['the service says it', { service: '{at: http://host, timeout_ms: 5, max_body_bytes: 0}' }, 5, 0],
+  [
+    'the endpoint says it',
+    {
+      service: '{at: http://host, timeout_ms: 5, max_body_bytes: 0}',
+      endpoint: 'services: [a], timeout_ms: 7, max_body_bytes: 9',
+    },
+    7,
+    9,
+  ],
+  ['no limit', { service: 'http://host', endpoint: 'services: [a], max_body_bytes: 0' }, 30_000, 0],
+  [
+    'its first service says it',
+    { service: '{at: http://host, timeout_ms: 5}', endpoint: 'services: [a, b]' },
+    5,
+    1_048_576,
+  ],
+  [
+    'another service says it',
+    { service: '{at: http://host, timeout_ms: 5}', endpoint: 'services: [b, a]' },
+    30_000,
+    1_048_576,
+  ],
+];
+
+it.each(limits)('D2-10: the limits of an endpoint where %s', (_name, written, timeoutMs, maxBytes) => {
+  const [endpoint] = read(written).endpoints;
+  expect([endpoint?.timeout_ms, endpoint?.max_body_bytes]).toEqual([timeoutMs, maxBytes]);
+});
+
+it.each(['services: [a, b]', 'services: [b]', 'visibility: public'])(
+  'D2-10: no limit is refused where a service of this process reads the body (%s)',
+  (services) => {
+    expect(faults({ service: 'http://host', endpoint: `${services}, max_body_bytes: 0` })).toEqual([
+      'gateway.yaml:6: endpoints.0.max_body_bytes: no limit (0) is for remote services alone',
+    ]);
+  },
+);
+
+it('1-10: a binding names services', () => {
+  expect(read({ service: 'local', more: 'binding: [a]' }).binding).toEqual(['a']);
+  expect(faults({ service: 'local', more: 'binding: [banks]' })).toEqual([
+    'gateway.yaml:7: binding.0: "banks" is not under services',
+  ]);
+});
+
+it('D8-05: an upstream of discovers and an endpoint of that path exclude each other', () => {
+  const config = read({ service: 'local' });
+  expect(withDiscovers(config, undefined)).toBe(config);
+  const registered = withDiscovers(config, 'http://host');
+  expect(registered.endpoints.at(-1)).toMatchObject({ path: '/v1/discovers/**', tokens: ['discover'] });
+  expect(() => withDiscovers(registered, 'http://host')).toThrow('DISCOVERS_UPSTREAM_URL: gateway.yaml has');
+});

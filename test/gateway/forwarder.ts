@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo, Server as NetServer } from 'node:net';
+import { gatewayChain } from '../../src/gateway/chain.ts';
+import { cors } from '../../src/gateway/cors.ts';
+import { compileTrust } from '../../src/gateway/door.ts';
+import { EndpointTable } from '../../src/gateway/endpoint-table.ts';
+import type { Exchange } from '../../src/gateway/exchange.ts';
+import { Gateway } from '../../src/gateway/gateway.ts';
+import { parseGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { ingress } from '../../src/gateway/ingress.ts';
+import { Services } from '../../src/gateway/services.ts';
+import type { Upstream } from '../../src/gateway/upstream/upstream.ts';
+import { Upstreams } from '../../src/gateway/upstream/upstreams.ts';
+import { type Log, silentLog } from '../../src/lib/log.ts';
+
+/** What an upstream saw of a request. */
+export interface Seen {
+  method: string;
+  url: string;
+  headers: IncomingHttpHeaders;
+  rawHeaders: string[];
+  body: string;
+  /** The connection ended before the body, or before the answer, did. */
+  aborted: boolean;
+}
+
+/** An upstream that counts what it saw. */
+export interface TestUpstream extends AsyncDisposable {
+  url: string;
+  seen: Seen[];
+  server: Server;
+  /** How many connections were opened to it. */
+  connections: number;
+}
+
+/** Starts an upstream; requests are in `seen` as they come, their bodies as far as they were read. */
+export async function startUpstream(answer: RequestListener): Promise<TestUpstream> {
+  const seen: Seen[] = [];
+  const server = createServer((req, res) => {
+    seen.push(watch(req, res));
+    answer(req, res);
+  });
+  const upstream: TestUpstream = {
+    url: await listening(server),
+    seen,
+    server,
+    connections: 0,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  server.on('connection', () => {
+    upstream.connections += 1;
+  });
+  return upstream;
+}
+
+/** The URL of a server, once it listens on a free port. */
+export async function listening(server: NetServer): Promise<string> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function watch(req: IncomingMessage, res: ServerResponse): Seen {
+  const { method = '', url = '', headers, rawHeaders } = req;
+  const seen: Seen = { method, url, headers, rawHeaders, body: '', aborted: false };
+  req.on('data', (chunk: Buffer) => {
+    seen.body += chunk.toString('latin1');
+  });
+  res.on('close', () => {
+    seen.aborted = !res.writableFinished;
+  });
+  return seen;
+}
+
+/** A gateway whose endpoints are all public and remote, without the rest of the product. */
+export interface Forwarder extends AsyncDisposable {
+  url: string;
+  server: Server;
+  upstreams: Upstreams;
+  upstream(name: string): Upstream;
+  /** The exchanges that have ended, each once. */
+  ended: { exchange: Exchange; aborted: boolean; status: number }[];
+}
+
+interface ForwarderOptions {
+  /** As in `gateway.yaml`. */
+  services: Record<string, object | string>;
+  /** As in `gateway.yaml`, public; by default every method of every path, of the first service. */
+  endpoints?: object[];
+  binding?: string[];
+  nowMs?: () => number;
+  log?: Log;
+  trustProxy?: string[];
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/** Starts a gateway on remote services. */
+export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
+  const { services, nowMs = Date.now, log = silentLog, trustProxy = ['loopback'] } = options;
+  const [first = ''] = Object.keys(services);
+  const endpoints = options.endpoints ?? [{ methods: METHODS, path: '**', services: [first] }];
+  const config = parseGatewayConfig(
+    'gateway.yaml',
+    JSON.stringify({
+      services,
+      ...(options.binding ? { binding: options.binding } : {}),
+      webhook_alias: { deprecated_at: '2026-11-01T00:00:00Z', sunset: '2027-11-01T00:00:00Z' },
+      endpoints: endpoints.map((endpoint) => ({ visibility: 'public', ...endpoint })),
+    }),
+  );
+  const upstreams = new Upstreams(config, { log, nowMs });
+  const ended: Forwarder['ended'] = [];
+  const onEnd = (exchange: Exchange, aborted: boolean) => {
+    ended.push({ exchange, aborted, status: exchange.res.statusCode });
+  };
+  const never = () => {
+    throw new Error('public endpoints of remote services need none of it');
+  };
+  const chain = gatewayChain({
+    table: new EndpointTable(config.endpoints),
+    services: new Services(config, upstreams),
+    tokens: { verify: never } as never,
+    directory: {} as never,
+    sessions: {} as never,
+    clientGuards: () => undefined,
+    local: { handle: ({ res, service }) => res.end(`local ${service}`) },
+    remote: upstreams,
+    onEnd,
+    nowMs,
+  });
+  const gateway = new Gateway({
+    chain,
+    trusts: compileTrust(trustProxy),
+    cors: cors(['*']),
+    isAuditFull: () => false,
+    onEnd,
+    log,
+  });
+  const server = ingress(gateway);
+  return {
+    url: await listening(server),
+    server,
+    upstreams,
+    upstream: (name) => upstreams.of(name) ?? never(),
+    ended,
+    async [Symbol.asyncDispose]() {
+      upstreams.stopStreams();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+      await upstreams.close();
+    },
+  };
+}

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Forwarder, type Seen, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
+import { request, sendRaw } from './raw.ts';
+import { type RawUpstream, startRawUpstream } from './raw-upstream.ts';
+
+let upstream: TestUpstream;
+let raw: RawUpstream;
+let answer = '';
+let f: Forwarder;
+/** Believes nobody. */
+let edge: Forwarder;
+
+beforeAll(async () => {
+  upstream = await startUpstream((_req, res) => res.end('ok'));
+  raw = await startRawUpstream((socket) => socket.write(answer, 'latin1'));
+  const services = { plain: `${upstream.url}/base`, raw: { at: raw.url, breaker: { failures: 1_000 } } };
+  const endpoints = [
+    { methods: ['GET', 'POST'], path: '/plain/**', services: ['plain'] },
+    { methods: ['GET', 'HEAD'], path: '/raw', services: ['raw'] },
+  ];
+  f = await startForwarder({ services, endpoints });
+  edge = await startForwarder({ services, endpoints, trustProxy: ['192.0.2.1'] });
+});
+afterAll(async () => {
+  await f[Symbol.asyncDispose]();
+  await edge[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+  await raw[Symbol.asyncDispose]();
+});
+
+async function seenOf(headers: Record<string, string>, through = f): Promise<Seen> {
+  const before = upstream.seen.length;
+  const got = await sendRaw(through.url, request('GET', '/plain/x?y=%7E', headers));
+  expect([got.status, upstream.seen.length]).toEqual([200, before + 1]);
+  const seen = upstream.seen[before];
+  if (!seen) throw new Error('there is one');
+  return seen;
+}
+
+describe('a request to an upstream', () => {
+  it('D2-10: carries no field of the connection that it came by', async () => {
+    const hop = {
+      Connection: 'close, X-Private, X-Other',
+      'X-Private': '1',
+      'x-other': '2',
+      'Keep-Alive': 'timeout=5',
+      TE: 'trailers',
+      Trailer: 'X-Sum',
+      Upgrade: 'h2c',
+      'Proxy-Connection': 'keep-alive',
+      'Proxy-Authorization': 'Basic c2VjcmV0',
+      'X-Kept': 'yes',
+    };
+    const { headers } = await seenOf(hop);
+    const names = ['x-private', 'x-other', 'keep-alive', 'te', 'trailer', 'upgrade', 'proxy-connection'];
+    for (const name of [...names, 'proxy-authorization']) expect(headers).not.toHaveProperty(name);
+    expect(headers).toMatchObject({ connection: 'keep-alive', 'x-kept': 'yes' });
+  });
+
+  it('D2-10 D2-06: a Connection field takes nothing away that every recipient needs', async () => {
+    const { headers } = await seenOf({
+      Connection: 'close, Authorization, Cookie, X-Correlation-ID, X-Forwarded-For, X-Real-IP, Host',
+      Authorization: 'Bearer abc',
+      Cookie: 'a=b',
+      'X-Correlation-ID': 'mine',
+      'X-Forwarded-For': '198.51.100.7',
+    });
+    expect(headers).toMatchObject({
+      authorization: 'Bearer abc',
+      cookie: 'a=b',
+      'x-correlation-id': 'mine',
+      'x-forwarded-for': '198.51.100.7',
+      'x-real-ip': '198.51.100.7',
+      host: new URL(upstream.url).host,
+    });
+  });
+
+  it('D2-10: says who asks, as a trusted proxy told it, and by one address', async () => {
+    const { headers } = await seenOf({
+      'X-Forwarded-For': '1.1.1.1, 198.51.100.7, 127.0.0.9',
+      'X-Forwarded-Proto': 'https',
+      'X-Forwarded-Host': 'api.example',
+      Forwarded: 'for=1.1.1.1',
+      'SSL-Client-Fingerprint': 'ab:cd',
+    });
+    expect(headers).toMatchObject({
+      'x-forwarded-for': '198.51.100.7',
+      'x-real-ip': '198.51.100.7',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'api.example',
+      'ssl-client-fingerprint': 'ab:cd',
+    });
+    expect(headers).not.toHaveProperty('forwarded');
+  });
+
+  it('D2-10 D1-05: says nothing that a peer has said who is not to be believed', async () => {
+    const { headers } = await seenOf(
+      {
+        'X-Forwarded-For': '198.51.100.7',
+        'X-Forwarded-Proto': 'https',
+        'X-Forwarded-Host': 'evil.example',
+        'X-Forwarded-Prefix': '/evil',
+        'SSL-Client-Fingerprint': 'ab:cd',
+        Host: 'gate.example',
+      },
+      edge,
+    );
+    expect(headers).toMatchObject({
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'http',
+      'x-forwarded-host': 'gate.example',
+    });
+    expect(headers).not.toHaveProperty('ssl-client-fingerprint');
+    expect(headers).not.toHaveProperty('x-forwarded-prefix');
+  });
+
+  it('D2-10: goes to the normalised path behind the prefix, with its query as it was', async () => {
+    const { url, method } = await seenOf({});
+    expect([method, url]).toEqual(['GET', '/base/plain/x?y=%7E']);
+    await sendRaw(f.url, request('GET', '/plain/%61b%2Cc?q=%2F..%2F'));
+    expect(upstream.seen.at(-1)?.url).toBe('/base/plain/ab%2Cc?q=%2F..%2F');
+  });
+
+  it.each(['/plain/..%2fadmin', '/plain/../admin', '/plain//x', '/plain/%5cx', '/plain/x%00'])(
+    'D2-04: %s never reaches it',
+    async (path) => {
+      const before = upstream.seen.length;
+      expect((await sendRaw(f.url, request('GET', path))).status).toBe(404);
+      expect(upstream.seen.length).toBe(before);
+    },
+  );
+
+  it('D2-05 D2-06: carries the correlation id byte for byte, or the one that was given', async () => {
+    expect((await seenOf({ 'X-Correlation-ID': 'caf\xe9' })).headers['x-correlation-id']).toBe('caf\xe9');
+    expect((await seenOf({})).headers['x-correlation-id']).toMatch(/^[0-9a-f-]{36}$/);
+  });
+
+  it('D2-10: is no place for a second length, a second host or an expectation', async () => {
+    const { rawHeaders } = await seenOf({ Expect: '100-continue' });
+    const names = rawHeaders.filter((_, index) => index % 2 === 0).map((name) => name.toLowerCase());
+    expect(new Set(names).size).toBe(names.length);
+    expect(names).not.toContain('expect');
+    expect(names).not.toContain('content-length');
+    expect(names).not.toContain('transfer-encoding');
+  });
+});
+
+/** What the client gets for an answer in bytes. */
+async function passed(head: string, body = '', method = 'GET') {
+  answer = `${head.replaceAll('\n', '\r\n')}\r\n\r\n${body}`;
+  return sendRaw(f.url, request(method, '/raw', { 'X-Correlation-ID': 'mine', Origin: 'https://app.example' }));
+}
+
+describe('the answer of an upstream', () => {
+  it('D2-10: loses the fields of its connection, and keeps the others', async () => {
+    const got = await passed(
+      'HTTP/1.1 200 OK\nConnection: keep-alive, X-Hop\nX-Hop: 1\nKeep-Alive: timeout=9\nProxy-Authenticate: Basic\n' +
+        'Upgrade: h2c\nTrailer: X-Sum\nX-Kept: yes\nETag: "1"\nSet-Cookie: a=1\nSet-Cookie: b=2\nContent-Length: 2',
+      'ok',
+    );
+    expect(got).toMatchObject({
+      status: 200,
+      body: 'ok',
+      headers: { 'x-kept': 'yes', etag: '"1"', 'set-cookie': 'b=2' },
+    });
+    for (const name of ['x-hop', 'proxy-authenticate', 'upgrade', 'trailer'])
+      expect(got.headers).not.toHaveProperty(name);
+    expect(got.headers.connection).toBe('close');
+  });
+
+  it('D2-06 D1-06: has one correlation id and one set of CORS headers: the gateway’s', async () => {
+    const got = await passed(
+      'HTTP/1.1 200 OK\nX-Correlation-ID: theirs\nAccess-Control-Allow-Origin: https://evil.example\n' +
+        'Access-Control-Allow-Credentials: true\nContent-Length: 0',
+    );
+    expect(got.headers['x-correlation-id']).toBe('mine');
+    expect(got.headers['access-control-allow-origin']).toBe('*');
+    expect(got.headers).not.toHaveProperty('access-control-allow-credentials');
+  });
+
+  it('D2-10: bytes of a field beyond ASCII pass as they are', async () => {
+    const got = await passed('HTTP/1.1 200 OK\nX-Name: caf\xe9 \xff\nContent-Length: 0');
+    expect(got.headers['x-name']).toBe('caf\xe9 \xff');
+  });
+
+  it.each([
+    ['HEAD', 'HTTP/1.1 200 OK\nContent-Length: 5', { 'content-length': '5' }],
+    ['GET', 'HTTP/1.1 304 Not Modified\nETag: "1"\nContent-Length: 5', { etag: '"1"' }],
+    ['GET', 'HTTP/1.1 204 No Content\nContent-Length: 0', {}],
+  ])('D2-10: to %s, %s has no body', async (method, head, headers) => {
+    const got = await passed(head, '', method);
+    expect(got).toMatchObject({ status: Number(head.split(' ')[1]), headers, body: '' });
+    if (got.status === 204) expect(got.headers).not.toHaveProperty('content-length');
+  });
+
+  it.each([
+    ['a length that is repeated', 'HTTP/1.1 200 OK\nContent-Length: 2\nContent-Length: 3', 'ok!'],
+    ['two lengths in a field', 'HTTP/1.1 200 OK\nContent-Length: 2, 2', 'ok'],
+    ['a length that is no number', 'HTTP/1.1 200 OK\nContent-Length: two', 'ok'],
+    ['a length and chunks', 'HTTP/1.1 200 OK\nContent-Length: 2\nTransfer-Encoding: chunked', '2\r\nok\r\n0\r\n\r\n'],
+    ['a coding that nobody asked for', 'HTTP/1.1 200 OK\nTransfer-Encoding: gzip, chunked', '0\r\n\r\n'],
+    ['a status that is none', 'HTTP/1.1 999 No\nContent-Length: 0', ''],
+    ['a status of two digits', 'HTTP/1.1 20 No\nContent-Length: 0', ''],
+    ['a space before the colon', 'HTTP/1.1 200 OK\nX-A : 1\nContent-Length: 0', ''],
+    ['a control character', 'HTTP/1.1 200 OK\nX-A: a\x01b\nContent-Length: 0', ''],
+    ['another protocol', 'SSH-2.0-OpenSSH_9.9', ''],
+    ['an upgrade that nobody asked for', 'HTTP/1.1 101 Switching Protocols\nUpgrade: x\nConnection: upgrade', ''],
+    ['headers without an end', `HTTP/1.1 200 OK\nX-A: ${'a'.repeat(70_000)}`, ''],
+  ])('D2-10: with %s it is a 502, and nothing of it is passed', async (_name, head, body) => {
+    const got = await passed(head, body);
+    expect(got).toMatchObject({
+      status: 502,
+      headers: { 'x-correlation-id': 'mine' },
+      body: '{"code":-1,"domain":0,"message":"bad_gateway"}',
+    });
+    expect(got.headers).not.toHaveProperty('x-a');
+  });
+
+  it('D2-10: bytes behind its end are nobody’s answer', async () => {
+    const got = await passed(
+      'HTTP/1.1 200 OK\nContent-Length: 2',
+      'okHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil',
+    );
+    expect(got.body).toBe('ok');
+    const next = await passed('HTTP/1.1 200 OK\nContent-Length: 4', 'next');
+    expect(next.body).toBe('next');
+  });
+});

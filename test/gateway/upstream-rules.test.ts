@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { admit, type Circuit, CLOSED, type Outcome, settle } from '../../src/gateway/upstream/breaker.rules.ts';
+import { type FailedAttempt, mayRetry } from '../../src/gateway/upstream/retry.rules.ts';
+import { Turns, type Waiter } from '../../src/gateway/upstream/turns.ts';
+
+const SETTINGS = { failures: 3, openMs: 1_000 };
+const OPEN: Circuit = { kind: 'open', untilMs: 5_000 };
+const HALF_OPEN: Circuit = { kind: 'half_open', isTrying: false };
+const TRYING: Circuit = { kind: 'half_open', isTrying: true };
+
+const admissions: [circuit: Circuit, nowMs: number, admitted: boolean | 'trial', retryAfterMs?: number][] = [
+  [CLOSED, 0, true],
+  [{ kind: 'closed', failures: 2 }, 0, true],
+  [OPEN, 0, false, 5_000],
+  [OPEN, 4_999, false, 1],
+  [OPEN, 5_000, 'trial'],
+  [HALF_OPEN, 0, 'trial'],
+  [TRYING, 9_000, false, 1_000],
+];
+
+describe('a circuit', () => {
+  it.each(admissions)('D2-10: %j at %i admits: %s', (circuit, nowMs, admitted, retryAfterMs) => {
+    const admission = admit(circuit, nowMs);
+    expect(admission).toEqual(
+      admitted === false
+        ? { isAdmitted: false, retryAfterMs }
+        : { isAdmitted: true, isTrial: admitted === 'trial', circuit: admitted === 'trial' ? TRYING : circuit },
+    );
+  });
+
+  const closed = (failures: number): Circuit => ({ kind: 'closed', failures });
+  const opened: Circuit = { kind: 'open', untilMs: 2_000 };
+  const settlements: [circuit: Circuit, outcome: Outcome, isTrial: boolean, after: Circuit][] = [
+    [closed(0), 'answered', false, closed(0)],
+    [closed(0), 'failed', false, closed(1)],
+    [closed(1), 'failed', false, closed(2)],
+    [closed(2), 'failed', false, opened],
+    [closed(2), 'answered', false, closed(0)],
+    [closed(2), 'unknown', false, closed(2)],
+    [OPEN, 'answered', false, OPEN],
+    [OPEN, 'failed', false, OPEN],
+    [TRYING, 'answered', false, TRYING],
+    [TRYING, 'failed', false, TRYING],
+    [TRYING, 'answered', true, closed(0)],
+    [TRYING, 'failed', true, opened],
+    [TRYING, 'unknown', true, HALF_OPEN],
+  ];
+
+  it.each(settlements)('D2-10: %j after one that %s (a trial: %s) is %j', (circuit, outcome, isTrial, after) => {
+    expect(settle(circuit, { outcome, isTrial }, 1_000, SETTINGS)).toEqual(after);
+  });
+});
+
+describe('a request is sent again', () => {
+  const sent: FailedAttempt = { attempt: 1, method: 'GET', hasBody: false, wasSent: true, wasReused: true };
+  const attempts: [name: string, FailedAttempt, boolean][] = [
+    ['nothing was sent', { ...sent, wasSent: false, wasReused: false }, true],
+    ['nothing of a POST was sent', { ...sent, method: 'POST', hasBody: true, wasSent: false }, true],
+    ['a kept connection was closed', sent, true],
+    ['a kept connection was closed to a PUT without a body', { ...sent, method: 'PUT' }, true],
+    ['a new connection was closed', { ...sent, wasReused: false }, false],
+    ['a kept connection was closed to a POST', { ...sent, method: 'POST' }, false],
+    ['a kept connection was closed to a PATCH', { ...sent, method: 'PATCH' }, false],
+    ['a kept connection was closed to a GET with a body', { ...sent, hasBody: true }, false],
+    ['it was sent twice', { ...sent, attempt: 2 }, false],
+    ['nothing was sent, twice', { ...sent, attempt: 2, wasSent: false }, false],
+  ];
+
+  it.each(attempts)('D2-10: where %s: %s', (_name, attempt, again) => {
+    expect(mayRetry(attempt)).toBe(again);
+  });
+});
+
+describe('turns', () => {
+  function waiters(count: number) {
+    const events: string[] = [];
+    const all = Array.from({ length: count }, (_, index): Waiter => {
+      return { begin: () => events.push(`begin ${index}`), dismiss: () => events.push(`dismiss ${index}`) };
+    });
+    return { events, all };
+  }
+
+  it('D2-10: no more than allowed go on, the others wait in their order, and the queue is bounded', () => {
+    const turns = new Turns({ atOnce: 2, waiting: 2 });
+    const { events, all } = waiters(6);
+    expect(all.map((waiter) => turns.enter(waiter))).toEqual([true, true, true, true, false, false]);
+    expect([turns.going, turns.waiting]).toEqual([2, 2]);
+    turns.leave();
+    turns.leave();
+    turns.leave();
+    expect(events).toEqual(['begin 0', 'begin 1', 'begin 2', 'begin 3']);
+    expect([turns.going, turns.waiting]).toEqual([1, 0]);
+  });
+
+  it('D2-10: who gives up never begins, and who is sent away hears of it', () => {
+    const turns = new Turns({ atOnce: 1, waiting: 5 });
+    const { events, all } = waiters(4);
+    for (const waiter of all) turns.enter(waiter);
+    if (all[1]) turns.cancel(all[1]);
+    turns.dismissAll();
+    turns.leave();
+    expect(events).toEqual(['begin 0', 'dismiss 2', 'dismiss 3']);
+    expect([turns.going, turns.waiting]).toEqual([0, 0]);
+  });
+});

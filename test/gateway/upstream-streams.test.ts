@@ -1,0 +1,281 @@
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WebSocket, WebSocketServer } from 'ws';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
+import { openSocket, readAnswer, request, sendRaw } from './raw.ts';
+
+type Handler = (req: IncomingMessage, res: ServerResponse) => void;
+
+let handle: Handler;
+let upstream: TestUpstream;
+let f: Forwarder;
+
+beforeAll(async () => {
+  upstream = await startUpstream((req, res) => handle(req, res));
+  f = await startForwarder({ services: { plain: { at: upstream.url, max_body_bytes: 0, websockets: 1 } } });
+});
+afterAll(async () => {
+  await f[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+/** The bytes that a connection has brought so far. */
+function received(socket: ReturnType<typeof openSocket>): { text: string; ended: boolean } {
+  const got = { text: '', ended: false };
+  socket.on('data', (chunk: Buffer) => {
+    got.text += chunk.toString('latin1');
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    got.ended = true;
+  });
+  return got;
+}
+
+describe('an answer', () => {
+  it('D2-10: its head passes before its body begins', async () => {
+    let res: ServerResponse | undefined;
+    handle = (_req, answer) => {
+      res = answer;
+      answer.setHeader('Content-Length', 2);
+      answer.flushHeaders();
+    };
+    const socket = openSocket(f.url);
+    const got = received(socket);
+    socket.write(request('GET', '/x'));
+    await vi.waitFor(() => expect(got.text).toContain('\r\n\r\n'));
+    res?.end('ok');
+    await vi.waitFor(() => expect(got.text).toMatch(/ok$/));
+    socket.destroy();
+  });
+
+  it('D2-10: each event of a stream passes as it is sent, and the record comes when it ends', async () => {
+    let res: ServerResponse | undefined;
+    handle = (_req, answer) => {
+      res = answer;
+      answer.writeHead(200, { 'content-type': 'text/event-stream' });
+      answer.write('data: 1\n\n');
+    };
+    const before = f.ended.length;
+    const socket = openSocket(f.url);
+    const got = received(socket);
+    socket.write(request('GET', '/x', { Accept: 'text/event-stream' }));
+    for (const event of [2, 3]) {
+      await vi.waitFor(() => expect(got.text).toContain(`data: ${event - 1}\n\n`));
+      res?.write(`data: ${event}\n\n`);
+    }
+    await vi.waitFor(() => expect(got.text).toContain('data: 3\n\n'));
+    expect(f.ended.length).toBe(before);
+    res?.end();
+    await vi.waitFor(() => expect(got.text).toMatch(/0\r\n\r\n$/));
+    expect(f.ended.slice(before)).toMatchObject([{ aborted: false, status: 200 }]);
+    expect(String(f.ended[before]?.exchange.capture.response.bytes)).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
+  });
+
+  it('D2-10: an upstream waits while the client does not read, and goes on when it does', async () => {
+    const total = 32 * 1024 * 1024;
+    let sent = 0;
+    handle = (_req, res) => {
+      const write = () => {
+        while (sent < total) {
+          sent += 65_536;
+          if (!res.write(Buffer.alloc(65_536))) return void res.once('drain', write);
+        }
+        res.end();
+      };
+      write();
+    };
+    const socket = openSocket(f.url);
+    socket.write(request('GET', '/x'));
+    await once(socket, 'readable');
+    let before = -1;
+    // Full buffers everywhere: nothing more is sent.
+    await vi.waitFor(
+      () => {
+        const isStill = before === sent;
+        before = sent;
+        expect(isStill).toBe(true);
+      },
+      { interval: 200, timeout: 10_000 },
+    );
+    expect(sent).toBeLessThan(total);
+    let bytes = 0;
+    for await (const chunk of socket) bytes += chunk.length;
+    expect(bytes).toBeGreaterThan(total);
+  });
+
+  it('D2-10: early hints pass to a client that knows them, and only then', async () => {
+    handle = (_req, res) => {
+      res.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => res.end('ok'));
+    };
+    const modern = openSocket(f.url);
+    const got = received(modern);
+    modern.write(request('GET', '/x'));
+    await vi.waitFor(() => expect(got.ended).toBe(true));
+    expect(got.text).toMatch(
+      /^HTTP\/1\.1 103 Early Hints\r\nlink: <\/a\.css>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n/,
+    );
+    const old = openSocket(f.url);
+    const oldGot = received(old);
+    old.write('GET /x HTTP/1.0\r\nHost: a\r\n\r\n');
+    await vi.waitFor(() => expect(oldGot.ended).toBe(true));
+    expect(oldGot.text).toMatch(/^HTTP\/1\.1 200 OK/);
+    expect(oldGot.text).toMatch(/\r\n\r\nok$/);
+  });
+
+  it('D2-10: trailers are dropped', async () => {
+    handle = (_req, res) => {
+      res.writeHead(200, { Trailer: 'X-Sum' });
+      res.write('ok');
+      res.addTrailers({ 'X-Sum': '1' });
+      res.end();
+    };
+    const socket = openSocket(f.url);
+    const got = received(socket);
+    socket.write(request('GET', '/x', { TE: 'trailers' }));
+    await vi.waitFor(() => expect(got.ended).toBe(true));
+    expect(got.text.toLowerCase()).not.toContain('x-sum');
+    expect(got.text).toMatch(/2\r\nok\r\n0\r\n\r\n$/);
+  });
+});
+
+describe('a request', () => {
+  it('D2-10: its body passes while it is being sent, and is framed anew', async () => {
+    handle = (req, res) => req.on('end', () => res.end('done'));
+    const before = upstream.seen.length;
+    const socket = openSocket(f.url);
+    socket.write(
+      'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3;ext=1\r\nabc\r\n',
+    );
+    await vi.waitFor(() => expect(upstream.seen[before]?.body).toBe('abc'));
+    socket.write('2\r\nde\r\n0\r\nX-Trailer: 1\r\n\r\n');
+    const got = await readAnswer(socket);
+    expect(got).toMatchObject({ status: 200, body: 'done' });
+    expect(upstream.seen[before]).toMatchObject({ body: 'abcde', headers: { 'transfer-encoding': 'chunked' } });
+    expect(upstream.seen[before]?.headers).not.toHaveProperty('x-trailer');
+  });
+
+  it('D2-10: leave to send is given once the upstream is there to take the body', async () => {
+    handle = (req, res) => req.on('end', () => res.end('done'));
+    const socket = openSocket(f.url);
+    const got = received(socket);
+    socket.write(
+      'POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n',
+    );
+    await vi.waitFor(() => expect(got.text).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
+    socket.write('ok');
+    await vi.waitFor(() => expect(got.ended).toBe(true));
+    expect(got.text.match(/HTTP\/1\.1 /g)).toHaveLength(2);
+    expect(got.text).toContain('HTTP/1.1 200 OK');
+    expect(upstream.seen.at(-1)?.headers).not.toHaveProperty('expect');
+  });
+
+  it('D2-10: an answer that comes before the body has gone ends the connection, not the answer', async () => {
+    handle = (_req, res) => res.writeHead(409).end('early');
+    const socket = openSocket(f.url);
+    socket.write('POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\nabc');
+    const got = await readAnswer(socket);
+    expect(got).toMatchObject({ status: 409, headers: { connection: 'close' }, body: '5\r\nearly\r\n0\r\n\r\n' });
+  });
+
+  it.each(['GET', 'DELETE'])('D2-10: a %s may have a body, and has none where there was none', async (method) => {
+    handle = (req, res) => req.on('end', () => res.end('done')).resume();
+    const length = await sendRaw(f.url, `${request(method, '/x', { 'Content-Length': '2' })}ok`);
+    expect([length.status, upstream.seen.at(-1)?.body]).toEqual([200, 'ok']);
+    await sendRaw(f.url, request(method, '/x'));
+    expect(upstream.seen.at(-1)?.headers).not.toHaveProperty('transfer-encoding');
+    expect(upstream.seen.at(-1)?.headers).not.toHaveProperty('content-length');
+  });
+
+  it('D2-10: a POST without a body says so', async () => {
+    handle = (_req, res) => res.end('done');
+    expect((await sendRaw(f.url, request('POST', '/x', { 'Content-Length': '0' }))).status).toBe(200);
+    expect(upstream.seen.at(-1)?.headers).toMatchObject({ 'content-length': '0' });
+  });
+});
+
+describe('a WebSocket', () => {
+  const sockets = new WebSocketServer({ noServer: true });
+
+  beforeAll(() => {
+    upstream.server.on('upgrade', (req, socket, head) => {
+      upstream.seen.push({ ...req, url: req.url ?? '', method: 'GET', headers: req.headers } as never);
+      if (req.url === '/refused') return void socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno');
+      sockets.handleUpgrade(req, socket, head, (accepted) => {
+        accepted.send('welcome');
+        accepted.on('message', (data, isBinary) => accepted.send(data, { binary: isBinary }));
+      });
+    });
+  });
+
+  const place = (path: string) => `${f.url.replace('http', 'ws')}${path}`;
+
+  it('D2-10 D2-06: passes through with what both sides say, and leaves one record when it ends', async () => {
+    const before = f.ended.length;
+    const socket = new WebSocket(place('/live?a=1'), ['chat'], { headers: { authorization: 'Bearer abc' } });
+    const messages: string[] = [];
+    socket.on('message', (data) => messages.push(String(data)));
+    const [[response]] = (await Promise.all([once(socket, 'upgrade'), once(socket, 'open')])) as [
+      [IncomingMessage],
+      [],
+    ];
+    socket.send('x'.repeat(200_000));
+    await vi.waitFor(() => expect(messages.map(({ length }) => length)).toEqual([7, 200_000]));
+    expect([socket.protocol, response.headers['x-correlation-id']]).toEqual([
+      'chat',
+      expect.stringMatching(/^[0-9a-f-]{36}$/),
+    ]);
+    expect(upstream.seen.at(-1)).toMatchObject({
+      url: '/live?a=1',
+      headers: {
+        connection: 'upgrade',
+        upgrade: 'websocket',
+        authorization: 'Bearer abc',
+        'x-correlation-id': response.headers['x-correlation-id'],
+        'x-forwarded-for': '127.0.0.1',
+      },
+    });
+    expect([f.ended.length, f.upstream('plain').sockets.going]).toEqual([before, 1]);
+    socket.close(4000, 'bye');
+    expect(await once(socket, 'close')).toEqual([4000, Buffer.from('bye')]);
+    await vi.waitFor(() => expect(f.upstream('plain').sockets.going).toBe(0));
+    expect(f.ended.slice(before)).toMatchObject([{ aborted: false, status: 101 }]);
+  });
+
+  it('D2-10: one that the upstream refuses is refused with its answer', async () => {
+    const socket = new WebSocket(place('/refused'));
+    const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
+    expect(response.statusCode).toBe(403);
+    expect(String(await response.toArray())).toBe('no');
+    await vi.waitFor(() => expect(f.upstream('plain').sockets.going).toBe(0));
+  });
+
+  it('D2-10: there are no more than allowed; a lost peer ends the other side', async () => {
+    const first = new WebSocket(place('/live'));
+    await once(first, 'open');
+    const second = new WebSocket(place('/live'));
+    const [, response] = (await once(second, 'unexpected-response')) as [unknown, IncomingMessage];
+    expect([response.statusCode, response.headers['retry-after']]).toEqual([503, '1']);
+    response.resume();
+    const [theirs] = sockets.clients;
+    if (!theirs) throw new Error('there is one');
+    first.terminate();
+    await once(theirs, 'close');
+    const third = new WebSocket(place('/live'));
+    await once(third, 'open');
+    for (const client of sockets.clients) client.terminate();
+    expect(await once(third, 'close')).toEqual([1006, Buffer.alloc(0)]);
+  });
+
+  it('D2-10 D1-13: a stop ends it on both sides', async () => {
+    await vi.waitFor(() => expect(f.upstream('plain').sockets.going).toBe(0));
+    const socket = new WebSocket(place('/live'));
+    await once(socket, 'open');
+    const [theirs] = sockets.clients;
+    if (!theirs) throw new Error('there is one');
+    f.upstreams.stopStreams();
+    await Promise.all([once(socket, 'close'), once(theirs, 'close')]);
+    await vi.waitFor(() => expect(f.upstream('plain').streams.size).toBe(0));
+  });
+});
