@@ -90,7 +90,7 @@ export interface Forwarder extends AsyncDisposable {
   upstreams: Upstreams;
   upstream(name: string): Upstream;
   /** The exchanges that have ended, each once. */
-  ended: { exchange: Exchange; aborted: boolean; status: number }[];
+  ended: { aborted: boolean; status: number; exchange(): Exchange }[];
 }
 
 interface ForwarderOptions {
@@ -123,7 +123,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   const upstreams = new Upstreams(config, { log, nowMs });
   const ended: Forwarder['ended'] = [];
   const onEnd = (exchange: Exchange, aborted: boolean) => {
-    ended.push({ exchange, aborted, status: exchange.res.statusCode });
+    ended.push({ aborted, status: exchange.res.statusCode, exchange: () => exchange });
   };
   const never = () => {
     throw new Error('public endpoints of remote services need none of it');

@@ -140,10 +140,10 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       queueMicrotask(() => (this.#isOver ? this.#turns.leave() : this.#send()));
       return;
     }
+    // The circuit hears of it before the next one begins.
+    if (!this.#isOver) this.#settle('failed');
     this.#turns.leave();
-    if (this.#isOver) return;
-    this.#settle('failed');
-    this.#end(badGateway(error), 'failed');
+    if (!this.#isOver) this.#end(badGateway(error), 'failed');
   }
 
   #pass(status: number, headers: IncomingHttpHeaders): void {

@@ -1,0 +1,230 @@
+import type { ServerResponse } from 'node:http';
+import { describe, expect, it, vi } from 'vitest';
+import { envelope } from './envelopes.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
+import { openSocket, request, sendRaw } from './raw.ts';
+import { startRawUpstream } from './raw-upstream.ts';
+
+interface Slow extends TestUpstream {
+  held: ServerResponse[];
+}
+
+/** An upstream that answers when it is told to. */
+async function slowUpstream(): Promise<Slow> {
+  const held: ServerResponse[] = [];
+  return Object.assign(await startUpstream((_req, res) => void held.push(res)), { held });
+}
+
+const ask = (f: Forwarder, path = '/x') => sendRaw(f.url, request('GET', path));
+
+describe('an upstream with more to do than it may have', () => {
+  it('D2-10: gets as many requests at once as allowed; some wait, and the others are a 503', async () => {
+    await using upstream = await slowUpstream();
+    await using f = await startForwarder({ services: { slow: { at: upstream.url, connections: 2, queue: 3 } } });
+    const { requests, counts } = f.upstream('slow');
+    const answers = Array.from({ length: 5 }, () => ask(f));
+    await vi.waitFor(() => expect([upstream.held.length, requests.waiting]).toEqual([2, 3]));
+    const refused = await ask(f);
+    expect(refused).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '1' },
+      body: envelope('service_unavailable'),
+    });
+    for (let index = 0; index < 5; index++) {
+      await vi.waitFor(() => expect(upstream.held.length).toBeGreaterThan(index));
+      expect(upstream.held.length - index).toBeLessThanOrEqual(2);
+      upstream.held[index]?.end('done');
+    }
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+    expect(upstream.connections).toBeLessThanOrEqual(2);
+    expect([requests.going, requests.waiting, counts.refused]).toEqual([0, 0, 1]);
+  });
+
+  it('D2-10: who leaves the queue is never sent, and who waits too long is a 504', async () => {
+    await using upstream = await slowUpstream();
+    const endpoints = [
+      { methods: ['GET'], path: '/x', services: ['slow'] },
+      { methods: ['GET'], path: '/short', services: ['slow'], timeout_ms: 50 },
+    ];
+    await using f = await startForwarder({ services: { slow: { at: upstream.url, connections: 1 } }, endpoints });
+    const { requests } = f.upstream('slow');
+    const first = ask(f);
+    await vi.waitFor(() => expect(upstream.held.length).toBe(1));
+    const leaver = openSocket(f.url);
+    leaver.write(request('GET', '/x'));
+    await vi.waitFor(() => expect(requests.waiting).toBe(1));
+    leaver.destroy();
+    await vi.waitFor(() => expect(requests.waiting).toBe(0));
+    expect((await ask(f, '/short')).status).toBe(504);
+    upstream.held[0]?.end('done');
+    expect((await first).status).toBe(200);
+    const last = ask(f);
+    await vi.waitFor(() => expect(upstream.held.length).toBe(2));
+    upstream.held[1]?.end('done');
+    expect([(await last).status, upstream.seen.length]).toEqual([200, 2]);
+  });
+
+  it('D2-10: frozen, it leaves the others as they were', async () => {
+    await using frozen = await startRawUpstream(() => undefined);
+    await using upstream = await startUpstream((_req, res) => res.end('ok'));
+    const endpoints = ['frozen', 'plain'].map((name) => ({ methods: ['GET'], path: `/${name}`, services: [name] }));
+    const services = { frozen: { at: frozen.url, connections: 4, queue: 4 }, plain: upstream.url };
+    await using f = await startForwarder({ services, endpoints });
+    const waiting = Array.from({ length: 8 }, () => {
+      const socket = openSocket(f.url);
+      socket.write(request('GET', '/frozen'));
+      return socket;
+    });
+    await vi.waitFor(() => expect(f.upstream('frozen').requests.waiting).toBe(4));
+    for (let round = 0; round < 20; round++) {
+      const got = await Promise.all([ask(f, '/plain'), ask(f, '/frozen')]);
+      expect(got.map(({ status }) => status)).toEqual([200, 503]);
+    }
+    expect([f.upstream('plain').counts.answered, upstream.seen.length, frozen.sockets.length]).toEqual([20, 20, 4]);
+    for (const socket of waiting) socket.destroy();
+  });
+});
+
+describe('the circuit of an upstream', () => {
+  const BREAKER = { failures: 3, open_ms: 5_000 };
+
+  it('D2-10: opens after failures in a row, sends nothing while open, and closes when one that tries is answered', async () => {
+    let nowMs = 0;
+    let fails = true;
+    await using upstream = await startUpstream((_req, res) => (fails ? res.destroy() : res.end('ok')));
+    await using f = await startForwarder({
+      services: { a: { at: upstream.url, breaker: BREAKER } },
+      nowMs: () => nowMs,
+    });
+    const statuses = async (count: number) => {
+      const all: number[] = [];
+      for (let index = 0; index < count; index++) all.push((await ask(f)).status);
+      return all;
+    };
+    expect(await statuses(2)).toEqual([502, 502]);
+    fails = false;
+    expect(await statuses(1)).toEqual([200]);
+    fails = true;
+    expect(await statuses(4)).toEqual([502, 502, 502, 503]);
+    expect(f.upstream('a').circuit).toEqual({ kind: 'open', untilMs: 5_000 });
+    const sent = upstream.seen.length;
+    nowMs = 3_500;
+    expect(await ask(f)).toMatchObject({ status: 503, headers: { 'retry-after': '2' } });
+    expect(upstream.seen.length).toBe(sent);
+    nowMs = 5_000;
+    expect(await statuses(2)).toEqual([502, 503]);
+    expect([f.upstream('a').circuit, upstream.seen.length]).toEqual([{ kind: 'open', untilMs: 10_000 }, sent + 1]);
+    nowMs = 10_000;
+    fails = false;
+    expect(await statuses(3)).toEqual([200, 200, 200]);
+    expect(f.upstream('a').circuit).toEqual({ kind: 'closed', failures: 0 });
+  });
+
+  it('D2-10: one request tries at a time; one whose client leaves tells nothing, and the next one tries', async () => {
+    let nowMs = 0;
+    await using upstream = await slowUpstream();
+    await using f = await startForwarder({
+      services: { a: { at: upstream.url, breaker: BREAKER } },
+      nowMs: () => nowMs,
+    });
+    const { sockets } = { sockets: Array.from({ length: 3 }, () => ask(f)) };
+    await vi.waitFor(() => expect(upstream.held.length).toBe(3));
+    for (const res of upstream.held) res.destroy();
+    await Promise.all(sockets);
+    nowMs = 5_000;
+    const trial = openSocket(f.url);
+    trial.write(request('GET', '/x'));
+    await vi.waitFor(() => expect(upstream.held.length).toBe(4));
+    expect(await ask(f)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } });
+    trial.destroy();
+    await vi.waitFor(() => expect(f.upstream('a').circuit).toEqual({ kind: 'half_open', isTrying: false }));
+    const next = ask(f);
+    await vi.waitFor(() => expect(upstream.held.length).toBe(5));
+    upstream.held[4]?.end('ok');
+    expect((await next).status).toBe(200);
+    expect(f.upstream('a').circuit.kind).toBe('closed');
+  });
+
+  it('D2-10: who waits when it opens is sent away', async () => {
+    await using upstream = await slowUpstream();
+    const service = { at: upstream.url, connections: 3, breaker: { failures: 1 } };
+    await using f = await startForwarder({ services: { a: service } });
+    const answers = Array.from({ length: 7 }, () => ask(f));
+    await vi.waitFor(() => expect([upstream.held.length, f.upstream('a').requests.waiting]).toEqual([3, 4]));
+    upstream.held[0]?.destroy();
+    await vi.waitFor(() => expect(f.upstream('a').requests.waiting).toBe(0));
+    for (const res of upstream.held) res.end('ok');
+    const statuses = (await Promise.all(answers)).map(({ status }) => status);
+    expect(statuses.sort()).toEqual([200, 200, 502, 503, 503, 503, 503]);
+    expect([f.upstream('a').circuit.kind, upstream.seen.length]).toEqual(['open', 3]);
+  });
+
+  it('D2-10: an answer of 5xx is an answer; a time that is over is a failure', async () => {
+    let status = 500;
+    await using upstream = await startUpstream((_req, res) => {
+      if (status > 0) res.writeHead(status).end('theirs');
+    });
+    const endpoints = [{ methods: ['GET'], path: '/x', services: ['a'], timeout_ms: 40 }];
+    await using f = await startForwarder({ services: { a: { at: upstream.url, breaker: BREAKER } }, endpoints });
+    for (status of [500, 503, 502, 504]) expect((await ask(f)).status).toBe(status);
+    expect(f.upstream('a').circuit).toEqual({ kind: 'closed', failures: 0 });
+    status = 0;
+    for (let index = 0; index < 3; index++) expect((await ask(f)).status).toBe(504);
+    expect(f.upstream('a').circuit.kind).toBe('open');
+  });
+});
+
+describe('an endpoint whose senders know few statuses', () => {
+  type Act = (res: ServerResponse) => unknown;
+  const answers: [name: string, act: Act, status: number, message: string][] = [
+    ['does not answer', () => undefined, 500, 'internal_error'],
+    ['breaks off', (res) => res.destroy(), 500, 'internal_error'],
+    ['says 503', (res) => res.writeHead(503, { 'Retry-After': '9' }).end('theirs'), 500, 'internal_error'],
+    ['says 502', (res) => res.writeHead(502).end('theirs'), 500, 'internal_error'],
+    ['says 504', (res) => res.writeHead(504).end('theirs'), 500, 'internal_error'],
+    ['says 413', (res) => res.writeHead(413).end('theirs'), 400, 'invalid_request'],
+  ];
+  const endpoint = {
+    methods: ['POST'],
+    path: '/x',
+    services: ['a'],
+    timeout_ms: 60,
+    max_body_bytes: 4,
+    statuses: 'closed',
+  };
+  const post = (f: Forwarder, body = 'ok') =>
+    sendRaw(f.url, `${request('POST', '/x', { 'Content-Length': `${body.length}` })}${body}`);
+
+  it.each(answers)('D2-14 D2-10: is told nothing else by an upstream that %s', async (_name, act, status, message) => {
+    await using upstream = await startUpstream((_req, res) => void act(res));
+    await using f = await startForwarder({ services: { a: upstream.url }, endpoints: [endpoint] });
+    const got = await post(f);
+    expect([got.status, JSON.parse(got.body).message]).toEqual([status, message]);
+    expect(got.headers).not.toHaveProperty('retry-after');
+  });
+
+  it('D2-14 D2-10: nor by an open circuit, a full queue or a body over its limit', async () => {
+    await using upstream = await slowUpstream();
+    const service = { at: upstream.url, connections: 1, queue: 0, breaker: { failures: 1 } };
+    await using f = await startForwarder({ services: { a: service }, endpoints: [endpoint] });
+    const first = post(f);
+    await vi.waitFor(() => expect(upstream.held.length).toBe(1));
+    expect(await post(f)).toMatchObject({ status: 500, body: envelope('internal_error') });
+    expect((await first).status).toBe(500);
+    expect(f.upstream('a').circuit.kind).toBe('open');
+    const got = await post(f);
+    expect(got).toMatchObject({ status: 500, body: envelope('internal_error') });
+    expect(got.headers).not.toHaveProperty('retry-after');
+    const long = await post(f, 'too long');
+    expect([long.status, JSON.parse(long.body).errors]).toEqual([
+      400,
+      [{ path: '', message: 'must be at most 4 bytes' }],
+    ]);
+  });
+
+  it.each([200, 400, 401, 409, 500])('D2-10: a %i of the upstream passes as it is', async (status) => {
+    await using upstream = await startUpstream((_req, res) => res.writeHead(status).end('theirs'));
+    await using f = await startForwarder({ services: { a: upstream.url }, endpoints: [endpoint] });
+    expect((await post(f)).status).toBe(status);
+  });
+});
