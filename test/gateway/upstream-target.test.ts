@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
+import { envelope } from './envelopes.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
+import { gatewayFile } from './gateway-file.ts';
+
+/** Of each service an endpoint, and some of several and of none. */
+const endpoints = [
+  { methods: ['GET'], path: '/a', services: ['a'] },
+  { methods: ['GET'], path: '/b', services: ['b'] },
+  { methods: ['GET'], path: '/here', services: ['here'] },
+  { methods: ['GET'], path: '/ab', services: ['a', 'b'] },
+  { methods: ['GET'], path: '/a-here', services: ['a', 'here'] },
+  { methods: ['GET'], path: '/none' },
+];
+
+let a: TestUpstream;
+let b: TestUpstream;
+let open: Forwarder;
+let bound: Forwarder;
+
+beforeAll(async () => {
+  a = await startUpstream((_req, res) => res.end('a'));
+  b = await startUpstream((_req, res) => res.end('b'));
+  const services = { a: a.url, b: { at: b.url }, here: 'local' };
+  open = await startForwarder({ services, endpoints });
+  bound = await startForwarder({ services, endpoints, binding: ['b', 'here'] });
+});
+afterAll(async () => {
+  for (const started of [open, bound, a, b]) await started[Symbol.asyncDispose]();
+});
+
+/** Who answers by default, and where the binding is of two services; undefined: a 404. */
+const rows: [path: string, target: string | undefined, answers: string | undefined, bound: string | undefined][] = [
+  ['/a', undefined, 'a', undefined],
+  ['/a', '', 'a', undefined],
+  ['/a', 'a', 'a', 'a'],
+  ['/a', 'b', undefined, undefined],
+  ['/a', 'here', undefined, undefined],
+  ['/a', 'unknown', undefined, undefined],
+  ['/a', 'A', undefined, undefined],
+  ['/a', 'a, a', undefined, undefined],
+  ['/a', '__proto__', undefined, undefined],
+  ['/b', undefined, 'b', 'b'],
+  ['/b', 'b', 'b', 'b'],
+  ['/here', undefined, 'local here', 'local here'],
+  ['/here', 'here', 'local here', 'local here'],
+  ['/here', 'a', undefined, undefined],
+  ['/ab', undefined, 'a', 'b'],
+  ['/ab', 'a', 'a', 'a'],
+  ['/ab', 'b', 'b', 'b'],
+  ['/a-here', undefined, 'local here', 'local here'],
+  ['/a-here', 'a', 'a', 'a'],
+  ['/none', undefined, 'local undefined', 'local undefined'],
+  ['/none', 'a', 'local undefined', 'local undefined'],
+  ['/none', 'here', 'local undefined', 'local undefined'],
+  ['/none', 'unknown', undefined, undefined],
+];
+
+describe('X-Target-Server with remote services', () => {
+  it.each(rows)('1-10 D2-15: %s for %s is answered by %s, by a binding by %s', async (path, target, ...answers) => {
+    const headers: Record<string, string> = target === undefined ? {} : { 'x-target-server': target };
+    for (const [index, f] of [open, bound].entries()) {
+      const got = await fetch(`${f.url}${path}`, { headers });
+      const answered = got.status === 404 ? undefined : await got.text();
+      if (got.status === 404) expect(await got.text()).toBe(envelope('not_found'));
+      expect(answered).toBe(answers[index]);
+    }
+  });
+
+  it('D2-10: the name passes to the upstream, which may have services of its own', async () => {
+    await fetch(`${open.url}/ab`, { headers: { 'x-target-server': 'b' } });
+    expect(b.seen.at(-1)?.headers).toMatchObject({ 'x-target-server': 'b' });
+  });
+});
+
+describe('/v1/discovers/**', () => {
+  let upstream: TestUpstream;
+  let p: Portcullis;
+
+  beforeAll(async () => {
+    upstream = await startUpstream((req, res) => res.writeHead(200, { 'x-method': req.method ?? '' }).end(req.url));
+    p = await startPortcullis({ env: { DISCOVERS_UPSTREAM_URL: `${upstream.url}/mesh` } });
+  });
+  afterAll(async () => {
+    await p[Symbol.asyncDispose]();
+    await upstream[Symbol.asyncDispose]();
+  });
+
+  const secretOf = (tokenClass: 'user' | 'discover' | 'legacy') => p.service.context.secrets.jwt[tokenClass].current;
+  const discoverToken = () => {
+    const claims = apiClaims(p, { token_use: undefined, client_id: undefined, sub: 'node-7' });
+    return signed(p, claims, { secret: secretOf('discover') });
+  };
+
+  it.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])(
+    'D8-05 5.1-02: %s passes with a discover token',
+    async (method) => {
+      const got = await p.call(method, '/v1/discovers/nodes/7?all=1', { token: discoverToken() });
+      expect([got.status, got.text, got.headers.get('x-method')]).toEqual([
+        200,
+        '/mesh/v1/discovers/nodes/7?all=1',
+        method,
+      ]);
+      expect(upstream.seen.at(-1)?.headers.authorization).toMatch(/^Bearer ey/);
+    },
+  );
+
+  it.each(['user', 'legacy'] as const)('D8-05 5.1-02: a %s token is none there', async (tokenClass) => {
+    const before = upstream.seen.length;
+    const token = signed(p, apiClaims(p), { secret: secretOf(tokenClass) });
+    const got = await p.call('GET', '/v1/discovers/nodes', { token });
+    expect([got.status, got.text, upstream.seen.length]).toEqual([401, envelope('unauthorized'), before]);
+  });
+
+  it('5.1-03: a discover token serves nothing else', async () => {
+    for (const path of ['/v1/accounts', `/v2/admin/tokens/${p.demo.asset_id}`, '/graphql']) {
+      expect((await p.call('GET', path, { token: discoverToken() })).status).toBe(401);
+    }
+  });
+
+  it('D8-05: it belongs to the service integration', async () => {
+    const call = (target: string) =>
+      p.call('GET', '/v1/discovers/x', { token: discoverToken(), headers: { 'x-target-server': target } });
+    expect((await call('integration')).status).toBe(200);
+    for (const target of ['accounts', 'discovers', '/v1/discovers']) expect((await call(target)).status).toBe(404);
+  });
+
+  it('D8-05 D2-15: neither HEAD nor its bare name is registered', async () => {
+    expect((await p.call('HEAD', '/v1/discovers/x', { token: discoverToken() })).status).toBe(404);
+    expect((await p.call('GET', '/v1/discovers', { token: discoverToken() })).status).toBe(404);
+  });
+});
+
+describe('a service that is moved away', () => {
+  it('D2-02: is reached by none whom the gateway refuses', async () => {
+    await using upstream = await startUpstream((_req, res) => res.end('moved'));
+    await using file = await gatewayFile({ accounts: upstream.url });
+    await using p = await startPortcullis({ env: { GATEWAY_CONFIG: file.path } });
+    const powerless = signed(p, apiClaims(p, { scope: 'tokens:read' }));
+    const statuses = [
+      (await p.call('GET', '/v1/accounts/')).status,
+      (await p.call('GET', '/v1/accounts')).status,
+      (await p.call('GET', '/v1/accounts', { token: 'x.y.z' })).status,
+      (await p.call('GET', '/v1/accounts', { token: powerless })).status,
+    ];
+    expect([statuses, upstream.seen.length]).toEqual([[404, 401, 401, 403], 0]);
+    const got = await p.call('GET', '/v1/accounts', { token: await p.clientToken() });
+    expect([got.text, upstream.seen.length]).toEqual(['moved', 1]);
+    const metrics = await (await fetch(`${p.service.adminUrl}/metrics`)).text();
+    expect(metrics).toContain('portcullis_upstream_requests_total{service="accounts",outcome="answered"} 1');
+    expect(metrics).toContain('portcullis_upstream_circuit_closed{service="accounts"} 1');
+  });
+});
