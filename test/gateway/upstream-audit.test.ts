@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import type { RequestListener } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { recordOf } from '../audit/records.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { startUpstream, type TestUpstream } from './forwarder.ts';
+import { gatewayFile } from './gateway-file.ts';
+import { openSocket, request } from './raw.ts';
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+let upstream: TestUpstream;
+let answer: RequestListener;
+let p: Portcullis;
+const lines: string[] = [];
+
+beforeAll(async () => {
+  upstream = await startUpstream((req, res) => {
+    req.resume();
+    answer(req, res);
+  });
+  const endpoint = { methods: ['POST', 'GET'], path: '/v1/echo', services: ['accounts'], visibility: 'public' };
+  const quiet = { ...endpoint, path: '/v1/quiet', doNotLog: true };
+  await using file = await gatewayFile({ accounts: { at: upstream.url, max_body_bytes: 0 } }, [endpoint, quiet]);
+  const keep = (fields: object, message: string) => void lines.push(JSON.stringify({ ...fields, message }));
+  const log = { debug: keep, info: keep, warn: keep, error: keep };
+  p = await startPortcullis({ env: { GATEWAY_CONFIG: file.path }, overrides: { log } });
+});
+afterAll(async () => {
+  await p[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+});
+
+async function recorded(act: RequestListener, body?: string, path = '/v1/echo') {
+  answer = act;
+  const id = randomUUID();
+  const headers = { 'x-correlation-id': id, ...JSON_TYPE };
+  const got = await p.call(body === undefined ? 'GET' : 'POST', path, {
+    headers,
+    ...(body === undefined ? {} : { body }),
+  });
+  const record = await recordOf(p, id);
+  const bytes = [Number(record.request_bytes), Number(record.response_bytes)];
+  return { got, record, bytes };
+}
+
+describe('the record of a request to an upstream', () => {
+  it('D2-07 D2-08 1-06: has both bodies, masked', async () => {
+    const body = '{"name":"x","password":"hunter2"}';
+    const { record, bytes } = await recorded(
+      (_req, res) => res.writeHead(201, JSON_TYPE).end('{"token":"t0p","id":7}'),
+      body,
+    );
+    expect(record).toMatchObject({
+      status_code: 201,
+      request_body: '{"name":"x","password":"***"}',
+      response_body: '{"token":"***","id":7}',
+      aborted: false,
+    });
+    expect(bytes).toEqual([body.length, 22]);
+  });
+
+  it('D2-08 D2-09: has nothing of what is no JSON where it says so, and no more than 64 KiB', async () => {
+    const broken = await recorded((_req, res) => res.writeHead(200, JSON_TYPE).end('{"a":1,x"password":"hunter2"}'));
+    expect(broken.record.response_body).not.toContain('hunter2');
+    const packed = gzipSync('{"password":"hunter2"}');
+    const zipped = await recorded((_req, res) =>
+      res.writeHead(200, { ...JSON_TYPE, 'content-encoding': 'gzip' }).end(packed),
+    );
+    expect([zipped.got.text, zipped.bytes[1]]).toEqual(['{"password":"hunter2"}', packed.length]);
+    expect(zipped.record.response_body ?? '').toHaveLength(0);
+    const long = `{"list":"${'a'.repeat(500_000)}","password":"hunter2"}`;
+    const cut = await recorded((_req, res) => res.writeHead(200, JSON_TYPE).end(long), long);
+    expect(cut.got.text).toBe(long);
+    for (const body of [cut.record.request_body, cut.record.response_body])
+      expect(body?.length).toBeLessThanOrEqual(65_536);
+    expect(cut.bytes).toEqual([long.length, long.length]);
+  });
+
+  it('1-08: has no bodies where the endpoint says so', async () => {
+    const { record, bytes } = await recorded(
+      (_req, res) => res.writeHead(200, JSON_TYPE).end('{"a":1}'),
+      '{"b":2}',
+      '/v1/quiet',
+    );
+    expect(record).toMatchObject({ request_body: null, response_body: null });
+    expect(bytes).toEqual([7, 7]);
+  });
+
+  it('D2-07: is one where the upstream fails, and says what the client was told', async () => {
+    const { got, record } = await recorded((_req, res) => res.destroy(), '{}');
+    expect([got.status, record.status_code, record.aborted]).toEqual([502, 502, false]);
+    expect(record.response_body).toContain('bad_gateway');
+  });
+
+  it('D2-07: is one where the answer is cut, or the client leaves, and says so', async () => {
+    for (const end of ['upstream', 'client'] as const) {
+      const id = randomUUID();
+      answer = (_req, res) => {
+        res.writeHead(200, { ...JSON_TYPE, 'content-length': 100 });
+        res.write('{"begun":1,');
+        if (end === 'upstream') setTimeout(() => res.destroy(), 20);
+      };
+      const socket = openSocket(p.url);
+      socket.on('error', () => undefined);
+      socket.write(request('GET', '/v1/echo', { 'X-Correlation-ID': id }));
+      await once(socket, 'data');
+      if (end === 'client') socket.destroy();
+      else await once(socket, 'close');
+      expect(await recordOf(p, id)).toMatchObject({ status_code: 200, aborted: true, response_body: '{"begun":1,' });
+    }
+  });
+
+  it('D2-07: of a client that leaves before the answer has the status that nobody was told', async () => {
+    const id = randomUUID();
+    let asked = false;
+    answer = () => {
+      asked = true;
+    };
+    const socket = openSocket(p.url);
+    socket.write(request('GET', '/v1/echo', { 'X-Correlation-ID': id }));
+    await vi.waitFor(() => expect(asked).toBe(true));
+    socket.destroy();
+    expect(await recordOf(p, id)).toMatchObject({ status_code: 499, aborted: true });
+  });
+
+  it('D2-07: of a stream comes when it ends, with its beginning', async () => {
+    const { record } = await recorded((_req, res) => {
+      res.writeHead(200, { 'content-type': 'text/event-stream' });
+      res.write('data: {"token":"t0p"}\n\n');
+      setTimeout(() => res.end('data: {"n":2}\n\n'), 20);
+    });
+    expect(record).toMatchObject({ response_body: 'data: {"token":"***"}\n\ndata: {"n":2}\n\n', aborted: false });
+  });
+
+  it('D2-21: no line of the log has a secret of a body', () => {
+    expect(lines.filter((line) => line.includes('"request"')).length).toBeGreaterThanOrEqual(8);
+    expect(lines.join('\n')).not.toMatch(/hunter2|t0p/);
+  });
+});
