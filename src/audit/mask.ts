@@ -32,7 +32,8 @@ export function maskBody(contentType: string | undefined, body: Buffer, options:
   if (mask === undefined) return null;
   // PostgreSQL's text holds no NUL.
   const text = decode(body, options.truncated).replaceAll('\0', '\ufffd');
-  if (options.wellFormed && options.rule === undefined && !mayNameSecret(text)) return cut(text, options.maxBytes);
+  const isPlain = options.rule === undefined && !mayNameSecret(text);
+  if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, options.maxBytes);
   return cut(mask(text, options.maxBytes, options.rule), options.maxBytes);
 }
 
@@ -46,6 +47,17 @@ function maskOf(contentType: string | undefined, body: Buffer): Mask | undefined
   const isDocument = startsDocument(body.toString('utf8', 0, 256));
   if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskFormText;
   return type === '' && isDocument ? maskJsonText : undefined;
+}
+
+/** Whether a text is JSON from its beginning to its end, in half the time that masking it takes. */
+function isJson(mask: Mask, text: string, { truncated, maxBytes }: MaskBodyOptions): boolean {
+  if (mask !== maskJsonText || truncated || text.length > maxBytes) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function maskJsonText(text: string, maxLength: number, rule?: JsonRule): string {

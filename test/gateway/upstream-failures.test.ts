@@ -23,7 +23,7 @@ const endpoints = [
   { methods: ['GET', 'POST'], path: '/short', services: ['held'], timeout_ms: 60 },
   { methods: ['POST'], path: '/small', services: ['held'], max_body_bytes: 10 },
   { methods: ['GET', 'POST', 'PUT'], path: '/raw', services: ['raw'] },
-  { methods: ['GET'], path: '/nobody', services: ['nobody'] },
+  { methods: ['GET', 'POST'], path: '/nobody', services: ['nobody'] },
 ];
 
 beforeAll(async () => {
@@ -103,6 +103,24 @@ describe('an upstream that cannot be reached, or breaks off', () => {
     const got = await sendRaw(f.url, request('GET', '/nobody'));
     expect(got).toMatchObject({ status: 502, body: envelope('bad_gateway') });
     expect(f.upstream('nobody').counts).toMatchObject({ failed: 1, retried: 1 });
+    const posted = await sendRaw(f.url, `${request('POST', '/nobody', { 'Content-Length': '2' })}ok`);
+    expect(posted).toMatchObject({ status: 502, body: envelope('bad_gateway') });
+    expect(f.upstream('nobody').counts).toMatchObject({ failed: 2, retried: 2 });
+  });
+
+  it('D2-10: is asked with the whole body once it can be reached', async () => {
+    await using upstream = await startUpstream((req, res) => req.on('end', () => res.end('ok')));
+    await using later = await startForwarder({ services: { a: upstream.url } });
+    const { pool } = later.upstream('a');
+    // The first connection fails, as one to a machine that is just starting does.
+    const dispatch = vi.spyOn(pool, 'dispatch').mockImplementationOnce((_request, handler) => {
+      const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+      setImmediate(() => handler.onResponseError?.(undefined as never, refused));
+      return true;
+    });
+    const got = await sendRaw(later.url, `${request('POST', '/x', { 'Content-Length': '4' })}body`);
+    expect([got.status, upstream.seen.map(({ body }) => body), dispatch.mock.calls.length]).toEqual([200, ['body'], 2]);
+    expect(later.upstream('a').circuit).toEqual({ kind: 'closed', failures: 0 });
   });
 
   it.each(['GET', 'POST', 'PUT'])('D2-10: a %s on a new connection is sent once', async (method) => {

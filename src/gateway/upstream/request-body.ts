@@ -27,6 +27,8 @@ export class RequestBody extends Readable {
   constructor(parts: RequestBodyParts) {
     super();
     this.#parts = parts;
+    // Whoever has broken it off knows.
+    this.on('error', () => undefined);
   }
 
   /** Whether the upstream waits for the client. */

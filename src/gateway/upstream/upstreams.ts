@@ -21,7 +21,8 @@ export class Upstreams {
     const remote = Object.entries({ ...services, ...(discovers ? { [discovers.name]: discovers.service } : {}) });
     for (const [name, service] of remote) {
       if (!isRemote(service)) continue;
-      const onCircuit = ({ circuit }: Upstream) => log.warn({ service: name, circuit: circuit.kind }, 'circuit');
+      const onCircuit = ({ circuit }: Upstream) =>
+        log.warn({ service: name, circuit: circuit.kind }, 'the circuit of a service has turned');
       this.#byName.set(name, new Upstream({ name, service, nowMs, onCircuit }));
     }
   }

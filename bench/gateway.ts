@@ -1,0 +1,50 @@
+import { parseArgs } from 'node:util';
+import { compare, type Effort, type Result } from './gateway/measure.ts';
+import { profile } from './gateway/profile.ts';
+import { print, type Table } from './lib/report.ts';
+import { median } from './lib/statistics.ts';
+import { emptyFolder, onAllStores, onEachStores, type Stores, storesNamed } from './lib/world.ts';
+
+const EFFORT: Effort = { pairs: 7, requests: 6_000, warmUp: 30_000 };
+
+/** Measures a proxied GET of the product on each of the stores beside its peers, all in one run. */
+export async function measureGateway(stores: readonly Stores[], effort: Effort = EFFORT): Promise<Table> {
+  await using folder = await emptyFolder();
+  const results: Result[] = [];
+  await onAllStores(stores, async (worlds) => {
+    results.push(...(await compare(worlds, folder.path, effort)));
+  });
+  return {
+    head: [
+      'proxied GET, HS256, client limit, 32 connections',
+      'CPU, µs',
+      '× bare',
+      'of the pairs',
+      'p50, ms',
+      'p99, ms',
+    ],
+    rows: results.map(({ contender, cpuUs, ratios, p50, p99 }) => [
+      contender.title,
+      cpuUs.toFixed(0),
+      median(ratios).toFixed(2),
+      `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+      p50.toFixed(1),
+      p99.toFixed(1),
+    ]),
+  };
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      stores: { type: 'string', multiple: true },
+      pairs: { type: 'string', default: `${EFFORT.pairs}` },
+      requests: { type: 'string', default: `${EFFORT.requests}` },
+      profile: { type: 'boolean', default: false },
+    },
+  });
+  const stores = storesNamed(values.stores);
+  const effort = { ...EFFORT, pairs: Number(values.pairs), requests: Number(values.requests) };
+  if (values.profile) await onEachStores(stores, async (world) => (await profile(world, effort)).forEach(print));
+  else print(await measureGateway(stores, effort));
+}

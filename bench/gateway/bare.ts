@@ -1,0 +1,25 @@
+import { Agent, createServer, request } from 'node:http';
+import { judge } from './judge.ts';
+import { gatewayOptions } from './peer.ts';
+
+/** Run as a process of its own: node:http in front, `http.Agent` behind, the token and the limit judged; no audit. */
+const { port, upstream, signingSecret } = gatewayOptions();
+const verdict = judge(signingSecret);
+const agent = new Agent({ keepAlive: true, maxSockets: 128 });
+const { hostname, port: upstreamPort } = new URL(upstream);
+
+createServer((req, res) => {
+  if (req.url === '/health') return void res.end();
+  const status = verdict(req);
+  if (status !== 200) return void res.writeHead(status).end();
+  const { host: _, connection: __, ...headers } = req.headers;
+  const forwarded = { ...headers, 'x-forwarded-for': req.socket.remoteAddress ?? '' };
+  const options = { agent, hostname, port: upstreamPort, method: req.method, path: req.url, headers: forwarded };
+  const forward = request(options, (answer) => {
+    const { connection: ___, 'keep-alive': ____, ...fields } = answer.headers;
+    res.writeHead(answer.statusCode ?? 502, fields);
+    answer.pipe(res);
+  });
+  forward.on('error', () => res.writeHead(502).end());
+  req.pipe(forward);
+}).listen(port, '127.0.0.1');
