@@ -4,7 +4,7 @@ import { measureDeepPages } from './accounts/deep-pages.ts';
 import { measureAccounts } from './accounts.ts';
 import { measureBulk } from './bulk.ts';
 import { measureDelivery } from './delivery.ts';
-import { measureGateway } from './gateway.ts';
+import { measureFrozen, measureGateway } from './gateway.ts';
 import { busyShare } from './lib/process-stats.ts';
 import { ROOT } from './lib/product.ts';
 import { markdown, tell, writeSection } from './lib/report.ts';
@@ -26,7 +26,8 @@ async function measureAll(): Promise<void> {
   writeSection('deep-pages', markdown(await measureDeepPages(ACCOUNTS, { pairs: 5, requests: 4_000, warmUp: 3_000 })));
   writeSection('bulk', markdown(await measureBulk(25)));
   writeSection('tokens', (await measureTokens(STORES)).map(markdown).join('\n\n'));
-  writeSection('gateway', markdown(await measureGateway(STORES)));
+  const frozen = await measureFrozen(['servers']);
+  writeSection('gateway', [await measureGateway(STORES), ...frozen].map(markdown).join('\n\n'));
   writeSection('storm', markdown(await measureStorm(STORES)));
   writeSection('delivery', markdown(await measureDelivery(STORES)));
   const after = await busyShare();

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { besideFrozen } from './gateway/frozen.ts';
 import { compare, type Effort, type Result } from './gateway/measure.ts';
 import { profile } from './gateway/profile.ts';
 import { print, type Table } from './lib/report.ts';
@@ -34,17 +35,26 @@ export async function measureGateway(stores: readonly Stores[], effort: Effort =
   };
 }
 
+/** What requests of the product take while another of its services has frozen. */
+export async function measureFrozen(stores: readonly Stores[], effort: Effort = EFFORT): Promise<Table[]> {
+  const tables: Table[] = [];
+  await onEachStores(stores, async (world) => void tables.push(await besideFrozen(world, effort)));
+  return tables;
+}
+
 if (import.meta.main) {
   const { values } = parseArgs({
     options: {
       stores: { type: 'string', multiple: true },
       pairs: { type: 'string', default: `${EFFORT.pairs}` },
       requests: { type: 'string', default: `${EFFORT.requests}` },
+      frozen: { type: 'boolean', default: false },
       profile: { type: 'boolean', default: false },
     },
   });
   const stores = storesNamed(values.stores);
   const effort = { ...EFFORT, pairs: Number(values.pairs), requests: Number(values.requests) };
   if (values.profile) await onEachStores(stores, async (world) => (await profile(world, effort)).forEach(print));
+  else if (values.frozen) (await measureFrozen(stores, effort)).forEach(print);
   else print(await measureGateway(stores, effort));
 }

@@ -37,17 +37,17 @@ export async function startPeer(kind: PeerName, folder: string, upstream: string
 
 /** The product on seeded stores, its accounts at the upstream; its client has limits of rate and of the month. */
 export async function startPortcullis(world: World, upstream: string): Promise<Contender> {
-  const product = await productOf(world, upstream);
+  const product = await productOf(world, { accounts: upstream });
   return { kind: world.stores, title: `Portcullis, ${titleOf(world.stores)}`, server: await startProduct(product) };
 }
 
-/** How to start the product so that its accounts are at the upstream. */
-export async function productOf(world: World, upstream: string) {
+/** How to start the product so that these services are at these URLs. */
+export async function productOf(world: World, services: Record<string, string>) {
   await seedWorld(world, 'limits');
   const config = parse(readFileSync(join(ROOT, 'gateway.yaml'), 'utf8'));
   const { webhook_alias: alias } = config;
   const dates = { deprecated_at: isoOf(alias.deprecated_at), sunset: isoOf(alias.sunset) };
-  const moved = { ...config, webhook_alias: dates, services: { ...config.services, accounts: upstream } };
+  const moved = { ...config, webhook_alias: dates, services: { ...config.services, ...services } };
   const path = join(world.dataDir, 'gateway.yaml');
   writeFileSync(path, JSON.stringify(moved));
   return { ...world, env: { JWT_SECRET_USER: SIGNING_SECRET, GATEWAY_CONFIG: path } };

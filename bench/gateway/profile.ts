@@ -11,7 +11,7 @@ export async function profile(world: World, { requests, warmUp }: Effort): Promi
   const upstream = await startUpstream(folder.path);
   try {
     return await profileProduct({
-      product: await productOf(world, upstream.url),
+      product: await productOf(world, { accounts: upstream.url }),
       warmUp,
       requests,
       prepare: async (server) => {
