@@ -103,9 +103,11 @@ function startReferenceConsumer({ bus, database, log, nowMs }: Context) {
   return startReferenceConsumers({ bus, reference: new Reference({ db: database.db, nowMs, dropped }) });
 }
 
-function startRelay({ outbox, idempotentAnswers }: Context, stack: AsyncDisposableStack): void {
+function startRelay({ outbox, migrationJobs, idempotentAnswers }: Context, stack: AsyncDisposableStack): void {
   outbox.start();
   stack.defer(() => outbox.stop());
+  migrationJobs.start();
+  stack.defer(() => migrationJobs.stop());
   idempotentAnswers.start();
   stack.defer(() => idempotentAnswers.stop());
 }
