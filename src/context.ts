@@ -19,7 +19,6 @@ import { AccessWatch } from './oauth/access-watch.ts';
 import { ClientLimits } from './oauth/client-limits.ts';
 import { ClientUsage } from './oauth/client-usage.ts';
 import { DenyList } from './oauth/deny-list.ts';
-import { ExpiredRows } from './oauth/expired-rows.ts';
 import { followEnds } from './oauth/follow-ends.ts';
 import { type Guard, guardsOf } from './oauth/guards.ts';
 import { importJwtKeys } from './oauth/jwt-keys.ts';
@@ -192,9 +191,6 @@ function openAccess({
     admits: (principal) => directory.admits(principal),
   });
   followEnds({ changes, denied, directory, sessions, watch });
-  const expired = new ExpiredRows({ db, nowMs, onError });
-  expired.start();
-  stack.defer(() => expired.stop());
   return { changes, denied, directory, sessions, judge, watch };
 }
 
@@ -208,10 +204,9 @@ function openUsers({
 }: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs' | 'auditWriter'>) {
   const { db, isEmbedded } = database;
   const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
-  const onError = (error: unknown) => log.error({ err: error }, 'answers of another day stay kept');
   return {
     outbox,
-    idempotentAnswers: new IdempotentAnswers({ db, nowMs, onError }),
+    idempotentAnswers: new IdempotentAnswers({ db, nowMs }),
     userMigrations: new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() }),
     userErasure: new UserErasure({
       db,
