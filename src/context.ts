@@ -37,6 +37,8 @@ import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
 import { SupervisorAdministration } from './supervisors/supervisor-administration.service.ts';
 import { Supervisors } from './supervisors/supervisors.service.ts';
 import { Transactions } from './transactions/transactions.service.ts';
+import { MigrationFiles } from './user-migrations/migration-files.service.ts';
+import { MigrationJobs } from './user-migrations/migration-jobs.ts';
 import { UserMigrations } from './user-migrations/user-migrations.service.ts';
 import { UserErasure } from './users/user-erasure.service.ts';
 
@@ -85,6 +87,9 @@ export interface Context {
   outbox: OutboxRelay;
   idempotentAnswers: IdempotentAnswers;
   userMigrations: UserMigrations;
+  migrationFiles: MigrationFiles;
+  /** Runs none until it is started. */
+  migrationJobs: MigrationJobs;
   userErasure: UserErasure;
   streams: EventStreams;
   /** The base of every address that the instance gives out; known once it listens. */
@@ -204,10 +209,14 @@ function openUsers({
 }: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs' | 'auditWriter'>) {
   const { db, isEmbedded } = database;
   const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
+  const userMigrations = new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() });
+  const migrationJobs = new MigrationJobs({ db, log, nowMs, userMigrations });
   return {
     outbox,
     idempotentAnswers: new IdempotentAnswers({ db, nowMs }),
-    userMigrations: new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() }),
+    userMigrations,
+    migrationFiles: new MigrationFiles({ db, nowMs, notify: () => migrationJobs.notify() }),
+    migrationJobs,
     userErasure: new UserErasure({
       db,
       nowMs,

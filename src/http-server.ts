@@ -17,6 +17,7 @@ import { healthRouter } from './health/health.rest.ts';
 import { NetworkAssignments } from './networks/network-assignments.service.ts';
 import { networksRouter } from './networks/networks.rest.ts';
 import { oauthRouters } from './oauth-of.ts';
+import { swaggerRouter } from './openapi/swagger.rest.ts';
 import { userMigrationsRouter } from './user-migrations/user-migrations.rest.ts';
 import { walletRulesRouter } from './wallet-rules/wallet-rules.rest.ts';
 import { WalletRules } from './wallet-rules/wallet-rules.service.ts';
@@ -24,6 +25,7 @@ import { webhookRouter } from './webhook/webhook.rest.ts';
 import { Webhook } from './webhook/webhook.service.ts';
 
 /** An overlong token is refused as every other that is none: by the chain, not by the parser. */
+const MAX_REQUEST_MS = 3_600_000;
 const MAX_HEADER_BYTES = 160 * 1024;
 
 /** The public listener: the gateway in front of every service of this process. */
@@ -54,9 +56,13 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, gra
     requireHostHeader: false,
     shouldUpgradeCallback: isWebSocketUpgrade,
     maxHeaderSize: MAX_HEADER_BYTES,
+    // Long uploads: whoever reads a body bounds how long it may take.
+    requestTimeout: MAX_REQUEST_MS,
   };
   const server = createServer(options, (req, res) => gateway.request(req, res));
   server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
+  // No tunnel is registered: it is refused, and recorded, as any other request.
+  server.on('connect', (req, socket, head) => gateway.upgrade(req, socket, head));
   // Leave to send is given where a body is read; any other expectation is met by the answer.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
@@ -77,12 +83,14 @@ function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
     ...oauthRouters(context),
     webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
     healthRouter(health),
+    swaggerRouter(context.config.publicUrl),
   ];
 }
 
 /** Whether a request asks for a WebSocket that can be opened (RFC 6455 section 4.2.1). */
-function isWebSocketUpgrade({ method, headers }: IncomingMessage): boolean {
+function isWebSocketUpgrade({ method, headers, httpVersion }: IncomingMessage): boolean {
   const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
+  if (httpVersion !== '1.1') return false;
   return method === 'GET' && upgrade?.toLowerCase() === 'websocket' && version === '13' && isWebSocketKey(key);
 }
 

@@ -107,9 +107,11 @@ function startReferenceConsumer({ bus, database, log, nowMs }: Context) {
   return startReferenceConsumers({ bus, reference: new Reference({ db: database.db, nowMs, dropped }) });
 }
 
-function startRelay({ outbox }: Context, stack: AsyncDisposableStack): void {
+function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableStack): void {
   outbox.start();
   stack.defer(() => outbox.stop());
+  migrationJobs.start();
+  stack.defer(() => migrationJobs.stop());
 }
 
 async function startPublic(

@@ -20,6 +20,7 @@ import { supervisorDisable } from './commands/supervisor-disable.ts';
 import { supervisorSetPassword } from './commands/supervisor-set-password.ts';
 import { supervisorUnlock } from './commands/supervisor-unlock.ts';
 import { usersErase } from './commands/users-erase.ts';
+import { usersImport } from './commands/users-import.ts';
 import { commandHelp, flagNames, programHelp, synopsis } from './usage.ts';
 
 const COMMANDS: readonly Command[] = [
@@ -38,6 +39,7 @@ const COMMANDS: readonly Command[] = [
   supervisorDisable,
   supervisorSetPassword,
   supervisorUnlock,
+  usersImport,
   usersErase,
 ];
 
@@ -101,7 +103,8 @@ function parse(command: Command, args: readonly string[]): Parsed | string {
 /** What a command was not given, with what it wants. */
 function missing(command: Command, { flags, positionals }: Parsed): string | undefined {
   const wanted = `wanted: ${synopsis(command)}`;
-  if (positionals.length !== command.positionals.length) return wanted;
+  const least = command.positionals.filter((name) => !name.startsWith('[')).length;
+  if (positionals.length < least || positionals.length > command.positionals.length) return wanted;
   const absent = Object.keys(command.required ?? {}).filter((name) => flags[name] === undefined);
   return absent.length === 0 ? undefined : `without ${absent.map((name) => `--${name}`).join(', ')}; ${wanted}`;
 }

@@ -14,7 +14,9 @@ import type { SupervisorPages } from '../supervisors/supervisor-pages.service.ts
 import type { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
 import type { TransactionPages } from '../transactions/transaction-pages.service.ts';
 import type { NewTransaction } from '../transactions/transactions.service.ts';
+import type { MigrationFiles } from '../user-migrations/migration-files.service.ts';
 import type { MigrationPages } from '../user-migrations/migration-pages.service.ts';
+import type { ProgressFeeds } from '../user-migrations/progress-feeds.ts';
 import type { UserMigrations } from '../user-migrations/user-migrations.service.ts';
 import type { UserErasure } from '../users/user-erasure.service.ts';
 import type { UserPages } from '../users/user-pages.service.ts';
@@ -56,6 +58,8 @@ export interface GraphqlServices {
   userMigrations: Pick<UserMigrations, 'inTurn' | 'migrateOne' | 'migrateMany'>;
   userErasure: Pick<UserErasure, 'erase'>;
   migrationPages: MigrationPages;
+  migrationFiles: Pick<MigrationFiles, 'start' | 'cancel' | 'progress'>;
+  migrationProgress: Pick<ProgressFeeds, 'follow'>;
   assets: Pick<Assets, 'page' | 'count' | 'byIds'>;
   clientPages: ClientPages;
   clientAdministration: ClientAdministration;

@@ -12,6 +12,7 @@ const CALLERS = {
   'src/cli/commands/audit-list.ts': 1,
   'src/cli/commands/client-list.ts': 1,
   'src/cli/commands/users-erase.ts': 1,
+  'src/cli/open-migrations.ts': 1,
   'src/clients/clients.service.ts': 2,
   'src/context.ts': 1,
   'src/demo/seed.ts': 3,
@@ -30,6 +31,8 @@ const CALLERS = {
   'src/transactions/asset-effects.ts': 1,
   'src/transactions/event-log.ts': 1,
   'src/transactions/mirror-store.ts': 1,
+  'src/user-migrations/migration-file-store.ts': 1,
+  'src/user-migrations/migration-job-store.ts': 1,
   'src/user-migrations/migration-store.ts': 1,
 };
 
