@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, totalmem } from 'node:os';
+import { measureDeepPages } from './accounts/deep-pages.ts';
 import { measureAccounts } from './accounts.ts';
+import { measureBulk } from './bulk.ts';
 import { measureDelivery } from './delivery.ts';
 import { measureImport } from './import.ts';
 import { busyShare } from './lib/process-stats.ts';
@@ -11,6 +13,7 @@ import { measureStorm } from './storm.ts';
 import { measureTokens } from './tokens.ts';
 
 const STORES = ['embedded', 'servers'] as const;
+const ACCOUNTS = 1_000_000;
 const QUIET_SHARE = 0.05;
 
 /** Measures everything and writes docs/measured.md between its markers. */
@@ -20,6 +23,8 @@ async function measureAll(): Promise<void> {
   const start = await measureStart(STORES);
   writeSection('start', [start, packagesTable()].map(markdown).join('\n\n'));
   writeSection('accounts', markdown(await measureAccounts(STORES)));
+  writeSection('deep-pages', markdown(await measureDeepPages(ACCOUNTS, { pairs: 5, requests: 4_000, warmUp: 3_000 })));
+  writeSection('bulk', markdown(await measureBulk(25)));
   writeSection('tokens', (await measureTokens(STORES)).map(markdown).join('\n\n'));
   writeSection('storm', markdown(await measureStorm(STORES)));
   writeSection('delivery', markdown(await measureDelivery(STORES)));

@@ -1,5 +1,6 @@
+import { setTimeout } from 'node:timers/promises';
 import { auditInsert } from './audit/audit-store.ts';
-import { AuditWriter } from './audit/audit-writer.ts';
+import { AUDIT_DELAY_MS, AuditWriter } from './audit/audit-writer.ts';
 import { AuditSpool } from './audit/spool.ts';
 import type { Cache } from './cache/cache.ts';
 import { ClientAdministration } from './clients/client-administration.service.ts';
@@ -18,7 +19,6 @@ import { AccessWatch } from './oauth/access-watch.ts';
 import { ClientLimits } from './oauth/client-limits.ts';
 import { ClientUsage } from './oauth/client-usage.ts';
 import { DenyList } from './oauth/deny-list.ts';
-import { ExpiredRows } from './oauth/expired-rows.ts';
 import { followEnds } from './oauth/follow-ends.ts';
 import { type Guard, guardsOf } from './oauth/guards.ts';
 import { importJwtKeys } from './oauth/jwt-keys.ts';
@@ -164,7 +164,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
       wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
       conflicted: (id) => log.warn({ transaction_id: id }, 'a transaction was told to be done and to have failed'),
     }),
-    ...openUsers({ database, bus, log, nowMs }),
+    ...openUsers({ database, bus, log, nowMs, auditWriter: audit.auditWriter }),
     streams,
     publicUrl,
   };
@@ -196,26 +196,33 @@ function openAccess({
     admits: (principal) => directory.admits(principal),
   });
   followEnds({ changes, denied, directory, sessions, watch });
-  const expired = new ExpiredRows({ db, nowMs, onError });
-  expired.start();
-  stack.defer(() => expired.stop());
   return { changes, denied, directory, sessions, judge, watch };
 }
 
 /** What migrates users, tells of it, and remembers what it has answered. */
-function openUsers({ database, bus, log, nowMs }: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs'>) {
+function openUsers({
+  database,
+  bus,
+  log,
+  nowMs,
+  auditWriter,
+}: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs' | 'auditWriter'>) {
   const { db, isEmbedded } = database;
   const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
-  const onError = (error: unknown) => log.error({ err: error }, 'answers of another day stay kept');
   const userMigrations = new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() });
   const migrationJobs = new MigrationJobs({ db, log, nowMs, userMigrations });
   return {
     outbox,
-    idempotentAnswers: new IdempotentAnswers({ db, nowMs, onError }),
+    idempotentAnswers: new IdempotentAnswers({ db, nowMs }),
     userMigrations,
     migrationFiles: new MigrationFiles({ db, nowMs, notify: () => migrationJobs.notify() }),
     migrationJobs,
-    userErasure: new UserErasure({ db, nowMs }),
+    userErasure: new UserErasure({
+      db,
+      nowMs,
+      // Other replicas have spools of their own.
+      auditSettled: () => (isEmbedded ? auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
+    }),
   };
 }
 

@@ -7,6 +7,7 @@ import { lockDataDir } from './embedded/data-dir-lock.ts';
 import { ALL_TOPICS } from './events/topics.ts';
 import { readGatewayConfig } from './gateway/gateway-config.ts';
 import { graphqlOf } from './graphql-of.ts';
+import { housekeepingOf } from './housekeeping-of.ts';
 import { publicServer } from './http-server.ts';
 import { baseUrlOf } from './lib/base-url.ts';
 import type { Log } from './lib/log.ts';
@@ -95,6 +96,9 @@ async function startConsumers(context: Context, stack: AsyncDisposableStack): Pr
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
   });
   startRelay(context, stack);
+  const housekeeping = housekeepingOf(context);
+  housekeeping.start();
+  stack.defer(() => housekeeping.stop());
 }
 
 function startReferenceConsumer({ bus, database, log, nowMs }: Context) {
@@ -103,13 +107,11 @@ function startReferenceConsumer({ bus, database, log, nowMs }: Context) {
   return startReferenceConsumers({ bus, reference: new Reference({ db: database.db, nowMs, dropped }) });
 }
 
-function startRelay({ outbox, migrationJobs, idempotentAnswers }: Context, stack: AsyncDisposableStack): void {
+function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableStack): void {
   outbox.start();
   stack.defer(() => outbox.stop());
   migrationJobs.start();
   stack.defer(() => migrationJobs.stop());
-  idempotentAnswers.start();
-  stack.defer(() => idempotentAnswers.stop());
 }
 
 async function startPublic(

@@ -6,10 +6,11 @@ import { readSecrets } from '../src/config/secrets.ts';
 import type { Overrides } from '../src/context.ts';
 import type { Demo } from '../src/demo/demo.ts';
 import { ensureDemo } from '../src/demo/ensure-demo.ts';
+import { ALL_TOPICS } from '../src/events/topics.ts';
 import { silentLog } from '../src/lib/log.ts';
 import { type Service, startService } from '../src/service.ts';
 import { embeddedClusterCopy, realDatabase } from './harness/databases.ts';
-import { deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
+import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
 import { serviceAddress } from './services/real.ts';
 
 interface StartOptions {
@@ -65,6 +66,7 @@ export async function startOnRealServers(options: StartOptions = {}): Promise<Po
   const database = await realDatabase();
   const redis = await freshRedis();
   const prefix = topicPrefix();
+  await createTopics(serviceAddress('kafka'), prefix, ALL_TOPICS);
   const env = {
     DATA_DIR: dataDir,
     DATABASE_URL: database.url,

@@ -1,5 +1,8 @@
 import type { AuditSpool } from './spool.ts';
 
+/** A process whose database answers has written a record this long after its request ended. */
+export const AUDIT_DELAY_MS = 1_000;
+
 export type AuditWriterOptions = {
   spool: AuditSpool;
   /** Writes the lines, all or none; must bear the same line twice, by its (time, id). */
@@ -45,6 +48,13 @@ export class AuditWriter {
     spool.onAppend(() => this.#appended());
     this.#adoptTimer = setInterval(() => this.#adopt(), adoptIntervalMs);
     this.#run();
+  }
+
+  /** Resolves once what is in the spool has been written, or could not be. */
+  async flush(): Promise<void> {
+    await this.#running;
+    if (this.#running === undefined) this.#run();
+    await this.#running;
   }
 
   /**

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { ConfigError, readConfig } from '../config/config.ts';
 import { startFailure } from '../start-failure.ts';
 import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './command.ts';
+import { auditList } from './commands/audit-list.ts';
 import { clientCreate } from './commands/client-create.ts';
 import { clientDisable } from './commands/client-disable.ts';
 import { clientList } from './commands/client-list.ts';
@@ -26,6 +27,7 @@ const COMMANDS: readonly Command[] = [
   start,
   migrateCommand,
   seed,
+  auditList,
   configCheck,
   nodeCreate,
   referenceLoad,

@@ -7,7 +7,7 @@ import { isCompactedTopic, isDeadLetterTopic } from './topics.ts';
 
 const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 1_500;
-const CREATION_TIMEOUT_MS = 10_000;
+const CREATION_TIMEOUT_MS = 30_000;
 const PARTITIONS = 12;
 const MAX_REPLICATION = 3;
 const DAY_MS = 24 * 60 * 60 * 1_000;

@@ -1,5 +1,6 @@
 import type { AccountPages } from '../accounts/account-pages.service.ts';
 import type { Assets } from '../assets/assets.service.ts';
+import type { AuditPages } from '../audit/audit-pages.service.ts';
 import type { ClientAdministration } from '../clients/client-administration.service.ts';
 import type { ClientPages } from '../clients/client-pages.service.ts';
 import type { PageCursors } from '../lib/keyset.ts';
@@ -65,6 +66,7 @@ export interface GraphqlServices {
   supervisorPages: SupervisorPages;
   supervisorAdministration: SupervisorAdministration;
   locks: Pick<LoginLocks, 'lockedUntil'>;
+  auditPages: AuditPages;
   streams: EventSource;
   /** Calls back when the token has ended before its time. @returns the function that stops watching. */
   watchAccess(principal: Principal, onEnd: (error?: unknown) => void): () => void;

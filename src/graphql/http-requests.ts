@@ -15,6 +15,27 @@ export interface HttpArrival extends Arrival {
   upload?: ArrivedUpload | undefined;
 }
 
+/** Yoga plugin: takes an operation out of the parameters of a GET; numbers in its variables lose no digit. */
+export function useQueryParameters(): Plugin<object, HttpArrival> {
+  return {
+    onRequestParse({ request, setRequestParser }) {
+      if (request.method === 'GET') setRequestParser(({ url }) => paramsOf(new URL(url).searchParams));
+    },
+  };
+}
+
+function paramsOf(parameters: URLSearchParams): GraphQLParams {
+  const given = (name: string) => parameters.get(name) || undefined;
+  const objectOf = (name: string) => parseJson(given(name) ?? 'null') as Record<string, unknown> | null;
+  const [query, operationName] = [given('query'), given('operationName')];
+  return {
+    ...(query === undefined ? {} : { query }),
+    ...(operationName === undefined ? {} : { operationName }),
+    variables: objectOf('variables') ?? {},
+    extensions: objectOf('extensions') ?? {},
+  };
+}
+
 /** Yoga plugin: takes operations out of the body that was read before, a single one or a batch. */
 export function useJsonBody(): Plugin<object, HttpArrival> {
   return {

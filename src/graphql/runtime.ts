@@ -1,5 +1,6 @@
 import { AccountPages } from '../accounts/account-pages.service.ts';
 import { Assets } from '../assets/assets.service.ts';
+import { AuditPages } from '../audit/audit-pages.service.ts';
 import { ClientPages } from '../clients/client-pages.service.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import { PageCursors } from '../lib/keyset.ts';
@@ -113,6 +114,7 @@ function servicesOf(deps: GraphqlServerDeps, migrationProgress: ProgressFeeds): 
     supervisorPages: new SupervisorPages(db),
     supervisorAdministration,
     locks,
+    auditPages: new AuditPages(db),
     streams,
     watchAccess,
     cursors: new PageCursors(cursorKey),

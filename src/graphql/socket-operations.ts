@@ -2,6 +2,7 @@ import { type ExecutionArgs, type ExecutionResult, GraphQLError } from 'graphql'
 import { CloseCode, type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
 import { AppError } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
+import { reviveExact } from '../lib/json.ts';
 import type { Principal } from '../oauth/principal.ts';
 import { limitError } from './limits.ts';
 import { type ErrorMask, formatted } from './masking.ts';
@@ -54,6 +55,7 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
   };
   return makeServer<Record<string, unknown>, SocketExtra>({
     connectionInitWaitTimeout: INIT_WAIT_MS,
+    jsonMessageReviver: reviveExact,
     onConnect: (context) => connect(parts, context),
     async onSubscribe(context, id, payload) {
       const { principal } = context.extra;

@@ -6,7 +6,7 @@ import type { OperationAudits } from './audit-masking.ts';
 import type { GraphqlServices } from './context.ts';
 import { DocumentCache } from './document-cache.ts';
 import { createEngine } from './engine.ts';
-import { type HttpArrival, useJsonBody } from './http-requests.ts';
+import { type HttpArrival, useJsonBody, useQueryParameters } from './http-requests.ts';
 import { useHttpResults } from './http-results.ts';
 import { MAX_BATCH, useLimits } from './limits.ts';
 import { type ErrorMask, useMasking } from './masking.ts';
@@ -35,6 +35,7 @@ export function createYogaServer(parts: YogaParts) {
     schema,
     plugins: [
       useEngine(createEngine({ introspection, hideSuggestions: production })),
+      useQueryParameters(),
       useJsonBody(),
       useUploads(),
       useHttpResults(mask, sse, audits),

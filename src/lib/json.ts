@@ -50,6 +50,12 @@ export function parseJson(text: string): unknown {
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text) : value;
 }
 
+/** The same for whoever parses a short text by itself: a reviver for `JSON.parse`, which overflows the stack on deep nesting. */
+export function reviveExact(_key: string, value: unknown, context?: { source?: string }): unknown {
+  const source = context?.source;
+  return typeof value === 'number' && source !== undefined && isInexact(source) ? new ExactNumber(source) : value;
+}
+
 /**
  * The integer that a parsed JSON number is (`1`, `1.0` and `1e3` are integers), without loss.
  * `undefined` for all else, and for an integer of more than 400 digits.

@@ -9,6 +9,8 @@ import type { UserRow } from './user-pages.service.ts';
 interface UserErasureParts {
   db: Db;
   nowMs(): number;
+  /** Resolves once the audit records of requests that have ended are in their table, as far as can be known. */
+  auditSettled(): Promise<void>;
 }
 
 /** Records of requests that were under way may come this late. */
@@ -34,7 +36,7 @@ export class UserErasure {
    */
   async erase(nodeId: string, id: string): Promise<UserRow> {
     if (!isUuid(id)) throw notFoundRefusal();
-    const { db, nowMs } = this.#parts;
+    const { db, nowMs, auditSettled } = this.#parts;
     const startedAtMs = nowMs();
     const userId = id.toLowerCase();
     const [user] = await db.forNode(nodeId).run((k) => k.selectFrom('users').selectAll().where('id', '=', userId));
@@ -49,6 +51,7 @@ export class UserErasure {
       await this.#eraseRows(nodeId, userId, data);
       return this.#eraseUser(nodeId, userId);
     });
+    await auditSettled();
     await this.#kept.eraseAudited(nodeId, traces, data, new Date(startedAtMs - LATE_MS).toISOString());
     return erased;
   }

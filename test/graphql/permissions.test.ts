@@ -62,6 +62,9 @@ const OF_TYPE: Record<string, Permission | null> = {
   Supervisor: 'clients:manage',
   SupervisorConnection: 'clients:manage',
   SupervisorEdge: 'clients:manage',
+  AuditRecord: 'audit:read',
+  AuditRecordConnection: 'audit:read',
+  AuditRecordEdge: 'audit:read',
 };
 const OF_MUTATION: Record<string, Permission> = {
   createWalletRule: 'wallet-rules:write',

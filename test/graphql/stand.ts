@@ -121,7 +121,7 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
     transactions,
     userMigrations: new UserMigrations({ db, log, nowMs: Date.now, notify: () => undefined }),
     migrationFiles: new MigrationFiles({ db, nowMs: Date.now, notify: () => undefined }),
-    userErasure: new UserErasure({ db, nowMs: Date.now }),
+    userErasure: new UserErasure({ db, nowMs: Date.now, auditSettled: async () => undefined }),
     ...administrationOn(db),
     streams,
     nowMs: Date.now,

@@ -60,7 +60,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'logins that are ended, on every re
     expect(await statusOf(replica, pair)).toBe(200);
     await endLogins(p);
     expect(await statusOf(p, pair)).toBe(401);
-    await expect.poll(() => statusOf(replica, pair), { timeout: 1_000, interval: 50 }).toBe(401);
+    await expect.poll(() => statusOf(replica, pair), { timeout: 5_000, interval: 50 }).toBe(401);
     expect(await refreshStatus(replica, pair)).toBe(401);
   });
 

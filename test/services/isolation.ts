@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
 import { createClient } from 'redis';
+import { vi } from 'vitest';
 import { withPostgres } from './pg-client.ts';
 import { serviceAddress } from './real.ts';
 
@@ -63,6 +64,26 @@ export async function freshRedis(): Promise<FreshRedis> {
 /** A prefix for the names of topics and consumer groups that no other suite has. */
 export function topicPrefix(): string {
   return `t-${randomBytes(6).toString('hex')}-`;
+}
+
+/**
+ * Creates topics of a prefix with two partitions each, enough for keys to part, and waits for their leaders: what an
+ * instance creates itself has twelve, and a suite's instances would keep the broker busy with that alone.
+ */
+export async function createTopics(brokers: string, prefix: string, topics: readonly string[]): Promise<void> {
+  const admin = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING }).admin();
+  await admin.connect();
+  try {
+    await admin.createTopics({
+      waitForLeaders: false,
+      topics: topics.map((topic) => ({ topic: prefix + topic, numPartitions: 2, replicationFactor: 1 })),
+    });
+    for (const topic of topics) {
+      await vi.waitFor(() => admin.fetchTopicOffsets(prefix + topic), { timeout: 15_000 });
+    }
+  } finally {
+    await admin.disconnect();
+  }
 }
 
 /** Deletes the topics of a prefix: a broker with one Java heap cannot keep those of every suite. */

@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 
 export interface PostgresClient {
   connect(): Promise<void>;
-  query(sql: string): Promise<{ rows: Record<string, unknown>[] }>;
+  query(sql: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
   end(): Promise<void>;
 }
 

@@ -93,7 +93,9 @@ describeReal('kafka', 'Kafka in tests', () => {
     const producer = kafka.producer({ allowAutoTopicCreation: false });
     const consumer = kafka.consumer({ groupId: `${topic}-readers`, maxWaitTimeInMs: 100 });
     await Promise.all([admin.connect(), producer.connect(), consumer.connect()]);
-    await admin.createTopics({ topics: [{ topic, numPartitions: 1, replicationFactor: 1 }], waitForLeaders: true });
+    // kafkajs's own waiting for leaders fails where the broker has not yet heard of the topic.
+    await admin.createTopics({ topics: [{ topic, numPartitions: 1, replicationFactor: 1 }], waitForLeaders: false });
+    await vi.waitFor(() => admin.fetchTopicOffsets(topic), { timeout: 15_000 });
     const sent = await producer.send({ topic, acks: -1, messages: [{ key: 'a', value: 'hello' }] });
     expect(sent).toMatchObject([{ errorCode: 0, partition: 0 }]);
     const received = Promise.withResolvers<string | undefined>();

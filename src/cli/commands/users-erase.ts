@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+import { AUDIT_DELAY_MS } from '../../audit/audit-writer.ts';
 import type { Db } from '../../db.ts';
 import { UserErasure } from '../../users/user-erasure.service.ts';
 import { openAdministration, orCommandError } from '../administration.ts';
@@ -20,10 +22,12 @@ export const usersErase: Command = {
     const id = uuid('ID', positionals[0]);
     await using stack = new AsyncDisposableStack();
     const { db } = await openAdministration(env, 'mutation eraseUser', stack);
+    // Running servers have spools of their own.
+    const erasure = new UserErasure({ db, nowMs: Date.now, auditSettled: () => setTimeout(AUDIT_DELAY_MS) });
     const absent = `there is no user ${id}`;
     const nodeId = await nodeOfUser(db, id);
     if (nodeId === undefined) throw new CommandError(absent);
-    const user = await orCommandError(absent, new UserErasure({ db, nowMs: Date.now }).erase(nodeId, id));
+    const user = await orCommandError(absent, erasure.erase(nodeId, id));
     print(json ? `${JSON.stringify({ id: user.id, erased: true })}\n` : `User ${user.id} is erased.\n`);
     return EXIT_OK;
   },

@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { type Stand, startStand } from './stand.ts';
+
+const FORTY = '1234567890123456789012345678901234567890';
+const ID = 'aaaaaaaa-0000-4000-8000-00000000000a';
+const QUERY = `query ($input: PreviewWalletRuleInput!) {
+  previewWalletRule(input: $input) { explanation { expected actual } }
+}`;
+/** With a number of the JSON text where a double has no place for it. */
+const VARIABLES = JSON.stringify({
+  input: {
+    rule: {
+      name: 'x',
+      type: 'auto_transfer',
+      networkId: ID,
+      networkCurrencyId: ID,
+      autoTransferRule: {
+        type: 'auto',
+        amount: 1,
+        targetWalletId: ID,
+        ruleLogic: { field: 'balance', op: '<', value: 'EXPECTED', network_currency_id: ID },
+      },
+    },
+    balances: [{ field: 'balance', networkCurrencyId: ID, value: 'ACTUAL' }],
+  },
+})
+  .replace('"EXPECTED"', `${FORTY}.5`)
+  .replace('"ACTUAL"', `-0.${FORTY}`);
+const EXACT = {
+  data: { previewWalletRule: { explanation: [{ expected: `${FORTY}.5`, actual: `-0.${FORTY}` }] } },
+};
+
+let stand: Stand;
+beforeAll(async () => {
+  stand = await startStand();
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+it('DG-07 D5-03: no digit of a number is lost in the variables of a GET', async () => {
+  const parameters = new URLSearchParams({ query: QUERY, variables: VARIABLES });
+  const { text } = await stand.fetch({ headers: { authorization: `Bearer ${stand.token}` } }, `?${parameters}`);
+  expect(JSON.parse(text)).toEqual(EXACT);
+});
+
+it('DG-07 D5-03: no digit of a number is lost in the variables of an operation on a socket', async () => {
+  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${stand.token}` } }));
+  await once(socket, 'message');
+  const payload = `{"query":${JSON.stringify(QUERY)},"variables":${VARIABLES}}`;
+  socket.send(`{"type":"subscribe","id":"1","payload":${payload}}`);
+  const [data] = await once(socket, 'message');
+  expect(JSON.parse(String(data))).toEqual({ type: 'next', id: '1', payload: EXACT });
+  socket.close();
+});
+
+it('DG-08: a message on a socket that is nested too deeply to be read closes it with 4400', async () => {
+  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
+  await once(socket, 'open');
+  const closed = once(socket, 'close');
+  socket.send(`{"type":"ping","payload":{"a":${'['.repeat(30_000)}${']'.repeat(30_000)}}}`);
+  expect((await closed)[0]).toBe(4400);
+});
