@@ -13,7 +13,10 @@ function read(req: PassThrough): Promise<Buffer> {
 it('D2-13: a body that does not come to its end within five minutes is a 400 that says so', async () => {
   vi.useFakeTimers();
   const [slow, quick] = [new PassThrough(), new PassThrough()];
-  const refused = expect(read(slow)).rejects.toMatchObject({ status: 400, issues: [{ path: '', message: 'must come within five minutes' }] });
+  const refused = expect(read(slow)).rejects.toMatchObject({
+    status: 400,
+    issues: [{ path: '', message: 'must come within five minutes' }],
+  });
   const body = read(quick);
   slow.write('a');
   quick.end('b');

@@ -6,6 +6,7 @@ import type { Call } from './surface-row.ts';
 /** The lists, each with a place for the arguments of its page. */
 export const LISTS: Record<string, string> = {
   'Query.accounts': 'accounts(@) { edges { cursor } }',
+  'Query.auditRecords': 'auditRecords(@) { edges { cursor } }',
   'Query.assets': 'assets(@) { edges { cursor } }',
   'Query.clients': 'clients(@) { edges { cursor } }',
   'Query.migrations': 'migrations(@) { edges { cursor } }',

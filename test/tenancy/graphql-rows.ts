@@ -12,6 +12,10 @@ function reads(): SurfaceRow[] {
     row(`Query.${field}(filter.search)`, '', thing, none, {
       ask: (call, id) => operate(call, `query { ${field}(filter: {search: ${JSON.stringify(id)}}) { ${LIST} } }`),
     });
+  const audited = (name: string, thing: Thing) =>
+    row(`Query.auditRecords(filter.${name})`, '', thing, none, {
+      ask: (call, id) => operate(call, `query { auditRecords(filter: {${name}: ${JSON.stringify(id)}}) { ${LIST} } }`),
+    });
   const filtered = (name: string, thing: Thing) =>
     row(`Query.wallets(filter.${name})`, `query { wallets(filter: {${name}: $id}) { ${LIST} } }`, thing, none);
   return [
@@ -25,6 +29,9 @@ function reads(): SurfaceRow[] {
     one('walletRule', (of) => of.rule),
     searched('accounts', (of) => of.mark),
     searched('users', (of) => of.users[0]?.email ?? ''),
+    audited('correlationId', (of) => of.mark),
+    // In letters in which no other row asks for it.
+    audited('path', (of) => `/v2/admin/tokens/${of.asset.toUpperCase()}`),
     filtered('accountId', (of) => of.account),
     filtered('networkId', (of) => of.network),
     row(

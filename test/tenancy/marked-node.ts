@@ -7,7 +7,7 @@ import { limit } from '../wallet-rules/rules.ts';
 /** What a node has, by the ids and names that a caller could ask for. */
 export interface Things {
   nodeId: string;
-  /** Stands in every name that the node has given. */
+  /** Stands in every name that the node has given, and is the correlation id of its requests. */
   mark: string;
   /** Of the node's client, with every permission. */
   token: string;
@@ -51,12 +51,13 @@ export async function markedNode(p: Portcullis, { nodeId, client, networkId }: N
   const reference = await referenceRows(p, { nodeId, client, networkId }, mark);
   const key = `${mark}-key`;
   const post = async (path: string, json: unknown, headers = {}) => {
-    const answer = await p.call('POST', path, { token, json, headers });
+    const answer = await p.call('POST', path, { token, json, headers: { 'x-correlation-id': mark, ...headers } });
     if (answer.status >= 300) throw new Error(`${path}: ${answer.status} ${answer.text}`);
     return answer;
   };
   const rule = await post(`/v1/wallets/${reference.wallet}/rules`, limit({ name: mark }), { 'idempotency-key': key });
   await post(`/v1/wallets/${reference.wallet}/networks/${networkId}`, undefined);
+  await p.call('GET', `/v2/admin/tokens/${reference.asset.toUpperCase()}`, { token });
   const users = Array.from({ length: USERS }, (_, at) => ({
     ...{ email: `${mark}-${at}@people.example`, external_id: `${mark}-external-${at}` },
     wallet_address: `0x${mark}-address-${at}`,
