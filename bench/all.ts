@@ -5,6 +5,7 @@ import { measureAccounts } from './accounts.ts';
 import { measureBulk } from './bulk.ts';
 import { measureDelivery } from './delivery.ts';
 import { measureFrozen, measureGateway } from './gateway.ts';
+import { measureImport } from './import.ts';
 import { busyShare } from './lib/process-stats.ts';
 import { ROOT } from './lib/product.ts';
 import { markdown, tell, writeSection } from './lib/report.ts';
@@ -30,6 +31,7 @@ async function measureAll(): Promise<void> {
   writeSection('gateway', [await measureGateway(STORES), ...frozen].map(markdown).join('\n\n'));
   writeSection('storm', markdown(await measureStorm(STORES)));
   writeSection('delivery', markdown(await measureDelivery(STORES)));
+  writeSection('import', markdown(await measureImport()));
   const after = await busyShare();
   writeSection('machine', machine(commit, Math.max(before, after)));
   tell('docs/measured.md is written');

@@ -19,7 +19,6 @@ import { AccessWatch } from './oauth/access-watch.ts';
 import { ClientLimits } from './oauth/client-limits.ts';
 import { ClientUsage } from './oauth/client-usage.ts';
 import { DenyList } from './oauth/deny-list.ts';
-import { ExpiredRows } from './oauth/expired-rows.ts';
 import { followEnds } from './oauth/follow-ends.ts';
 import { type Guard, guardsOf } from './oauth/guards.ts';
 import { importJwtKeys } from './oauth/jwt-keys.ts';
@@ -38,6 +37,8 @@ import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
 import { SupervisorAdministration } from './supervisors/supervisor-administration.service.ts';
 import { Supervisors } from './supervisors/supervisors.service.ts';
 import { Transactions } from './transactions/transactions.service.ts';
+import { MigrationFiles } from './user-migrations/migration-files.service.ts';
+import { MigrationJobs } from './user-migrations/migration-jobs.ts';
 import { UserMigrations } from './user-migrations/user-migrations.service.ts';
 import { UserErasure } from './users/user-erasure.service.ts';
 
@@ -86,6 +87,9 @@ export interface Context {
   outbox: OutboxRelay;
   idempotentAnswers: IdempotentAnswers;
   userMigrations: UserMigrations;
+  migrationFiles: MigrationFiles;
+  /** Runs none until it is started. */
+  migrationJobs: MigrationJobs;
   userErasure: UserErasure;
   streams: EventStreams;
   /** The base of every address that the instance gives out; known once it listens. */
@@ -192,9 +196,6 @@ function openAccess({
     admits: (principal) => directory.admits(principal),
   });
   followEnds({ changes, denied, directory, sessions, watch });
-  const expired = new ExpiredRows({ db, nowMs, onError });
-  expired.start();
-  stack.defer(() => expired.stop());
   return { changes, denied, directory, sessions, judge, watch };
 }
 
@@ -208,11 +209,14 @@ function openUsers({
 }: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs' | 'auditWriter'>) {
   const { db, isEmbedded } = database;
   const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
-  const onError = (error: unknown) => log.error({ err: error }, 'answers of another day stay kept');
+  const userMigrations = new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() });
+  const migrationJobs = new MigrationJobs({ db, log, nowMs, userMigrations });
   return {
     outbox,
-    idempotentAnswers: new IdempotentAnswers({ db, nowMs, onError }),
-    userMigrations: new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() }),
+    idempotentAnswers: new IdempotentAnswers({ db, nowMs }),
+    userMigrations,
+    migrationFiles: new MigrationFiles({ db, nowMs, notify: () => migrationJobs.notify() }),
+    migrationJobs,
     userErasure: new UserErasure({
       db,
       nowMs,

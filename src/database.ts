@@ -3,6 +3,7 @@ import type { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { Db } from './db.ts';
 import { entities, type Tables } from './entities.ts';
+import { type ConnectingPool, settleRollbacks } from './lib/dead-connections.ts';
 import type { TableScopes } from './lib/node-scope.ts';
 import { type StatementPool, TenantDb } from './lib/tenant-db.ts';
 
@@ -38,8 +39,9 @@ export function embeddedClusterDir(dataDir: string): string {
  */
 export async function openDatabase(location: DatabaseLocation): Promise<Database> {
   let pool: StatementPool | undefined;
-  const onPoolCreated = (created: StatementPool) => {
+  const onPoolCreated = (created: StatementPool & ConnectingPool) => {
     pool = created;
+    settleRollbacks(created);
   };
   const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
   const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes, () => pool);
@@ -54,7 +56,10 @@ const shared = {
   debug: false,
 };
 
-async function openServer(url: string, onPoolCreated: (pool: StatementPool) => void): Promise<MikroORM> {
+async function openServer(
+  url: string,
+  onPoolCreated: (pool: StatementPool & ConnectingPool) => void,
+): Promise<MikroORM> {
   const { MikroORM } = await import('@mikro-orm/postgresql');
   return MikroORM.init({
     ...shared,

@@ -19,7 +19,7 @@ import {
   TransactionEvent,
   TransactionId,
 } from './transactions/transaction.entity.ts';
-import { Migration, MigrationRow } from './user-migrations/migration.entity.ts';
+import { Migration, MigrationFile, MigrationJob, MigrationRow } from './user-migrations/migration.entity.ts';
 import { User } from './users/user.entity.ts';
 import { WalletRule } from './wallet-rules/wallet-rule.entity.ts';
 import { Wallet, WalletNetwork } from './wallets/wallet.entity.ts';
@@ -42,6 +42,8 @@ export const entities = [
   IdempotentAnswer,
   LoginFailure,
   Migration,
+  MigrationFile,
+  MigrationJob,
   MigrationRow,
   Network,
   NetworkCurrency,

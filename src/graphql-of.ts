@@ -6,11 +6,13 @@ import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 /** GraphQL over the parts of this instance. */
 export function graphqlOf(context: Context): GraphqlServer {
   const { config, secrets, database, transactions, streams, judge, audit, log } = context;
-  const { userMigrations, userErasure, clientAdministration, supervisorAdministration, locks, watch } = context;
+  const { userMigrations, migrationFiles, userErasure, clientAdministration, supervisorAdministration, locks, watch } =
+    context;
   return createGraphqlServer({
     db: database.db,
     transactions,
     userMigrations,
+    migrationFiles,
     userErasure,
     clientAdministration,
     supervisorAdministration,

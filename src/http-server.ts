@@ -20,6 +20,7 @@ import { healthRouter } from './health/health.rest.ts';
 import { NetworkAssignments } from './networks/network-assignments.service.ts';
 import { networksRouter } from './networks/networks.rest.ts';
 import { oauthRouters } from './oauth-of.ts';
+import { swaggerRouter } from './openapi/swagger.rest.ts';
 import { userMigrationsRouter } from './user-migrations/user-migrations.rest.ts';
 import { walletRulesRouter } from './wallet-rules/wallet-rules.rest.ts';
 import { WalletRules } from './wallet-rules/wallet-rules.service.ts';
@@ -70,5 +71,6 @@ function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
     ...oauthRouters(context),
     webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
     healthRouter(health),
+    swaggerRouter(context.config.publicUrl),
   ];
 }

@@ -10,6 +10,7 @@ import { type GatewayConfig, readGatewayConfig } from './gateway/gateway-config.
 import { upstreamMetrics } from './gateway/upstream/upstream-metrics.ts';
 import { Upstreams } from './gateway/upstream/upstreams.ts';
 import { graphqlOf } from './graphql-of.ts';
+import { housekeepingOf } from './housekeeping-of.ts';
 import { publicServer } from './http-server.ts';
 import { baseUrlOf } from './lib/base-url.ts';
 import type { Log } from './lib/log.ts';
@@ -102,6 +103,9 @@ async function startConsumers(context: Context, stack: AsyncDisposableStack): Pr
     await Promise.all(subscriptions.map((subscription) => subscription.stop()));
   });
   startRelay(context, stack);
+  const housekeeping = housekeepingOf(context);
+  housekeeping.start();
+  stack.defer(() => housekeeping.stop());
 }
 
 function startReferenceConsumer({ bus, database, log, nowMs }: Context) {
@@ -110,11 +114,11 @@ function startReferenceConsumer({ bus, database, log, nowMs }: Context) {
   return startReferenceConsumers({ bus, reference: new Reference({ db: database.db, nowMs, dropped }) });
 }
 
-function startRelay({ outbox, idempotentAnswers }: Context, stack: AsyncDisposableStack): void {
+function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableStack): void {
   outbox.start();
   stack.defer(() => outbox.stop());
-  idempotentAnswers.start();
-  stack.defer(() => idempotentAnswers.stop());
+  migrationJobs.start();
+  stack.defer(() => migrationJobs.stop());
 }
 
 async function startPublic(

@@ -55,7 +55,8 @@ function threadTable(threads: Spent, requests: number): Table {
   return spentTable('CPU by thread (with what the profiler costs)', threads, total, requests);
 }
 
-function spentTable(title: string, spent: Spent, total: number, requests: number): Table {
+/** What was spent for each request, and as a share: the greatest first. */
+export function spentTable(title: string, spent: Spent, total: number, requests: number): Table {
   return {
     head: [title, 'µs a request', '%'],
     rows: [...spent]

@@ -7,7 +7,7 @@ import { orRefuse } from '../rest/refusals.ts';
 import { sendJson } from '../rest/send.ts';
 import type { Assets } from './assets.service.ts';
 
-const assetPath = z.object({ id: uuidInput() });
+export const assetPath = z.object({ id: uuidInput() });
 
 /** GET /v2/admin/tokens/{id} (specification section 4.9). */
 export function assetsRouter(assets: Assets): Router {

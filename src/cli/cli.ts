@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import { ConfigError, readConfig } from '../config/config.ts';
 import { startFailure } from '../start-failure.ts';
 import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './command.ts';
+import { auditList } from './commands/audit-list.ts';
 import { clientCreate } from './commands/client-create.ts';
 import { clientDisable } from './commands/client-disable.ts';
 import { clientList } from './commands/client-list.ts';
@@ -19,12 +20,14 @@ import { supervisorDisable } from './commands/supervisor-disable.ts';
 import { supervisorSetPassword } from './commands/supervisor-set-password.ts';
 import { supervisorUnlock } from './commands/supervisor-unlock.ts';
 import { usersErase } from './commands/users-erase.ts';
+import { usersImport } from './commands/users-import.ts';
 import { commandHelp, flagNames, programHelp, synopsis } from './usage.ts';
 
 const COMMANDS: readonly Command[] = [
   start,
   migrateCommand,
   seed,
+  auditList,
   configCheck,
   nodeCreate,
   referenceLoad,
@@ -36,6 +39,7 @@ const COMMANDS: readonly Command[] = [
   supervisorDisable,
   supervisorSetPassword,
   supervisorUnlock,
+  usersImport,
   usersErase,
 ];
 
@@ -99,7 +103,8 @@ function parse(command: Command, args: readonly string[]): Parsed | string {
 /** What a command was not given, with what it wants. */
 function missing(command: Command, { flags, positionals }: Parsed): string | undefined {
   const wanted = `wanted: ${synopsis(command)}`;
-  if (positionals.length !== command.positionals.length) return wanted;
+  const least = command.positionals.filter((name) => !name.startsWith('[')).length;
+  if (positionals.length < least || positionals.length > command.positionals.length) return wanted;
   const absent = Object.keys(command.required ?? {}).filter((name) => flags[name] === undefined);
   return absent.length === 0 ? undefined : `without ${absent.map((name) => `--${name}`).join(', ')}; ${wanted}`;
 }

@@ -18,7 +18,7 @@ export interface Command {
   summary: string;
   /** What it does, below its synopsis. */
   description: string;
-  /** The names of its positional arguments, all required. */
+  /** The names of its positional arguments: all required, but for a last one in brackets. */
   positionals: readonly string[];
   /** The flags that it cannot do without, and what stands for the value of each. */
   required?: Readonly<Record<string, string>>;

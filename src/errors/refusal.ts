@@ -3,7 +3,8 @@ export type Refusal =
   | { kind: 'not_found' }
   | { kind: 'forbidden'; permission: string; message: string }
   | { kind: 'duplicate'; reason: string; message: string }
-  | { kind: 'precondition'; message: string };
+  | { kind: 'precondition'; message: string }
+  | { kind: 'invalid'; path: string; message: string };
 
 /** Thrown by a domain service that refuses. Nothing was changed. */
 export class RefusalError extends Error {

@@ -28,6 +28,8 @@ export class Gateway {
   readonly #parts: GatewayParts;
   /** The latest request of each connection. */
   readonly #current = new WeakMap<Duplex, Exchange>();
+  /** Connections that end with the answer under way. */
+  readonly #ending = new WeakSet<Duplex>();
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
@@ -35,6 +37,10 @@ export class Gateway {
 
   /** Takes a request. */
   request(req: IncomingMessage, res: ServerResponse): void {
+    // Nothing behind an answer that ends the connection is taken (RFC 9112 section 9.6).
+    if (this.#current.get(req.socket)?.res.shouldKeepAlive === false) return;
+    // What came behind an upgrade that is not taken is lost to the parser: nothing may follow on this connection.
+    if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
     this.#run(new Exchange(req, res));
   }
 
@@ -50,7 +56,8 @@ export class Gateway {
 
   /**
    * Answers what is no HTTP request: as the refusal of the request whose body it broke, else with an envelope of its
-   * own, since there is nothing to run the chain on. A client that has gone is not answered.
+   * own, since there is nothing to run the chain on. What came in full before is answered first, and nothing behind it.
+   * A client that has gone is not answered.
    */
   malformed(error: Error & { code?: string }, socket: Duplex): void {
     if (GONE.has(error.code ?? '') || !socket.writable) {
@@ -59,7 +66,12 @@ export class Gateway {
     }
     const refusal = error.code === 'HPE_INVALID_URL' ? notFound() : invalidRequest([NOT_HTTP]);
     const current = this.#current.get(socket);
+    if (current?.req.complete && !current.res.writableFinished) {
+      this.#endAfter(current.res, socket);
+      return;
+    }
     if (current && !current.res.headersSent) {
+      current.isBroken = true;
       refuse(current, refusal, this.#parts.log);
       return;
     }
@@ -74,6 +86,14 @@ export class Gateway {
       'Connection: close',
     ];
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  }
+
+  /** Lets an answer be the last of its connection. */
+  #endAfter(res: ServerResponse, socket: Duplex): void {
+    if (this.#ending.has(socket)) return;
+    this.#ending.add(socket);
+    if (!res.headersSent) res.setHeader('Connection', 'close');
+    res.once('close', () => socket.end());
   }
 
   #run(exchange: Exchange): void {

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { Gateway } from './gateway.ts';
 
+const MAX_REQUEST_MS = 3_600_000;
 /** An overlong token is refused as every other that is none: by the chain, not by the parser. */
 const MAX_HEADER_BYTES = 160 * 1024;
 
@@ -11,9 +12,13 @@ export function ingress(gateway: Gateway): Server {
     requireHostHeader: false,
     shouldUpgradeCallback: isWebSocketUpgrade,
     maxHeaderSize: MAX_HEADER_BYTES,
+    // Long uploads: whoever reads a body bounds how long it may take.
+    requestTimeout: MAX_REQUEST_MS,
   };
   const server = createServer(options, (req, res) => gateway.request(req, res));
   server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
+  // No tunnel is registered: it is refused, and recorded, as any other request.
+  server.on('connect', (req, socket, head) => gateway.upgrade(req, socket, head));
   // Leave to send is given where a body is read; any other expectation is met by the answer.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
@@ -22,8 +27,9 @@ export function ingress(gateway: Gateway): Server {
 }
 
 /** Whether a request asks for a WebSocket that can be opened (RFC 6455 section 4.2.1). */
-function isWebSocketUpgrade({ method, headers }: IncomingMessage): boolean {
+function isWebSocketUpgrade({ method, headers, httpVersion }: IncomingMessage): boolean {
   const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
+  if (httpVersion !== '1.1') return false;
   return method === 'GET' && upgrade?.toLowerCase() === 'websocket' && version === '13' && isWebSocketKey(key);
 }
 

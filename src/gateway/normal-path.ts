@@ -1,6 +1,8 @@
 const UNRESERVED = /[A-Za-z0-9._~-]/;
 const ESCAPE = /%([0-9A-Fa-f]{2})/g;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
+/** Scheme, user and host of the absolute form (RFC 9110 section 4.2: a host is never empty). */
+const ORIGIN = /^https?:\/\/(?:[\w.~!$&'()*+,;=:%-]*@)?(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=-]+)(?::\d*)?(?=[/?]|$)/i;
 
 /** A request target, split and normalised once: what is authorised is what is served. */
 export interface NormalTarget {
@@ -25,7 +27,7 @@ export function normalTarget(target: string): NormalTarget | undefined {
 }
 
 function withoutAuthority(target: string): string | undefined {
-  const absolute = /^https?:\/\/[^/?#]+/i.exec(target);
+  const absolute = ORIGIN.exec(target);
   if (!absolute) return undefined;
   const rest = target.slice(absolute[0].length);
   return rest.startsWith('/') ? rest : `/${rest}`;

@@ -9,6 +9,7 @@ import type { ExactNumber } from '../lib/json.ts';
 import type { Permission } from '../oauth/permissions.rules.ts';
 import type { GraphqlContext } from './context.ts';
 import { badInputError, ForbiddenError, forbiddenError, inputIssues, ValidationError } from './errors.ts';
+import type { Upload } from './upload.ts';
 
 interface SchemaTypes {
   Context: GraphqlContext;
@@ -20,6 +21,7 @@ interface SchemaTypes {
     DateTime: { Input: Instant; Output: string };
     Decimal: { Input: ExactNumber; Output: string };
     JSON: { Input: unknown; Output: unknown };
+    File: { Input: Upload; Output: never };
   };
   AuthScopes: { permission: Permission; token: boolean };
   Connection: { totalCount: () => Promise<number> };

@@ -1,5 +1,6 @@
 import type { AccountPages } from '../accounts/account-pages.service.ts';
 import type { Assets } from '../assets/assets.service.ts';
+import type { AuditPages } from '../audit/audit-pages.service.ts';
 import type { ClientAdministration } from '../clients/client-administration.service.ts';
 import type { ClientPages } from '../clients/client-pages.service.ts';
 import type { PageCursors } from '../lib/keyset.ts';
@@ -13,7 +14,9 @@ import type { SupervisorPages } from '../supervisors/supervisor-pages.service.ts
 import type { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
 import type { TransactionPages } from '../transactions/transaction-pages.service.ts';
 import type { NewTransaction } from '../transactions/transactions.service.ts';
+import type { MigrationFiles } from '../user-migrations/migration-files.service.ts';
 import type { MigrationPages } from '../user-migrations/migration-pages.service.ts';
+import type { ProgressFeeds } from '../user-migrations/progress-feeds.ts';
 import type { UserMigrations } from '../user-migrations/user-migrations.service.ts';
 import type { UserErasure } from '../users/user-erasure.service.ts';
 import type { UserPages } from '../users/user-pages.service.ts';
@@ -55,12 +58,15 @@ export interface GraphqlServices {
   userMigrations: Pick<UserMigrations, 'inTurn' | 'migrateOne' | 'migrateMany'>;
   userErasure: Pick<UserErasure, 'erase'>;
   migrationPages: MigrationPages;
+  migrationFiles: Pick<MigrationFiles, 'start' | 'cancel' | 'progress'>;
+  migrationProgress: Pick<ProgressFeeds, 'follow'>;
   assets: Pick<Assets, 'page' | 'count' | 'byIds'>;
   clientPages: ClientPages;
   clientAdministration: ClientAdministration;
   supervisorPages: SupervisorPages;
   supervisorAdministration: SupervisorAdministration;
   locks: Pick<LoginLocks, 'lockedUntil'>;
+  auditPages: AuditPages;
   streams: EventSource;
   /** Calls back when the token has ended before its time. @returns the function that stops watching. */
   watchAccess(principal: Principal, onEnd: (error?: unknown) => void): () => void;

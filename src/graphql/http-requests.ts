@@ -7,10 +7,12 @@ import { readBytes } from '../rest/read-bytes.ts';
 import { JSON_TYPE } from './csrf.rules.ts';
 import { limitError, MAX_BATCH } from './limits.ts';
 import type { Arrival } from './operation-context.ts';
+import type { ArrivedUpload } from './uploads.ts';
 
-/** A POST whose body has been read. */
+/** A POST whose body has been read, or a form up to its file. */
 export interface HttpArrival extends Arrival {
   body: Buffer | undefined;
+  upload?: ArrivedUpload | undefined;
 }
 
 /** Yoga plugin: takes an operation out of the parameters of a GET; numbers in its variables lose no digit. */

@@ -27,8 +27,12 @@ export function liveEvents({ services, principal }: GraphqlContext, request: Liv
   const { nodeId, expiresAtMs } = principal;
   const watchToken = (onEnd: (error?: unknown) => void) => services.watchAccess(principal, onEnd);
   const source = services.streams.subscribe({ nodeId, ...request, expiresAtMs, watchToken });
+  return Object.assign(withToldErrors(source), { started: source.started.catch(() => undefined) });
+}
+
+/** The same stream; errors are those that a client is told. */
+export function withToldErrors<Item>(source: AsyncIterator<Item, undefined>): AsyncIterableIterator<Item, undefined> {
   return {
-    started: source.started.catch(() => undefined),
     async next() {
       try {
         return await source.next();

@@ -1,5 +1,6 @@
 import type { AccountRow } from '../accounts/account-pages.service.ts';
 import type { AssetRow } from '../assets/assets.service.ts';
+import type { AuditRecordRow } from '../audit/audit-pages.service.ts';
 import type { ClientRow } from '../clients/client-pages.service.ts';
 import type { NetworkRow } from '../networks/network-pages.service.ts';
 import type { SupervisorRow } from '../supervisors/supervisor-pages.service.ts';
@@ -30,6 +31,7 @@ export function createRefs(builder: Builder) {
     asset: builder.objectRef<AssetRow>('Asset'),
     client: builder.objectRef<ClientRow>('Client'),
     supervisor: builder.objectRef<SupervisorRow>('Supervisor'),
+    auditRecord: builder.objectRef<AuditRecordRow>('AuditRecord'),
     transactionEvent: builder.objectRef<TransactionEventRow>('TransactionEvent'),
   };
 }

@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql';
 import { AppError } from '../errors/app-error.ts';
 import { type Refusal, RefusalError } from '../errors/refusal.ts';
-import { DuplicateError, ForbiddenError, NotFoundError, PreconditionError } from './errors.ts';
+import { DuplicateError, ForbiddenError, NotFoundError, PreconditionError, ValidationError } from './errors.ts';
 
 /** What a service gives; what it refuses is thrown as the member of the mutation's union. */
 export async function orMember<Result>(work: Promise<Result>): Promise<Result> {
@@ -26,6 +26,8 @@ function memberOf(refusal: Refusal): Error {
       return new DuplicateError(refusal.reason, refusal.message);
     case 'precondition':
       return new PreconditionError(refusal.message);
+    case 'invalid':
+      return new ValidationError([{ path: [refusal.path], message: refusal.message }]);
     default:
       return refusal satisfies never;
   }

@@ -1,15 +1,18 @@
 import { AccountPages } from '../accounts/account-pages.service.ts';
 import { Assets } from '../assets/assets.service.ts';
+import { AuditPages } from '../audit/audit-pages.service.ts';
 import { ClientPages } from '../clients/client-pages.service.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import { NetworkAssignments } from '../networks/network-assignments.service.ts';
 import { NetworkPages } from '../networks/network-pages.service.ts';
 import type { Principal } from '../oauth/principal.ts';
+import { systemClock } from '../realtime/clock.ts';
 import { SupervisorPages } from '../supervisors/supervisor-pages.service.ts';
 import { TransactionEventPages } from '../transactions/transaction-event-pages.service.ts';
 import { TransactionPages } from '../transactions/transaction-pages.service.ts';
 import { MigrationPages } from '../user-migrations/migration-pages.service.ts';
+import { ProgressFeeds } from '../user-migrations/progress-feeds.ts';
 import { UserPages } from '../users/user-pages.service.ts';
 import { WalletRulePreviews } from '../wallet-rules/preview.service.ts';
 import { WalletRulePages } from '../wallet-rules/wallet-rule-pages.service.ts';
@@ -17,6 +20,7 @@ import { WalletRules } from '../wallet-rules/wallet-rules.service.ts';
 import { WalletPages } from '../wallets/wallet-pages.service.ts';
 import { OperationAudits } from './audit-masking.ts';
 import type { GraphqlServices } from './context.ts';
+import { bringsForm } from './csrf.rules.ts';
 import { readArrival } from './http-requests.ts';
 import { ErrorMask } from './masking.ts';
 import type { OperationRecord } from './operation-records.ts';
@@ -25,6 +29,8 @@ import type { GraphqlServerDeps } from './server.ts';
 import { socketProtocol } from './socket-operations.ts';
 import { GraphqlSockets } from './sockets.ts';
 import { SseStreams } from './sse.ts';
+import { UPLOAD_LIMITS } from './upload-form.ts';
+import { readUpload } from './uploads.ts';
 import { createYogaServer } from './yoga.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -34,7 +40,7 @@ export interface GraphqlRuntime {
   /**
    * Answers a request of a principal.
    * @throws AppError 429 where a limit of the client is used up, unless a batch came; 413 for a body over the endpoint's
-   * limit.
+   * limit, or an upload over its own; 400 for a form that is no upload.
    */
   answer(exchange: Exchange, principal: Principal): Promise<void>;
   accept(exchange: Exchange): void;
@@ -43,12 +49,14 @@ export interface GraphqlRuntime {
 
 /** Builds the schema and everything that serves it. */
 export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
-  const { log } = deps;
+  const { log, uploadLimits = UPLOAD_LIMITS } = deps;
   const mask = new ErrorMask(log);
   const sse = new SseStreams();
   const schema = buildSchema();
   const audits = new OperationAudits(schema);
-  const yoga = createYogaServer({ ...deps, schema, services: servicesOf(deps), mask, sse, audits });
+  const migrationProgress = progressOf(deps);
+  const services = servicesOf(deps, migrationProgress);
+  const yoga = createYogaServer({ ...deps, schema, services, mask, sse, audits });
   const protocol = socketProtocol({ yoga, mask, judge: deps.judge });
   const recordOperation = (record: OperationRecord) =>
     deps.recordOperation({ ...record, audited: audits.ofSocket(record) });
@@ -57,21 +65,31 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
     async answer(exchange, principal) {
       const { req, res, match } = exchange;
       audits.begin(exchange);
+      const upload = bringsForm(req) ? await readUpload(exchange, uploadLimits) : undefined;
       const maxBytes = match?.endpoint.max_body_bytes ?? MEBIBYTE;
-      const body = await readArrival(exchange, maxBytes);
-      await yoga.handle(req, res, { exchange, principal, body, isLater: false });
+      const body = upload ? undefined : await readArrival(exchange, maxBytes);
+      await yoga.handle(req, res, { exchange, principal, body, upload, isLater: false });
     },
     accept: (exchange) => sockets.accept(exchange),
     async stop() {
+      migrationProgress.stop();
       sse.stop();
       await sockets.stop();
     },
   };
 }
 
-function servicesOf(deps: GraphqlServerDeps): GraphqlServices {
+function progressOf({ migrationFiles, nowMs, log }: GraphqlServerDeps): ProgressFeeds {
+  return new ProgressFeeds({
+    progress: (nodeId, id) => migrationFiles.progress(nodeId, id),
+    clock: { ...systemClock, nowMs },
+    onError: (error) => log.error({ err: error }, 'how far a migration is cannot be read'),
+  });
+}
+
+function servicesOf(deps: GraphqlServerDeps, migrationProgress: ProgressFeeds): GraphqlServices {
   const { db, cursorKey, transactions, clientAdministration, supervisorAdministration, locks } = deps;
-  const { streams, watchAccess, nowMs, userMigrations, userErasure } = deps;
+  const { streams, watchAccess, nowMs, userMigrations, userErasure, migrationFiles } = deps;
   const walletRulePages = new WalletRulePages(db);
   return {
     accountPages: new AccountPages(db),
@@ -88,12 +106,15 @@ function servicesOf(deps: GraphqlServerDeps): GraphqlServices {
     userMigrations,
     userErasure,
     migrationPages: new MigrationPages(db),
+    migrationFiles,
+    migrationProgress,
     assets: new Assets(db),
     clientPages: new ClientPages(db),
     clientAdministration,
     supervisorPages: new SupervisorPages(db),
     supervisorAdministration,
     locks,
+    auditPages: new AuditPages(db),
     streams,
     watchAccess,
     cursors: new PageCursors(cursorKey),

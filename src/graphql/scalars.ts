@@ -3,6 +3,7 @@ import { hasDecimalForm, isJsonNumber, literalOf } from '../lib/decimal.ts';
 import { type Instant, parseInstant } from '../lib/iso-instant.ts';
 import { ExactNumber, parseJson } from '../lib/json.ts';
 import type { Builder } from './builder.ts';
+import { Upload } from './upload.ts';
 
 /** Adds the scalars that GraphQL does not have itself. */
 export function addScalars(builder: Builder): void {
@@ -28,6 +29,15 @@ export function addScalars(builder: Builder): void {
     serialize: (value) => value,
     parseValue: (value) => value,
     parseLiteral: (node, variables) => jsonOf(node, variables ?? {}),
+  });
+  builder.scalarType('File', {
+    description:
+      'A file: null in `variables`, and the file itself in a request of multipart/form-data (GraphQL multipart request specification).',
+    serialize: () => {
+      throw new GraphQLError('a file is never given');
+    },
+    parseValue: fileOf,
+    parseLiteral: fileOf,
   });
 }
 
@@ -58,6 +68,11 @@ function jsonOf(node: ValueNode, variables: Readonly<Record<string, unknown>>): 
     default:
       return node satisfies never;
   }
+}
+
+function fileOf(value: unknown): Upload {
+  if (value instanceof Upload) return value;
+  throw new GraphQLError('File must be a part of a request of multipart/form-data, for a variable that is null');
 }
 
 function instantOf(value: unknown): Instant {

@@ -1,6 +1,7 @@
 import type { GraphQLSchema } from 'graphql';
 import { addAccounts } from '../accounts/accounts.graphql.ts';
 import { addAssets } from '../assets/assets.graphql.ts';
+import { addAuditRecords } from '../audit/audit-records.graphql.ts';
 import { addClients } from '../clients/clients.graphql.ts';
 import { addNetworks } from '../networks/networks.graphql.ts';
 import { addSupervisors } from '../supervisors/supervisors.graphql.ts';
@@ -41,5 +42,6 @@ export function buildSchema(): GraphQLSchema {
   addAssets(builder, refs);
   addClients(builder, refs);
   addSupervisors(builder, refs);
+  addAuditRecords(builder, refs);
   return builder.toSchema();
 }

@@ -3,18 +3,21 @@ import { invalidRequest, unauthorized } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
 import type { Principal } from '../oauth/principal.ts';
+import { lingerOnClose } from '../rest/lingering-close.ts';
 import { refuse } from '../rest/refuse.ts';
 import type { EventSource, GraphqlServices } from './context.ts';
-import { passesCsrfCheck } from './csrf.rules.ts';
+import { bringsForm, passesCsrfCheck } from './csrf.rules.ts';
 import { asksForPage, sendGraphiql } from './graphiql.ts';
 import type { OperationRecord } from './operation-records.ts';
 import type { GraphqlRuntime } from './runtime.ts';
+import type { UploadLimits } from './upload-form.ts';
 
 export interface GraphqlServerDeps {
   db: Db;
   transactions: GraphqlServices['transactions'];
   userMigrations: GraphqlServices['userMigrations'];
   userErasure: GraphqlServices['userErasure'];
+  migrationFiles: GraphqlServices['migrationFiles'];
   clientAdministration: GraphqlServices['clientAdministration'];
   supervisorAdministration: GraphqlServices['supervisorAdministration'];
   locks: GraphqlServices['locks'];
@@ -40,6 +43,8 @@ export interface GraphqlServerDeps {
   cursorKey: Uint8Array;
   /** The most objects that an operation may ask for. */
   maxCost: number;
+  /** Of requests with a file: by default 1 GiB, and a minute without a byte. */
+  uploadLimits?: UploadLimits | undefined;
   introspection: boolean;
   /** Errors then suggest no names, and there is no GraphiQL. */
   production: boolean;
@@ -75,6 +80,8 @@ export function createGraphqlServer(deps: GraphqlServerDeps): GraphqlServer {
     handle(exchange) {
       const { req, res, principal } = exchange;
       const failed = (error: unknown) => refuse(exchange, error, log);
+      // Its client gets the answer, however early that comes.
+      if (bringsForm(req)) lingerOnClose(exchange);
       if (isPageShown && asksForPage(req)) {
         sendGraphiql(res).catch(failed);
         return;

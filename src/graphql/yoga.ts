@@ -12,6 +12,7 @@ import { MAX_BATCH, useLimits } from './limits.ts';
 import { type ErrorMask, useMasking } from './masking.ts';
 import { type OperationGuard, useAuthentication, useClientGuards, useOperationContext } from './operation-context.ts';
 import type { SseStreams } from './sse.ts';
+import { useUploads } from './uploads.ts';
 
 interface YogaParts {
   schema: GraphQLSchema;
@@ -36,6 +37,7 @@ export function createYogaServer(parts: YogaParts) {
       useEngine(createEngine({ introspection, hideSuggestions: production })),
       useQueryParameters(),
       useJsonBody(),
+      useUploads(),
       useHttpResults(mask, sse, audits),
       audits.plugin(),
       useLimits(maxCost),

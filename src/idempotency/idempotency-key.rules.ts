@@ -10,11 +10,12 @@ export interface KeyScope {
   key: string;
 }
 
-const KEY = /^[\x20-\x7e]{1,255}$/;
+/** What a key looks like: 1 to 255 printable ASCII characters. */
+export const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** Whether a header's text is a key: 1 to 255 printable ASCII characters. */
+/** Whether a header's text is a key. */
 export function isIdempotencyKey(text: string): boolean {
-  return KEY.test(text);
+  return IDEMPOTENCY_KEY.test(text);
 }
 
 /** SHA-256 of a scope: no two scopes have one in common. */

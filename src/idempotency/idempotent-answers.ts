@@ -23,13 +23,11 @@ export interface KeyedRequest extends KeyScope {
 interface IdempotentAnswersParts {
   db: Db;
   nowMs(): number;
-  onError(error: unknown): void;
   /** How long a request waits for another one under its key: 5 s unless given. */
   maxWaitMs?: number;
 }
 
 const KEPT_MS = 24 * 3_600_000;
-const PRUNE_EVERY_MS = 3_600_000;
 const MAX_WAIT_MS = 5_000;
 const ASK_AGAIN_MS = 50;
 
@@ -41,24 +39,9 @@ export class IdempotentAnswers {
   readonly #parts: IdempotentAnswersParts;
   /** The keys that this process is at, each with its end. */
   readonly #underWay = new Map<string, Promise<void>>();
-  #timer: NodeJS.Timeout | undefined;
-  #pruning: Promise<void> = Promise.resolve();
 
   constructor(parts: IdempotentAnswersParts) {
     this.#parts = parts;
-  }
-
-  /** Prunes once an hour from now on. */
-  start(): void {
-    this.#timer = setInterval(() => {
-      this.#pruning = this.prune().catch((error: unknown) => this.#parts.onError(error));
-    }, PRUNE_EVERY_MS);
-    this.#timer.unref();
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#pruning;
   }
 
   /**

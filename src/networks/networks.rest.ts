@@ -8,7 +8,7 @@ import { orRefuse } from '../rest/refusals.ts';
 import { sendEmpty } from '../rest/send.ts';
 import type { NetworkAssignments } from './network-assignments.service.ts';
 
-const networkPath = z.object({ wallet_id: uuidInput(), network_id: uuidInput() });
+export const networkPath = z.object({ wallet_id: uuidInput(), network_id: uuidInput() });
 
 /** POST /v1/wallets/{wallet_id}/networks/{network_id} (specification section 4.4). */
 export function networksRouter(assignments: NetworkAssignments): Router {

@@ -13,10 +13,7 @@ import type { ClientCall } from './token-call.ts';
 const MAX_REQUEST_BYTES = 64 * 1024;
 
 /** What comes before every call that authenticates a client: nothing of it may be kept (RFC 6749 section 5.1). */
-export const beforeCall: readonly RequestHandler[] = [
-  noStore,
-  bodyReader({ maxBytes: MAX_REQUEST_BYTES, tooLarge: () => invalidRequest() }),
-];
+export const beforeCall: readonly RequestHandler[] = [noStore, bodyReader({ maxBytes: MAX_REQUEST_BYTES, tooLarge })];
 
 /**
  * A call at its beginning.
@@ -48,6 +45,10 @@ export function refusals(log: Log, envelopeOf: (error: AppError, req: Request) =
   return (error: unknown, req: Request, _res: Response, _next: NextFunction) => {
     refuse(exchangeOf(req), error, log, (refusal) => envelopeOf(refusal, req));
   };
+}
+
+function tooLarge(): AppError {
+  return invalidRequest([{ path: '', message: `must be at most ${MAX_REQUEST_BYTES} bytes` }]);
 }
 
 function noStore(_req: Request, res: Response, next: NextFunction): void {

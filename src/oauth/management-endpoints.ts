@@ -32,7 +32,8 @@ export function tokenOf({ token }: ManagementCall): string {
 
 /** A caller who shows no secret at all is not told what else is wrong. */
 function requireCredentials({ authorization, parameters }: ManagementCall): void {
-  if (isBasic(authorization) || typeof parameters !== 'object' || parameters === null) return;
+  if (isBasic(authorization) || typeof parameters !== 'object' || parameters === null || Array.isArray(parameters))
+    return;
   const secret = 'client_secret' in parameters ? parameters.client_secret : undefined;
   if (secret === undefined || secret === null) throw invalidClient(true);
 }

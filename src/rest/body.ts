@@ -32,9 +32,6 @@ export function bytesOf(req: Request): Buffer {
 }
 
 async function readUpTo(limit: BodyLimit, req: Request, next: NextFunction): Promise<void> {
-  if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
-    throw invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]);
-  }
   req.body = await readBytes(exchangeOf(req), limit);
   next();
 }

@@ -1,7 +1,10 @@
 import { type Issue, invalidRequest } from '../errors/app-error.ts';
 
-const DEFAULT_LIMIT = 10;
-const MAX_LIMIT = 100;
+/** What the parameters of a list may be (specification section 8); the least of each is 1. */
+export const PAGE_PARAMETERS = {
+  page: { ifAbsent: 1, atMost: Number.MAX_SAFE_INTEGER },
+  limit: { ifAbsent: 10, atMost: 100 },
+};
 
 interface Page {
   /** From 1. */
@@ -16,18 +19,14 @@ interface Page {
  */
 export function pageQuery(query: URLSearchParams): Page {
   const issues: Issue[] = [];
-  const page = positive(query, 'page', { ifAbsent: 1, atMost: Number.MAX_SAFE_INTEGER }, issues);
-  const limit = positive(query, 'limit', { ifAbsent: DEFAULT_LIMIT, atMost: MAX_LIMIT }, issues);
+  const page = positive(query, 'page', issues);
+  const limit = positive(query, 'limit', issues);
   if (issues.length > 0) throw invalidRequest(issues);
   return { page, limit };
 }
 
-function positive(
-  query: URLSearchParams,
-  name: string,
-  { ifAbsent, atMost }: { ifAbsent: number; atMost: number },
-  issues: Issue[],
-): number {
+function positive(query: URLSearchParams, name: keyof typeof PAGE_PARAMETERS, issues: Issue[]): number {
+  const { ifAbsent, atMost } = PAGE_PARAMETERS[name];
   const given = query.getAll(name);
   const [text] = given;
   if (text === undefined) return ifAbsent;

@@ -1,4 +1,4 @@
-import type { AppError } from '../errors/app-error.ts';
+import { type AppError, invalidRequest } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 
 export interface BodyLimit {
@@ -7,16 +7,22 @@ export interface BodyLimit {
   tooLarge(): AppError;
 }
 
+/** As long as Node gives a whole request by itself. */
+const MAX_MS = 300_000;
+
 /**
- * Reads a request's body. A `Content-Length` over the limit is refused before a byte is read, a chunked body the moment
- * it passes it; a client that waits for leave to send is told to go on only here. Of a body that its sender gives up
- * nothing comes: there is nobody to answer.
+ * Reads a request's body. One that is encoded is a 400: nothing is unpacked. A `Content-Length` over the limit is
+ * refused before a byte is read, a chunked body the moment it passes it; a client that waits for leave to send is told
+ * to go on only here. One that has not come within five minutes is a 400. Of a body that its sender gives up nothing comes: there is nobody to answer.
  */
 export function readBytes(exchange: Exchange, { maxBytes, tooLarge }: BodyLimit): Promise<Buffer> {
   const { req, res } = exchange;
+  if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
+    return Promise.reject(invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]));
+  }
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge());
   exchange.bodyRead = true;
-  if (/^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
+  if (req.httpVersion !== '1.0' && /^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let length = 0;
@@ -27,9 +33,14 @@ export function readBytes(exchange: Exchange, { maxBytes, tooLarge }: BodyLimit)
     req.off('data', take).off('end', finish).pause();
     reject(tooLarge());
   }
+  const late = setTimeout(() => reject(tooSlow()), MAX_MS);
   function finish(): void {
     resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
   }
   req.on('data', take).once('end', finish);
-  return promise;
+  return promise.finally(() => clearTimeout(late));
+}
+
+function tooSlow(): AppError {
+  return invalidRequest([{ path: '', message: 'must come within five minutes' }]);
 }

@@ -1,4 +1,4 @@
-import { AppError, forbidden, notFound } from '../errors/app-error.ts';
+import { AppError, forbidden, invalidRequest, notFound } from '../errors/app-error.ts';
 import { type Refusal, RefusalError } from '../errors/refusal.ts';
 
 /** What a service gives; what it refuses is thrown with its documented status. */
@@ -20,6 +20,8 @@ function answerOf(refusal: Refusal): AppError {
       return new AppError(412, 'precondition_failed');
     case 'duplicate':
       return new AppError(409, 'idempotency_conflict');
+    case 'invalid':
+      return invalidRequest([{ path: refusal.path, message: refusal.message }]);
     default:
       return refusal satisfies never;
   }

@@ -2,6 +2,7 @@ import { AppError, invalidRequest } from '../errors/app-error.ts';
 import { type ErrorEnvelope, errorEnvelope } from '../errors/envelope.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
+import { lingerOnClose } from './lingering-close.ts';
 import { sendJson } from './send.ts';
 
 /**
@@ -14,16 +15,26 @@ export function refuse(
   log: Log,
   envelopeOf: (refusal: AppError) => ErrorEnvelope = errorEnvelope,
 ): void {
+  const { req, res } = exchange;
+  if (exchange.isBroken && res.headersSent && isLate(error)) return;
   const refusal = refusalOf(exchange, error);
   if (refusal.status >= 500) logFault(exchange, error, log);
-  const { req, res } = exchange;
   if (res.headersSent) {
     res.destroy();
     return;
   }
   for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
-  if (!req.complete && hasBody(exchange)) res.setHeader('Connection', 'close');
+  if (!req.complete && hasBody(exchange)) {
+    res.setHeader('Connection', 'close');
+    lingerOnClose(exchange);
+  }
   sendJson(res, refusal.status, envelopeOf(refusal));
+}
+
+/** Whether an error comes of nothing but that the request has been refused meanwhile. */
+function isLate(error: unknown): boolean {
+  if (error instanceof AppError) return error.status < 500;
+  return error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT';
 }
 
 /** The refusal of an error: senders of endpoints with closed statuses know no 413 and of the 5xx only 500. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TEXT_PATTERN } from '../lib/input.ts';
 import { type Instant, parseInstant } from '../lib/iso-instant.ts';
 import { decodeUtf8, hasForbiddenText, integerOf, parseJson, Utf8Error } from '../lib/json.ts';
 import type { TransactionStatus } from './type-codes.rules.ts';
@@ -43,7 +44,8 @@ function demand(what: string, value: unknown): string {
 
 const text = z
   .string({ error: ({ input }) => demand('a string', input) })
-  .refine((value) => !hasForbiddenText(value), 'must hold neither U+0000 nor a lone surrogate');
+  .refine((value) => !hasForbiddenText(value), 'must hold neither U+0000 nor a lone surrogate')
+  .meta({ pattern: TEXT_PATTERN });
 
 // Characters as PostgreSQL counts them, not UTF-16 units.
 const id = text
@@ -84,7 +86,12 @@ const status = z
   })
   .meta({ type: 'integer', enum: [1, 2, 3, 4, 5] });
 
-const gasUsed = integerIn(0n, MAX_UINT64).meta({ type: 'integer', format: 'uint64', minimum: 0 });
+const gasUsed = integerIn(0n, MAX_UINT64).meta({
+  type: 'integer',
+  format: 'uint64',
+  minimum: 0,
+  maximum: Number(MAX_UINT64),
+});
 
 const members = z.object(
   {

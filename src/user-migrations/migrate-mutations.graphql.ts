@@ -73,7 +73,8 @@ function migrateUserInputType(builder: Builder) {
   });
 }
 
-function callerOf({ principal, correlationId }: GraphqlContext): MigrationCaller {
+/** Who asks for a migration. */
+export function callerOf({ principal, correlationId }: GraphqlContext): MigrationCaller {
   return { nodeId: principal.nodeId, createdBy: principal.subject, correlationId };
 }
 

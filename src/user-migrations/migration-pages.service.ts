@@ -74,6 +74,21 @@ export class MigrationPages {
     return new Map([...byMigration].map(([id, read]) => [id, pageOf(read, request)]));
   }
 
+  /** The first failed rows of a migration, in order. */
+  failures(nodeId: string, id: string, limit: number): Promise<MigrationRowRow[]> {
+    return this.#db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('migration_rows')
+          .selectAll()
+          .where('migration_id', '=', id)
+          .where('status', '=', 'failed')
+          .orderBy('index')
+          .limit(limit),
+      );
+  }
+
   /** How many rows each migration has; one without any is not in the map. */
   async countRowsOf(nodeId: string, ids: readonly string[]): Promise<Map<string, number>> {
     const rows = await this.#db.forNode(nodeId).run((k) =>

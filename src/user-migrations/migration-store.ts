@@ -1,4 +1,5 @@
 import type { Db } from '../db.ts';
+import { textArray } from '../lib/text-array.ts';
 import type { NewOutboxEvent } from '../outbox/outbox-store.ts';
 import type { Taken } from './migration-outcome.rules.ts';
 import type { NewUser } from './new-user.rules.ts';
@@ -45,27 +46,36 @@ export class MigrationStore {
     this.#db = db;
   }
 
-  /** Nobody else changes the users of the node until the transaction ends. */
+  /**
+   * Nobody else changes the users of the node until the transaction ends, in which the planner sorts nothing that an
+   * index gives in order (`lookUp`).
+   */
   async lock(nodeId: string): Promise<void> {
     await this.#door().raw(
-      (sql) => sql`select pg_advisory_xact_lock(hashtextextended(${`users of ${nodeId}`}::text, 0))`,
+      (sql) => sql`
+        select pg_advisory_xact_lock(hashtextextended(${`users of ${nodeId}`}::text, 0)),
+          set_config('enable_sort', 'off', true)`,
     );
   }
 
-  /** Looks every row up among the users of the node. Emails are compared as the unique index does. */
+  /**
+   * Looks every row up among the users of the node. Emails are compared as the unique index does. Each look-up asks for
+   * the first key from the row's own on: only the index of that key gives it in order, so that no plan reads all users of
+   * the node, however old the statistics are. To be called under `lock`.
+   */
   lookUp(nodeId: string, rows: readonly LookedUp[]): Promise<Found[]> {
-    const emails = rows.map(({ email }) => email);
-    const externalIds = rows.map(({ externalId }) => externalId);
-    const addresses = rows.map(({ address }) => address);
+    const emails = textArray(rows.map(({ email }) => email));
+    const externalIds = textArray(rows.map(({ externalId }) => externalId));
+    const addresses = textArray(rows.map(({ address }) => address));
     return this.#door().raw(
       (sql) => sql<Found>`
         select lower(r.email) as "emailKey",
-          exists (select from users u where u.node_id = ${nodeId}::uuid and lower(u.email) = lower(r.email)
-            and u.email <> '') as email,
-          exists (select from users u where u.node_id = ${nodeId}::uuid and u.external_id = r.external_id)
-            as "externalId",
-          exists (select from users u where u.node_id = ${nodeId}::uuid and u.address = r.address
-            and u.address <> '') as address
+          coalesce((select lower(u.email) from users u where u.node_id = ${nodeId}::uuid and u.email <> ''
+            and lower(u.email) >= lower(r.email) order by lower(u.email) limit 1) = lower(r.email), false) as email,
+          coalesce((select u.external_id from users u where u.node_id = ${nodeId}::uuid
+            and u.external_id >= r.external_id order by u.external_id limit 1) = r.external_id, false) as "externalId",
+          coalesce((select u.address from users u where u.node_id = ${nodeId}::uuid and u.address <> ''
+            and u.address >= r.address order by u.address limit 1) = r.address, false) as address
         from unnest(${emails}::text[], ${externalIds}::text[], ${addresses}::text[])
           with ordinality as r (email, external_id, address, ordinal)
         order by r.ordinal`,
@@ -74,10 +84,10 @@ export class MigrationStore {
 
   /** Inserts users together with their events: all or nothing. */
   async insert(nodeId: string, users: readonly NewUser[], events: readonly NewOutboxEvent[]): Promise<void> {
-    const column = <Name extends keyof NewUser>(name: Name) => users.map((user) => user[name]);
+    const column = (name: keyof NewUser) => textArray(users.map((user) => user[name]));
     const member = (name: 'id' | 'topic' | 'key' | 'eventType' | 'payload' | 'correlationId') =>
-      events.map((event) => event[name]);
-    const eventTimes = events.map(({ createdAtMs }) => new Date(createdAtMs).toISOString());
+      textArray(events.map((event) => event[name]));
+    const eventTimes = textArray(events.map(({ createdAtMs }) => new Date(createdAtMs).toISOString()));
     await this.#door().raw(
       (sql) => sql`
         with created as (
@@ -109,13 +119,13 @@ export class MigrationStore {
 
   /** Records rows of a migration. */
   async recordRows(nodeId: string, migrationId: string, rows: readonly RowRecord[]): Promise<void> {
-    const column = <Name extends keyof RowRecord>(name: Name) => rows.map((row) => row[name]);
+    const column = (name: Exclude<keyof RowRecord, 'index'>) => textArray(rows.map((row) => row[name]));
     await this.#door().raw(
       (sql) => sql`
         insert into migration_rows (migration_id, index, node_id, email, external_id, user_id, status, reason)
         select ${migrationId}::uuid, r.index::integer, ${nodeId}::uuid, r.email, r.external_id, r.user_id::uuid, r.status,
           r.reason
-        from unnest(${column('index').map(String)}::text[], ${column('email')}::text[], ${column('externalId')}::text[],
+        from unnest(${textArray(rows.map(({ index }) => String(index)))}::text[], ${column('email')}::text[], ${column('externalId')}::text[],
           ${column('userId')}::text[], ${column('status')}::text[], ${column('reason')}::text[])
           as r (index, email, external_id, user_id, status, reason)`,
     );

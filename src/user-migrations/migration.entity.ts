@@ -39,3 +39,40 @@ export const MigrationRow = defineEntity({
     reason: p.text().nullable(),
   },
 });
+
+/** A part of a file of users; all but the last one of a file have one size. They go when the migration ends. */
+export const MigrationFile = defineEntity({
+  name: 'MigrationFile',
+  tableName: 'migration_files',
+  properties: {
+    migrationId: p.uuid().primary(),
+    /** From 0. */
+    seq: p.integer().primary(),
+    nodeId: p.uuid(),
+    bytes: p.blob().$type<Uint8Array>(),
+    createdAt: p.datetime(6).$type<string>(),
+  },
+});
+
+/** How far the migration of a file is, until it ends. */
+export const MigrationJob = defineEntity({
+  name: 'MigrationJob',
+  tableName: 'migration_jobs',
+  properties: {
+    migrationId: p.uuid().primary(),
+    nodeId: p.uuid(),
+    /** What the columns of the file are, in its order, with commas between. */
+    columns: p.text(),
+    /** Where the next record begins. */
+    bytePosition: p.bigint().$type<string>(),
+    /** The index of the next row, from 1. */
+    nextIndex: p.integer(),
+    /** Of whoever brought the file. */
+    correlationId: p.text(),
+    /** How often it has failed at this position. */
+    attempts: p.integer().default(0),
+    leaseOwner: p.uuid().nullable(),
+    /** Until then nobody but the owner works at it; those that are free earliest come first. */
+    leaseUntil: p.datetime(6).$type<string>(),
+  },
+});

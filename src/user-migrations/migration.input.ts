@@ -12,19 +12,21 @@ const kycSent = z.boolean('must be a boolean').default(false);
 const walletInput = text()
   .refine((wallet) => !hasForbiddenText(wallet), 'must not contain U+0000 or a lone surrogate')
   .refine((wallet) => wallet.trim() !== '', 'must not be blank')
-  .transform((wallet) => wallet.trim());
+  .transform((wallet) => wallet.trim())
+  .meta({ minLength: 1, pattern: '^[^\\x00]*[^\\s\\x00][^\\x00]*$' });
 
-const identifierInput = textInput().refine(
-  (identifier) => !tooLong(identifier, MAX_IDENTIFIER_LENGTH),
-  `must have at most ${MAX_IDENTIFIER_LENGTH} characters`,
-);
+const identifierInput = textInput()
+  .refine(
+    (identifier) => !tooLong(identifier, MAX_IDENTIFIER_LENGTH),
+    `must have at most ${MAX_IDENTIFIER_LENGTH} characters`,
+  )
+  .meta({ maxLength: MAX_IDENTIFIER_LENGTH });
 
 /** A user to migrate (specification section 4.6). That one of two identifiers is needed is an outcome of its own. */
 export const migrateUserInput = objectInput({
-  wallet_address: walletInput.refine(
-    (wallet) => !tooLong(wallet, MAX_WALLET_LENGTH),
-    `must have at most ${MAX_WALLET_LENGTH} characters`,
-  ),
+  wallet_address: walletInput
+    .refine((wallet) => !tooLong(wallet, MAX_WALLET_LENGTH), `must have at most ${MAX_WALLET_LENGTH} characters`)
+    .meta({ maxLength: MAX_WALLET_LENGTH }),
   email: identifierInput.optional(),
   external_id: identifierInput.optional(),
   name: textInput().optional(),

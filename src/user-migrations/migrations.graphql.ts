@@ -3,16 +3,20 @@ import { connectionOf, pageRequest } from '../graphql/pages.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { isUuid } from '../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../lib/pg-time.ts';
+import { addFileMutations } from './file-mutations.graphql.ts';
 import { addMigrateMutations } from './migrate-mutations.graphql.ts';
 import { addMigrationRows } from './migration-rows.graphql.ts';
+import { addMigrationProgress } from './progress.graphql.ts';
 
 const CONNECTION = 'migrations';
 
-/** Adds the type of migrations, the queries for them and the mutations that migrate users. */
+/** Adds the type of migrations, the queries for them, the mutations that migrate users, and how far they are. */
 export function addMigrations(builder: Builder, refs: Refs): void {
   implementMigration(refs, migrationStatus(builder));
   addMigrationRows(builder, refs);
   addMigrateMutations(builder, refs);
+  addFileMutations(builder, refs);
+  addMigrationProgress(builder, refs);
   const connection = builder.connectionObject(
     { type: refs.migration, name: 'MigrationConnection', description: 'A page of migrations.' },
     { name: 'MigrationEdge', description: 'A migration and its place in the list.' },

@@ -23,6 +23,8 @@ export interface RowsToApply {
   /** What the database refuses for a reason of its own is a failed row; otherwise it is thrown. */
   mayFail: boolean;
   atMs: number;
+  /** The number of a row, by its place in `rows`, where that is not its place from 1. */
+  numberOf?(row: number): number;
 }
 
 interface Refused {
@@ -134,7 +136,12 @@ export class RowApplication {
   }
 
   /** What trying has shown of a row. */
-  #learn({ mayFail, correlationId }: RowsToApply, judged: JudgedRow | undefined, row: number, error: unknown): void {
+  #learn(
+    { mayFail, correlationId, numberOf }: RowsToApply,
+    judged: JudgedRow | undefined,
+    row: number,
+    error: unknown,
+  ): void {
     if (!judged) return;
     const taken = takenByIndex(violatedConstraint(error));
     if (taken) {
@@ -147,7 +154,7 @@ export class RowApplication {
     this.#log.error(
       {
         correlation_id: correlationId,
-        row: row + 1,
+        row: numberOf?.(row) ?? row + 1,
         sql_state: sqlState(error),
         constraint: violatedConstraint(error),
       },

@@ -2,9 +2,10 @@ import type { Db } from '../db.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { MigrateUserInput } from './migration.input.ts';
-import { MigrationStore, type RowRecord } from './migration-store.ts';
+import { MigrationStore } from './migration-store.ts';
 import { NodeTurns } from './node-turns.ts';
 import { type AppliedRow, RowApplication } from './row-application.ts';
+import { recordOf } from './row-records.rules.ts';
 
 /** Who asks for a migration, and under which correlation id. */
 export interface MigrationCaller {
@@ -80,7 +81,11 @@ export class UserMigrations {
       const id = uuidV7(atMs);
       const counts = countsOf(applied);
       await this.#store.record(nodeId, { id, createdBy, ...counts, atMs });
-      await this.#store.recordRows(nodeId, id, applied.map(recordOf));
+      await this.#store.recordRows(
+        nodeId,
+        id,
+        applied.map((row, index) => recordOf(row, index + 1)),
+      );
       return { id, ...counts, rows: applied };
     });
   }
@@ -89,20 +94,4 @@ export class UserMigrations {
 function countsOf(rows: readonly AppliedRow[]) {
   const count = (wanted: string) => rows.filter(({ outcome }) => outcome.status === wanted).length;
   return { total: rows.length, success: count('created'), skipped: count('skipped'), failed: count('failed') };
-}
-
-/** What is kept of a row: as sent, but for what no table can hold. */
-function recordOf({ input, outcome, user }: AppliedRow, index: number): RowRecord {
-  return {
-    index: index + 1,
-    email: storable(input.email),
-    externalId: storable(input.external_id),
-    userId: user?.id ?? null,
-    status: outcome.status,
-    reason: outcome.status === 'created' ? null : outcome.reason,
-  };
-}
-
-function storable(text: string | undefined): string | null {
-  return text ? text.replaceAll('\0', '\ufffd').toWellFormed() : null;
 }

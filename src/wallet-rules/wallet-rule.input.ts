@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { isJsonNumber, literalOf, readDecimal } from '../lib/decimal.ts';
+import { isJsonNumber, literalOf, MAX_DIGITS, readDecimal } from '../lib/decimal.ts';
 import { objectInput, textInput, uuidInput } from '../lib/input.ts';
 import { ExactNumber } from '../lib/json.ts';
-import { OPERATORS, operatorOf } from './operators.rules.ts';
+import { OPERATORS, operatorOf, spellingsOf } from './operators.rules.ts';
 import { readRuleLogic } from './rule-logic.input.ts';
 import {
   AUTO_TRANSFER_TYPES,
@@ -15,14 +15,20 @@ import {
 const MAX_INT32 = 2_147_483_647;
 const WHOLE = /^(-?\d+)(?:\.0+)?$/;
 
-const jsonNumber = z.custom<number | ExactNumber>(isJsonNumber, 'must be a number');
+/** The first number that is too large (`readDecimal`). */
+const BEYOND = 10 ** (MAX_DIGITS + 1);
+
+const jsonNumber = z.custom<number | ExactNumber>(isJsonNumber, 'must be a number').meta({ type: 'number' });
 
 /** An exact decimal out of a JSON number: plain digits (decisions section 5). */
-export const decimalInput = jsonNumber.transform(decimalOf).meta({ type: 'number' });
+export const decimalInput = jsonNumber
+  .transform(decimalOf)
+  .meta({ type: 'number', exclusiveMinimum: -BEYOND, exclusiveMaximum: BEYOND });
 
 const positiveDecimal = decimalInput.refine(isPositive, 'must be greater than 0').meta({
   type: 'number',
   exclusiveMinimum: 0,
+  exclusiveMaximum: BEYOND,
 });
 
 const positiveWhole = jsonNumber
@@ -34,7 +40,7 @@ const positiveWhole = jsonNumber
     return z.NEVER;
   })
   .refine(isPositive, 'must be greater than 0')
-  .meta({ type: 'integer', minimum: 1 });
+  .meta({ type: 'integer', minimum: 1, exclusiveMaximum: BEYOND });
 
 const priority = wholeNumber(1, 100).optional();
 
@@ -46,7 +52,7 @@ const operator = z
     context.addIssue({ code: 'custom', message: `must be one of ${OPERATORS.join(', ')}` });
     return z.NEVER;
   })
-  .meta({ type: 'string' });
+  .meta({ type: 'string', enum: OPERATORS.flatMap(spellingsOf) });
 
 const signAndApproveRule = objectInput({
   mandatory_user_id: uuidInput().optional(),
@@ -61,15 +67,23 @@ const permissionlessTransferLimitRule = objectInput({
   time_period_value: wholeNumber(1, MAX_INT32),
 });
 
+/** A condition of a REST body, and the tree of them. */
+export const conditionInput = leafInput(decimalInput);
+export const ruleLogicInput = logicInput(conditionInput);
+
 /** A wallet rule in a REST body, as `parseJson` gives it (specification section 2.6). */
-export const walletRuleInput = ruleInput(logicInput(decimalInput));
+export const walletRuleInput = ruleInput(ruleLogicInput);
 
 /** The same in GraphQL, where the numbers of a condition tree can be strings too, as every Decimal can. */
-export const graphqlWalletRuleInput = ruleInput(logicInput(z.preprocess(numberOfText, decimalInput)));
+export const graphqlWalletRuleInput = ruleInput(logicInput(leafInput(z.preprocess(numberOfText, decimalInput))));
 
-/** A condition tree whose leaves have values of the given kind. */
-function logicInput(value: z.ZodType<string>): z.ZodType<RuleLogic> {
-  const leaf = objectInput({ field: textInput(), op: operator, value, network_currency_id: uuidInput() });
+/** A condition whose value is of the given kind. */
+function leafInput<Value extends z.ZodType<string>>(value: Value) {
+  return objectInput({ field: textInput(), op: operator, value, network_currency_id: uuidInput() });
+}
+
+/** A tree of such conditions. */
+function logicInput(leaf: ReturnType<typeof leafInput>): z.ZodType<RuleLogic> {
   return z
     .unknown()
     .transform((given, context): RuleLogic => {

@@ -12,8 +12,8 @@ import { entityTag, versionsOf } from './if-match.rules.ts';
 import { walletRuleInput } from './wallet-rule.input.ts';
 import type { WalletRules } from './wallet-rules.service.ts';
 
-const walletPath = z.object({ wallet_id: uuidInput() });
-const rulePath = z.object({ wallet_id: uuidInput(), id: uuidInput() });
+export const walletPath = z.object({ wallet_id: uuidInput() });
+export const rulePath = z.object({ wallet_id: uuidInput(), id: uuidInput() });
 
 /** POST /v1/wallets/{wallet_id}/rules and PUT …/rules/{id} (specification sections 4.2 and 4.3). */
 export function walletRulesRouter(rules: WalletRules, answers: IdempotentAnswers): Router {

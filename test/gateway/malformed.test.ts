@@ -15,6 +15,8 @@ beforeAll(async () => {
 
 afterAll(() => p[Symbol.asyncDispose]());
 
+const times = { created_at: '2026-11-21T00:00:00Z', updated_at: '2026-11-21T00:00:00Z' };
+
 const MALFORMED: [string, string][] = [
   ['no Host', 'GET /health HTTP/1.1\r\nConnection: close\r\n\r\n'],
   ['an unknown method', 'FOO /health HTTP/1.1\r\nHost: x\r\n\r\n'],
@@ -45,6 +47,20 @@ describe('what is no good HTTP', () => {
     expect(answer.status).toBe(400);
     expect(answer.headers['x-correlation-id']).toBe('broken-chunk');
     expect((await recordOf(p, 'broken-chunk')).status_code).toBe(400);
+  });
+
+  it('D2-13: behind a request that came in full it takes nothing from its answer, which is the last', async () => {
+    const { username, password } = p.webhook;
+    const body = JSON.stringify({ id: 'whole', type: 1, status: 1, ...times });
+    const head = [
+      'POST /v2/webhooks HTTP/1.1',
+      'Host: x',
+      `Authorization: Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+      'Content-Type: application/json',
+      `Content-Length: ${body.length}`,
+    ];
+    const answer = await sendRaw(p.url, `${head.join('\r\n')}\r\n\r\n${body}}`);
+    expect([answer.status, answer.headers.connection, answer.body]).toEqual([200, 'close', '']);
   });
 
   it('D2-06: an expectation that nobody knows is answered as if it had not been said', async () => {

@@ -179,6 +179,15 @@ describe('a request', () => {
     expect(got).toMatchObject({ status: 409, headers: { connection: 'close' }, body: '5\r\nearly\r\n0\r\n\r\n' });
   });
 
+  it('D2-10: an answer that comes early arrives in full at a client that goes on sending', async () => {
+    const text = 'a'.repeat(300_000);
+    handle = (_req, res) => res.writeHead(409).end(text);
+    for (let round = 0; round < 5; round++) {
+      const got = await fetch(`${f.url}/x`, { method: 'POST', body: Buffer.alloc(4_000_000) });
+      expect([got.status, (await got.text()).length]).toEqual([409, text.length]);
+    }
+  });
+
   it.each(['GET', 'DELETE'])('D2-10: a %s may have a body, and has none where there was none', async (method) => {
     handle = (req, res) => req.on('end', () => res.end('done')).resume();
     const length = await sendRaw(f.url, `${request(method, '/x', { 'Content-Length': '2' })}ok`);

@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildSchema } from '../../src/graphql/schema.ts';
 import { PERMISSIONS, type Permission } from '../../src/oauth/permissions.rules.ts';
 import { type Stand, startStand } from './stand.ts';
+import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload-requests.ts';
 
 // Whoever adds a type or a root field says here what it needs; null: any token.
 const OF_TYPE: Record<string, Permission | null> = {
@@ -40,6 +41,7 @@ const OF_TYPE: Record<string, Permission | null> = {
   MigrationConnection: 'users:read',
   MigrationEdge: 'users:read',
   MigrationRow: 'users:read',
+  MigrationProgress: 'users:read',
   MigrationRowConnection: 'users:read',
   MigrationRowEdge: 'users:read',
   Asset: 'tokens:read',
@@ -60,6 +62,9 @@ const OF_TYPE: Record<string, Permission | null> = {
   Supervisor: 'clients:manage',
   SupervisorConnection: 'clients:manage',
   SupervisorEdge: 'clients:manage',
+  AuditRecord: 'audit:read',
+  AuditRecordConnection: 'audit:read',
+  AuditRecordEdge: 'audit:read',
 };
 const OF_MUTATION: Record<string, Permission> = {
   createWalletRule: 'wallet-rules:write',
@@ -68,6 +73,8 @@ const OF_MUTATION: Record<string, Permission> = {
   assignNetwork: 'wallets:write',
   migrateUser: 'users:migrate',
   migrateUsers: 'users:migrate',
+  startUserMigration: 'users:migrate',
+  cancelUserMigration: 'users:migrate',
   eraseUser: 'users:migrate',
   registerTransaction: 'transactions:write',
   createClient: 'clients:manage',
@@ -112,6 +119,9 @@ const ARGUMENTS: Record<string, string> = {
   'Query.asset': '(id: "x")',
   'Mutation.migrateUser': '(input: {walletAddress: "x"})',
   'Mutation.migrateUsers': '(users: [{walletAddress: "x"}])',
+  'Mutation.startUserMigration': '(file: $file)',
+  'Mutation.cancelUserMigration': '(id: "x")',
+  'Subscription.migrationProgress': '(id: "x")',
   'Mutation.eraseUser': '(id: "x")',
   'Query.transaction': '(id: "tx")',
   'Subscription.transaction': '(id: "tx")',
@@ -181,7 +191,9 @@ describe('every field of the schema', () => {
     const { document, needs, operation } = field;
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== needs) });
     const accept = operation === 'subscription' ? 'text/event-stream' : 'application/json';
-    const answer = await stand.query(withIds(document), { token, headers: { accept } });
+    const answer = document.includes('$file')
+      ? await stand.fetch(uploadOf(document, token))
+      : await stand.query(withIds(document), { token, headers: { accept } });
     expect(answer.status).toBe(200);
     if (operation === 'mutation') {
       expect(Object.values(answer.json.data)).toEqual([{ __typename: 'ForbiddenError', permission: needs }]);
@@ -205,6 +217,12 @@ describe('every field of the schema', () => {
   });
 });
 
+function uploadOf(query: string, token: string): RequestInit {
+  const operations = { ...operationsPart, value: JSON.stringify({ query, variables: { file: null } }) };
+  const body = new Uint8Array(formOf([operations, mapPart, filePart]));
+  return { method: 'POST', headers: formHeaders(token), body };
+}
+
 function withIds(document: string): string {
   return document.replace('ACCOUNT', accountId).replace('WALLET', walletId);
 }
@@ -217,7 +235,9 @@ function everyField(): Reached[] {
   }
   for (const name of Object.keys(schema.getMutationType()?.getFields() ?? {})) {
     const coordinate = `Mutation.${name}`;
-    const document = `mutation { ${name}${ARGUMENTS[coordinate] ?? ''} { __typename ... on ForbiddenError { permission } } }`;
+    // A file comes as a variable alone.
+    const variables = name === 'startUserMigration' ? ' ($file: File!)' : '';
+    const document = `mutation${variables} { ${name}${ARGUMENTS[coordinate] ?? ''} { __typename ... on ForbiddenError { permission } } }`;
     found.set(coordinate, { coordinate, operation: 'mutation', needs: OF_MUTATION[name], document });
   }
   return [...found.values()];

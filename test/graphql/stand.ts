@@ -22,6 +22,7 @@ import { refuse } from '../../src/rest/refuse.ts';
 import { SupervisorAdministration } from '../../src/supervisors/supervisor-administration.service.ts';
 import { Transactions } from '../../src/transactions/transactions.service.ts';
 import type { TransactionTopic } from '../../src/transactions/type-codes.rules.ts';
+import { MigrationFiles } from '../../src/user-migrations/migration-files.service.ts';
 import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
 import { UserErasure } from '../../src/users/user-erasure.service.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
@@ -119,6 +120,7 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
     db,
     transactions,
     userMigrations: new UserMigrations({ db, log, nowMs: Date.now, notify: () => undefined }),
+    migrationFiles: new MigrationFiles({ db, nowMs: Date.now, notify: () => undefined }),
     userErasure: new UserErasure({ db, nowMs: Date.now, auditSettled: async () => undefined }),
     ...administrationOn(db),
     streams,

@@ -21,7 +21,7 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
   afterAll(() => database[Symbol.asyncDispose]());
 
   const answers = (maxWaitMs?: number) => {
-    const given = { db, nowMs: Date.now, onError: () => undefined };
+    const given = { db, nowMs: Date.now };
     return new IdempotentAnswers(maxWaitMs === undefined ? given : { ...given, maxWaitMs });
   };
   const request = (more: Partial<KeyedRequest> = {}): KeyedRequest => ({

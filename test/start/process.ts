@@ -54,7 +54,12 @@ export async function startInstance(variables: Variables): Promise<Running> {
 
 /** Runs a command of the command line to its end. */
 export function runCli(args: readonly string[], variables: Variables = {}, input = ''): Promise<Ended> {
-  return spawnNode([...SHEBANG_FLAGS, CLI, ...args], variables, input).ended;
+  return spawnCli(args, variables, input).ended;
+}
+
+/** Starts a command of the command line. */
+export function spawnCli(args: readonly string[], variables: Variables = {}, input = ''): Spawned {
+  return spawnNode([...SHEBANG_FLAGS, CLI, ...args], variables, input);
 }
 
 /** Waits until the standard output has the pattern; throws when the process ends before. */

@@ -6,9 +6,6 @@ import { autoTransfer, leaf, limit, rulesOf } from './rules.ts';
 interface Bad {
   body?: string | Buffer;
   headers?: Record<string, string>;
-  /** In the place of the wallet's id, the rule's or the network's. */
-  wallet?: string;
-  last?: string;
 }
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -26,8 +23,8 @@ beforeAll(async () => {
 afterAll(() => p[Symbol.asyncDispose]());
 
 function send(method: 'POST' | 'PUT', bad: Bad): Promise<Answer> {
-  const { body = JSON.stringify(limit()), headers = JSON_TYPE, wallet = p.demo.wallet_id, last = rule } = bad;
-  const path = `/v1/wallets/${wallet}/rules${method === 'PUT' ? `/${last}` : ''}`;
+  const { body = JSON.stringify(limit()), headers = JSON_TYPE } = bad;
+  const path = `/v1/wallets/${p.demo.wallet_id}/rules${method === 'PUT' ? `/${rule}` : ''}`;
   return p.call(method, path, { token, body, headers: { 'x-target-server': 'wallet-rules', ...headers } });
 }
 
@@ -53,43 +50,19 @@ const repeated = (text: string, end: string) => `${text.repeat(DEEP)}1${end.repe
 
 /** What is sent, how, and the status: 201 stands for 200 of a PUT. */
 const bodies: [string, Bad, 201 | 400 | 413][] = [
-  ['no body', { body: '' }, 400],
-  ['a space', { body: ' ' }, 400],
-  ['null', { body: 'null' }, 400],
-  ['a number', { body: '1' }, 400],
-  ['a text', { body: '"rule"' }, 400],
-  ['a list', { body: '[]' }, 400],
   ['an empty object', { body: '{}' }, 400],
-  ['an object that is not closed', { body: '{"name":"x"' }, 400],
-  ['a comma too many', { body: JSON.stringify(limit()).replace(/}$/, ',}') }, 400],
-  ['two objects', { body: `${JSON.stringify(limit())}{}` }, 400],
-  ['a comment', { body: `/* */${JSON.stringify(limit())}` }, 400],
-  ['quotes of another kind', { body: "{'name':'x'}" }, 400],
   ['NaN', { body: limitText('priority', 'NaN') }, 400],
   ['Infinity', { body: limitText('max_amount', 'Infinity') }, 400],
   ['a number in hexadecimal', { body: limitText('max_amount', '0x10') }, 400],
   ['a number with a leading zero', { body: limitText('max_amount', '010') }, 400],
   ['a number with a plus', { body: limitText('max_amount', '+1') }, 400],
   ['a byte order mark', { body: `\ufeff${JSON.stringify(limit())}` }, 201],
-  ['bytes that are not UTF-8', { body: Buffer.from('7b226e616d65223a22ff227d', 'hex') }, 400],
-  ['UTF-16', { body: Buffer.from(JSON.stringify(limit()), 'utf16le') }, 400],
-  ['no content type', { headers: {}, body: Buffer.from(JSON.stringify(limit())) }, 400],
-  ['text/plain', { headers: { 'content-type': 'text/plain' } }, 400],
-  ['a form', { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: 'name=x' }, 400],
-  ['multipart', { headers: { 'content-type': 'multipart/form-data; boundary=x' }, body: '--x--' }, 400],
-  ['XML', { headers: { 'content-type': 'application/xml' }, body: '<rule/>' }, 400],
-  ['application/jsonp', { headers: { 'content-type': 'application/jsonp' } }, 400],
   ['JSON of a kind', { headers: { 'content-type': 'application/merge-patch+json' } }, 201],
-  ['JSON with a charset', { headers: { 'content-type': 'APPLICATION/JSON; charset=utf-8' } }, 201],
-  ['gzip', { headers: { ...JSON_TYPE, 'content-encoding': 'gzip' } }, 400],
-  ['a body over 1 MiB', { body: JSON.stringify(limit({ name: 'x'.repeat(1_048_576) })) }, 413],
-  ['a body of just under 1 MiB', { body: JSON.stringify(limit({ name: 'x'.repeat(1_048_000) })) }, 201],
   [
     'fifty thousand unknown members',
     { body: limitText('name', `"x",${Array.from({ length: 50_000 }, (_, i) => `"u${i}":0`).join(',')}`) },
     201,
   ],
-  ['lists 10,000 deep', { body: repeated('[', ']') }, 400],
   ['objects 10,000 deep', { body: repeated('{"a":', '}') }, 400],
   ['an unknown member 10,000 deep', { body: limitText('name', `"x","unknown":${repeated('[', ']')}`) }, 201],
   ['a name 10,000 deep', { body: limitText('name', repeated('[', ']')) }, 400],
@@ -106,7 +79,6 @@ const bodies: [string, Bad, 201 | 400 | 413][] = [
   ['__proto__ with every member', { body: `{"__proto__":${JSON.stringify(limit())}}` }, 400],
   ['__proto__ beside the members', { body: limitText('name', '"x","__proto__":{"name":1,"status":"disabled"}') }, 201],
   ['__proto__ with a long number', { body: limitText('name', `"x","__proto__":${'1'.repeat(40)}`) }, 201],
-  ['constructor and prototype', { body: limitText('name', '"x","constructor":{"prototype":{"admin":true}}') }, 201],
   ['a condition whose fields are of __proto__', { body: logicText(`{"__proto__":${JSON.stringify(leaf())}}`) }, 400],
   ['an operator named constructor', { body: leafText('op', '"constructor"') }, 400],
   ['an operator named __proto__', { body: leafText('op', '"__proto__"') }, 400],
@@ -119,7 +91,6 @@ const bodies: [string, Bad, 201 | 400 | 413][] = [
   ['a name in SQL', { body: limitText('name', `"'; drop table wallet_rules; --"`) }, 201],
   ['a field with U+0000', { body: leafText('field', '"\\u0000"') }, 400],
   ['a field with a lone surrogate', { body: leafText('field', '"\\udfff"') }, 400],
-  ['an unknown member with U+0000', { body: limitText('name', '"x","unknown":"\\u0000"') }, 201],
   ['a period with U+0000', { body: limitText('time_period', '"day\\u0000"') }, 400],
   ['a network with U+0000', { body: limitText('network_id', `"${randomUUID()}\\u0000"`) }, 400],
   ['a network with a space', { body: limitText('network_id', `" ${randomUUID()}"`) }, 400],
@@ -181,41 +152,5 @@ describe.each(['POST', 'PUT'] as const)('%s of a rule', (method) => {
     expect(json.errors.length).toBeGreaterThan(0);
     expect(json.errors.length).toBeLessThan(70);
     for (const issue of json.errors) expect(Object.keys(issue)).toEqual(['path', 'message']);
-  });
-});
-
-const ids: [string, string, 400 | 404][] = [
-  ['no UUID', 'wallet', 400],
-  ['a dash', '-', 400],
-  ['a UUID and more', `${randomUUID()}0`, 400],
-  ['a UUID without dashes', randomUUID().replaceAll('-', ''), 400],
-  ['a UUID in braces', `%7B${randomUUID()}%7D`, 400],
-  ['a UUID and a line', `${randomUUID()}%0A`, 400],
-  ['text that is not ASCII', '%F0%9F%92%B6', 400],
-  ['SQL', "'%20or%201=1--", 400],
-  ['10,000 characters', 'a'.repeat(10_000), 400],
-  ['null', 'null', 400],
-  ['a UUID and U+0000', `${randomUUID()}%00`, 404],
-  ['bytes that are not UTF-8', '%FF', 404],
-  ['an encoded slash', '%2F', 404],
-  ['a broken escape', '%', 404],
-  ['nothing', '', 404],
-];
-
-describe('ids of the path', () => {
-  it.each(ids)('D5-06: %s', async (_name, id, expected) => {
-    const network = (wallet: string, last: string) =>
-      p.call('POST', `/v1/wallets/${wallet}/networks/${last}`, { token, headers: { 'x-target-server': 'wallets' } });
-    const answers: [string, Answer][] = [
-      ['wallet_id', await send('POST', { wallet: id })],
-      ['wallet_id', await send('PUT', { wallet: id })],
-      ['id', await send('PUT', { last: id })],
-      ['wallet_id', await network(id, p.demo.second_network_id)],
-      ['network_id', await network(p.demo.wallet_id, id)],
-    ];
-    for (const [path, { status, json }] of answers) {
-      expect(status).toBe(expected);
-      if (expected === 400) expect(json.errors.map((issue: { path: string }) => issue.path)).toEqual([path]);
-    }
   });
 });

@@ -1,12 +1,11 @@
-import { createReadStream, fstatSync, openSync } from 'node:fs';
 import { type LoadCounts, loadReference } from '../../reference/reference-load.ts';
-import { type Command, CommandError, EXIT_FAILED, EXIT_OK } from '../command.ts';
+import { type Command, EXIT_FAILED, EXIT_OK } from '../command.ts';
+import { openInput } from '../input-file.ts';
 import { openReference } from '../open-reference.ts';
 import { printable } from '../printable.ts';
 import { Progress } from '../progress.ts';
 
 const KEPT_REJECTIONS = 1_000;
-const CHUNK_BYTES = 256 * 1024;
 
 interface Rejection {
   line: number;
@@ -58,21 +57,6 @@ export const referenceLoad: Command = {
     return rejected + dropped.length > 0 ? EXIT_FAILED : EXIT_OK;
   },
 };
-
-function openInput(file: string): { stream: AsyncIterable<Buffer>; size: number | undefined } {
-  if (file === '-') return { stream: process.stdin, size: undefined };
-  try {
-    const fd = openSync(file, 'r');
-    const stats = fstatSync(fd);
-    if (stats.isDirectory()) throw new CommandError(`${file} is a folder: name a file`);
-    const stream = createReadStream(file, { fd, highWaterMark: CHUNK_BYTES });
-    return { stream, size: stats.isFile() ? stats.size : undefined };
-  } catch (error) {
-    if (error instanceof CommandError) throw error;
-    const reason = error instanceof Error && 'code' in error ? error.code : error;
-    throw new CommandError(`${file} cannot be read (${reason}): name a file that can`);
-  }
-}
 
 function summary({ lines, applied, rejected }: LoadCounts, waiting: number): string {
   const count = (number: number) => number.toLocaleString('en');

@@ -1,14 +1,17 @@
 import { invalidRequest, notFound } from '../../errors/app-error.ts';
 import type { Exchange } from '../exchange.ts';
+import { headFault } from '../head.rules.ts';
 import type { Services } from '../services.ts';
 import type { Stage } from '../stage.ts';
 
 /** The service that the caller names; absent or empty: the gateway's own binding. An unknown name is a 404. */
 export function targetStage(services: Services): Stage {
   return function target(exchange: Exchange): void {
-    const { req } = exchange;
-    if (req.headers.host === undefined && req.httpVersion === '1.1') {
-      throw invalidRequest([{ path: 'Host', message: 'is required' }]);
+    const fault = headFault(exchange.req);
+    if (fault) {
+      // Whoever wrote such a head may mean another end of its body: nothing behind it is taken.
+      exchange.res.shouldKeepAlive = false;
+      throw invalidRequest([fault]);
     }
     const name = targetServer(exchange);
     if (name !== undefined && !services.isKnown(name)) throw notFound();

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import { lingerOnClose } from '../../rest/lingering-close.ts';
 import type { Exchange } from '../exchange.ts';
 import { BadAnswerError } from './failures.ts';
 import { eachAnswerField } from './headers.ts';
@@ -50,8 +51,11 @@ export class Answer {
     res.statusCode = status;
     eachAnswerField(headers, (name, value) => this.#pass(name, value));
     if (status === 204) res.removeHeader('content-length');
-    // What is left of a body that the upstream did not wait for would be taken for the next request.
-    if (!req.complete && announcesBody(this.#exchange)) res.setHeader('Connection', 'close');
+    if (!req.complete && announcesBody(this.#exchange)) {
+      // The upstream does not wait for the rest of the body, which nobody takes.
+      res.setHeader('Connection', 'close');
+      lingerOnClose(this.#exchange);
+    }
     const length = headers['content-length'];
     this.#length = typeof length === 'string' && Number(length) <= ONE_PIECE_BYTES ? Number(length) : -1;
     process.nextTick(flush, this.#exchange);

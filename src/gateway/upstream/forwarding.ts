@@ -67,9 +67,6 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     const { retryAfterMs } = this.#upstream;
     if (this.#maxBytes > 0 && Number(req.headers['content-length'] ?? 0) > this.#maxBytes) {
       this.#end(payloadTooLarge(), 'refused');
-    } else if (!/^chunked$/i.test(req.headers['transfer-encoding'] ?? 'chunked')) {
-      // Another coding would be undone by nobody (RFC 9112 section 6.1).
-      this.#end(invalidRequest([{ path: 'Transfer-Encoding', message: 'must be chunked' }]), 'refused');
     } else if (retryAfterMs !== undefined) {
       this.#end(unavailable(retryAfterMs), 'refused');
     } else {

@@ -1,0 +1,65 @@
+import type { ExpressionBuilder, Selectable } from 'kysely';
+import type { Db } from '../db.ts';
+import type { Tables } from '../entities.ts';
+import { newestFirst, type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { keysetPage } from '../lib/keyset-query.ts';
+
+/** An audit record as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+export type AuditRecordRow = Selectable<Tables['audit_records']>;
+
+/** Which records a list has; all that is given must hold. */
+export interface AuditFilter {
+  correlationId?: string | undefined;
+  method?: string | undefined;
+  path?: string | undefined;
+  statusCode?: number | undefined;
+  /** At or after this; a text that PostgreSQL reads. */
+  since?: string | undefined;
+  /** Before this. */
+  until?: string | undefined;
+}
+
+/** Reads audit records by keyset, newest first. */
+export class AuditPages {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** A page of a node's records. What belongs to no node is in none. */
+  async page(nodeId: string, filter: AuditFilter, request: PageRequest): Promise<Page<AuditRecordRow>> {
+    const rows = await this.#db.forNode(nodeId).run((k) => {
+      const listed = k
+        .selectFrom('audit_records')
+        .selectAll()
+        .where((eb) => eb.and(auditConditions(eb, filter)));
+      return keysetPage(listed, newestFirst(request), ['at', 'id']);
+    });
+    return pageOf(rows, request);
+  }
+
+  /** How many records of the node the filter lets through. */
+  async count(nodeId: string, filter: AuditFilter): Promise<number> {
+    const [counted] = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('audit_records')
+        .select((eb) => eb.fn.countAll<string>().as('total'))
+        .where((eb) => eb.and(auditConditions(eb, filter))),
+    );
+    return Number(counted?.total ?? 0);
+  }
+}
+
+/** What a filter asks of a record. */
+export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
+  const { correlationId, method, path, statusCode, since, until } = filter;
+  return [
+    ...(correlationId === undefined ? [] : [eb('correlation_id', '=', correlationId)]),
+    ...(method === undefined ? [] : [eb('method', '=', method)]),
+    ...(path === undefined ? [] : [eb('path', '=', path)]),
+    ...(statusCode === undefined ? [] : [eb('status_code', '=', statusCode)]),
+    ...(since === undefined ? [] : [eb('at', '>=', since)]),
+    ...(until === undefined ? [] : [eb('at', '<', until)]),
+  ];
+}

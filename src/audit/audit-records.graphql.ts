@@ -1,0 +1,112 @@
+import type { Builder } from '../graphql/builder.ts';
+import { connectionOf, pageRequest } from '../graphql/pages.ts';
+import type { Refs } from '../graphql/refs.ts';
+import { textInput } from '../lib/input.ts';
+import type { Instant } from '../lib/iso-instant.ts';
+import { isoFromPg, pgFromInstant } from '../lib/pg-time.ts';
+import type { AuditFilter } from './audit-pages.service.ts';
+
+const CONNECTION = 'auditRecords';
+
+/** Adds the type of audit records and the query for them. */
+export function addAuditRecords(builder: Builder, refs: Refs): void {
+  implementAuditRecord(refs);
+  const filter = auditFilter(builder);
+  const connection = builder.connectionObject(
+    { type: refs.auditRecord, name: 'AuditRecordConnection', description: 'A page of audit records.' },
+    { name: 'AuditRecordEdge', description: 'An audit record and its place in the list.' },
+  );
+  builder.queryFields((t) => ({
+    auditRecords: t.field({
+      type: connection,
+      description: 'What was asked of the node, and answered, newest first. Needs audit:read.',
+      authScopes: { permission: 'audit:read' },
+      args: {
+        filter: t.arg({ type: filter, description: 'Which records; all by default.' }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: async (_root, args, context) => {
+        const { services, principal } = context;
+        const request = pageRequest(args, context, CONNECTION);
+        const wanted = withoutNulls(args.filter);
+        return connectionOf({
+          page: await services.auditPages.page(principal.nodeId, wanted, request),
+          request,
+          connection: CONNECTION,
+          context,
+          keyOf: (row) => ({ at: row.at, id: row.id }),
+          nodeOf: (row) => row,
+          totalCount: () => services.auditPages.count(principal.nodeId, wanted),
+        });
+      },
+    }),
+  }));
+}
+
+function implementAuditRecord({ auditRecord }: Refs): void {
+  auditRecord.implement({
+    description: 'A request and its answer, or an operation of a batch or a socket. Secrets in it are `***`.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID.' }),
+      at: t.field({ type: 'DateTime', description: 'When it came.', resolve: (row) => isoFromPg(row.at) }),
+      correlationId: t.exposeString('correlation_id', { description: 'The `X-Correlation-ID` of the answer.' }),
+      method: t.exposeString('method', { description: 'The method; `WS` for an operation on a socket.' }),
+      path: t.exposeString('path', { description: 'The path, without the query.' }),
+      query: t.exposeString('query', { nullable: true, description: 'The query; null where there was none.' }),
+      statusCode: t.exposeInt('status_code', {
+        description: 'The status of the answer; 499 where the caller left before it.',
+      }),
+      elapsed: t.float({
+        description: 'Milliseconds until the answer was complete.',
+        resolve: (row) => Number(row.elapsed),
+      }),
+      headers: t.field({ type: 'JSON', description: 'The headers of the request.', resolve: (row) => row.headers }),
+      remoteAddress: t.exposeString('remote_address', { description: 'The address of the peer.' }),
+      realIp: t.exposeString('real_ip', { description: "The client's address, behind trusted proxies." }),
+      requestBody: t.exposeString('request_body', {
+        nullable: true,
+        description: 'The body that came, up to 64 KiB; null where it was not read, not kept or empty.',
+      }),
+      responseBody: t.exposeString('response_body', {
+        nullable: true,
+        description: 'The body of the answer, up to 64 KiB; null where it was not kept or empty.',
+      }),
+      isApi: t.exposeBoolean('is_api', { description: "Whether a client's own token asked, not a login." }),
+    }),
+  });
+}
+
+function auditFilter(builder: Builder) {
+  const exactly = { validate: { schema: textInput() } };
+  return builder.inputType('AuditFilter', {
+    description: 'Which audit records a list has; all that is given must hold.',
+    fields: (t) => ({
+      correlationId: t.string({ description: 'Exactly this correlation id.', ...exactly }),
+      method: t.string({ description: 'Exactly this method, such as `POST`, or `WS`.', ...exactly }),
+      path: t.string({ description: 'Exactly this path.', ...exactly }),
+      statusCode: t.int({ description: 'Exactly this status.' }),
+      since: t.field({ type: 'DateTime', description: 'That came at this time or later.' }),
+      until: t.field({ type: 'DateTime', description: 'That came before this time.' }),
+    }),
+  });
+}
+
+interface GivenFilter {
+  correlationId?: string | null | undefined;
+  method?: string | null | undefined;
+  path?: string | null | undefined;
+  statusCode?: number | null | undefined;
+  since?: Instant | null | undefined;
+  until?: Instant | null | undefined;
+}
+
+function withoutNulls(given: GivenFilter | null | undefined): AuditFilter {
+  return {
+    correlationId: given?.correlationId ?? undefined,
+    method: given?.method ?? undefined,
+    path: given?.path ?? undefined,
+    statusCode: given?.statusCode ?? undefined,
+    since: given?.since ? pgFromInstant(given.since) : undefined,
+    until: given?.until ? pgFromInstant(given.until) : undefined,
+  };
+}

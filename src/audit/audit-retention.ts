@@ -1,0 +1,105 @@
+import type { Db } from '../db.ts';
+import { addMonths, type Month, monthOf, monthOfPartition, partitionOf } from './audit-months.rules.ts';
+
+interface AuditRetentionParts {
+  db: Db;
+  nowMs(): number;
+  retentionDays: number;
+}
+
+/** An advisory lock: of several processes one works. */
+const LOCK = 4_273_002;
+const MONTHS_AHEAD = 2;
+const BATCH = 5_000;
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * Keeps the table of audit records in partitions by month, made before their month begins, and deletes what is older
+ * than its days: whole months by dropping them, the rest in batches. Records whose month has no partition wait in the
+ * default one.
+ */
+export class AuditRetention {
+  readonly #parts: AuditRetentionParts;
+
+  constructor(parts: AuditRetentionParts) {
+    this.#parts = parts;
+  }
+
+  /** Does all that is due. Where another process is at it, nothing. */
+  async keep(): Promise<void> {
+    const { nowMs, retentionDays } = this.#parts;
+    const current = monthOf(nowMs());
+    for (let ahead = 0; ahead <= MONTHS_AHEAD; ahead += 1) await this.#makePartition(addMonths(current, ahead));
+    const oldestMs = nowMs() - retentionDays * DAY_MS;
+    await this.#dropBefore(monthOf(oldestMs));
+    await this.#deleteBefore(new Date(oldestMs).toISOString());
+  }
+
+  async #makePartition(month: Month): Promise<void> {
+    const { name, from, to } = partitionOf(month);
+    if ((await this.#partitions()).includes(name)) return;
+    await this.#alone(async () => {
+      const door = this.#door();
+      if ((await this.#partitions()).includes(name)) return;
+      // From here on no record of the month can come into the default partition, which may have some already.
+      await door.raw((sql) => sql`lock table audit_records_default in access exclusive mode`);
+      await door.raw((sql) => sql`create table ${sql.id(name)} (like audit_records including all)`);
+      await door.raw(
+        (sql) => sql`
+          with moved as (delete from audit_records_default where at >= ${from} and at < ${to} returning *)
+          insert into ${sql.id(name)} select * from moved`,
+      );
+      await door.raw(
+        (sql) => sql`
+          alter table audit_records attach partition ${sql.id(name)} for values from (${sql.lit(from)}) to (${sql.lit(to)})`,
+      );
+    });
+  }
+
+  async #dropBefore(oldest: Month): Promise<void> {
+    const { from } = partitionOf(oldest);
+    for (const name of await this.#partitions()) {
+      const month = monthOfPartition(name);
+      if (!month || partitionOf(month).to > from) continue;
+      await this.#alone(async () => {
+        await this.#door().raw((sql) => sql`drop table if exists ${sql.id(name)}`);
+      });
+    }
+  }
+
+  async #deleteBefore(oldest: string): Promise<void> {
+    for (let deleted = BATCH; deleted === BATCH; ) {
+      const rows = await this.#door().raw(
+        (sql) => sql`
+          delete from audit_records where (at, id) in
+            (select at, id from audit_records where at < ${oldest} order by at, id limit ${BATCH}) returning 1`,
+      );
+      deleted = rows.length;
+    }
+  }
+
+  async #partitions(): Promise<string[]> {
+    const rows = await this.#door().raw(
+      (sql) => sql<{ name: string }>`
+        select relid::regclass::text as name from pg_partition_tree('audit_records') where level = 1`,
+    );
+    return rows.map(({ name }) => name);
+  }
+
+  /** Runs `work` in a transaction of its own that waits for no lock long: those who write records wait behind it. */
+  async #alone(work: () => Promise<void>): Promise<void> {
+    await this.#parts.db.transaction(async () => {
+      const door = this.#door();
+      const [row] = await door.raw(
+        (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as taken`,
+      );
+      if (!row?.taken) return;
+      await door.raw((sql) => sql`set local lock_timeout = '2s'`);
+      await work();
+    });
+  }
+
+  #door() {
+    return this.#parts.db.unscoped('audit records age in every node, and can belong to none');
+  }
+}

@@ -1,0 +1,128 @@
+import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../audit/audit-pages.service.ts';
+import type { Db } from '../../db.ts';
+import { parseInstant } from '../../lib/iso-instant.ts';
+import { isoFromPg, pgFromInstant } from '../../lib/pg-time.ts';
+import { openAdministration } from '../administration.ts';
+import { type Command, EXIT_OK, UsageError } from '../command.ts';
+import { text, uuid, wholeNumber } from '../flags.ts';
+import { printable } from '../printable.ts';
+
+const DEFAULT_LIMIT = 100;
+const PAGE_SIZE = 200;
+
+/** `portcullis audit list`: audit records, those of no node too. */
+export const auditList: Command = {
+  name: 'audit list',
+  summary: 'list audit records, newest first',
+  description: [
+    'Lists what was asked and answered, newest first: of every node, or of none where neither token nor client was known.',
+    'The columns are the time, the status, the milliseconds, the method, the path, the node and the correlation id.',
+    'With --json each record is a line of its own, with headers and bodies; secrets in it are ***.',
+  ].join('\n'),
+  positionals: [],
+  flags: {
+    node: { type: 'string' },
+    'correlation-id': { type: 'string' },
+    method: { type: 'string' },
+    path: { type: 'string' },
+    status: { type: 'string' },
+    since: { type: 'string' },
+    until: { type: 'string' },
+    limit: { type: 'string' },
+  },
+  flagHelp: {
+    node: 'the records of this node alone',
+    'correlation-id': 'those with this X-Correlation-ID',
+    method: 'those with this method, such as POST, or WS for operations on sockets',
+    path: 'those with exactly this path',
+    status: 'those that were answered with this status',
+    since: 'those of this time or later, in ISO 8601',
+    until: 'those before this time',
+    limit: `at most so many (${DEFAULT_LIMIT} unless given)`,
+  },
+  examples: [
+    'portcullis audit list --status 401 --since 2026-11-21T10:00:00Z',
+    'portcullis audit list --correlation-id 0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d --json',
+  ],
+  async run({ flags, env, json, print }) {
+    const node = text(flags, 'node');
+    const nodeId = node === undefined ? undefined : uuid('--node', node);
+    const filter: AuditFilter = {
+      correlationId: text(flags, 'correlation-id'),
+      method: text(flags, 'method'),
+      path: text(flags, 'path'),
+      statusCode: wholeNumber(flags, 'status'),
+      since: instant(flags, 'since'),
+      until: instant(flags, 'until'),
+    };
+    const limit = wholeNumber(flags, 'limit') ?? DEFAULT_LIMIT;
+    await using stack = new AsyncDisposableStack();
+    const { db } = await openAdministration(env, 'query auditRecords', stack);
+    let count = 0;
+    for await (const row of recordsOf(db, { nodeId, filter, limit })) {
+      print(json ? `${JSON.stringify(view(row))}\n` : line(row));
+      count += 1;
+    }
+    if (count === 0 && !json) print('No records.\n');
+    return EXIT_OK;
+  },
+};
+
+function instant(flags: Readonly<Record<string, string | boolean | undefined>>, name: string): string | undefined {
+  const given = text(flags, name);
+  if (given === undefined) return undefined;
+  const parsed = parseInstant(given);
+  if (!parsed) throw new UsageError(`--${name} must be a date and time, like 2026-11-21T10:30:00Z`);
+  return pgFromInstant(parsed);
+}
+
+interface Wanted {
+  nodeId: string | undefined;
+  filter: AuditFilter;
+  limit: number;
+}
+
+/** Page by page: however many there are, few are held. */
+async function* recordsOf(db: Db, { nodeId, filter, limit }: Wanted): AsyncGenerator<AuditRecordRow> {
+  const door = db.unscoped('the operator reads the records of every node, and of none');
+  let last: AuditRecordRow | undefined;
+  for (let left = limit; left > 0; left -= PAGE_SIZE) {
+    const after = last;
+    const rows = await door.run((k) =>
+      k
+        .selectFrom('audit_records')
+        .selectAll()
+        .where((eb) =>
+          eb.and([
+            ...auditConditions(eb, filter),
+            ...(nodeId === undefined ? [] : [eb('node_id', '=', nodeId)]),
+            ...(after ? [eb(eb.refTuple('at', 'id'), '<', eb.tuple(after.at, after.id))] : []),
+          ]),
+        )
+        .orderBy('at', 'desc')
+        .orderBy('id', 'desc')
+        .limit(Math.min(left, PAGE_SIZE)),
+    );
+    yield* rows;
+    last = rows.at(-1);
+    if (rows.length < PAGE_SIZE) return;
+  }
+}
+
+/** A record in the names of the table. */
+function view({ at, elapsed, ...row }: AuditRecordRow) {
+  return { at: isoFromPg(at), ...row, elapsed: Number(elapsed) };
+}
+
+function line(row: AuditRecordRow): string {
+  const columns = [
+    isoFromPg(row.at),
+    String(row.status_code),
+    `${Number(row.elapsed).toFixed(1)} ms`.padStart(10),
+    row.method.padEnd(6),
+    printable(row.path),
+    row.node_id ?? '-',
+    printable(row.correlation_id),
+  ];
+  return `${columns.join('  ')}\n`;
+}

@@ -1,0 +1,31 @@
+import type { IncomingMessage } from 'node:http';
+import type { Issue } from '../errors/app-error.ts';
+
+type Head = Pick<IncomingMessage, 'httpVersion' | 'headers' | 'rawHeaders'>;
+
+/** `uri-host [":" port]` (RFC 9110 section 7.2). */
+const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
+
+/** What the parser lets pass in the head of a request and RFC 9112 does not: another version, a Host or a framing that two readers can take in two ways. */
+export function headFault({ httpVersion, headers, rawHeaders }: Head): Issue | undefined {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return { path: '', message: 'must be HTTP/1.1' };
+  const { host, 'transfer-encoding': coding } = headers;
+  if (host === undefined && httpVersion === '1.1') return { path: 'Host', message: 'is required' };
+  if (host !== undefined && (!HOST.test(host) || hosts(rawHeaders) > 1)) {
+    return { path: 'Host', message: 'must be one host' };
+  }
+  if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked')) {
+    return { path: 'Transfer-Encoding', message: 'must be chunked, in HTTP/1.1' };
+  }
+  return undefined;
+}
+
+/** How many there are: of two, the parser keeps the first (RFC 9112 section 3.2). */
+function hosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
+}

@@ -1,0 +1,65 @@
+import type { z } from 'zod';
+import type { oas31 } from 'zod-openapi';
+import { MAX_CORRELATION_ID_BYTES } from '../gateway/stages/correlation.ts';
+import { IDEMPOTENCY_KEY } from '../idempotency/idempotency-key.rules.ts';
+import { PAGE_PARAMETERS } from '../rest/page-query.ts';
+import { schemaOf } from './json-schema.ts';
+
+/** The parameters that several operations have. */
+export const parameters: Record<string, oas31.ParameterObject> = {
+  'X-Correlation-ID': {
+    name: 'X-Correlation-ID',
+    in: 'header',
+    description: 'A trace id, forwarded and echoed as it is. Absent or empty: a UUID is given.',
+    schema: { type: 'string', maxLength: MAX_CORRELATION_ID_BYTES },
+  },
+  'Idempotency-Key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Makes a repeat safe: for a day the same request under the same key of the same caller gets the first answer again; another body gets 409.',
+    schema: { type: 'string', pattern: IDEMPOTENCY_KEY.source },
+    example: 'a7c1f9d2-import-17',
+  },
+  'If-Match': {
+    name: 'If-Match',
+    in: 'header',
+    description: 'Replaces the rule only while it has this version: `*`, or the ETag of an earlier answer.',
+    schema: { type: 'string' },
+    example: '"1"',
+  },
+};
+
+/** The path parameters that an endpoint reads by a schema. */
+export function pathParameters(path: z.ZodObject<Record<string, z.ZodType>>): oas31.ParameterObject[] {
+  return Object.entries(path.shape).map(([name, schema]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: schemaOf(schema, 'input'),
+  }));
+}
+
+/** `page` and `limit` (specification section 8). */
+export function pageParameters(): oas31.ParameterObject[] {
+  return Object.entries(PAGE_PARAMETERS).map(([name, { ifAbsent, atMost }]) => ({
+    name,
+    in: 'query',
+    schema: { type: 'integer', minimum: 1, maximum: atMost, default: ifAbsent },
+  }));
+}
+
+/** A reference to one of the shared parameters. */
+export function parameterOf(name: string): oas31.ReferenceObject {
+  return { $ref: `#/components/parameters/${name}` };
+}
+
+/** The header that names the service a request is meant for. */
+export function targetServer(services: readonly string[]): oas31.ParameterObject {
+  return {
+    name: 'X-Target-Server',
+    in: 'header',
+    description: 'The service that the request is meant for; without it this gateway decides. Another name is a 404.',
+    schema: { type: 'string', enum: [...services] },
+  };
+}

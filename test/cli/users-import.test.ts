@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { openDatabase } from '../../src/database.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { startPortcullis } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder, migratedFolder, type TestFolder } from '../start/folders.ts';
+import { runCli, type Spawned, spawnCli } from '../start/process.ts';
+import { csvOf, newNode, stateOf } from '../user-migrations/files-stand.ts';
+import { portcullis } from './in-process.ts';
+
+// Each command opens a database, and some are processes, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 120_000 });
+
+async function fileWith(folder: TestFolder, content: string): Promise<string> {
+  const path = join(folder.path, `${randomUUID()}.csv`);
+  await writeFile(path, content);
+  return path;
+}
+
+describe('users import', () => {
+  let folder: TestFolder;
+  let env: { DATA_DIR: string };
+  let node: string;
+  beforeAll(async () => {
+    folder = await migratedFolder();
+    env = { DATA_DIR: folder.path };
+    await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
+    node = (await newNode(database.db)).nodeId;
+  });
+  afterAll(() => folder[Symbol.asyncDispose]());
+
+  it('D7-09 D1-12: migrates a file, tells the counters and names the lines at fault, and ends with 1 for them', async () => {
+    const file = await fileWith(
+      folder,
+      csvOf(20, { 7: '0x7,g@x.y', 9: '0x1,again@x.y,,', 12: `${'x'.repeat(200)},l@x.y,,` }),
+    );
+    const plain = await portcullis(['users', 'import', file, '--node', node], env);
+    expect(plain).toMatchObject({ code: 1, err: '' });
+    expect(plain.out.split('\n')).toEqual([
+      'line 7: has 2 fields, not 4',
+      'line 12: wallet_address has more than 128 characters',
+      '20 rows: 17 created, 1 skipped, 2 failed.',
+      expect.stringMatching(/^Migration [0-9a-f-]{36} is done\.$/),
+      '',
+    ]);
+    const again = await portcullis(['users', 'import', '--node', node.toUpperCase(), '--json', file], env);
+    expect(again.code).toBe(1);
+    expect(JSON.parse(again.out)).toEqual({
+      id: expect.any(String),
+      status: 'done',
+      total: 20,
+      success: 0,
+      skipped: 18,
+      failed: 2,
+      failures: [
+        { index: 7, reason: 'line 7: has 2 fields, not 4' },
+        { index: 12, reason: 'wallet_address has more than 128 characters' },
+      ],
+    });
+    const resumed = await portcullis(
+      ['users', 'import', '--node', node, '--resume', JSON.parse(again.out).id, '--json'],
+      env,
+    );
+    expect(resumed).toEqual(again);
+    const fresh = await fileWith(folder, 'wallet_address,external_id\n0xnew,new\n');
+    expect((await portcullis(['users', 'import', fresh, '--node', node], env)).code).toBe(0);
+  });
+
+  it('D7-09 D1-12: says what to write instead of what it cannot do', async () => {
+    const file = await fileWith(folder, 'wallet;email\n');
+    const run = (...args: string[]) => portcullis(['users', 'import', ...args], env);
+    const other = randomUUID();
+    expect(await run(file)).toMatchObject({ code: 2, err: expect.stringContaining('without --node') });
+    expect(await run(file, '--node', 'x')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--node must be a UUID'),
+    });
+    expect(await run('--node', node)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('name a FILE, or --resume'),
+    });
+    expect(await run('--node', node, '--resume', '7')).toMatchObject({ code: 2 });
+    expect(await run('gone.csv', '--node', node)).toMatchObject({ code: 1, err: expect.stringContaining('ENOENT') });
+    expect(await run(file, '--node', other)).toMatchObject({ code: 1, err: `portcullis: there is no node ${other}\n` });
+    expect(await run('--node', node, '--resume', other)).toMatchObject({
+      code: 1,
+      err: `portcullis: the node ${node} has no migration ${other}\n`,
+    });
+    expect(await run(file, '--node', node)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(
+        'portcullis: the file has the unknown column "wallet;email": name some of wallet_address',
+      ),
+    });
+    await using running = await startPortcullis();
+    const taken = await portcullis(['users', 'import', file, '--node', node], { DATA_DIR: running.dataDir });
+    expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('mutation startUserMigration') });
+  });
+});
+
+const ROWS = 8_000;
+
+describeReal('postgres', 'users import on PostgreSQL', () => {
+  let database: RealDatabase;
+  let folder: TestFolder;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    [database, folder] = [await realDatabase(), await emptyFolder()];
+    env = { DATA_DIR: folder.path, DATABASE_URL: database.url };
+  });
+  afterAll(async () => {
+    await folder[Symbol.asyncDispose]();
+    await database[Symbol.asyncDispose]();
+  });
+
+  /** Waits until more rows than given are applied; gives the migration's id and how many they are. */
+  const applied = async (nodeId: string, more: number, spawned: Spawned) => {
+    let ended = false;
+    void spawned.ended.then(() => (ended = true));
+    for (;;) {
+      const [row] = await database.db.forNode(nodeId).run((k) => k.selectFrom('migrations').selectAll());
+      if (row && row.success > more) return { id: row.id, rows: row.success };
+      if (ended) throw new Error('it has ended before');
+      await delay(5);
+    }
+  };
+
+  it('D7-09: killed in the middle twice, it is finished by a third process, and each row was applied once', async () => {
+    const { nodeId } = await newNode(database.db);
+    const file = await fileWith(folder, csvOf(ROWS));
+    const first = spawnCli(['users', 'import', file, '--node', nodeId], env);
+    const { id, rows } = await applied(nodeId, 0, first);
+    expect((await first.kill('SIGKILL')).signal).toBe('SIGKILL');
+    const resume = ['users', 'import', '--node', nodeId, '--resume', id, '--json'];
+    const second = spawnCli(resume, env);
+    const { rows: then } = await applied(nodeId, rows, second);
+    expect((await second.kill('SIGKILL')).signal).toBe('SIGKILL');
+    expect(then).toBeLessThan(ROWS);
+    const { code, stdout } = await runCli(resume, env);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toEqual({
+      id,
+      status: 'done',
+      total: ROWS,
+      success: ROWS,
+      skipped: 0,
+      failed: 0,
+      failures: [],
+    });
+    const { rows: recorded, users, events, chunks, migrations } = await stateOf(database.db, nodeId);
+    expect(recorded.map(({ index }) => index)).toEqual(Array.from({ length: ROWS }, (_, at) => at + 1));
+    expect(new Set(events.map(({ key }) => key))).toEqual(new Set(users.map((user) => user.id)));
+    expect([users.length, events.length, chunks.length, migrations.length]).toEqual([ROWS, ROWS, 0, 1]);
+  });
+
+  it('D7-09: interrupted, it stops after a batch, says how to go on, and lets others take the job at once', async () => {
+    const { nodeId } = await newNode(database.db);
+    const file = await fileWith(folder, csvOf(ROWS));
+    const spawned = spawnCli(['users', 'import', file, '--node', nodeId], env);
+    const { id } = await applied(nodeId, 0, spawned);
+    const { code, stderr } = await spawned.kill('SIGINT');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/interrupted after [\d,]+ of 8,000 rows; they stay/);
+    expect(stderr).toContain(`portcullis users import --node ${nodeId} --resume ${id}`);
+    const { jobs } = await stateOf(database.db, nodeId);
+    expect(jobs).toMatchObject([{ lease_owner: null }]);
+    expect(new Date(`${jobs[0]?.lease_until}`).getTime()).toBeLessThanOrEqual(Date.now());
+  });
+});

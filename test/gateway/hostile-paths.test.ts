@@ -1,0 +1,136 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
+import { ASSET, BULK, type GoodRoute, goodRoutes, NETWORK, RULE, RULES, SINGLE, sendBytes } from './bad-request.ts';
+import { envelope } from './envelopes.ts';
+import { SPELLINGS, type Spelling } from './path-spellings.ts';
+
+/** The protected paths, and the permission that each needs. */
+const PERMISSIONS: Record<string, string> = {
+  [RULES]: 'wallet-rules:write',
+  [RULE]: 'wallet-rules:write',
+  [NETWORK]: 'wallets:write',
+  [SINGLE]: 'users:migrate',
+  [BULK]: 'users:migrate',
+  'GET /v1/accounts': 'accounts:read',
+  [ASSET]: 'tokens:read',
+};
+const PUBLIC = [
+  'GET /v2/health',
+  'HEAD /v1/health',
+  'GET /.well-known/oauth-authorization-server',
+  'POST /v2/oauth/token',
+];
+
+/** Who asks: with every right, with every one but that which is needed, or without a token. */
+const CALLERS = ['full', 'powerless', 'nobody'] as const;
+
+interface Asked {
+  target: string;
+  /** The path of a good request. */
+  path: string;
+  status: number;
+  verdict: Spelling['verdict'];
+  /** Whether it got as far as the gateway. */
+  isRequest: boolean;
+}
+
+let p: Portcullis;
+let good: Record<string, GoodRoute>;
+const powerless = new Map<string, string>();
+const asked = new Map<string, Asked>();
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  good = await goodRoutes(p);
+  const every = [...new Set(Object.values(PERMISSIONS))];
+  for (const [route, needed] of Object.entries(PERMISSIONS)) {
+    const scope = every.filter((permission) => permission !== needed).join(' ');
+    powerless.set(route, `Bearer ${signed(p, apiClaims(p, { scope }))}`);
+  }
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+function authorizationOf(route: string, caller: (typeof CALLERS)[number], own: string | undefined): string | undefined {
+  if (PUBLIC.includes(route) || caller === 'full') return own;
+  return caller === 'powerless' ? powerless.get(route) : undefined;
+}
+
+function expectedOf(
+  route: string,
+  caller: (typeof CALLERS)[number],
+  { verdict }: Spelling,
+): [number, string | undefined] {
+  if (verdict === 'no request') return [400, undefined];
+  if (verdict !== 'same') return [404, envelope('not_found')];
+  if (PUBLIC.includes(route) || caller === 'full') return [good[route]?.status ?? 0, undefined];
+  return caller === 'powerless' ? [403, envelope('forbidden')] : [401, envelope('unauthorized')];
+}
+
+/** Whether a route's path has what the spelling changes. */
+function isOf({ literal, verdict, spell }: Spelling, route: string): boolean {
+  const { target = '' } = good[route]?.request() ?? {};
+  return !(literal && route.includes('{')) && (verdict === 'same' || spell(target) !== target);
+}
+
+async function judge(route: string, caller: (typeof CALLERS)[number], spelling: Spelling): Promise<void> {
+  const base = good[route]?.request();
+  if (!base) throw new Error(`no good request of ${route}`);
+  const { verdict } = spelling;
+  const target = spelling.spell(base.target);
+  const id = `path-${asked.size}`;
+  const [status, body] = expectedOf(route, caller, spelling);
+  const row: Asked = { target, path: base.target, status, verdict, isRequest: false };
+  asked.set(id, row);
+  const authorization = authorizationOf(route, caller, String(base.headers.authorization ?? '') || undefined);
+  const headers = { ...base.headers, authorization, 'x-correlation-id': id };
+  const answer = await sendBytes(p.url, { ...base, target, headers });
+  expect([route, caller, target.slice(0, 200), answer.status]).toEqual([route, caller, target.slice(0, 200), status]);
+  if (body !== undefined && base.method !== 'HEAD') expect(answer.body).toBe(body);
+  row.isRequest = answer.headers['x-correlation-id'] === id;
+  if (verdict !== 'other') expect(row.isRequest).toBe(verdict === 'same');
+}
+
+describe('a spelling of a path', () => {
+  it('D2-04: (there are many, each by a name of its own)', () => {
+    expect(SPELLINGS.length).toBeGreaterThanOrEqual(80);
+    expect(new Set(SPELLINGS.map(({ name }) => name)).size).toBe(SPELLINGS.length);
+  });
+
+  it.each(SPELLINGS.map((spelling) => [spelling.name, spelling.verdict, spelling] as const))(
+    'D2-04 D2-15 D2-02: %s: is %s, for everybody and every path',
+    async (_name, _verdict, spelling) => {
+      const routes = [...Object.keys(PERMISSIONS), ...PUBLIC].filter((route) => isOf(spelling, route));
+      expect(routes).not.toEqual([]);
+      const calls = routes.flatMap((route) =>
+        (PUBLIC.includes(route) ? CALLERS.slice(0, 1) : CALLERS).map((caller) => judge(route, caller, spelling)),
+      );
+      await Promise.all(calls);
+    },
+  );
+});
+
+it('D2-07 1-04: each is recorded once: as the path that was served, or as it was sent where it is none', async () => {
+  const { spool } = p.service.context;
+  await vi.waitFor(() => expect(spool.pendingBytes).toBe(0), { timeout: 10_000 });
+  const records = await rows(p).run((k) =>
+    k
+      .selectFrom('audit_records')
+      .select(['correlation_id', 'path', 'status_code'])
+      .where('correlation_id', 'like', 'path-%'),
+  );
+  const recorded = Map.groupBy(records, (record) => record.correlation_id);
+  const wrong: unknown[] = [];
+  for (const [id, { target, path, status, verdict, isRequest }] of asked) {
+    const own = {
+      correlation_id: id,
+      path: verdict === 'same' ? path : target.replace(/\?.*/s, ''),
+      status_code: status,
+    };
+    const expected = isRequest ? [own] : [];
+    const kept = recorded.get(id) ?? [];
+    if (JSON.stringify(kept) !== JSON.stringify(expected)) wrong.push([expected, kept]);
+  }
+  expect(wrong.slice(0, 5)).toEqual([]);
+});

@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { readGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { Upstreams } from '../../src/gateway/upstream/upstreams.ts';
+import { publicServer } from '../../src/http-server.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { basicOf } from '../oauth/requests.ts';
+import { openSocket, type RawAnswer, request, sendRaw } from './raw.ts';
+import { type Conversation, readAnswers } from './raw-answers.ts';
+import { BODY_ROWS } from './raw-bodies.ts';
+import { HEAD_ROWS } from './raw-heads.ts';
+import { MESSAGE_ROWS } from './raw-messages.ts';
+import type { RawRow } from './raw-row.ts';
+
+const ROWS = [...HEAD_ROWS, ...BODY_ROWS, ...MESSAGE_ROWS];
+const MESSAGES: Record<number, string> = { 400: 'invalid_request', 401: 'unauthorized', 404: 'not_found' };
+
+let p: Portcullis;
+let basic: string;
+/** By row: the correlation ids of what was sent and answered, and the statuses that must be on record. */
+const sent = new Map<string, { ids: Set<string>; statuses: number[] }>();
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  basic = basicOf({ client_id: p.webhook.username, client_secret: p.webhook.password });
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+/** Fills in credentials and correlation ids, which it keeps. */
+function filled({ name, bytes }: Pick<RawRow, 'name' | 'bytes'>): string {
+  const ids = new Set<string>();
+  const row = sent.size;
+  const text = bytes.replaceAll('{basic}', basic).replaceAll('{id}', () => {
+    const id = `raw-${row}-${ids.size}`;
+    ids.add(id);
+    return id;
+  });
+  sent.set(name, { ids, statuses: [] });
+  return text;
+}
+
+async function conversation(row: RawRow): Promise<Conversation> {
+  const text = filled(row);
+  const socket = openSocket(p.url);
+  socket.write(text + request('GET', '/v2/health', { 'X-Correlation-ID': `${sent.size}-behind` }), 'latin1');
+  return readAnswers(socket, row.methods);
+}
+
+function expectDocumented({ status, headers, body }: RawAnswer, method: string | undefined): void {
+  expect(headers['x-correlation-id']).toBeTruthy();
+  if (status < 400 || method === 'HEAD') return;
+  expect(headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(JSON.parse(body)).toMatchObject({ code: -1, domain: 0, message: MESSAGES[status] });
+}
+
+async function judge(row: RawRow): Promise<void> {
+  const { answers, interim, rest } = await conversation(row);
+  expect([answers.map(({ status }) => status), rest]).toEqual([[...row.answers, ...(row.goesOn ? [200] : [])], '']);
+  expect(interim).toEqual(row.interim ?? []);
+  const own = answers.slice(0, row.answers.length);
+  for (const [at, answer] of own.entries()) expectDocumented(answer, row.methods?.[at]);
+  const behind = answers.filter(({ headers }) => headers['x-correlation-id']?.endsWith('-behind'));
+  expect(behind).toHaveLength(row.goesOn ? 1 : 0);
+  const { ids, statuses } = sent.get(row.name) ?? { ids: new Set(), statuses: [] };
+  for (const { headers } of own) ids.add(headers['x-correlation-id'] ?? '');
+  statuses.push(...(row.noRequest ? row.answers.slice(0, -1) : row.answers));
+  expect((await p.call('GET', '/health')).status).toBe(200);
+}
+
+function named(some: readonly RawRow[]) {
+  return some.map((row) => [row.name.slice(0, 80), row.answers.join(), row] as const);
+}
+
+describe('bytes on a connection', () => {
+  it('D2-07: (the table has rows of many kinds, each by a name of its own)', () => {
+    expect(ROWS.length).toBeGreaterThanOrEqual(100);
+    expect(new Set(ROWS.map(({ name }) => name)).size).toBe(ROWS.length);
+  });
+
+  it.each(named(HEAD_ROWS))('D2-06 D2-13: a head: %s: %s', (_name, _answers, row) => judge(row));
+
+  it.each(named(BODY_ROWS))('D2-06 D2-13: a body: %s: %s', (_name, _answers, row) => judge(row));
+
+  it.each(named(MESSAGE_ROWS))('D2-06 D2-13 D2-15: messages: %s: %s', (_name, _answers, row) => judge(row));
+});
+
+/** A notification of which less comes than is announced. */
+function unfinished(name: string, ...lines: string[]): string {
+  const own = ['Host: x', `Authorization: ${basic}`, 'Content-Type: application/json', 'Expect: 100-continue'];
+  const head = [...own, ...lines];
+  sent.set(name, { ids: new Set([name]), statuses: [] });
+  return `POST /v2/webhooks/custodial HTTP/1.1\r\nX-Correlation-ID: ${name}\r\n${head.join('\r\n')}\r\n\r\n`;
+}
+
+const PARTS: [name: string, lines: string[], body: string][] = [
+  ['part-of-a-length', ['Content-Length: 100'], '{"id":'],
+  ['a-length-without-a-byte', ['Content-Length: 100'], ''],
+  ['part-of-a-chunk', ['Transfer-Encoding: chunked'], '9\r\n{"id":'],
+  ['chunks-without-a-last-one', ['Transfer-Encoding: chunked'], '2\r\n{}\r\n'],
+  ['part-of-trailers', ['Transfer-Encoding: chunked'], '2\r\n{}\r\n0\r\nX-A'],
+];
+
+describe('a client that leaves', () => {
+  it.each(PARTS)(
+    'D2-07: behind %s gets no answer, and is recorded once as gone, by either way to leave',
+    async (name, lines, body) => {
+      for (const way of ['end', 'resetAndDestroy'] as const) {
+        const id = `${name}-${way}`;
+        const socket = openSocket(p.url);
+        socket.on('error', () => undefined).write(unfinished(id, ...lines));
+        const left = readAnswers(socket);
+        await once(socket, 'data');
+        socket.write(body);
+        socket[way]();
+        expect(await left).toEqual({ answers: [], interim: [100], rest: '' });
+        sent.get(id)?.statuses.push(499);
+      }
+      expect((await p.call('GET', '/health')).status).toBe(200);
+    },
+  );
+
+  it.each(['GET /hea', 'GET /health HTTP/1.1\r\nHost: x\r\nX-Corr'])(
+    'D2-07: within the head %j is nobody',
+    async (head) => {
+      const socket = openSocket(p.url);
+      socket.end(head);
+      expect(await readAnswers(socket)).toEqual({ answers: [], interim: [], rest: '' });
+    },
+  );
+
+  it('D2-07: at once behind a whole request is taken to have gone, and is recorded once', async () => {
+    const text = filled({
+      name: 'half-closed',
+      bytes: `GET /health HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: {id}\r\n\r\n`,
+    });
+    const socket = openSocket(p.url);
+    socket.end(text);
+    expect(await readAnswers(socket)).toEqual({ answers: [], interim: [], rest: '' });
+    sent.get('half-closed')?.statuses.push(499);
+  });
+});
+
+describe('a client that takes its time', () => {
+  it('D2-13: and sends byte by byte is answered once', async () => {
+    const text = filled({
+      name: 'slow',
+      bytes: `GET /health HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: {id}\r\nConnection: close\r\n\r\n`,
+    });
+    const socket = openSocket(p.url).setNoDelay(true);
+    const read = readAnswers(socket);
+    for (const byte of text) {
+      socket.write(byte);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    expect((await read).answers.map(({ status }) => status)).toEqual([200]);
+    sent.get('slow')?.statuses.push(200);
+  });
+
+  it('D2-13: has a minute for a head, and the connection ends with a 400', async () => {
+    const graphql = { handle: () => expect.fail(), upgrade: () => expect.fail() };
+    const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
+    const server = publicServer(p.service.context, config, {
+      graphql,
+      upstreams: new Upstreams(config, p.service.context),
+    });
+    expect([server.headersTimeout, server.keepAliveTimeout > 0, server.requestTimeout > 0]).toEqual([
+      60_000,
+      true,
+      true,
+    ]);
+    const late = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+    server.on('connection', (socket) => socket.once('data', () => server.emit('clientError', late, socket)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as { port: number };
+    const answer = await sendRaw(`http://127.0.0.1:${port}`, 'GET /health HTTP/1.1\r\nX-Slow: ');
+    server.close();
+    expect([answer.status, answer.headers.connection, JSON.parse(answer.body).message]).toEqual([
+      400,
+      'close',
+      'invalid_request',
+    ]);
+  });
+});
+
+it('D2-07: every request that was answered has one record with its status, and what was no request has none', async () => {
+  const { spool } = p.service.context;
+  await vi.waitFor(() => expect(spool.pendingBytes).toBe(0), { timeout: 10_000 });
+  const records = await rows(p).run((k) => k.selectFrom('audit_records').select(['correlation_id', 'status_code']));
+  const recorded = Map.groupBy(records, (record) => record.correlation_id);
+  const sorted = (statuses: number[]) => statuses.toSorted((one, other) => one - other);
+  for (const [name, { ids, statuses }] of sent) {
+    const kept = [...ids].flatMap((id) => (recorded.get(id) ?? []).map((record) => record.status_code));
+    expect([name, sorted(kept)]).toEqual([name, sorted(statuses)]);
+  }
+  expect(sent.size).toBeGreaterThanOrEqual(ROWS.length);
+});

@@ -1,0 +1,28 @@
+import { PassThrough } from 'node:stream';
+import { afterEach, expect, it, vi } from 'vitest';
+import type { Exchange } from '../../src/gateway/exchange.ts';
+import { readBytes } from '../../src/rest/read-bytes.ts';
+
+afterEach(() => vi.useRealTimers());
+
+function read(req: PassThrough): Promise<Buffer> {
+  const exchange = { req: Object.assign(req, { headers: {} }), res: {} } as unknown as Exchange;
+  return readBytes(exchange, { maxBytes: 10, tooLarge: () => expect.fail() });
+}
+
+it('D2-13: a body that does not come to its end within five minutes is a 400 that says so', async () => {
+  vi.useFakeTimers();
+  const [slow, quick] = [new PassThrough(), new PassThrough()];
+  const refused = expect(read(slow)).rejects.toMatchObject({
+    status: 400,
+    issues: [{ path: '', message: 'must come within five minutes' }],
+  });
+  const body = read(quick);
+  slow.write('a');
+  quick.end('b');
+  await vi.advanceTimersByTimeAsync(299_999);
+  expect(String(await body)).toBe('b');
+  expect(vi.getTimerCount()).toBe(1);
+  await vi.advanceTimersByTimeAsync(1);
+  await refused;
+});

@@ -1,0 +1,210 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import {
+  ASSET,
+  BULK,
+  type GoodRoute,
+  GRAPHQL,
+  goodRoutes,
+  NETWORK,
+  RULE,
+  RULES,
+  type Sent,
+  SINGLE,
+  sendBytes,
+} from './bad-request.ts';
+import { envelope } from './envelopes.ts';
+import type { RawAnswer } from './raw.ts';
+import {
+  CALLERS,
+  type Caller,
+  type Forge,
+  ROTATED,
+  STATES,
+  type TokenState,
+  tokenForge,
+  type Worth,
+} from './token-states.ts';
+
+const FILE = join(import.meta.dirname, '../../gateway.yaml');
+/** An endpoint of discover tokens, which the shipped file has none of. */
+const DISCOVERS = 'GET /v1/discovers/nodes';
+const EXTRA = '\n  - { methods: [GET], path: /v1/discovers/nodes, services: [integration], tokens: [discover] }\n';
+
+/** What an endpoint asks for: nothing; something of its backend; a token, of callers, with a permission; a token for an operation. */
+type Needs = 'nothing' | 'basic' | 'secret' | 'operation' | { callers: readonly Caller[]; permission?: string };
+
+const USER_OR_LEGACY: readonly Caller[] = ['login', 'api', 'legacy'];
+
+function token(permission: string): Needs {
+  return { callers: USER_OR_LEGACY, permission };
+}
+
+/** Every endpoint, by decisions section 2. */
+const ENDPOINTS: Record<string, Needs> = {
+  'POST /v2/oauth/token': 'nothing',
+  'POST /v2/oauth/revoke': 'nothing',
+  'POST /v2/oauth/introspect': 'nothing',
+  'GET /.well-known/oauth-authorization-server': 'nothing',
+  [RULES]: token('wallet-rules:write'),
+  [RULE]: token('wallet-rules:write'),
+  [NETWORK]: token('wallets:write'),
+  'POST /v2/webhooks/custodial': 'basic',
+  'POST /v2/webhooks': 'basic',
+  [SINGLE]: token('users:migrate'),
+  [BULK]: token('users:migrate'),
+  'GET /v1/accounts': token('accounts:read'),
+  [ASSET]: token('tokens:read'),
+  'GET /health': 'nothing',
+  'HEAD /health': 'nothing',
+  'GET /v1/health': 'nothing',
+  'HEAD /v1/health': 'nothing',
+  'GET /v2/health': 'nothing',
+  'HEAD /v2/health': 'nothing',
+  'GET /swagger/*': 'nothing',
+  'GET /v2/blockchain/gas-fee': 'nothing',
+  'OPTIONS **': 'nothing',
+  'GET /v2/mcp': 'secret',
+  'POST /v2/mcp': 'secret',
+  'DELETE /v2/mcp': 'secret',
+  'GET /v2/mcp/**': 'secret',
+  'POST /v2/mcp/**': 'secret',
+  'GET /graphql': 'operation',
+  [GRAPHQL]: 'operation',
+  [DISCOVERS]: { callers: ['discover'] },
+};
+
+const EVERYTHING = [
+  ...new Set(Object.values(ENDPOINTS).flatMap((needs) => (typeof needs === 'object' && needs.permission) || [])),
+];
+
+type Verdict = 'served' | 'unauthorized' | 'forbidden' | 'basic' | 'secret';
+
+/** What the decisions say of a token (or none) at an endpoint. */
+function verdictOn(needs: Needs, caller: Caller | undefined, worth: Worth): Verdict {
+  if (needs === 'nothing') return 'served';
+  if (needs === 'basic' || needs === 'secret') return needs;
+  const callers = needs === 'operation' ? USER_OR_LEGACY : needs.callers;
+  if (caller === undefined || !callers.includes(caller) || worth === 'bad') return 'unauthorized';
+  if (needs === 'operation') return worth === 'forgot_password' ? 'unauthorized' : 'served';
+  return worth === 'good' || needs.permission === undefined ? 'served' : 'forbidden';
+}
+
+let p: Portcullis;
+let folder: string;
+let good: Record<string, GoodRoute>;
+let forge: Forge;
+/** What an endpoint answers a good request. */
+const served = new Map<string, number>();
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'portcullis-gateway-'));
+  const file = join(folder, 'gateway.yaml');
+  await writeFile(file, (await readFile(FILE, 'utf8')) + EXTRA);
+  p = await startPortcullis({ env: { GATEWAY_CONFIG: file, ...ROTATED } });
+  forge = await tokenForge(p);
+  const discover = STATES[0]?.forge(forge, 'discover', '') ?? '';
+  const headers = { authorization: `Bearer ${discover}` };
+  good = {
+    ...(await goodRoutes(p)),
+    [DISCOVERS]: { status: 503, request: () => ({ method: 'GET', target: '/v1/discovers/nodes', headers }) },
+  };
+  for (const [route, { request }] of Object.entries(good)) {
+    const { status } = await sendBytes(p.url, request());
+    expect([route, [401, 403, 404].includes(status)]).toEqual([route, false]);
+    served.set(route, status);
+  }
+});
+afterAll(async () => {
+  await p[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function expectRefusal(answer: RawAnswer, status: number, message: string, challenge: string | undefined): void {
+  expect(answer.status).toBe(status);
+  expect(answer.headers['www-authenticate']).toBe(challenge);
+  expect(answer.headers['content-type']).toBe('application/json; charset=utf-8');
+  expect(answer.body).toBe(envelope(message));
+}
+
+async function judge(route: string, verdict: Verdict, authorization: string | undefined): Promise<void> {
+  const base = good[route]?.request() as Sent;
+  const answer = await sendBytes(p.url, { ...base, headers: { ...base.headers, authorization } });
+  switch (verdict) {
+    case 'served':
+      expect([route, answer.status]).toEqual([route, served.get(route)]);
+      expect(answer.headers['www-authenticate']).toBeUndefined();
+      return;
+    case 'unauthorized':
+      expect([route, answer.status]).toEqual([route, 401]);
+      return expectRefusal(answer, 401, 'unauthorized', 'Bearer error="invalid_token"');
+    case 'forbidden':
+      expect([route, answer.status]).toEqual([route, 403]);
+      return expectRefusal(answer, 403, 'forbidden', undefined);
+    case 'basic':
+      expect([route, answer.status]).toEqual([route, 401]);
+      return expectRefusal(answer, 401, 'unauthorized', 'Basic realm="portcullis"');
+    case 'secret':
+      // A handler that is still to come judges nobody.
+      expect([route, answer.status]).toEqual([route, served.get(route) === 503 ? 503 : 401]);
+      return;
+    default:
+      verdict satisfies never;
+  }
+}
+
+const shown = STATES.flatMap((state) =>
+  (state.callers ?? CALLERS).map((caller): [string, string, Caller, TokenState] => [caller, state.name, caller, state]),
+);
+const NO_TOKENS = [undefined, '', 'Bearer', 'Bearer ', 'Digest eDp5', 'Bearer null', 'Token x'];
+
+describe('a token at every endpoint', () => {
+  it('D2-01 5.1-01: (the table has every endpoint, and hundreds of cases)', () => {
+    const { endpoints } = readGatewayConfig(FILE);
+    const registered = endpoints.flatMap(({ methods, path }) => methods.map((method) => `${method} ${path}`));
+    expect(Object.keys(ENDPOINTS).sort()).toEqual([...registered, DISCOVERS].sort());
+    expect(shown.length * Object.keys(ENDPOINTS).length).toBeGreaterThan(1_000);
+  });
+
+  it.each(shown)(
+    '1-02 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27: %s: one %s',
+    async (_caller, _state, caller, state) => {
+      const cases = Object.entries(ENDPOINTS).map(([route, needs]) => {
+        const bearer = `Bearer ${state.forge(forge, caller, EVERYTHING.join(' '))}`;
+        return judge(route, verdictOn(needs, state.becomes ?? caller, state.worth), bearer);
+      });
+      await Promise.all(cases);
+    },
+  );
+
+  it.each(NO_TOKENS)('1-02 5.1-01 7.6-02 D2-11: none, where Authorization is %j', async (authorization) => {
+    const cases = Object.entries(ENDPOINTS).map(([route, needs]) =>
+      judge(route, verdictOn(needs, undefined, 'bad'), authorization),
+    );
+    await Promise.all(cases);
+  });
+
+  it.each(USER_OR_LEGACY)(
+    '5.1-07: %s: each permission alone opens the endpoints that need it, and no other',
+    async (caller) => {
+      for (const permission of EVERYTHING) {
+        const bearer = `Bearer ${STATES[0]?.forge(forge, caller, permission)}`;
+        const cases = Object.entries(ENDPOINTS).flatMap(([route, needs]) => {
+          if (typeof needs !== 'object' || needs.permission === undefined) return [];
+          return judge(route, needs.permission === permission ? 'served' : 'forbidden', bearer);
+        });
+        await Promise.all(cases);
+      }
+    },
+  );
+});
+
+it('1-02: the good requests are still answered as before', async () => {
+  for (const [route, { request }] of Object.entries(good)) {
+    expect([route, (await sendBytes(p.url, request())).status]).toEqual([route, served.get(route)]);
+  }
+});

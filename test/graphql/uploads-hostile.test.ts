@@ -1,0 +1,363 @@
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Log, silentLog } from '../../src/lib/log.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { createdClient } from './administration.ts';
+import {
+  CSV,
+  type FormPart,
+  filePart,
+  formHeaders,
+  formOf,
+  MAP,
+  mapPart,
+  OPERATIONS,
+  operationsPart,
+  sendRaw,
+} from './upload-requests.ts';
+
+const ORDER = 'the parts are operations, map and one file, in this order';
+const MEBIBYTE = 1024 ** 2;
+
+const faults: object[] = [];
+let p: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  const log: Log = { ...silentLog, error: (fields) => void faults.push(fields) };
+  p = await startPortcullis({ overrides: { log } });
+  token = await p.clientToken();
+});
+
+afterAll(() => p[Symbol.asyncDispose]());
+
+const good = [operationsPart, mapPart, filePart];
+const withOperations = (value: unknown): FormPart[] => [
+  { ...operationsPart, value: typeof value === 'string' ? value : JSON.stringify(value) },
+  mapPart,
+  filePart,
+];
+const withMap = (value: string): FormPart[] => [operationsPart, { ...mapPart, value }, filePart];
+const QUERY = JSON.parse(OPERATIONS).query;
+
+/** What is sent, and which part is told to be at fault. */
+const REFUSED: [what: string, body: Buffer, path: string, message: string][] = [
+  ['nothing', Buffer.alloc(0), '', 'must end with the closing boundary'],
+  ['no part', formOf([]), 'operations', `is missing: ${ORDER}`],
+  ['no operations', formOf([mapPart, filePart]), 'map', `is out of place: ${ORDER}`],
+  ['no map', formOf([operationsPart, filePart]), '0', `is out of place: ${ORDER}`],
+  ['no file', formOf([operationsPart, mapPart]), 'file', `is missing: ${ORDER}`],
+  ['operations alone', formOf([operationsPart]), 'map', `is missing: ${ORDER}`],
+  ['the map first', formOf([mapPart, operationsPart, filePart]), 'map', `is out of place: ${ORDER}`],
+  ['the file first', formOf([filePart, operationsPart, mapPart]), '0', `is out of place: ${ORDER}`],
+  ['operations twice', formOf([operationsPart, ...good]), 'operations', `is out of place: ${ORDER}`],
+  ['the map twice', formOf([operationsPart, mapPart, mapPart, filePart]), 'map', `is out of place: ${ORDER}`],
+  ['two files', formOf([...good, filePart]), '', `has more than it may: ${ORDER}`],
+  ['a field behind the file', formOf([...good, { name: 'more', value: 'x' }]), 'more', `is out of place: ${ORDER}`],
+  ['operations behind the file, too', formOf([...good, operationsPart]), 'operations', `is out of place: ${ORDER}`],
+  [
+    'a part of no form behind the file',
+    formOf([...good, { head: 'X: y', value: 'x' }]),
+    '',
+    `has more than it may: ${ORDER}`,
+  ],
+  [
+    'a part of no form between',
+    formOf([operationsPart, { head: 'X: y', value: '' }, mapPart, filePart]),
+    '',
+    `has more than it may: ${ORDER}`,
+  ],
+  [
+    'a field for the file',
+    formOf([operationsPart, mapPart, { name: '0', value: CSV }]),
+    '0',
+    `is out of place: ${ORDER}`,
+  ],
+  [
+    'a part without a name',
+    formOf([operationsPart, mapPart, { head: 'Content-Disposition: form-data', value: 'x' }]),
+    '',
+    `is out of place: ${ORDER}`,
+  ],
+  [
+    'a file of another name',
+    formOf([operationsPart, mapPart, { ...filePart, name: '1' }]),
+    'map',
+    'must name the part of the file',
+  ],
+  [
+    'a file name of 20 KB',
+    formOf([operationsPart, mapPart, { ...filePart, filename: 'x'.repeat(20_000) }]),
+    '',
+    'has a part whose header is malformed or too long',
+  ],
+  [
+    'a header that is none',
+    formOf([operationsPart, mapPart, { head: 'no colon', value: 'x' }]),
+    '',
+    'has a part whose header is malformed or too long',
+  ],
+  ['no closing boundary', formOf(good, ''), '', 'must end with the closing boundary'],
+  ['half a closing boundary', formOf(good, '--a-bound'), '', 'must end with the closing boundary'],
+  [
+    'an end within operations',
+    Buffer.from(formOf([operationsPart]).subarray(0, 120)),
+    '',
+    'must end with the closing boundary',
+  ],
+  [
+    'another boundary',
+    Buffer.from(String(formOf(good)).replaceAll('a-boundary', 'another')),
+    '',
+    'must end with the closing boundary',
+  ],
+  ['2 MiB of another boundary', Buffer.alloc(2 * MEBIBYTE, 'x'), '', `has too much before the file: ${ORDER}`],
+  [
+    'operations of 2 MiB',
+    formOf(withOperations({ query: QUERY, variables: { file: null, x: 'x'.repeat(2 * MEBIBYTE) } })),
+    '',
+    `has too much before the file: ${ORDER}`,
+  ],
+  [
+    'operations and a map of over 1 MiB',
+    formOf([
+      { ...operationsPart, value: OPERATIONS.padEnd(MEBIBYTE - 100) },
+      { ...mapPart, value: MAP.padEnd(200) },
+      filePart,
+    ]),
+    'map',
+    'operations and map have at most 1 MiB',
+  ],
+  ['operations that are no JSON', formOf(withOperations('{')), 'operations', 'must be JSON'],
+  [
+    'operations in no known charset',
+    formOf([
+      {
+        head: 'Content-Disposition: form-data; name="operations"\r\nContent-Type: text/plain; charset=x-none',
+        value: OPERATIONS,
+      },
+      mapPart,
+      filePart,
+    ]),
+    'operations',
+    `is out of place: ${ORDER}`,
+  ],
+  [
+    'a batch',
+    formOf(withOperations([JSON.parse(OPERATIONS)])),
+    'operations',
+    'must be one operation: a batch brings no file',
+  ],
+  [
+    'operations that are null',
+    formOf(withOperations('null')),
+    'operations',
+    'must be a JSON object with query and variables',
+  ],
+  [
+    'operations without variables',
+    formOf(withOperations({ query: QUERY })),
+    'operations',
+    'must have null in variables.file, where the file belongs',
+  ],
+  [
+    'a string in the place of the file',
+    formOf(withOperations({ query: QUERY, variables: { file: 'x' } })),
+    'operations',
+    'must have null in variables.file, where the file belongs',
+  ],
+  [
+    'variables that are a list',
+    formOf(withOperations({ query: QUERY, variables: [null] })),
+    'operations',
+    'must have null in variables.file, where the file belongs',
+  ],
+  ['a map that is no JSON', formOf(withMap('{"0": [')), 'map', 'must be JSON'],
+  [
+    'a map that is a list',
+    formOf(withMap('["variables.file"]')),
+    'map',
+    'must be a JSON object with one member, for one file',
+  ],
+  ['an empty map', formOf(withMap('{}')), 'map', 'must be a JSON object with one member, for one file'],
+  [
+    'a map of two files',
+    formOf(withMap('{"0": ["variables.file"], "1": ["variables.file"]}')),
+    'map',
+    'must be a JSON object with one member, for one file',
+  ],
+  [
+    'a file for two places',
+    formOf(withMap('{"0": ["variables.file", "variables.other"]}')),
+    'map',
+    'must name one place for the file',
+  ],
+  ['a file for no place', formOf(withMap('{"0": []}')), 'map', 'must name one place for the file'],
+  ['a place that is no list', formOf(withMap('{"0": "variables.file"}')), 'map', 'must name one place for the file'],
+  ...[
+    'file',
+    'variables',
+    'variables.',
+    'query',
+    '0.variables.file',
+    'variables.file.0',
+    'variables.__proto__',
+    '__proto__.file',
+    'variables.__proto__.file',
+    'variables.constructor.prototype',
+    'variables.a b',
+  ].map((place): [string, Buffer, string, string] => [
+    `the place ${place}`,
+    formOf(withMap(JSON.stringify({ 0: [place] }))),
+    'map',
+    'must name the variable of the file, such as "variables.file"',
+  ]),
+  ...['other', 'toString', 'constructor'].map((name): [string, Buffer, string, string] => [
+    `the variable ${name}, which is not null`,
+    formOf(withMap(JSON.stringify({ 0: [`variables.${name}`] }))),
+    'operations',
+    `must have null in variables.${name}, where the file belongs`,
+  ]),
+];
+
+describe('a form that is no upload', () => {
+  it.each(REFUSED)('DG-09 D2-13: %s is a 400 that says what to change', async (_what, body, path, message) => {
+    const answer = await sendRaw(p.url, formHeaders(token), body);
+    expect([answer.status, answer.json.errors]).toEqual([400, [{ path, message }]]);
+    expect(answer.json).toMatchObject({ code: -1, domain: 0, message: 'invalid_request' });
+  });
+
+  it.each([
+    ['no boundary', 'multipart/form-data'],
+    ['an empty boundary', 'multipart/form-data; boundary='],
+    ['a broken parameter', 'multipart/form-data; boundary="x'],
+  ])('DG-09 D2-13: %s is a 400', async (_what, type) => {
+    const answer = await sendRaw(p.url, { ...formHeaders(token), 'content-type': type }, formOf(good));
+    expect([answer.status, answer.json.errors]).toEqual([
+      400,
+      [{ path: 'Content-Type', message: 'must be multipart/form-data with its boundary' }],
+    ]);
+  });
+
+  it('DG-09 D2-13: a compressed form is a 400', async () => {
+    const answer = await sendRaw(p.url, { ...formHeaders(token), 'content-encoding': 'gzip' }, formOf(good));
+    expect(answer.json.errors).toEqual([{ path: 'Content-Encoding', message: 'must be identity' }]);
+  });
+
+  it('D2-14: a length over 1 GiB is 413 before a byte is read', async () => {
+    const headers = { ...formHeaders(token), 'content-length': String(1024 ** 3 + 1), expect: '100-continue' };
+    const answer = await sendRaw(p.url, headers, new Readable({ read: () => undefined }));
+    expect([answer.status, answer.json]).toEqual([413, { code: -1, domain: 0, message: 'payload_too_large' }]);
+    expect(answer.headers.connection).toBe('close');
+  });
+
+  it('D2-14: what is no form stays within 1 MiB', async () => {
+    const headers = { ...formHeaders(token), 'content-type': 'application/json' };
+    const answer = await sendRaw(p.url, headers, Buffer.alloc(MEBIBYTE + 1, ' '));
+    expect(answer.status).toBe(413);
+  });
+});
+
+describe('an operation that may not have its file', () => {
+  /** Sends as fast as it is read, for as long as nobody stops it. */
+  const endless = () => {
+    const beginning = formOf(good, '').subarray(0, -2);
+    const more = Buffer.alloc(64 * 1024, '0xbb,bob@example.com\n');
+    let isBegun = false;
+    const body = new Readable({
+      read() {
+        this.push(isBegun ? more : beginning);
+        isBegun = true;
+      },
+    });
+    return body;
+  };
+
+  it('DG-04 DG-09: without a token it is 401, and its client gets the answer while it sends', async () => {
+    const { authorization: _none, ...headers } = formHeaders(token);
+    const answer = await sendRaw(p.url, headers, endless());
+    expect([answer.status, answer.json.message]).toEqual([401, 'unauthorized']);
+  });
+
+  it('DG-04 DG-09: without users:migrate it is a ForbiddenError, and its client gets the answer while it sends', async () => {
+    const { credentials } = await createdClient(p, token, { scopes: ['users:read'] });
+    const answer = await sendRaw(p.url, formHeaders(await p.clientToken(credentials)), endless());
+    const { result } = answer.json.data;
+    expect([answer.status, answer.headers.connection, result.__typename]).toEqual([200, 'close', 'ForbiddenError']);
+    expect(result.permission).toBe('users:migrate');
+  });
+
+  const VARIABLES = { file: null };
+  it.each([
+    [
+      'an unknown field',
+      'mutation ($file: File!) { startMigration(file: $file) { __typename } }',
+      /Cannot query field/,
+    ],
+    ['a query', 'query ($file: File) { me { nodeId } }', /is never used|only a mutation/],
+    ['a subscription', 'subscription { migrationProgress(id: "x") { done } }', /only a mutation may bring a file/],
+    ['too many aliases', `mutation ($file: File!) { ${aliases(40)} }`, /aliases/],
+    [
+      'a variable of another type',
+      'mutation ($file: ID!) { cancelUserMigration(id: $file) { __typename } }',
+      /ID cannot represent value/,
+    ],
+    ['a syntax error', 'mutation {', /Syntax Error/],
+  ])('DG-06 DG-09: %s is a 400 while it sends', async (_what, query, message) => {
+    const form = formOf(withOperations({ query, variables: VARIABLES }), '').subarray(0, -2);
+    let isSent = false;
+    const body = new Readable({
+      read() {
+        this.push(isSent ? Buffer.alloc(64 * 1024, 'x') : form);
+        isSent = true;
+      },
+    });
+    const answer = await sendRaw(p.url, { ...formHeaders(token), accept: '*/*' }, body);
+    expect([answer.status, answer.json.errors[0].message]).toEqual([400, expect.stringMatching(message)]);
+  });
+
+  it.each([
+    ['a string', 'a,b'],
+    ['an object', { stream: 'x' }],
+    ['null', null],
+  ])('DG-07 DG-09: %s as the file of a JSON request is a 400', async (_what, file) => {
+    const answer = await p.call('POST', '/graphql', { token, json: { query: QUERY, variables: { file } } });
+    expect([answer.status, answer.json.errors.length]).toEqual([400, 1]);
+    expect(answer.text).not.toContain('a,b');
+  });
+
+  it('DG-07 DG-09: a literal as the file is a 400', async () => {
+    const query = 'mutation { startUserMigration(file: "a,b") { __typename } }';
+    const answer = await p.call('POST', '/graphql', { token, json: { query } });
+    expect(answer.status).toBe(400);
+  });
+
+  it('DG-09: of two fields the second has no file', async () => {
+    const query = `mutation ($file: File!) {
+      a: startUserMigration(file: $file) { __typename }
+      b: startUserMigration(file: $file) { __typename ... on ValidationError { issues { path message } } }
+    }`;
+    const answer = await sendRaw(p.url, formHeaders(token), formOf(withOperations({ query, variables: VARIABLES })));
+    expect(answer.json.data).toEqual({
+      a: { __typename: 'Migration' },
+      b: { __typename: 'ValidationError', issues: [{ path: ['file'], message: 'another field has read it' }] },
+    });
+  });
+});
+
+it('DG-05 DG-09: nothing of all that was stored, and nothing was logged as a fault', async () => {
+  const { db } = p.service.context.database;
+  const ids = (table: 'migration_files' | 'migration_jobs') =>
+    db.unscoped('a test counts').run((k) => k.selectFrom(table).select('migration_id as id').distinct());
+  const migrations = await db.unscoped('a test counts').run((k) => k.selectFrom('migrations').select('id'));
+  // Of two fields the first did have its file.
+  expect(migrations).toHaveLength(1);
+  expect(migrations).toEqual(
+    expect.arrayContaining([...(await ids('migration_files')), ...(await ids('migration_jobs'))]),
+  );
+  expect(faults).toEqual([]);
+});
+
+function aliases(count: number): string {
+  return Array.from({ length: count }, (_, at) => `a${at}: startUserMigration(file: $file) { __typename }`).join(' ');
+}

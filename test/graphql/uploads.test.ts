@@ -1,0 +1,330 @@
+import { once } from 'node:events';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Log } from '../../src/lib/log.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { createdClient, MISSING, operate } from './administration.ts';
+import { CancelUserMigrationDocument, MigrationDocument } from './generated/graphql.ts';
+import { type Stand, startStand } from './stand.ts';
+import {
+  browserForm,
+  CSV,
+  filePart,
+  formHeaders,
+  formOf,
+  mapPart,
+  OPERATIONS,
+  operationsPart,
+  type RawAnswer,
+  sendRaw,
+} from './upload-requests.ts';
+
+const MEBIBYTE = 1024 ** 2;
+const MAX_BYTES = 32 * MEBIBYTE;
+
+describe('an upload to the whole service', () => {
+  const lines: string[] = [];
+  let p: Portcullis;
+  let token: string;
+
+  beforeAll(async () => {
+    const line = (fields: object, message?: string) => void lines.push(JSON.stringify({ ...fields, message }));
+    const log: Log = { debug: line, info: line, warn: line, error: line };
+    p = await startPortcullis({ overrides: { log } });
+    token = await p.clientToken();
+  });
+
+  afterAll(() => p[Symbol.asyncDispose]());
+
+  async function upload(csv: string): Promise<Answer> {
+    const response = await fetch(`${p.url}/graphql`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}` },
+      body: browserForm(csv),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, json: JSON.parse(text) };
+  }
+
+  const migrationOf = (id: string) => operate(p, token, MigrationDocument, { id, first: 10 });
+
+  async function finished(id: string) {
+    for (;;) {
+      const { migration } = await migrationOf(id);
+      if (migration?.status !== 'RUNNING') return migration;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+
+  const chunks = () =>
+    p.service.context.database.db
+      .unscoped('a test counts')
+      .run((k) => k.selectFrom('migration_files').select(['migration_id', 'seq']));
+
+  it('DG-09 D7-09: a form as browsers send it starts a migration, which gets done', async () => {
+    const answer = await upload('wallet_address,email\n0xa1,a1@example.com\n0xa2,A1@example.com\n');
+    const { result } = answer.json.data;
+    expect([answer.status, result.__typename, result.failed]).toEqual([200, 'Migration', 0]);
+    const migration = await finished(result.id);
+    expect(migration).toMatchObject({ status: 'DONE', total: 2, success: 1, skipped: 1, failed: 0 });
+    expect(migration?.rows.edges.map(({ node }) => [node.index, node.status, node.reason])).toEqual([
+      [1, 'created', null],
+      [2, 'skipped', 'duplicate_email'],
+    ]);
+  });
+
+  it('DG-03 DG-09: a file that is no CSV of users is a ValidationError, and nothing is kept of it', async () => {
+    const answer = await upload(`colour,size\n${'red,1\n'.repeat(200_000)}`);
+    expect(answer.json.data.result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['file'] }] });
+    expect(await chunks()).toEqual([]);
+  });
+
+  it('DG-09: a connection goes on after an upload', async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const sockets = new Set<unknown>();
+    const send = () => {
+      const { promise, resolve, reject } = Promise.withResolvers<number>();
+      const sent = request(`${p.url}/graphql`, { method: 'POST', agent, headers: formHeaders(token) }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode ?? 0));
+      });
+      sent.on('socket', (socket) => sockets.add(socket)).on('error', reject);
+      sent.end(formOf([operationsPart, mapPart, filePart]));
+      return promise;
+    };
+    expect([await send(), await send(), sockets.size]).toEqual([200, 200, 1]);
+    agent.destroy();
+  });
+
+  it('DG-09 D7-09: of an upload whose client leaves nothing stays behind', async () => {
+    const headers = formHeaders(token);
+    const sent = request(`${p.url}/graphql`, { method: 'POST', agent: false, headers });
+    const gone = new Promise((resolve) => sent.on('error', resolve));
+    sent.write(formOf([operationsPart, mapPart, { ...filePart, value: CSV + '0xcc,\n'.repeat(500_000) }], ''));
+    while ((await chunks()).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    const [kept] = await chunks();
+    sent.destroy();
+    await gone;
+    while ((await chunks()).length > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect((await migrationOf(kept?.migration_id ?? '')).migration).toBeNull();
+  });
+
+  it('DG-09 DG-05: an upload that lacks its end is a 400, and nothing stays behind', async () => {
+    const form = formOf([operationsPart, mapPart, { ...filePart, value: CSV + '0xcc,\n'.repeat(300_000) }], '');
+    const answer = await sendRaw(p.url, formHeaders(token), form);
+    expect([answer.status, answer.json.errors]).toEqual([
+      400,
+      [{ path: '', message: 'must end with the closing boundary' }],
+    ]);
+    expect(await chunks()).toEqual([]);
+  });
+
+  it('DG-09 DG-05: a chunk that is none is a 400, and nothing stays behind', async () => {
+    const socket = connect(Number(new URL(p.url).port), '127.0.0.1');
+    let received = '';
+    socket.on('data', (bytes) => {
+      received += bytes;
+    });
+    const head = Object.entries({ host: 'x', ...formHeaders(token), 'transfer-encoding': 'chunked' });
+    const form = formOf([operationsPart, mapPart, filePart], '');
+    socket.write(`POST /graphql HTTP/1.1\r\n${head.map((pair) => pair.join(': ')).join('\r\n')}\r\n\r\n`);
+    socket.write(`${form.length.toString(16)}\r\n${form}\r\n`);
+    socket.write('no chunk\r\n');
+    await once(socket, 'end');
+    expect(received).toMatch(/^HTTP\/1\.1 400 .*"message":"invalid_request"/s);
+    socket.end();
+    expect(await chunks()).toEqual([]);
+  });
+
+  it('D2-07 D2-09 DG-09: its one audit record has the operation and the length, nothing of the file; no log line either', async () => {
+    const correlationId = `upload-${Date.now()}`;
+    const csv = 'wallet_address,email,name\n0xd1,grace@private.example,Grace Hopper\n';
+    const form = formOf([operationsPart, mapPart, { ...filePart, value: csv, filename: 'private-users.csv' }]);
+    const answer = await sendRaw(p.url, { ...formHeaders(token), 'x-correlation-id': correlationId }, form);
+    const refused = formOf([operationsPart, { ...filePart, value: csv }]);
+    await sendRaw(p.url, { ...formHeaders(token), 'x-correlation-id': correlationId }, refused);
+    await finished(answer.json.data.result.id);
+    const records = await recordsOf(correlationId, 2);
+    expect(records.map(({ status_code, request_bytes }) => [status_code, Number(request_bytes)])).toEqual([
+      [200, form.length],
+      [400, refused.length],
+    ]);
+    expect(JSON.parse(records[0]?.request_body ?? '')).toEqual(JSON.parse(OPERATIONS));
+    expect(records[1]?.request_body).toBeNull();
+    const told = [...records.map((record) => JSON.stringify(record)), ...lines].join('\n');
+    expect(told).not.toMatch(/grace|Hopper|0xd1|private-users/i);
+  });
+
+  it('DG-09: an id that is unknown, malformed or of another node cannot be cancelled, alike', async () => {
+    const { json } = await upload(CSV);
+    const other = await p.clientToken(p.demo.other_node.client);
+    const cancelled = async (id: string, by: string) =>
+      (await operate(p, by, CancelUserMigrationDocument, { id })).result;
+    const notFound = { __typename: 'NotFoundError', message: 'not found' };
+    expect(await cancelled(MISSING, token)).toEqual(notFound);
+    expect(await cancelled('x', token)).toEqual(notFound);
+    expect(await cancelled(json.data.result.id, other)).toEqual(notFound);
+  });
+
+  it('DG-09 D7-09: a migration that is done cannot be cancelled, one that runs is, once and for all', async () => {
+    const { json } = await upload('wallet_address,email\n0xe1,e1@example.com\n');
+    await finished(json.data.result.id);
+    const late = await operate(p, token, CancelUserMigrationDocument, { id: json.data.result.id });
+    expect(late.result.__typename).toBe('PreconditionError');
+    await p.service.context.migrationJobs.stop();
+    const started = (await upload(CSV)).json.data.result;
+    expect(await chunks()).toHaveLength(1);
+    const first = await operate(p, token, CancelUserMigrationDocument, { id: started.id.toUpperCase() });
+    expect(first.result).toMatchObject({ __typename: 'Migration', status: 'CANCELLED' });
+    const again = await operate(p, token, CancelUserMigrationDocument, { id: started.id });
+    expect(again.result).toEqual(first.result);
+    p.service.context.migrationJobs.start();
+    expect(await chunks()).toEqual([]);
+  });
+
+  it('DG-04 DG-09: both mutations need users:migrate', async () => {
+    const { credentials } = await createdClient(p, token, { scopes: ['users:read'] });
+    const reader = await p.clientToken(credentials);
+    const { result } = await operate(p, reader, CancelUserMigrationDocument, { id: MISSING });
+    const answer = await sendRaw(p.url, formHeaders(reader), formOf([operationsPart, mapPart, filePart]));
+    const expected = expect.objectContaining({ __typename: 'ForbiddenError', permission: 'users:migrate' });
+    expect([result, answer.json.data.result]).toEqual([expected, expected]);
+    expect(await chunks()).toEqual([]);
+  });
+
+  interface RecordRow {
+    status_code: number;
+    request_body: string | null;
+    request_bytes: string;
+  }
+
+  async function recordsOf(correlationId: string, count: number): Promise<RecordRow[]> {
+    for (;;) {
+      const rows = await p.service.context.database.db
+        .unscoped('a test reads')
+        .run((k) =>
+          k.selectFrom('audit_records').selectAll().where('correlation_id', '=', correlationId).orderBy('at'),
+        );
+      if (rows.length >= count) return rows;
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  }
+});
+
+describe('the transport', () => {
+  let stand: Stand;
+  let use: (source: AsyncIterable<Uint8Array>) => Promise<void>;
+
+  beforeAll(async () => {
+    stand = await startStand({
+      uploadLimits: { maxBytes: MAX_BYTES, maxPauseMs: 1_000 },
+      migrationFiles: {
+        start: async (_caller, given) => {
+          await use(given);
+          throw new Error('a test stores nothing');
+        },
+        cancel: () => Promise.reject(new Error('unused')),
+        progress: async () => undefined,
+      },
+    });
+  });
+
+  beforeEach(() => {
+    use = async (given) => {
+      for await (const _chunk of given);
+    };
+  });
+
+  afterAll(() => stand[Symbol.asyncDispose]());
+
+  const base = () => stand.url.replace(/\/graphql$/, '');
+
+  it('D2-14: a chunked form is 413 the moment it passes its limit, and whoever reads it is told', async () => {
+    let told: unknown;
+    let bytes = 0;
+    use = async (given) => {
+      try {
+        for await (const chunk of given) bytes += chunk.length;
+      } catch (error) {
+        told = error;
+        throw error;
+      }
+    };
+    const { sent, answer } = open();
+    sent.write(beginning());
+    while (!sent.destroyed && bytes <= MAX_BYTES && told === undefined) {
+      if (!sent.write(Buffer.alloc(256 * 1024, 'x'))) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    const { status, json, headers } = await answer;
+    expect([status, json.message, headers.connection]).toEqual([413, 'payload_too_large', 'close']);
+    expect(bytes).toBeLessThanOrEqual(MAX_BYTES);
+    expect(told).toMatchObject({ message: 'the upload has not come in full' });
+    sent.destroy();
+  });
+
+  it('DG-09: the network is read no faster than the file is taken', async () => {
+    const release = Promise.withResolvers<void>();
+    let bytes = 0;
+    use = async (given) => {
+      for await (const chunk of given) {
+        bytes += chunk.length;
+        await release.promise;
+      }
+    };
+    const { sent, answer } = open();
+    const chunk = Buffer.alloc(64 * 1024, 'x');
+    const isTaken = async () => {
+      if (sent.write(chunk)) return true;
+      const drained = new Promise<true>((resolve) => sent.once('drain', () => resolve(true)));
+      return Promise.race([drained, new Promise<false>((resolve) => setTimeout(() => resolve(false), 300))]);
+    };
+    sent.write(beginning());
+    let written = 0;
+    // The buffers of both ends take some of it.
+    while (written < 24 * MEBIBYTE && (await isTaken())) written += chunk.length;
+    expect([written < 24 * MEBIBYTE, bytes <= chunk.length]).toEqual([true, true]);
+    // However long that takes, the client is not at fault.
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    release.resolve();
+    sent.end('\r\n--a-boundary--\r\n');
+    expect((await answer).status).toBe(200);
+    expect(bytes).toBeGreaterThanOrEqual(written);
+  });
+
+  it('DG-09: a client that sends no more and does not go is a 400', async () => {
+    const { sent, answer } = open();
+    sent.write(beginning());
+    const { status, json } = await answer;
+    expect([status, json.errors]).toEqual([400, [{ path: '', message: 'must come without so long a pause' }]]);
+    sent.destroy();
+  });
+
+  it('DG-09: a client that goes on sending after its answer is cut off', async () => {
+    const { sent, answer } = open();
+    const closed = new Promise((resolve) => sent.on('close', resolve));
+    sent.write(Buffer.alloc(2 * MEBIBYTE, 'x'));
+    expect((await answer).status).toBe(400);
+    while (!sent.destroyed) {
+      if (!sent.write(Buffer.alloc(MEBIBYTE, 'x'))) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    await closed;
+  });
+
+  const beginning = () => formOf([operationsPart, mapPart, filePart], '').subarray(0, -2);
+
+  function open() {
+    const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
+    const headers = formHeaders(stand.token);
+    const sent = request(`${base()}/graphql`, { method: 'POST', agent: false, headers }, (response) => {
+      const read: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => read.push(chunk));
+      response.on('error', reject);
+      response.on('end', () => {
+        const { statusCode: status = 0, headers: given } = response;
+        resolve({ status, headers: given, json: JSON.parse(String(Buffer.concat(read))) });
+      });
+    });
+    sent.on('error', reject);
+    return { sent, answer: promise };
+  }
+});

@@ -1,0 +1,39 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { textArray } from '../../src/lib/text-array.ts';
+import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+
+const texts = fc.array(
+  fc.option(fc.string({ unit: fc.constantFrom('a', '"', '\\', ',', '{', '}', ' ', '\n', 'é', '😀', 'NULL', "'") })),
+  { maxLength: 20 },
+);
+
+async function expectSame(database: Database): Promise<void> {
+  const door = database.db.unscoped('test');
+  await fc.assert(
+    fc.asyncProperty(texts, async (values) => {
+      const rows = await door.raw(
+        (sql) => sql<{ value: string | null }>`select value from unnest(${textArray(values)}::text[]) as u (value)`,
+      );
+      expect(rows.map(({ value }) => value)).toEqual(values);
+    }),
+    { numRuns: 60 },
+  );
+}
+
+it('an array of any texts is read by the embedded database as it was', async () => {
+  await using database = await embeddedDatabase();
+  await expectSame(database);
+});
+
+describeReal('postgres', 'on PostgreSQL', () => {
+  let database: Database;
+  beforeAll(async () => {
+    database = await realDatabase();
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  it('an array of any texts is read as it was', () => expectSame(database));
+});

@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NOT_YET } from '../../src/openapi/paths/public.ts';
+import { operationOf, operations, unlike } from './described.ts';
+import { otherCases } from './other-cases.ts';
+import { type OpenApiStand, openApiStand } from './stand.ts';
+import { TOKEN, tokenCases } from './token-cases.ts';
+import { walletCases } from './wallet-cases.ts';
+
+const CLIENT = { grant_type: 'client_credentials' };
+
+const cases = [...tokenCases, ...walletCases, ...otherCases].flatMap(({ method, path, values: usual, tries }) =>
+  tries.map(([name, status, options, values = usual]) => ({ method, path, name, status, options, values })),
+);
+
+let stand: OpenApiStand;
+beforeAll(async () => {
+  stand = await openApiStand();
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+describe('what is answered is what the document says', () => {
+  it.each(cases)('D8-02: $method $path: $name', async ({ method, path, status, options, values }) => {
+    const answer = await stand.call(method, path, values?.(stand), options?.(stand));
+    expect([answer.status, ...unlike(operationOf(method, path), answer)]).toEqual([status]);
+  });
+
+  it('D8-02: every operation is tried, with an answer of success where it is served', () => {
+    const tried = new Set(cases.filter(({ status }) => status < 300).map(({ method, path }) => `${method} ${path}`));
+    for (const { method, path, operation } of operations) {
+      const isServed = !operation.description?.includes(NOT_YET);
+      expect([method, path, tried.has(`${method} ${path}`)]).toEqual([method, path, isServed]);
+    }
+  });
+
+  it.each([
+    ['?include_deleted=true&limit=100&unknown=1', 200],
+    ['?page=9007199254740991&limit=1', 200],
+    ['?page=9007199254740992', 400],
+    ['?limit=101', 400],
+    ['?page=1&page=1', 400],
+  ])('8-01 8-02 D8-02: GET /v1/accounts%s', async (query, status) => {
+    const answer = await stand.p.call('GET', `/v1/accounts${query}`, { token: stand.token });
+    expect([answer.status, ...unlike(operationOf('GET', '/v1/accounts'), answer)]).toEqual([status]);
+  });
+
+  it('8-05 D8-02: limits are told in the documented headers, in refusals too', async () => {
+    const asked = { json: { ...stand.limited, ...CLIENT } };
+    const token = (await stand.call('POST', TOKEN, {}, asked)).json.access_token;
+    const page = await stand.call('GET', '/v1/accounts', {}, { token });
+    const full = await stand.call('GET', '/v1/accounts', {}, { token });
+    const refused = await stand.call('POST', TOKEN, {}, asked);
+    expect([page.status, full.status, refused.status]).toEqual([200, 429, 429]);
+    for (const answer of [page, full]) {
+      expect(unlike(operationOf('GET', '/v1/accounts'), answer)).toEqual([]);
+      expect(answer.headers.get('x-ratelimit-limit-hour')).toBe('3');
+    }
+    expect(unlike(operationOf('POST', TOKEN), refused)).toEqual([]);
+  });
+
+  it.each(operations)('D8-02: $method $path: a bare call; 503 alone where it is not served', async (operation) => {
+    const answer = await stand.call(operation.method, operation.path);
+    expect(unlike(operation, answer)).toEqual([]);
+    expect(answer.status === 503).toBe(operation.operation.description?.includes(NOT_YET) === true);
+  });
+
+  // The token endpoint's envelope has no `errors`; this refusal comes before it is known which route is meant.
+  const others = operations.filter(({ path }) => path !== TOKEN);
+  it.each(others)('D2-05 D8-02: $method $path: a correlation id too long', async (operation) => {
+    const headers = { 'x-correlation-id': 'x'.repeat(1_025) };
+    const answer = await stand.call(operation.method, operation.path, {}, { headers });
+    expect([answer.status, ...unlike(operation, answer)]).toEqual([400]);
+  });
+});

@@ -1,0 +1,157 @@
+import { join } from 'node:path';
+import { validate } from '@readme/openapi-parser';
+import { describe, expect, it } from 'vitest';
+import { readGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { parseForm } from '../../src/lib/form.ts';
+import {
+  clientBesideBasicInput,
+  clientInput,
+  parseTokenRequest,
+  tokenInput,
+} from '../../src/oauth/token-request.input.ts';
+import { openApiDocument, UNDESCRIBED } from '../../src/openapi/document.ts';
+import { printedOpenApi } from '../../src/openapi/print.ts';
+import { parseNotification } from '../../src/transactions/notification.input.ts';
+import { migrateUserInput, migrateUsersInput } from '../../src/user-migrations/migration.input.ts';
+import { walletRuleInput } from '../../src/wallet-rules/wallet-rule.input.ts';
+import { committed, document, faultsOf, followed, operations } from './described.ts';
+
+const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
+
+interface Example {
+  name: string;
+  value: unknown;
+  /** Of the media type, or of what else the example is of. */
+  at: readonly string[];
+}
+
+/** The examples of what has them: `example`, or `examples` by name. */
+function examplesAt(at: readonly string[]): Example[] {
+  const { value } = followed(at);
+  const named = Object.entries((value.examples ?? {}) as Record<string, { value: unknown }>);
+  const single = 'example' in value ? [{ name: at.join(' '), value: value.example, at }] : [];
+  return [...single, ...named.map(([name, example]) => ({ name: [...at, name].join(' '), value: example.value, at }))];
+}
+
+function contentsAt(at: readonly string[]): (readonly string[])[] {
+  const { value, at: there } = followed(at);
+  return Object.keys(value.content ?? {}).map((type) => [...there, 'content', type]);
+}
+
+const requests = operations
+  .filter(({ operation }) => operation.requestBody)
+  .flatMap(({ at }) => contentsAt([...at, 'requestBody']).flatMap(examplesAt));
+const responses = operations.flatMap(({ at, operation }) =>
+  Object.keys(operation.responses ?? {}).flatMap((status) =>
+    contentsAt([...at, 'responses', status]).flatMap(examplesAt),
+  ),
+);
+const parts = Object.entries(document.components ?? {}).flatMap(([kind, components]) =>
+  ['parameters', 'headers'].includes(kind)
+    ? Object.keys(components).flatMap((name) => examplesAt(['components', kind, name]))
+    : [],
+);
+
+/** Reads a request's body as its handler does. */
+const READERS: Readonly<Record<string, (body: unknown) => boolean>> = {
+  issueToken: (body) => parseTokenRequest(body) !== undefined && isOfClient(body),
+  revokeToken: (body) => tokenInput.safeParse(body).success && isOfClient(body),
+  introspectToken: (body) => tokenInput.safeParse(body).success && isOfClient(body),
+  createWalletRule: (body) => walletRuleInput.safeParse(body).success,
+  replaceWalletRule: (body) => walletRuleInput.safeParse(body).success,
+  notifyTransaction: (body) => parseNotification(Buffer.from(JSON.stringify(body))).ok,
+  notifyTransactionByAlias: (body) => parseNotification(Buffer.from(JSON.stringify(body))).ok,
+  migrateUser: (body) => migrateUserInput.safeParse(body).success,
+  migrateUsers: (body) => migrateUsersInput.safeParse(body).success,
+};
+
+function isOfClient(body: unknown): boolean {
+  return clientInput.safeParse(body).success || clientBesideBasicInput.safeParse(body).success;
+}
+
+describe('the document', () => {
+  it('4.9-04 D8-02: is valid OpenAPI 3.1', async () => {
+    expect(document.openapi).toBe('3.1.0');
+    expect(await validate(structuredClone(document) as Parameters<typeof validate>[0])).toMatchObject({ valid: true });
+  });
+
+  it('D8-02: the committed file is what the schemas and the endpoints give now (npm run schema)', () => {
+    expect(printedOpenApi(config) === committed).toBe(true);
+    expect(committed).toMatch(/\}\n$/);
+  });
+
+  it('D8-02: it has every endpoint of the gateway with its methods, and no other', () => {
+    const registered = config.endpoints
+      .filter(({ path }) => !UNDESCRIBED.has(path))
+      .flatMap(({ methods, path }) => methods.map((method) => `${method} ${path.replace('/**', '/{path}')}`));
+    expect(operations.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(registered.sort());
+    expect([...UNDESCRIBED].every((path) => config.endpoints.some((endpoint) => endpoint.path === path))).toBe(true);
+  });
+
+  it('D8-02: an endpoint that nobody describes, and a description without an endpoint, are refused', () => {
+    const [first] = config.endpoints;
+    if (!first) throw new Error('there are endpoints');
+    const more = { ...first, path: '/v1/undescribed' };
+    expect(() => openApiDocument({ ...config, endpoints: [...config.endpoints, more] })).toThrow('/v1/undescribed');
+    expect(() => openApiDocument({ ...config, endpoints: config.endpoints.slice(1) })).toThrow(first.path);
+  });
+
+  it('D8-02: each operation has an id of its own, a tag that is described, and names the token that it takes', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(new Set(ids).size).toBe(ids.length);
+    const tags = new Set(document.tags?.map(({ name }) => name));
+    const protectedPaths = new Set(config.endpoints.flatMap((e) => (e.visibility === 'protected' ? [e.path] : [])));
+    for (const { path, operation } of operations) {
+      expect(operation.tags?.every((tag) => tags.has(tag))).toBe(true);
+      const schemes = operation.security?.flatMap((requirement) => Object.keys(requirement));
+      if (protectedPaths.has(path)) expect(schemes).toEqual(['oauth2', 'userToken', 'legacyToken']);
+      else expect(schemes).not.toContain('userToken');
+    }
+  });
+
+  it.each([
+    ['notifyTransaction', [200, 400, 401, 404, 500]],
+    ['notifyTransactionByAlias', [200, 400, 401, 404, 500]],
+    ['migrateUser', [201, 400, 401, 403, 404, 409, 429, 500]],
+    ['migrateUsers', [200, 400, 401, 403, 404, 409, 429, 500]],
+  ])('D8-02: the statuses of %s are a closed list, without 413 and 503', (id, statuses) => {
+    const found = operations.find(({ operation }) => operation.operationId === id);
+    expect(Object.keys(found?.operation.responses ?? {}).map(Number)).toEqual(statuses);
+  });
+
+  it('D8-02: limits are published as they are', () => {
+    const parameters = operations.find(({ path }) => path === '/v1/accounts')?.operation.parameters ?? [];
+    expect(parameters.slice(0, 2)).toMatchObject([
+      { name: 'page', schema: { minimum: 1, maximum: Number.MAX_SAFE_INTEGER, default: 1 } },
+      { name: 'limit', schema: { minimum: 1, maximum: 100, default: 10 } },
+    ]);
+    expect(committed).toContain('"maximum": 18446744073709551615');
+  });
+});
+
+describe('the examples', () => {
+  it('D8-02: there is one of every request and of every answer with a body of its own', () => {
+    expect(new Set(requests.map(({ at }) => at[1])).size).toBe(
+      new Set(operations.filter((o) => o.operation.requestBody).map((o) => o.path)).size,
+    );
+    expect(responses.length).toBeGreaterThan(50);
+  });
+
+  it.each([...requests, ...responses, ...parts])('D8-02: $name is valid', ({ value, at }) => {
+    expect(faultsOf(value, [...at, 'schema'])).toEqual([]);
+  });
+
+  it('D8-02: those of requests are what the handlers take, as a form too', () => {
+    for (const { name, value, at } of requests) {
+      const id = operations.find(({ path, method }) => path === at[1] && method.toLowerCase() === at[2])?.operation
+        .operationId;
+      const read = READERS[id ?? ''];
+      if (at[1]?.startsWith('/v2/mcp')) continue;
+      const isForm = at.at(-1) === 'application/x-www-form-urlencoded';
+      const body = isForm
+        ? parseForm(Buffer.from(new URLSearchParams(value as Record<string, string>).toString()))
+        : value;
+      expect([name, read?.(body)]).toEqual([name, true]);
+    }
+  });
+});

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SwaggerFiles } from '../../src/openapi/swagger-files.ts';
+import { recordOf } from '../audit/records.ts';
+import { envelope } from '../gateway/envelopes.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { committed } from './described.ts';
+
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+/** What a page loads, by its own words. */
+function loadedBy(page: string): string[] {
+  return [...page.matchAll(/<(?:script|link)\b[^>]*\b(?:src|href)="([^"]*)"/g)].map(([, from = '']) => from);
+}
+
+describe('Swagger UI', () => {
+  it('4.9-04 D8-02: /swagger/ is a page that needs no token, and everything that it loads is there', async () => {
+    const page = await p.call('GET', '/swagger/', { headers: { authorization: 'Bearer broken' } });
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    const types: Record<string, string> = { js: 'text/javascript', css: 'text/css', png: 'image/png' };
+    const loaded = loadedBy(page.text);
+    expect(loaded).toHaveLength(5);
+    for (const from of loaded) {
+      const url = new URL(from, `${p.url}/swagger/`);
+      expect(url.origin).toBe(p.url);
+      const file = await p.call('GET', url.pathname);
+      expect([from, file.status]).toEqual([from, 200]);
+      expect(file.headers.get('content-type')).toContain(types[from.split('.').at(-1) ?? '']);
+      expect(file.text.length).toBeGreaterThan(100);
+    }
+  });
+
+  it('D8-02: its initializer opens the document of this instance, and asks nobody else', async () => {
+    const script = await p.call('GET', '/swagger/initializer.js');
+    expect(script.text).toContain("url: 'openapi.json'");
+    expect(script.text).toContain('validatorUrl: null');
+    expect(script.text).not.toMatch(/https?:/);
+  });
+
+  it('D8-02: its policy allows no script inside of the page and nothing from elsewhere; the page has none', async () => {
+    const page = await p.call('GET', '/swagger/');
+    const policy = page.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
+    expect(policy).not.toContain('unsafe');
+    expect(page.text).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=|\sstyle=|javascript:/i);
+    expect(page.headers.get('x-content-type-options')).toBe('nosniff');
+  });
+
+  it.each(['/swagger/', '/swagger/openapi.json', '/swagger/swagger-ui-bundle.js'])(
+    'D8-02: %s is answered with 304 to one who has it',
+    async (path) => {
+      const first = await p.call('GET', path);
+      const etag = first.headers.get('etag') ?? '';
+      expect(etag).toMatch(/^"[\w-]{43}"$/);
+      const again = await p.call('GET', path, { headers: { 'if-none-match': etag } });
+      expect([again.status, again.text.length, again.headers.get('etag')]).toEqual([304, 0, etag]);
+      expect(again.headers.get('x-correlation-id')).toBeTruthy();
+    },
+  );
+
+  it.each([
+    '/swagger/%2e%2e%2fpackage.json',
+    '/swagger/..%2fpackage.json',
+    '/swagger/..%5cpackage.json',
+    '/swagger/%2e%2e/package.json',
+    '/swagger/....//package.json',
+    '/swagger/package.json',
+    '/swagger/index.html.bak',
+    '/swagger/swagger-ui.js',
+    '/swagger/constructor',
+    '/swagger/__proto__',
+    '/swagger/openapi.json/',
+    '/swagger/OPENAPI.JSON',
+    '/swagger',
+  ])('D2-04 D2-15 4.9-04: %s is a 404', async (path) => {
+    const answer = await p.call('GET', path);
+    expect([answer.status, answer.text]).toEqual([404, envelope('not_found')]);
+  });
+
+  it.each(['HEAD', 'POST', 'PUT', 'DELETE'])('D2-15: %s /swagger/openapi.json is a 404', async (method) => {
+    expect((await p.call(method, '/swagger/openapi.json')).status).toBe(404);
+  });
+
+  it.each(['bytes=0-10', 'bytes=99999999-', 'items=1'])('4.9-04: a range (%s) gets the whole', async (range) => {
+    const answer = await p.call('GET', '/swagger/openapi.json', { headers: { range, 'if-match': '"x"' } });
+    expect([answer.status, answer.text === committed]).toEqual([200, true]);
+  });
+});
+
+describe('/swagger/openapi.json', () => {
+  it('D8-02: is the committed document, as JSON', async () => {
+    const answer = await p.call('GET', '/swagger/openapi.json');
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    expect(answer.text === committed).toBe(true);
+    expect(answer.json.servers).toEqual([{ url: '/' }]);
+  });
+
+  it('D8-02: names PUBLIC_URL as its server where that is set, and is the same otherwise', async () => {
+    const file = await new SwaggerFiles('https://gateway.example/$1/').find('openapi.json');
+    const text = file?.bytes.toString() ?? '';
+    expect(JSON.parse(text)).toEqual({ ...JSON.parse(committed), servers: [{ url: 'https://gateway.example/$1' }] });
+    expect(text).toContain('18446744073709551615');
+  });
+
+  it('1-02 1-04 D2-07: is recorded with its correlation id and its length, and without its body', async () => {
+    const id = `swagger-${Date.now()}`;
+    const { text } = await p.call('GET', '/swagger/openapi.json', { headers: { 'x-correlation-id': id } });
+    const record = await recordOf(p, id);
+    expect(record).toMatchObject({ path: '/swagger/openapi.json', status_code: 200, response_body: null });
+    expect(Number(record.response_bytes)).toBe(Buffer.byteLength(text));
+  });
+});

@@ -1,0 +1,218 @@
+import { join } from 'node:path';
+import { isRequiredArgument } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { buildSchema } from '../../src/graphql/schema.ts';
+import { EventReader } from '../graphql/event-reader.ts';
+import { browserForm } from '../graphql/upload-requests.ts';
+import type { Portcullis } from '../harness.ts';
+import { askList, LISTS } from './graphql-lists.ts';
+import { operate } from './graphql-operation.ts';
+import { GRAPHQL_ROWS } from './graphql-rows.ts';
+import { marksOf, type Things } from './marked-node.ts';
+import { MCP, NAMELESS, REST_ROWS } from './rest-rows.ts';
+import { selectionOf, slotsOf } from './schema-slots.ts';
+import { missing, type SurfaceRow, told, withoutNewIds } from './surface-row.ts';
+import { type TwoMarkedNodes, twoMarkedNodes } from './two-marked-nodes.ts';
+
+const schema = buildSchema();
+const slots = slotsOf(schema);
+const queries = Object.values(schema.getQueryType()?.getFields() ?? {});
+const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
+const ROWS = [...REST_ROWS, ...GRAPHQL_ROWS.filter(({ covers }) => slots.includes(covers))];
+/** The same for every node, or of the caller alone. */
+const GLOBAL: ReadonlySet<string> = new Set(['networks', 'gasFees']);
+/** Slots that no row can name a thing of a node by, and why. */
+const APART: Record<string, string> = {
+  'Mutation.assignNetwork(networkId)': 'networks are of no node',
+  'Mutation.createClient': 'makes a client, names none',
+  'Mutation.startUserMigration': 'the rows of its file name people: has a test of its own',
+  'Mutation.registerTransaction(input.id)': 'one space over all nodes: has a test of its own',
+  'Subscription.transactionUpdates(after)': 'a number in the log of the node: has a test of its own',
+  'Query.me': 'the caller',
+  'Query.gasFees': 'of no node',
+};
+
+let stand: TwoMarkedNodes;
+let p: Portcullis;
+let as: TwoMarkedNodes['as'];
+let mine: Things;
+let theirs: Things;
+let before: unknown;
+
+beforeAll(async () => {
+  stand = await twoMarkedNodes();
+  ({ p, mine, theirs, as } = stand);
+  before = await stand.contentOf(theirs.nodeId);
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+function notification(members: object): Buffer {
+  const at = '2026-03-01T00:00:00Z';
+  return Buffer.from(JSON.stringify({ ...members, created_at: at, updated_at: at }));
+}
+
+function tellsNothingOf(of: Things, text: string): void {
+  for (const mark of marksOf(of)) expect(text).not.toContain(mark);
+}
+
+describe('the table', () => {
+  it('D4-01: has every place of the schema that can name a thing', () => {
+    const lists = Object.keys(LISTS).flatMap((list) => [`${list}(after)`, `${list}(before)`]);
+    const covered = new Set([...ROWS.map(({ covers }) => covers), ...lists, ...Object.keys(APART)]);
+    expect(slots.filter((slot) => !covered.has(slot))).toEqual([]);
+  });
+
+  it('D4-01: has every route, and every id of its path', () => {
+    const wanted = endpoints.flatMap(({ methods, path }) => {
+      const names = path.match(/\{\w+\}/g) ?? [''];
+      return methods.flatMap((method) => names.map((name) => [`${method} ${path}`, name] as const));
+    });
+    const covered = [...ROWS.map(({ covers }) => covers), ...NAMELESS, ...MCP];
+    const lacking = wanted.filter(
+      ([route, name]) => !covered.some((row) => row === route || (row.startsWith(`${route} `) && row.includes(name))),
+    );
+    expect(lacking).toEqual([]);
+  });
+});
+
+describe('lists and routes that name nothing', () => {
+  it.each(queries.filter(({ args }) => !args.some(isRequiredArgument)).map((field) => [field.name, field] as const))(
+    'D4-01: %s has what is of the own node, and nothing of the other',
+    async (name, field) => {
+      const text = `query { ${selectionOf(field, 2)} }`.replace('first: 3', 'first: 60');
+      const answer = await operate(as(mine), text);
+      expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
+      tellsNothingOf(theirs, answer.text);
+      if (GLOBAL.has(name)) return;
+      expect(marksOf(mine).some((mark) => answer.text.includes(mark))).toBe(true);
+      const { text: own } = await operate(as(theirs), text);
+      expect(marksOf(theirs).some((mark) => own.includes(mark))).toBe(true);
+    },
+  );
+
+  it('D4-01: GET /v1/accounts has what is of the own node, and nothing of the other', async () => {
+    const { text, json } = await as(mine)('GET', '/v1/accounts?limit=100&include_deleted=true');
+    expect(json.data.map((row: { node_id: string }) => row.node_id)).toEqual(json.data.map(() => mine.nodeId));
+    expect(text).toContain(mine.account);
+    tellsNothingOf(theirs, text);
+  });
+
+  it.each(NAMELESS)('D4-01: %s tells nothing of any node', async (route) => {
+    const [method = '', path = ''] = route.replace('*', 'openapi.json').split(' ');
+    const { text } = await as(mine)(method, path);
+    for (const of of [mine, theirs]) tellsNothingOf(of, text);
+  });
+
+  it.each(MCP)('D4-01: %s tells nothing of the other node', async (route) => {
+    const [method = '', path = ''] = route.replace('**', 'x').split(' ');
+    const json = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'list_accounts', arguments: {} } };
+    const headers = {
+      authorization: `Bearer ${mine.client.client_secret}`,
+      accept: 'application/json, text/event-stream',
+    };
+    const { text } = await as(mine)(method, path, { headers, ...(method === 'POST' ? { json } : {}) });
+    tellsNothingOf(theirs, text);
+  });
+});
+
+describe('what is of another node', () => {
+  it.each(ROWS.map((row) => [row.covers, row] as const))(
+    'D4-01: %s is told as if it were nowhere',
+    async (_name, row) => {
+      const id = row.thing(theirs);
+      const nowhere = missing(id);
+      const foreign = told(await row.ask(as(mine), id, mine, theirs), id);
+      const absent = told(await row.ask(as(mine), nowhere, mine, theirs), nowhere);
+      tellsNothingOf(theirs, foreign);
+      expect(withoutNewIds(foreign)).toBe(withoutNewIds(absent));
+      expect(foreign).toContain(row.says);
+    },
+  );
+
+  it.each(Object.keys(LISTS).flatMap((list) => ['after', 'before'].map((name) => [list, name] as const)))(
+    'D4-01 DG-12: a cursor of %s(%s) is told as one that nobody has signed',
+    async (list, name) => {
+      const cursor = /"cursor":"([^"]+)"/.exec((await askList(as(theirs), list, 'first: 1', theirs)).text)?.[1] ?? '';
+      const ask = async (given: string, by = mine) =>
+        told(await askList(as(by), list, `${name}: "${given}"`, by), given);
+      const foreign = await ask(cursor);
+      expect(foreign).toBe(await ask(missing(cursor)));
+      expect(foreign).toContain(`${name}: is no cursor of this list`);
+      expect(await ask(cursor, theirs)).not.toContain('errors');
+    },
+  );
+
+  it('D4-01 D7-03: people of a file are looked up in the own node alone', async () => {
+    const { email, external_id: externalId, wallet_address: address } = theirs.users.at(-1) ?? {};
+    const body = browserForm(`wallet_address,email,external_id,kyc_sent\n${address},${email},${externalId},true\n`);
+    const headers = { authorization: `Bearer ${mine.token}` };
+    const answer = await fetch(`${p.url}/graphql`, { method: 'POST', body, headers });
+    const { id } = (await answer.json()).data.result;
+    const text = 'subscription { migrationProgress(id: $id) { done success skipped failed } }';
+    const progress = await operate(as(mine), text, { id }, 'text/event-stream');
+    expect(progress.text).toContain('{"done":true,"success":1,"skipped":0,"failed":0}');
+  });
+
+  it('D4-01 D6-13: a transaction that another node has registered is taken, no more', async () => {
+    const register = (id: string, type: number) =>
+      operate(
+        as(mine),
+        `mutation { registerTransaction(input: {id: "${id}", collection: USER_TRANSACTIONS, type: ${type}}) { ... on Error { message } ... on DuplicateError { reason } } }`,
+      );
+    const foreign = told(await register(theirs.transaction, 1), theirs.transaction);
+    expect(foreign).toBe(told(await register(mine.transaction, 2), mine.transaction));
+    expect(foreign).toContain('"reason":"duplicate_id"');
+    tellsNothingOf(theirs, foreign);
+  });
+
+  it.each(['0', '1'])('D4-01 D6-17: transactionUpdates after %s are of the own log alone', async (after) => {
+    const response = await fetch(`${p.url}/graphql`, {
+      method: 'POST',
+      headers: {
+        ...{ authorization: `Bearer ${mine.token}`, 'content-type': 'application/json', accept: 'text/event-stream' },
+      },
+      body: JSON.stringify({
+        query: `subscription { transactionUpdates(after: "${after}") { cursor transaction { id error } } }`,
+      }),
+    });
+    await using reader = new EventReader(response);
+    for (let at = Number(after); at < 2; at += 1) {
+      const { data } = await reader.nextJson();
+      expect(data.transactionUpdates.transaction).toEqual({ id: mine.transaction, error: mine.transaction });
+    }
+  });
+
+  it('D4-01 D6-08: an asset is not touched by a transaction of another node that says it is about it', async () => {
+    const done = { id: `of-${theirs.asset}`, type: 1, status: 3, contract_address: '0xnot-yours' };
+    const { transactions } = p.service.context;
+    await transactions.applyBatch('transactions.admin', [{ body: notification(done), correlationId: 'surface' }]);
+    const { text } = await as(mine)('POST', '/graphql', { json: { query: `{transaction(id:"${done.id}"){status}}` } });
+    expect(text).toBe('{"data":{"transaction":{"status":"DONE"}}}');
+    const { json } = await as(theirs)('GET', `/v2/admin/tokens/${theirs.asset}`);
+    expect(json.contract_address).toBeNull();
+  });
+
+  it('D4-01: is as it was', async () => {
+    expect(await stand.contentOf(theirs.nodeId)).toEqual(before);
+    for (const token of [theirs.token, theirs.login.access_token]) {
+      expect((await p.call('GET', '/v1/accounts', { token })).status).toBe(200);
+    }
+  });
+});
+
+describe('its own node', () => {
+  // What is done is told at once.
+  beforeAll(async () => {
+    const body = notification({ id: theirs.transaction, type: 1, status: 3 });
+    await p.service.context.transactions.applyBatch('transactions.user', [{ body, correlationId: 'surface' }]);
+  });
+
+  it.each(ROWS.filter(({ alike }) => alike === undefined).map((row) => [row.covers, row] as const))(
+    'D4-01: is told of %s by the same request',
+    async (_name, row: SurfaceRow) => {
+      const id = row.thing(theirs);
+      expect(told(await row.ask(as(theirs), id, theirs, theirs), id)).not.toContain(row.says);
+    },
+  );
+});

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { csvOf, fileOf, stateOf } from './files-stand.ts';
+
+// Commits wait for disks, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 60_000 });
+
+const ROWS = 1_100;
+
+describeReal(['postgres', 'redis', 'kafka'], 'files between replicas', () => {
+  let worker: Portcullis;
+  let gateway: Portcullis;
+  beforeAll(async () => {
+    worker = await startOnRealServers();
+    gateway = await startReplica(worker, { env: { PORTCULLIS_ROLE: 'gateway' } });
+  });
+  afterAll(async () => {
+    await gateway?.[Symbol.asyncDispose]();
+    await worker?.[Symbol.asyncDispose]();
+  });
+
+  it('D7-09: what one replica was given another one applies, and its events are relayed', async () => {
+    const { migrationFiles, database } = gateway.service.context;
+    const caller = { nodeId: gateway.demo.node_id, createdBy: 'ann', correlationId: 'upload' };
+    const { id } = await migrationFiles.start(caller, fileOf(csvOf(ROWS)));
+    await vi.waitFor(
+      async () => expect(await migrationFiles.progress(caller.nodeId, id)).toMatchObject({ done: true }),
+      { timeout: 30_000, interval: 100 },
+    );
+    const ended = await migrationFiles.progress(caller.nodeId, id);
+    expect(ended).toMatchObject({ processed: ROWS, migration: { status: 'done', success: ROWS, created_by: 'ann' } });
+    expect((await stateOf(database.db, caller.nodeId)).chunks).toEqual([]);
+    await vi.waitFor(async () => expect((await stateOf(database.db, caller.nodeId)).events).toEqual([]), {
+      timeout: 30_000,
+      interval: 250,
+    });
+  });
+});

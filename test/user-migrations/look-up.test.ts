@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { MigrationStore } from '../../src/user-migrations/migration-store.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { newNode } from './files-stand.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const USERS = 5_000;
+const ROWS = 500;
+
+describeReal('postgres', 'the look-up of duplicates', () => {
+  let database: RealDatabase;
+  beforeAll(async () => {
+    database = await realDatabase();
+    await database.db.unscoped('test').raw((sql) => sql`alter table users set (autovacuum_enabled = off)`);
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  const addUsers = async () => {
+    const { nodeId } = await newNode(database.db);
+    await database.db.unscoped('test').raw(
+      (sql) => sql`
+        insert into users (id, node_id, external_id, name, surname, email, address, created_at)
+        select gen_random_uuid(), ${nodeId}::uuid, 'e-' || n, '', '', 'User-' || n || '@x.y', '0x' || n, now()
+        from generate_series(1, ${USERS}::integer) n`,
+    );
+    return nodeId;
+  };
+  const analyze = () => database.db.unscoped('test').raw((sql) => sql`analyze users`);
+  /** Rows of users that this transaction has read so far. */
+  const read = async () => {
+    const [row] = await database.db.unscoped('test').raw(
+      (sql) => sql<{ read: number }>`
+        select (seq_tup_read + coalesce(idx_tup_fetch, 0))::int as read from pg_stat_xact_user_tables
+        where relname = 'users'`,
+    );
+    return row?.read ?? 0;
+  };
+
+  it.each([
+    ['that nobody has analysed', async () => undefined, async () => undefined],
+    ['analysed before the node had any', async () => void (await addUsers().then(analyze)), async () => undefined],
+    ['that are fresh', async () => undefined, async () => void (await analyze())],
+  ])('4.7-02: it reads no more users than it has rows, by statistics %s', async (_name, before, after) => {
+    await before();
+    const nodeId = await addUsers();
+    await after();
+    const store = new MigrationStore(database.db);
+    const rows = Array.from({ length: ROWS }, (_, at) => ({
+      email: `USER-${at * 20}@X.Y`,
+      externalId: `e-${at * 30}`,
+      address: `0x${at * 40}`,
+    }));
+    await database.db.transaction(async () => {
+      await store.lock(nodeId);
+      const from = await read();
+      const found = await store.lookUp(nodeId, rows);
+      const number = (name: 'email' | 'externalId' | 'address') => found.filter((row) => row[name]).length;
+      expect([number('email'), number('externalId'), number('address')]).toEqual([250, 166, 125]);
+      expect((await read()) - from).toBeLessThanOrEqual(3 * ROWS);
+    });
+  });
+});

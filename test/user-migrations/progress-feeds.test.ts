@@ -1,0 +1,190 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { StreamStoppedError, TokenEndedError } from '../../src/realtime/stream-errors.ts';
+import type { MigrationProgressRow } from '../../src/user-migrations/migration-files.service.ts';
+import { ProgressFeeds } from '../../src/user-migrations/progress-feeds.ts';
+import type { ProgressFollower, ProgressStream } from '../../src/user-migrations/progress-stream.ts';
+import { ManualClock, settle } from '../realtime/model.ts';
+
+const NODE = 'a-node';
+const POLL_MS = 500;
+
+type State = { success?: number; status?: MigrationProgressRow['migration']['status'] };
+
+function rowOf({ success = 0, status = 'running' }: State): MigrationProgressRow {
+  const times = { created_at: '2026-11-21', finished_at: null };
+  const counts = { total: 10, success, skipped: 0, failed: 0 };
+  const migration = { id: 'm', node_id: NODE, status, ...counts, created_by: 'somebody', ...times };
+  return { migration, processed: success, total: 10, done: status !== 'running' };
+}
+
+let clock: ManualClock;
+let states: Map<string, State>;
+let reads: string[];
+let faults: unknown[];
+let read: (key: string) => Promise<MigrationProgressRow | undefined>;
+let feeds: ProgressFeeds;
+
+beforeEach(() => {
+  clock = new ManualClock();
+  states = new Map([[`${NODE}/m`, {}]]);
+  reads = [];
+  faults = [];
+  read = async (key) => {
+    const state = states.get(key);
+    return state && rowOf(state);
+  };
+  feeds = new ProgressFeeds({
+    clock,
+    progress: (nodeId, id) => {
+      reads.push(`${nodeId}/${id}`);
+      return read(`${nodeId}/${id}`);
+    },
+    onError: (error) => void faults.push(error),
+  });
+});
+
+const become = (state: State) => states.set(`${NODE}/m`, state);
+
+async function poll(times = 1): Promise<void> {
+  for (let time = 0; time < times; time += 1) {
+    clock.advance(POLL_MS);
+    await settle();
+  }
+}
+
+async function follow(follower: ProgressFollower = {}): Promise<ProgressStream> {
+  const stream = await feeds.follow(NODE, 'm', follower);
+  if (!stream) throw new Error('there is one');
+  return stream;
+}
+
+const taken = async (stream: ProgressStream) => {
+  const { done, value } = await stream.next();
+  return done ? 'complete' : value.processed;
+};
+
+describe('who follows a migration', () => {
+  it('DG-09: is told how far it is at once, then of each change, and of its end', async () => {
+    become({ success: 3 });
+    const stream = await follow();
+    expect(await taken(stream)).toBe(3);
+    const next = taken(stream);
+    await poll(2);
+    become({ success: 7 });
+    await poll();
+    expect(await next).toBe(7);
+    const last = stream.next();
+    become({ success: 10, status: 'done' });
+    await poll();
+    expect(await last).toMatchObject({ done: false, value: { done: true, processed: 10 } });
+    expect(await taken(stream)).toBe('complete');
+  });
+
+  it('DG-09: of one that has ended is told so once, without a poll', async () => {
+    become({ success: 10, status: 'cancelled' });
+    const stream = await follow({ expiresAtMs: 1, watchToken: () => () => undefined });
+    expect(await taken(stream)).toBe(10);
+    expect(await taken(stream)).toBe('complete');
+    expect([feeds.size, clock.timers, reads.length]).toEqual([0, 0, 1]);
+  });
+
+  it('DG-09: follows nothing that the node does not have', async () => {
+    expect(await feeds.follow('another', 'm', {})).toBeUndefined();
+    expect(await feeds.follow(NODE, 'x', {})).toBeUndefined();
+    expect([feeds.size, clock.timers]).toEqual([0, 0]);
+  });
+
+  it('DG-09: reads it once for all who follow it, and no more when nobody does', async () => {
+    const streams = await Promise.all([follow(), follow(), follow()]);
+    expect(reads.length).toBe(3);
+    await poll(4);
+    expect(reads.length).toBe(7);
+    await Promise.all(streams.slice(1).map((stream) => stream.return()));
+    await poll();
+    expect(reads.length).toBe(8);
+    await streams[0]?.return();
+    await poll(3);
+    expect([reads.length, feeds.size, clock.timers]).toEqual([8, 0, 0]);
+  });
+
+  it('DG-09: a slow one is told what is newest, and nothing twice', async () => {
+    const stream = await follow();
+    for (const success of [1, 2, 3]) {
+      become({ success });
+      await poll();
+    }
+    expect(await taken(stream)).toBe(3);
+    const next = taken(stream);
+    await poll();
+    await stream.return();
+    expect(await next).toBe('complete');
+  });
+
+  it('DG-09: is never told that it has gone back', async () => {
+    const first = await follow();
+    const late = Promise.withResolvers<MigrationProgressRow>();
+    read = () => late.promise;
+    await poll();
+    read = async () => rowOf({ success: 5 });
+    const stream = await follow();
+    late.resolve(rowOf({ success: 2 }));
+    await settle();
+    expect([await taken(first), await taken(stream)]).toEqual([2, 5]);
+    const next = taken(stream);
+    become({ success: 6 });
+    read = async () => rowOf({ success: 6 });
+    await poll();
+    expect(await next).toBe(6);
+  });
+
+  it('DG-09: goes on after an outage, which is told once', async () => {
+    const stream = await follow();
+    expect(await taken(stream)).toBe(0);
+    const next = taken(stream);
+    const { promise, reject } = Promise.withResolvers<never>();
+    reject(new Error('away'));
+    promise.catch(() => undefined);
+    const working = read;
+    read = () => promise;
+    await poll(3);
+    read = working;
+    become({ success: 4 });
+    await poll();
+    expect([await next, faults.length]).toEqual([4, 1]);
+  });
+
+  it('DG-08 DG-09: ends with its token, at its time', async () => {
+    const stream = await follow({ expiresAtMs: POLL_MS / 2 });
+    clock.advance(POLL_MS / 2);
+    await expect(stream.next()).rejects.toBeInstanceOf(TokenEndedError);
+    expect(await taken(stream)).toBe('complete');
+    expect([feeds.size, clock.timers]).toEqual([0, 0]);
+  });
+
+  it('DG-08 DG-09: ends when its token does before, while it waits too, and stops watching it', async () => {
+    let end: ((error?: unknown) => void) | undefined;
+    let watching = 0;
+    const watchToken = (onEnd: (error?: unknown) => void) => {
+      end = onEnd;
+      watching += 1;
+      return () => {
+        watching -= 1;
+      };
+    };
+    const stream = await follow({ watchToken });
+    expect(await taken(stream)).toBe(0);
+    const next = stream.next();
+    end?.();
+    await expect(next).rejects.toBeInstanceOf(TokenEndedError);
+    expect([watching, feeds.size]).toEqual([0, 0]);
+  });
+
+  it('DG-08 DG-09: ends as the process stops, and so does who comes later', async () => {
+    const stream = await follow();
+    feeds.stop();
+    await expect(stream.next()).rejects.toBeInstanceOf(StreamStoppedError);
+    const late = await follow();
+    await expect(late.next()).rejects.toBeInstanceOf(StreamStoppedError);
+    expect([feeds.size, clock.timers]).toEqual([0, 0]);
+  });
+});

@@ -1,0 +1,154 @@
+import { print } from 'graphql';
+import { type Client, createClient } from 'graphql-ws';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { createdClient, MISSING } from '../graphql/administration.ts';
+import { EventReader } from '../graphql/event-reader.ts';
+import { MigrationProgressDocument, type MigrationProgressSubscription } from '../graphql/generated/graphql.ts';
+import { browserForm } from '../graphql/upload-requests.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { migrationsOf, newUser } from './calls.ts';
+
+const QUERY = print(MigrationProgressDocument);
+const ROWS = 6_000;
+
+type Told = MigrationProgressSubscription['progress'];
+
+let p: Portcullis;
+let token: string;
+const clients: Client[] = [];
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+});
+
+afterAll(async () => {
+  for (const client of clients) await client.dispose();
+  await p[Symbol.asyncDispose]();
+});
+
+async function overSse(id: string, by = token): Promise<EventReader> {
+  const headers = {
+    accept: 'text/event-stream',
+    'content-type': 'application/json',
+    authorization: `Bearer ${by}`,
+  };
+  const body = JSON.stringify({ query: QUERY, variables: { id } });
+  return new EventReader(await fetch(`${p.url}/graphql`, { method: 'POST', headers, body }));
+}
+
+async function allOverSse(id: string): Promise<Told[]> {
+  const reader = await overSse(id);
+  const told: Told[] = [];
+  for (let event = await reader.next(); event !== undefined; event = await reader.next()) {
+    if (event.event === 'complete') return told;
+    told.push(JSON.parse(event.data).data.progress);
+  }
+  throw new Error('it ended without complete');
+}
+
+async function allOverSocket(id: string): Promise<Told[]> {
+  const client = createClient({
+    url: `${p.url.replace('http', 'ws')}/graphql`,
+    webSocketImpl: WebSocket,
+    connectionParams: { authorization: `Bearer ${token}` },
+  });
+  clients.push(client);
+  const told: Told[] = [];
+  for await (const { data } of client.iterate<MigrationProgressSubscription>({ query: QUERY, variables: { id } })) {
+    if (data) told.push(data.progress);
+  }
+  return told;
+}
+
+/** A file of 1 MB. */
+async function startFile(rows = ROWS): Promise<string> {
+  const lines = Array.from({ length: rows }, (_, at) => `0x${at},${at}@example.com,${'n'.repeat(150)}\n`);
+  const body = browserForm(`wallet_address,email,name\n${lines.join('')}`);
+  const headers = { authorization: `Bearer ${token}` };
+  const response = await fetch(`${p.url}/graphql`, { method: 'POST', headers, body });
+  const { data } = await response.json();
+  return data.result.id;
+}
+
+describe('migrationProgress', () => {
+  it('DG-08 DG-09 D7-09: tells of a file of 1 MB until it is done, over SSE and over graphql-transport-ws', async () => {
+    const { migrationJobs } = p.service.context;
+    await migrationJobs.stop();
+    const id = await startFile();
+    const followed = [allOverSse(id), allOverSocket(id.toUpperCase())];
+    while (p.service.context.watch.size < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    migrationJobs.start();
+    for (const told of await Promise.all(followed)) {
+      expect(told[0]).toMatchObject({ processed: 0, total: ROWS, done: false, migration: { id, status: 'RUNNING' } });
+      const last = told.at(-1);
+      expect(last).toMatchObject({ processed: ROWS, success: ROWS, skipped: 0, failed: 0, done: true });
+      expect(last?.migration).toMatchObject({ id, status: 'DONE', total: ROWS, success: ROWS });
+      expect(told.map(({ done }) => done)).toEqual([...told.slice(1).map(() => false), true]);
+      const counts = told.map(({ processed }) => processed);
+      expect(counts).toEqual(counts.toSorted((one, other) => one - other));
+    }
+    expect(p.service.context.watch.size).toBe(0);
+    expect((await allOverSse(id)).map(({ done, processed }) => [done, processed])).toEqual([[true, ROWS]]);
+  });
+
+  it('DG-09: of a migration that came as JSON there is one value, over both', async () => {
+    const { many } = await migrationsOf(p, token);
+    expect((await many([newUser(), { wallet_address: '0x1' }])).status).toBe(200);
+    const { json } = await p.call('POST', '/graphql', {
+      token,
+      json: { query: '{ migrations(first: 1) { edges { node { id } } } }' },
+    });
+    const { id } = json.data.migrations.edges[0].node;
+    for (const told of [await allOverSse(id), await allOverSocket(id)]) {
+      expect(told).toMatchObject([{ processed: 2, total: 2, success: 1, skipped: 1, failed: 0, done: true }]);
+    }
+  });
+
+  it('DG-09: a migration that is cancelled is done', async () => {
+    const { migrationJobs } = p.service.context;
+    await migrationJobs.stop();
+    const id = await startFile(10);
+    const reader = await overSse(id);
+    expect((await reader.nextJson()).data.progress).toMatchObject({ done: false });
+    const query = `mutation { cancelUserMigration(id: "${id}") { __typename } }`;
+    await p.call('POST', '/graphql', { token, json: { query } });
+    expect((await reader.nextJson()).data.progress).toMatchObject({ done: true, migration: { status: 'CANCELLED' } });
+    expect((await reader.next())?.event).toBe('complete');
+    migrationJobs.start();
+  });
+
+  it('DG-09: an id that is unknown, malformed or of another node is NOT_FOUND, alike', async () => {
+    const id = await startFile(1);
+    const other = await p.clientToken(p.demo.other_node.client);
+    const readers = await Promise.all([overSse(MISSING), overSse('x'), overSse(id, other)]);
+    const [unknown, ...others] = await Promise.all(readers.map((reader) => reader.next()));
+    expect(JSON.parse(unknown?.data ?? '').errors).toEqual([
+      expect.objectContaining({ message: 'not found', extensions: { code: 'NOT_FOUND' } }),
+    ]);
+    expect(others).toEqual([unknown, unknown]);
+  });
+
+  it('DG-04 DG-09: needs users:read', async () => {
+    const { credentials } = await createdClient(p, token, { scopes: ['users:migrate'] });
+    const reader = await overSse(MISSING, await p.clientToken(credentials));
+    const { errors } = await reader.nextJson();
+    expect(errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: 'users:read' });
+  });
+
+  it('DG-08 DG-09: ends with its token', async () => {
+    const { migrationJobs } = p.service.context;
+    await migrationJobs.stop();
+    const id = await startFile(2);
+    const { client, credentials } = await createdClient(p, token, { scopes: ['users:read'] });
+    const reader = await overSse(id, await p.clientToken(credentials));
+    await reader.nextJson();
+    const query = `mutation { setClientStatus(id: "${client.id}", status: DISABLED) { __typename } }`;
+    await p.call('POST', '/graphql', { token, json: { query } });
+    expect((await reader.nextJson()).errors).toEqual([
+      expect.objectContaining({ message: 'the token has ended', extensions: { code: 'UNAUTHENTICATED' } }),
+    ]);
+    migrationJobs.start();
+  });
+});
