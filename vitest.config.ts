@@ -1,5 +1,8 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { useMemoryFolder } from './test/services/memory-folder.ts';
+
+useMemoryFolder();
 
 export default defineConfig({
   // Vite would pick another build of graphql than Node does, and its schema would not be ours.

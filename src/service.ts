@@ -19,6 +19,7 @@ import { migrate, pendingMigrations } from './migrate.ts';
 import { Reference } from './reference/reference.service.ts';
 import { startReferenceConsumers } from './reference/reference-consumers.ts';
 import { startTransactionConsumers } from './transactions/transaction-consumers.ts';
+import { knowsLetterCase } from './users/letter-case.ts';
 
 const DRAIN_DEADLINE_MS = 10_000;
 
@@ -82,7 +83,10 @@ async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise
 }
 
 /** Outside production an instance migrates and makes its topics itself; in production it refuses to guess. */
-async function prepareStores({ config, database, bus }: Context): Promise<void> {
+async function prepareStores({ config, database, bus, log }: Context): Promise<void> {
+  if (!(await knowsLetterCase(database.db))) {
+    log.warn({}, 'the database has a locale without the case of letters: emails beyond ASCII count as different by it');
+  }
   if (!config.production) {
     await migrate(database);
     await bus.ensureTopics(ALL_TOPICS);

@@ -1,26 +1,47 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError } from './command.ts';
 
 const CHUNK_BYTES = 256 * 1024;
+/** An interrupt of a terminal ends whoever writes into a pipe too: its end may come before the signal. */
+const SIGNAL_MS = 200;
 
 /** What a command reads, and how many bytes it is where that is known. */
 export interface InputFile {
-  stream: AsyncIterable<Buffer>;
+  /** The bytes, once. @throws the reason of `signal` as soon as that aborts, were it after the last byte. */
+  parts(signal?: AbortSignal): AsyncIterable<Buffer>;
   size: number | undefined;
 }
 
 /** Opens a file, or the standard input for `-`. @throws CommandError where it cannot be read. */
 export function openInput(file: string): InputFile {
-  if (file === '-') return { stream: process.stdin, size: undefined };
+  if (file === '-') return { parts: pipedParts, size: undefined };
   try {
     const fd = openSync(file, 'r');
     const stats = fstatSync(fd);
     if (stats.isDirectory()) throw new CommandError(`${file} is a folder: name a file`);
     const stream = createReadStream(file, { fd, highWaterMark: CHUNK_BYTES });
-    return { stream, size: stats.isFile() ? stats.size : undefined };
+    return { parts: (signal) => partsOf(stream, signal), size: stats.isFile() ? stats.size : undefined };
   } catch (error) {
     if (error instanceof CommandError) throw error;
     const reason = error instanceof Error && 'code' in error ? error.code : error;
     throw new CommandError(`${file} cannot be read (${reason}): name a file that can`);
+  }
+}
+
+async function* pipedParts(signal?: AbortSignal): AsyncGenerator<Buffer> {
+  yield* partsOf(process.stdin, signal);
+  if (signal) await delay(SIGNAL_MS, undefined, { signal });
+}
+
+async function* partsOf(stream: Readable, signal?: AbortSignal): AsyncGenerator<Buffer> {
+  const abort = () => stream.destroy(signal?.reason);
+  if (signal?.aborted) abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  try {
+    yield* stream;
+  } finally {
+    signal?.removeEventListener('abort', abort);
   }
 }

@@ -24,10 +24,9 @@ interface Once<Input> {
 export async function answerOnce<Input>(req: Request, res: Response, once: Once<Input>): Promise<void> {
   const { answers, parse, work, around = (run) => run() } = once;
   const keyed = keyedRequest(req);
-  const body = jsonBody(req);
   let input: Input;
   try {
-    input = parse(body);
+    input = parse(jsonBody(req));
   } catch (error) {
     if (keyed && error instanceof AppError && error.status < 500) await answers.keepRefusal(keyed, error);
     throw error;

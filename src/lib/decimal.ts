@@ -32,14 +32,15 @@ export function readDecimal(literal: string): DecimalReading {
   if (match === undefined) return { fault: 'must be a number' };
   const written = whole + fraction;
   const first = firstNonZero(written);
-  if (first === written.length) return { text: '0' };
-  const exponent = Number(power) + whole.length - 1 - first;
-  const significant = endOfDigits(written) - first;
+  const isZero = first === written.length;
+  const exponent = isZero ? Number(power) : Number(power) + whole.length - 1 - first;
+  const significant = isZero ? 0 : endOfDigits(written) - first;
   if (significant > MAX_DIGITS || Math.abs(exponent) > MAX_DIGITS) {
     return {
       fault: `must have at most ${MAX_DIGITS} significant digits and an exponent from -${MAX_DIGITS} to ${MAX_DIGITS}`,
     };
   }
+  if (isZero) return { text: '0' };
   // What is cut off are zeros.
   return { text: sign + plain(written.slice(first, first + MAX_DIGITS), exponent) };
 }

@@ -87,14 +87,19 @@ export class ReferenceWork {
     const tombstones = new Map<string, Tombstone>();
     const deleted: string[] = [];
     const rows: IndexedRow[] = [];
+    const lastRows: IndexedRow[] = [];
     for (const [id, ofId] of byId) {
       const state = states.get(id);
       const fit = ofId.filter((change) => this.#staysInNode(change, state));
       const outcome = outcomeOf(state ?? { version: undefined, tombstone: undefined }, fit);
       if (outcome.tombstone) tombstones.set(id, outcome.tombstone);
       if (outcome.isDeleted) deleted.push(id);
-      else if (outcome.row) rows.push({ id, ...outcome.row, index: fit[outcome.row.index]?.index });
+      if (!outcome.row) continue;
+      const row = { id, ...outcome.row, index: fit[outcome.row.index]?.index };
+      (outcome.isDeleted ? lastRows : rows).push(row);
     }
+    // An account outlives its tombstone, as it was before that.
+    if (kind === 'accounts' && lastRows.length > 0) await this.#write(kind, lastRows, states);
     if (tombstones.size > 0) await this.#bury(kind, tombstones, deleted);
     if (rows.length > 0) await this.#write(kind, rows, states);
   }

@@ -15,11 +15,11 @@ export interface KnownState {
 
 /** What the changes of one id come to, in their order. */
 export interface Outcome {
-  /** The row to write, where one of the changes outranked what was there and nothing deleted it. */
+  /** The last row that outranked what was there. */
   row: { version: bigint; row: ReferenceRow; index: number } | undefined;
   /** The tombstone to remember, where one of the changes was one. */
   tombstone: Tombstone | undefined;
-  /** Whether what there is is to go. */
+  /** Whether what there is is to go, that row too. */
   isDeleted: boolean;
 }
 
@@ -38,7 +38,7 @@ export function outcomeOf(
     if (change.version === undefined || change.row === undefined) {
       if (isRepeated(tombstone, change.place)) continue;
       tombstone = { version: floor, place: change.place };
-      Object.assign(outcome, { row: undefined, tombstone, isDeleted: true });
+      Object.assign(outcome, { tombstone, isDeleted: true });
     } else if (change.version > floor) {
       version = change.version;
       Object.assign(outcome, { row: { version, row: change.row, index }, isDeleted: false });

@@ -5,6 +5,9 @@ import type { Log } from '../lib/log.ts';
 import { lingerOnClose } from './lingering-close.ts';
 import { sendJson } from './send.ts';
 
+/** Its envelope has exactly three members, whoever refuses (specification section 4.1). */
+const TOKEN_PATH = '/v2/oauth/token';
+
 /**
  * Answers a request with the refusal that an error stands for. An unexpected error is logged once, with the
  * correlation id, and answered as a masked 500. An answer that has begun is cut off.
@@ -28,7 +31,9 @@ export function refuse(
     res.setHeader('Connection', 'close');
     lingerOnClose(exchange);
   }
-  sendJson(res, refusal.status, envelopeOf(refusal));
+  const { errors, ...documented } = envelopeOf(refusal);
+  const isWhole = errors === undefined || req.url?.split('?', 1)[0] === TOKEN_PATH;
+  sendJson(res, refusal.status, isWhole ? documented : { ...documented, errors });
 }
 
 /** Whether an error comes of nothing but that the request has been refused meanwhile. */

@@ -48,8 +48,10 @@ const rowInput = objectInput({
 export const migrateUsersInput = objectInput({
   users: z
     .array(z.unknown(), 'must be an array')
-    .min(1, 'must have at least one row')
-    .max(MAX_BULK_ROWS, `must have at most ${MAX_BULK_ROWS} rows`)
+    // Not min and max, which judge the length of a text as well.
+    .refine((rows) => rows.length > 0, 'must have at least one row')
+    .refine((rows) => rows.length <= MAX_BULK_ROWS, `must have at most ${MAX_BULK_ROWS} rows`)
+    .meta({ minItems: 1, maxItems: MAX_BULK_ROWS })
     .pipe(z.array(rowInput)),
 });
 

@@ -37,6 +37,25 @@ export function erasedText(text: string, data: PersonalData): string | null {
   return erased === JSON.stringify(whole.value) ? text : erased;
 }
 
+/** A letter or digit that JSON need not escape, and some writers do. */
+const ESCAPED = /\\+u00([2-7][0-9a-f])/g;
+
+/** A text in lower case as the traces spell it. */
+export function readable(text: string): string {
+  return text.toLowerCase().replace(ESCAPED, (escaped, code: string) => {
+    const letter = String.fromCharCode(Number.parseInt(code, 16)).toLowerCase();
+    // These are escaped in the traces as well.
+    return letter === '"' || letter === '\\' ? escaped : letter;
+  });
+}
+
+/** The identifiers that a query of a URL may tell, in lower case. */
+export function tellingIdentifiers(data: PersonalData): string[] {
+  return identifiersOf(data)
+    .filter((text) => text.length >= TELLING_LENGTH)
+    .map((text) => text.toLowerCase());
+}
+
 /** What to look for in kept texts, in lower case: each in the spellings that JSON has for it. */
 export function tracesOf(data: PersonalData): string[] {
   const telling = [data.email, data.address].filter((text) => text.length >= TELLING_LENGTH);
@@ -53,10 +72,15 @@ function identifiersOf({ email, externalId, address }: PersonalData): string[] {
 }
 
 function erasedValue(value: unknown, member: string | undefined, data: PersonalData): unknown {
-  if (typeof value === 'string') return isPersonal(value, member, data) ? '' : value;
+  if (typeof value === 'string') return isPersonal(value, member, data) ? blankOf(member) : value;
   if (Array.isArray(value)) return value.map((item) => erasedValue(item, member, data));
   if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value;
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, erasedValue(item, name, data)]));
+}
+
+/** What stands in a member without a value: an external id can be absent, the others are texts. */
+function blankOf(member: string | undefined): string | null {
+  return member !== undefined && Object.hasOwn(MEMBERS, member) && MEMBERS[member] === 'externalId' ? null : '';
 }
 
 function isPersonal(text: string, member: string | undefined, data: PersonalData): boolean {

@@ -131,7 +131,7 @@ function missing(type: WalletRuleContent['type']) {
 
 function wholeNumber(minimum: number, maximum: number) {
   const message = `must be a whole number from ${minimum} to ${maximum}`;
-  return z.int32(message).min(minimum, message).max(maximum, message);
+  return z.int32({ error: message, abort: true }).min(minimum, message).max(maximum, message);
 }
 
 function decimalOf(given: number | ExactNumber, context: z.core.$RefinementCtx<unknown>): string {

@@ -103,11 +103,8 @@ describe('portcullis audit list', () => {
     await p[Symbol.asyncDispose]();
     const list = (...args: string[]) => portcullis(['audit', 'list', ...args], { DATA_DIR: dataDir });
     const json = await list('--correlation-id', mark, '--json');
-    const records = json.out
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line));
-    expect(records.map(({ path, node_id }) => [path, node_id])).toEqual([
+    const { records } = JSON.parse(json.out);
+    expect(records.map((record: { path: string; node_id: string }) => [record.path, record.node_id])).toEqual([
       ['/v1/accounts', p.demo.other_node.node_id],
       ['/nowhere', null],
       ['/graphql', p.demo.node_id],
@@ -120,6 +117,10 @@ describe('portcullis audit list', () => {
       '/graphql',
     );
     expect(await list('--path', '/never')).toEqual({ code: 0, out: 'No records.\n', err: '' });
+    expect(await list('--status', '99999999999999')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--status'),
+    });
     expect(await list('--since', 'yesterday')).toMatchObject({ code: 2, err: expect.stringContaining('--since') });
   });
 });

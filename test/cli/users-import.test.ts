@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/database.ts';
@@ -155,6 +156,22 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     expect(recorded.map(({ index }) => index)).toEqual(Array.from({ length: ROWS }, (_, at) => at + 1));
     expect(new Set(events.map(({ key }) => key))).toEqual(new Set(users.map((user) => user.id)));
     expect([users.length, events.length, chunks.length, migrations.length]).toEqual([ROWS, ROWS, 0, 1]);
+  });
+
+  it('D7-09: interrupted while it reads a pipe, whose writer ends with it, it keeps nothing', async () => {
+    const { nodeId } = await newNode(database.db);
+    const pipe = new PassThrough();
+    const spawned = spawnCli(['users', 'import', '-', '--node', nodeId], env, pipe);
+    pipe.write(csvOf(3 * ROWS));
+    const chunks = async () => (await stateOf(database.db, nodeId)).chunks.length;
+    await expect.poll(chunks, { timeout: 30_000 }).toBeGreaterThan(0);
+    const ended = spawned.kill('SIGINT');
+    pipe.end('0x9,cut');
+    expect(await ended).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('interrupted while the file was stored: nothing of it is kept'),
+    });
+    expect(await stateOf(database.db, nodeId)).toMatchObject({ migrations: [], chunks: [], jobs: [] });
   });
 
   it('D7-09: interrupted, it stops after a batch, says how to go on, and lets others take the job at once', async () => {

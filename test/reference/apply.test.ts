@@ -104,6 +104,26 @@ function applySuite(open: () => Promise<Database>): void {
     expect(await rowOf(stand, 'assets', ids.assets)).toBeUndefined();
   });
 
+  it('D1-10: an account is the same whether its row and its tombstone come together or apart', async () => {
+    const [together, apart] = [newFamily(), newFamily()];
+    for (const { all, ids, version } of [together, apart]) {
+      await stand.reference.apply(all().filter(({ kind }) => kind !== 'accounts'));
+      const changes = [version('accounts', 1, { name: 'first' }), tombstone('accounts', ids.accounts)];
+      for (const batch of ids === together.ids ? [changes] : changes.map((change) => [change])) {
+        await stand.reference.apply(batch);
+      }
+      expect(await rowOf(stand, 'accounts', ids.accounts)).toMatchObject({
+        ...{ name: 'first', version: '1', deleted_at: '2026-11-21 12:00:00+00' },
+      });
+    }
+    await stand.reference.apply([
+      together.version('accounts', 2, { name: 'second' }),
+      tombstone('accounts', together.ids.accounts),
+      together.version('accounts', 3, { name: 'third' }),
+    ]);
+    expect(await rowOf(stand, 'accounts', together.ids.accounts)).toMatchObject({ name: 'third', deleted_at: null });
+  });
+
   it('D1-10: after a tombstone no version that was known before comes back; a higher one does', async () => {
     const { all, version, ids } = newFamily();
     await stand.reference.apply(all(4));

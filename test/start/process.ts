@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { Readable } from 'node:stream';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -58,7 +59,7 @@ export function runCli(args: readonly string[], variables: Variables = {}, input
 }
 
 /** Starts a command of the command line. */
-export function spawnCli(args: readonly string[], variables: Variables = {}, input = ''): Spawned {
+export function spawnCli(args: readonly string[], variables: Variables = {}, input: string | Readable = ''): Spawned {
   return spawnNode([...SHEBANG_FLAGS, CLI, ...args], variables, input);
 }
 
@@ -77,7 +78,7 @@ export async function printed(spawned: Spawned, pattern: RegExp): Promise<Record
   }
 }
 
-function spawnNode(args: readonly string[], variables: Variables, input = ''): Spawned {
+function spawnNode(args: readonly string[], variables: Variables, input: string | Readable = ''): Spawned {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(process.execPath, args, { cwd: ROOT, env: { PATH, HOME, ...variables } });
   const output = { stdout: '', stderr: '' };
@@ -87,7 +88,8 @@ function spawnNode(args: readonly string[], variables: Variables, input = ''): S
     });
   }
   child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
+  if (typeof input === 'string') child.stdin.end(input);
+  else input.pipe(child.stdin);
   const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, ...output }));
   const kill = async (signal: NodeJS.Signals) => {
     if (isAlive(child)) child.kill(signal);

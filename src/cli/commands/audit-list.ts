@@ -17,7 +17,7 @@ export const auditList: Command = {
   description: [
     'Lists what was asked and answered, newest first: of every node, or of none where neither token nor client was known.',
     'The columns are the time, the status, the milliseconds, the method, the path, the node and the correlation id.',
-    'With --json each record is a line of its own, with headers and bodies; secrets in it are ***.',
+    'With --json records have their headers and bodies too; secrets in them are ***.',
   ].join('\n'),
   positionals: [],
   flags: {
@@ -51,7 +51,7 @@ export const auditList: Command = {
       correlationId: text(flags, 'correlation-id'),
       method: text(flags, 'method'),
       path: text(flags, 'path'),
-      statusCode: wholeNumber(flags, 'status'),
+      statusCode: statusOf(flags),
       since: instant(flags, 'since'),
       until: instant(flags, 'until'),
     };
@@ -59,16 +59,26 @@ export const auditList: Command = {
     await using stack = new AsyncDisposableStack();
     const { db } = await openAdministration(env, 'query auditRecords', stack);
     let count = 0;
+    if (json) print('{"records":[');
     for await (const row of recordsOf(db, { nodeId, filter, limit })) {
-      print(json ? `${JSON.stringify(view(row))}\n` : line(row));
+      print(json ? `${count === 0 ? '' : ','}${JSON.stringify(view(row))}` : line(row));
       count += 1;
     }
-    if (count === 0 && !json) print('No records.\n');
+    if (json) print(']}\n');
+    else if (count === 0) print('No records.\n');
     return EXIT_OK;
   },
 };
 
-function instant(flags: Readonly<Record<string, string | boolean | undefined>>, name: string): string | undefined {
+type Flags = Readonly<Record<string, string | boolean | undefined>>;
+
+function statusOf(flags: Flags): number | undefined {
+  const status = wholeNumber(flags, 'status');
+  if (status === undefined || (status >= 100 && status <= 599)) return status;
+  throw new UsageError('--status must be a status of HTTP, like 404');
+}
+
+function instant(flags: Flags, name: string): string | undefined {
   const given = text(flags, name);
   if (given === undefined) return undefined;
   const parsed = parseInstant(given);

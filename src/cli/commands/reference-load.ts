@@ -32,13 +32,13 @@ export const referenceLoad: Command = {
     'zcat platform.ndjson.gz | portcullis reference load - --json',
   ],
   async run({ positionals: [file = '-'], env, json, print }) {
-    const { stream, size } = openInput(file);
+    const { parts, size } = openInput(file);
     await using stack = new AsyncDisposableStack();
     const { reference, dropped } = await openReference(env, stack);
     const rejections: Rejection[] = [];
     const progress = new Progress(process.stderr);
     const counts = await loadReference({
-      source: stream,
+      source: parts(),
       reference,
       onRejected: (line, reason) => {
         if (json && rejections.length < KEPT_REJECTIONS) rejections.push({ line, reason });

@@ -84,21 +84,26 @@ interface StoreOptions {
 async function store({ migrations, nodeId, input, signal, progress }: StoreOptions): Promise<string> {
   async function* shown(): AsyncGenerator<Buffer> {
     let done = 0;
-    for await (const part of input?.stream ?? []) {
-      if (signal.aborted) throw new CommandError('interrupted while the file was stored: nothing of it is kept');
+    for await (const part of input?.parts(signal) ?? []) {
       done += part.length;
       progress.show({ done, total: input?.size, text: `${(done / MB).toFixed(1)} MB stored` });
       yield part;
     }
+    if (signal.aborted) throw interruptedEarly();
   }
   const caller = { nodeId, createdBy: CREATED_BY, correlationId: randomUUID() };
   try {
     return (await migrations.files.start(caller, shown(), () => migrations.jobs.lease())).id;
   } catch (error) {
+    if (signal.aborted) throw interruptedEarly();
     throw error instanceof RefusalError ? new CommandError(`the file ${error.message}`) : error;
   } finally {
     progress.end();
   }
+}
+
+function interruptedEarly(): CommandError {
+  return new CommandError('interrupted while the file was stored: nothing of it is kept');
 }
 
 /** What is told meanwhile, on the standard error. */
