@@ -31,9 +31,9 @@ export function refuse(
     res.setHeader('Connection', 'close');
     lingerOnClose(exchange);
   }
-  const { errors, ...documented } = envelopeOf(refusal);
-  const isWhole = errors === undefined || req.url?.split('?', 1)[0] === TOKEN_PATH;
-  sendJson(res, refusal.status, isWhole ? documented : { ...documented, errors });
+  const envelope = envelopeOf(refusal);
+  if (req.url?.split('?', 1)[0] === TOKEN_PATH) delete envelope.errors;
+  sendJson(res, refusal.status, envelope);
 }
 
 /** Whether an error comes of nothing but that the request has been refused meanwhile. */
