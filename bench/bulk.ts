@@ -10,7 +10,7 @@ import { onEachStores, seedWorld, type World } from './lib/world.ts';
 
 const SIZES = [0, 100_000, 1_000_000];
 const ROWS = 500;
-const WARM_UP = 30;
+const WARM_UP = 100;
 
 interface Size {
   users: number;
