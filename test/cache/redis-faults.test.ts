@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
 import { RedisCache } from '../../src/cache/redis-cache.ts';
 import { temporaryFolder } from '../services/folders.ts';
+import { freeze } from '../services/freeze.ts';
 import { describeReal } from '../services/real.ts';
 import { type RedisServer, startRedis } from '../services/redis.ts';
 
@@ -58,7 +59,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
     await cache.rebuildSessions(node, []);
     const load = everyMs > 0 ? setInterval(() => state().catch(() => undefined), everyMs) : undefined;
-    process.kill(server.pid, 'SIGSTOP');
+    await freeze(server.pid);
     await expect(Promise.race([state(), rejectAfter(NOTICED_WITHIN_MS)])).rejects.toThrow(CacheUnavailableError);
     await expect(state()).rejects.toThrow(CacheUnavailableError);
     clearInterval(load);

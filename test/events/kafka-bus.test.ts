@@ -5,6 +5,7 @@ import { BusUnavailableError, type IncomingMessage } from '../../src/events/even
 import { KafkaBus } from '../../src/events/kafka-bus.ts';
 import type { KafkaConnection } from '../../src/events/kafka-client.ts';
 import { temporaryFolder } from '../services/folders.ts';
+import { freeze } from '../services/freeze.ts';
 import { topicPrefix } from '../services/isolation.ts';
 import { type KafkaServer, startKafka } from '../services/kafka.ts';
 import { freePorts } from '../services/ports.ts';
@@ -118,7 +119,7 @@ describeReal('kafka', 'the Kafka bus and the death of its broker', () => {
     await bus.publish([message('t', 'before')]);
     await recorder.count(1);
 
-    process.kill(server.pid, 'SIGSTOP');
+    await freeze(server.pid);
     await Promise.all([
       isRefusedInTime(bus.publish([message('t', 'frozen')])),
       isRefusedInTime(bus.publish([message('t', 'short')], { deadlineMs: 1_000 })),

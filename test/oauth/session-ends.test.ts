@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
+import { freeze } from '../services/freeze.ts';
 import { describeReal } from '../services/real.ts';
 import { startRedis } from '../services/redis.ts';
 
@@ -71,7 +72,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'logins that are ended, on every re
       await using p = await startOnRealServers({ env: { REDIS_URL: redis.url } });
       const [ended, kept] = [await login(p), await login(p)];
       expect(await statusOf(p, ended)).toBe(200);
-      process.kill(redis.pid, 'SIGSTOP');
+      await freeze(redis.pid);
       await expect.poll(() => statusOf(p, kept), { timeout: 5_000 }).toBe(503);
       await endLogins(p);
       process.kill(redis.pid, 'SIGCONT');

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
+import { freeze } from '../services/freeze.ts';
 import { type KafkaServer, startKafka } from '../services/kafka.ts';
 import { describeReal } from '../services/real.ts';
 import { basic, notification } from './stand.ts';
@@ -35,7 +36,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'the webhook while Kafka is frozen'
 
   it('7.3-01: every request is answered 500 by the deadline, and 200 once Kafka goes on', async () => {
     expect(await post()).toBe(200);
-    process.kill(kafka.pid, 'SIGSTOP');
+    await freeze(kafka.pid);
     try {
       const startedAt = performance.now();
       const answers = await Promise.all(
