@@ -37,8 +37,9 @@ export function erasedText(text: string, data: PersonalData): string | null {
   return erased === JSON.stringify(whole.value) ? text : erased;
 }
 
-/** A letter or digit that JSON need not escape, and some writers do. */
-const ESCAPED = /\\+u00([2-7][0-9a-f])/g;
+/** A letter that JSON need not escape, and some writers do: a pattern for the database, and for `readable`. */
+export const ESCAPED_LETTER = '\\\\+u00([2-7][0-9a-f])';
+const ESCAPED = new RegExp(ESCAPED_LETTER, 'g');
 
 /** A text in lower case as the traces spell it. */
 export function readable(text: string): string {

@@ -2,10 +2,12 @@ import type { ExpressionBuilder, StringReference } from 'kysely';
 import { MASK } from '../audit/mask-keys.ts';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
-import { erasedText, type PersonalData, readable, tellingIdentifiers } from './erased-text.rules.ts';
+import { piecesOf, tellsInQuery } from './erased-query.rules.ts';
+import { ESCAPED_LETTER, erasedText, type PersonalData, readable, tellingIdentifiers } from './erased-text.rules.ts';
 
 const PAGE = 100;
-const SHORTEST_PIECE = 3;
+const BODIES = ['request_body', 'response_body'] as const;
+const COLUMNS = ['query', ...BODIES] as const;
 
 /** The texts that are kept of requests: answers under a key, and the bodies of audit records. */
 export class KeptTexts {
@@ -50,11 +52,11 @@ export class KeptTexts {
       const page = await door.run((k) =>
         k
           .selectFrom('audit_records')
-          .select(['at', 'id', 'query', 'request_body', 'response_body'])
+          .select(['at', 'id', ...COLUMNS])
           .where('at', '>=', since)
           .where((eb) =>
             eb.or([
-              ...BODIES.flatMap((column) => [...shows(eb, column, traces), eb(column, '~*', ESCAPES)]),
+              ...BODIES.flatMap((column) => [...shows(eb, column, traces), eb(column, '~*', ESCAPED_LETTER)]),
               ...shows(eb, 'query', identifiers.flatMap(piecesOf)),
             ]),
           )
@@ -67,11 +69,11 @@ export class KeptTexts {
       );
       for (const { at, id, ...kept } of page) {
         const erased = {
-          query: kept.query !== null && tells(kept.query, identifiers) ? MASK : kept.query,
+          query: kept.query !== null && tellsInQuery(kept.query, identifiers) ? MASK : kept.query,
           request_body: erasedBody(kept.request_body, traces, data),
           response_body: erasedBody(kept.response_body, traces, data),
         };
-        if (isSame(erased, kept)) continue;
+        if (COLUMNS.every((column) => erased[column] === kept[column])) continue;
         await door.run((k) => k.updateTable('audit_records').set(erased).where('at', '=', at).where('id', '=', id));
       }
       after = page.at(-1);
@@ -80,41 +82,10 @@ export class KeptTexts {
   }
 }
 
-const BODIES = ['request_body', 'response_body'] as const;
-/** Letters and digits that are escaped though JSON does not ask for it. */
-const ESCAPES = '\\\\u00[2-7]';
-
 function erasedBody(body: string | null, traces: readonly string[], data: PersonalData): string | null {
   if (body === null) return null;
   const text = readable(body);
   return traces.some((trace) => text.includes(trace)) ? erasedText(body, data) : body;
-}
-
-/** Whether the query of a URL has one of the identifiers, however it is encoded. */
-function tells(query: string, identifiers: readonly string[]): boolean {
-  const text = readable(decoded(query.replaceAll('+', ' '))).replaceAll('\\"', '"');
-  return identifiers.some((identifier) => text.includes(identifier));
-}
-
-/** Escapes that are none stay as they are. */
-function decoded(query: string): string {
-  return query.replace(/(?:%[0-9a-f]{2})+/gi, (escaped) => {
-    try {
-      return decodeURIComponent(escaped);
-    } catch {
-      return escaped;
-    }
-  });
-}
-
-/** What of an identifier stands in a query whichever way it is encoded: its longest run of letters that never are. */
-function piecesOf(identifier: string): string[] {
-  const longest = (identifier.match(/[a-z0-9]+/g) ?? []).reduce((a, b) => (b.length > a.length ? b : a), '');
-  return [longest.length >= SHORTEST_PIECE ? longest : encodeURIComponent(identifier).toLowerCase()];
-}
-
-function isSame(a: object, b: object): boolean {
-  return JSON.stringify(Object.entries(a).sort()) === JSON.stringify(Object.entries(b).sort());
 }
 
 function shows<Table extends 'idempotent_answers' | 'audit_records'>(
