@@ -1,9 +1,12 @@
 import type { Db } from '../db.ts';
+import { sqlState } from '../lib/sql-state.ts';
 import { settleAssets } from '../transactions/asset-effects.ts';
 import type { ReferenceChange } from './reference-change.ts';
 import type { ReferenceKind } from './reference-kinds.ts';
 import { ReferenceStore } from './reference-store.ts';
 import { type Applied, NotAloneError, ReferenceWork } from './reference-work.ts';
+
+const UNIQUE_VIOLATION = '23505';
 
 interface ReferenceParts {
   db: Db;
@@ -36,7 +39,8 @@ export class Reference {
     try {
       return await this.#attempt(changes, isAlone);
     } catch (error) {
-      if (!(error instanceof NotAloneError)) throw error;
+      // Two that insert one id at once can meet in another of its unique indexes than the one they agree on.
+      if (!(error instanceof NotAloneError) && (isAlone || sqlState(error) !== UNIQUE_VIOLATION)) throw error;
       return this.#attempt(changes, true);
     }
   }
