@@ -3,7 +3,7 @@ import type { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { Db } from './db.ts';
 import { entities, type Tables } from './entities.ts';
-import { type ConnectingPool, settleRollbacks } from './lib/dead-connections.ts';
+import { type ConnectingPool, releaseDeadConnections } from './lib/dead-connections.ts';
 import type { TableScopes } from './lib/node-scope.ts';
 import { type StatementPool, TenantDb } from './lib/tenant-db.ts';
 
@@ -41,7 +41,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   let pool: StatementPool | undefined;
   const onPoolCreated = (created: StatementPool & ConnectingPool) => {
     pool = created;
-    settleRollbacks(created);
+    releaseDeadConnections(created);
   };
   const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
   const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes, () => pool);

@@ -1,6 +1,7 @@
 interface PoolClient {
   query(text: unknown, ...rest: unknown[]): unknown;
   end(): Promise<void>;
+  release(error: unknown): void;
 }
 
 /** A pool that tells of each connection it has made. */
@@ -9,19 +10,30 @@ export interface ConnectingPool {
 }
 
 /**
- * A session that has died is rolled back by PostgreSQL itself. The query builder keeps a connection whose `rollback`
- * fails, and soon the pool would be empty: here it succeeds, and the connection is ended, which the pool then replaces.
+ * Gives back what the query builder keeps: it releases a connection neither when its `begin` nor when its `rollback`
+ * fails, and a pool that has met a few dead servers would be empty for good. A connection whose `begin` fails leaves
+ * the pool, and the error is thrown on. A session that has died is rolled back by PostgreSQL itself, so that such a
+ * `rollback` succeeds here, and its connection is ended, which the pool then replaces.
  */
-export function settleRollbacks(pool: ConnectingPool): void {
+export function releaseDeadConnections(pool: ConnectingPool): void {
   pool.on('connect', (client) => {
     const query = client.query.bind(client);
     client.query = (text, ...rest) => {
       const result = query(text, ...rest);
-      if (text !== 'rollback' || !(result instanceof Promise)) return result;
-      return result.catch(() => {
-        client.end().catch(() => undefined);
-        return { command: 'ROLLBACK', rowCount: null, oid: 0, rows: [], fields: [] };
-      });
+      if (!(result instanceof Promise)) return result;
+      if (text === 'begin') {
+        return result.catch((error) => {
+          client.release(error);
+          throw error;
+        });
+      }
+      if (text === 'rollback') {
+        return result.catch(() => {
+          client.end().catch(() => undefined);
+          return { command: 'ROLLBACK', rowCount: null, oid: 0, rows: [], fields: [] };
+        });
+      }
+      return result;
     };
   });
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { withPostgres } from '../services/pg-client.ts';
@@ -6,16 +7,33 @@ import { describeReal, serviceAddress } from '../services/real.ts';
 /** More than the pool has connections. */
 const DEATHS = 12;
 
-describeReal('postgres', 'connections that die inside of transactions', () => {
+const TERMINATE = `
+  const { Client } = require('pg');
+  const [url, pid] = process.argv.slice(1);
+  const client = new Client({ connectionString: url });
+  client.connect().then(() => client.query('select pg_terminate_backend($1, 5000)', [pid])).then(() => client.end());
+`;
+
+/** Terminates a session while this process hears of nothing: its event loop stands still. */
+function terminateUnheard(pid: number): void {
+  execFileSync(process.execPath, ['-e', TERMINATE, serviceAddress('postgres'), String(pid)]);
+}
+
+describeReal('postgres', 'connections that die', () => {
   let database: RealDatabase;
   beforeAll(async () => {
     database = await realDatabase();
   });
   afterAll(() => database[Symbol.asyncDispose]());
 
-  it('they leave the pool, which has all of its connections for whoever comes after', async () => {
-    const door = database.db.unscoped('test');
-    const session = () => door.raw((sql) => sql<{ pid: number }>`select pg_backend_pid() as pid`);
+  const session = () => database.db.unscoped('test').raw((sql) => sql<{ pid: number }>`select pg_backend_pid() as pid`);
+
+  async function expectWholePool(): Promise<void> {
+    const ids = await Promise.all(Array.from({ length: 10 }, () => database.db.transaction(session)));
+    expect(ids).toHaveLength(10);
+  }
+
+  it('inside of a transaction: they leave the pool, which has all of its connections for whoever comes after', async () => {
     for (let death = 0; death < DEATHS; death += 1) {
       const cut = database.db.transaction(async () => {
         const [row] = await session();
@@ -26,7 +44,15 @@ describeReal('postgres', 'connections that die inside of transactions', () => {
       });
       await expect(cut).rejects.toThrow();
     }
-    const ids = await Promise.all(Array.from({ length: 10 }, () => database.db.transaction(session)));
-    expect(ids).toHaveLength(10);
+    await expectWholePool();
+  });
+
+  it('unheard before a transaction begins: its error is told, and they leave the pool', async () => {
+    for (let death = 0; death < DEATHS; death += 1) {
+      const [row] = await session();
+      terminateUnheard(row?.pid ?? 0);
+      await expect(database.db.transaction(session)).rejects.toThrow(/terminat/);
+    }
+    await expectWholePool();
   });
 });
