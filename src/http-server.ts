@@ -1,11 +1,12 @@
 import type { Server } from 'node:http';
+import type { Router } from 'express';
 import { accountsRouter } from './accounts/accounts.rest.ts';
 import { Accounts } from './accounts/accounts.service.ts';
 import { type GraphqlListener, localServices } from './app.ts';
 import { assetsRouter } from './assets/assets.rest.ts';
 import { Assets } from './assets/assets.service.ts';
 import type { Context } from './context.ts';
-import { gatewayChain } from './gateway/chain.ts';
+import { type ChainParts, gatewayChain } from './gateway/chain.ts';
 import { clientGuards } from './gateway/client-guards.ts';
 import { cors } from './gateway/cors.ts';
 import { compileTrust } from './gateway/door.ts';
@@ -27,41 +28,67 @@ import { WalletRules } from './wallet-rules/wallet-rules.service.ts';
 import { webhookRouter } from './webhook/webhook.rest.ts';
 import { Webhook } from './webhook/webhook.service.ts';
 
-/** The public listener: the gateway in front of every service of this process. */
-export function publicServer(
-  context: Context,
-  gatewayConfig: GatewayConfig,
-  { graphql, upstreams }: { graphql: GraphqlListener; upstreams: Upstreams },
-): Server {
-  const { config, log, audit, spool, nowMs, directory, guards } = context;
+/** The public listener, and how its table is replaced. */
+export interface PublicServer {
+  server: Server;
+  /**
+   * Puts a table in force: requests that have begun keep theirs to the end, those that begin after it see nothing but the
+   * new one.
+   */
+  use(gatewayConfig: GatewayConfig): void;
+}
+
+interface Behind {
+  graphql: GraphqlListener;
+  upstreams: Upstreams;
+}
+
+/** The public listener: the gateway in front of every service of this process. `upstreams` are those of the table. */
+export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind): PublicServer {
+  const { config, log, audit, spool } = context;
+  const { upstreams } = behind;
   const onEnd = (exchange: Exchange, aborted: boolean) => audit.record(exchange, aborted);
-  const chain = gatewayChain({
-    table: new EndpointTable(gatewayConfig.endpoints),
-    services: new Services(gatewayConfig, upstreams),
-    tokens: context.verifier,
-    directory,
-    sessions: context.sessions,
-    clientGuards: clientGuards(directory, guards),
-    local: localServices({ routers: routers(context, gatewayConfig), graphql, log }),
-    remote: upstreams,
-    onEnd,
-    nowMs,
-  });
+  const chainOf = chains(context, behind, onEnd);
   const gateway = new Gateway({
-    chain,
+    chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints)),
     trusts: compileTrust(config.trustProxy),
     cors: cors(config.corsOrigins),
     isAuditFull: () => spool.isFull,
     onEnd,
     log,
   });
-  return ingress(gateway);
+  function use(next: GatewayConfig): void {
+    // What may throw comes before what changes.
+    const table = new EndpointTable(next.endpoints);
+    upstreams.replace(next);
+    gateway.use(chainOf(next, table));
+  }
+
+  return { server: ingress(gateway), use };
 }
 
-function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
-  const { bus, secrets, health } = context;
+/** Makes the chain of a table; what is behind the chain is made once. */
+function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainParts['onEnd']) {
+  const { log, nowMs, directory, sessions, verifier: tokens, guards } = context;
+  const same = { tokens, directory, sessions, clientGuards: clientGuards(directory, guards), onEnd, nowMs };
+  const routers = routersOf(context);
+  return (config: GatewayConfig, table: EndpointTable) =>
+    gatewayChain({
+      ...same,
+      table,
+      services: new Services(config, upstreams),
+      local: localServices({ routers: [...routers, webhookOf(context, config)], graphql, log }),
+      remote: upstreams,
+    });
+}
+
+function webhookOf({ bus, secrets }: Context, { webhook_alias: alias }: GatewayConfig): Router {
   const { username, password } = secrets.webhook;
   const passwordsInForce = [password.current, ...(password.previous === undefined ? [] : [password.previous])];
+  return webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias });
+}
+
+function routersOf(context: Context): Router[] {
   return [
     accountsRouter(new Accounts(context.database.db)),
     assetsRouter(new Assets(context.database.db)),
@@ -69,8 +96,7 @@ function routers(context: Context, { webhook_alias: alias }: GatewayConfig) {
     networksRouter(new NetworkAssignments({ db: context.database.db, nowMs: context.nowMs })),
     userMigrationsRouter(context),
     ...oauthRouters(context),
-    webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias }),
-    healthRouter(health),
+    healthRouter(context.health),
     swaggerRouter(context.config.publicUrl),
   ];
 }

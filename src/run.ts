@@ -1,5 +1,6 @@
 import { type Config, ConfigError, readConfig } from './config/config.ts';
 import { readSecrets } from './config/secrets.ts';
+import { Hangups } from './lib/hangup.ts';
 import { type FlushableLog, pinoLog } from './lib/pino-log.ts';
 import { type Service, startService } from './service.ts';
 import { startFailure } from './start-failure.ts';
@@ -12,9 +13,12 @@ interface RunOptions {
   greets?: boolean;
 }
 
-/** Runs an instance until SIGINT or SIGTERM and gives the exit code: 0, 1 (it cannot run) or 78 (its configuration). */
+/**
+ * Runs an instance until SIGINT or SIGTERM and gives the exit code: 0, 1 (it cannot run) or 78 (its configuration). SIGHUP
+ * reloads the gateway's table.
+ */
 export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions = {}): Promise<number> {
-  const stopped = untilStopped();
+  const { stopped, hangups } = heedSignals();
   let config: Config | undefined;
   let log: FlushableLog | undefined;
   try {
@@ -26,6 +30,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
     await using service = await startService({ config, secrets, log });
     if (greets) await greet(service);
     log.info({ base_url: service.baseUrl, admin_url: service.adminUrl, role: config.role }, 'started');
+    hangups.heed(() => void service.reload());
     const signal = await stopped;
     log.info({ signal }, 'stopping');
     await service[Symbol.asyncDispose]();
@@ -47,10 +52,10 @@ async function greet({ demo, baseUrl, adminUrl, context: { config, secrets } }: 
   process.stdout.write(greeting({ demo, baseUrl, adminUrl, dataDir: config.dataDir, webhook, startedInMs }));
 }
 
-function untilStopped(): Promise<string> {
-  const { promise, resolve } = Promise.withResolvers<string>();
+function heedSignals(): { stopped: Promise<string>; hangups: Hangups } {
+  const { promise: stopped, resolve } = Promise.withResolvers<string>();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve(signal));
-  return promise;
+  return { stopped, hangups: new Hangups(() => resolve('SIGHUP')) };
 }
 
 /** A fault that nobody caught leaves the process in an unknown state: it ends, and what it has acknowledged is kept. */

@@ -6,9 +6,12 @@ import type { Demo } from './demo/demo.ts';
 import { lockDataDir } from './embedded/data-dir-lock.ts';
 import { ALL_TOPICS } from './events/topics.ts';
 import { withDiscovers } from './gateway/discovers.ts';
-import { type GatewayConfig, readGatewayConfig } from './gateway/gateway-config.ts';
+import { type GatewayConfig, parseGatewayConfig } from './gateway/gateway-config.ts';
+import { Reloads } from './gateway/reload.ts';
+import { readTableText } from './gateway/table-file.ts';
 import { upstreamMetrics } from './gateway/upstream/upstream-metrics.ts';
 import { Upstreams } from './gateway/upstream/upstreams.ts';
+import { watchTable } from './gateway/watched-table.ts';
 import { graphqlOf } from './graphql-of.ts';
 import { housekeepingOf } from './housekeeping-of.ts';
 import { publicServer } from './http-server.ts';
@@ -31,6 +34,8 @@ export interface Service extends AsyncDisposable {
   adminUrl: string;
   /** The demo of an embedded instance. */
   demo: Demo | undefined;
+  /** Replaces the gateway's table by what its file says; resolves when that is done, or refused and logged. */
+  reload(): Promise<void>;
 }
 
 interface ServiceInput {
@@ -47,7 +52,9 @@ interface ServiceInput {
  */
 export async function startService({ config, secrets, log, overrides = {} }: ServiceInput): Promise<Service> {
   await using stack = new AsyncDisposableStack();
-  const gatewayConfig = withDiscovers(readGatewayConfig(config.gatewayConfigPath), config.discoversUpstreamUrl);
+  const { path, source } = await readTableText(config.gatewayConfigPath);
+  const complete = (table: GatewayConfig) => withDiscovers(table, config.discoversUpstreamUrl);
+  const gatewayConfig = complete(parseGatewayConfig(path, source));
   if (config.databaseUrl === undefined) await openDataDir(config, stack);
   const context = await createContext({ config, secrets, log, overrides, stack });
   await prepareStores(context);
@@ -59,12 +66,18 @@ export async function startService({ config, secrets, log, overrides = {} }: Ser
   if (config.role !== 'gateway') await startConsumers(context, stack);
   const upstreams = new Upstreams(gatewayConfig, context);
   stack.defer(() => upstreams.close());
-  const metrics = [context.limits.countedAlone, context.outbox.depth, ...upstreamMetrics(upstreams)];
+  const reloads = new Reloads({ path, source, table: gatewayConfig, complete, log });
+  const metrics = [
+    context.limits.countedAlone,
+    context.outbox.depth,
+    ...upstreamMetrics(upstreams),
+    ...(config.role === 'worker' ? [] : [reloads.inForce]),
+  ];
   const admin = adminServer(context.health, metrics);
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
   stack.defer(() => closeGracefully(admin, 0));
   const baseUrl =
-    config.role === 'worker' ? undefined : await startPublic(context, { gatewayConfig, upstreams }, stack);
+    config.role === 'worker' ? undefined : await startPublic(context, { gatewayConfig, upstreams, reloads }, stack);
   if (demo && baseUrl !== undefined) await publishDemo(context, demo, baseUrl);
   const running = stack.move();
   return {
@@ -72,6 +85,7 @@ export async function startService({ config, secrets, log, overrides = {} }: Ser
     baseUrl,
     adminUrl: baseUrlOf(config.host, adminPort),
     demo,
+    reload: () => reloads.reload(),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
@@ -127,12 +141,12 @@ function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableSt
 
 async function startPublic(
   context: Context,
-  { gatewayConfig, upstreams }: { gatewayConfig: GatewayConfig; upstreams: Upstreams },
+  { gatewayConfig, upstreams, reloads }: { gatewayConfig: GatewayConfig; upstreams: Upstreams; reloads: Reloads },
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { config, publicUrl } = context;
   const graphql = graphqlOf(context);
-  const server = publicServer(context, gatewayConfig, { graphql, upstreams });
+  const { server, use } = publicServer(context, gatewayConfig, { graphql, upstreams });
   const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
   const baseUrl = baseUrlOf(config.host, port);
   publicUrl.value = config.publicUrl ?? baseUrl;
@@ -142,7 +156,22 @@ async function startPublic(
     await graphql.stop();
     await closed;
   });
+  startReloads(config, { reloads, use }, stack);
   return baseUrl;
+}
+
+/** Lets the file come in force; the embedded run sees by itself when that has changed. */
+function startReloads(
+  { databaseUrl, gatewayConfigPath }: Config,
+  { reloads, use }: { reloads: Reloads; use: (table: GatewayConfig) => void },
+  stack: AsyncDisposableStack,
+): void {
+  reloads.start(use);
+  stack.defer(() => reloads.stop());
+  if (databaseUrl !== undefined) return;
+  stack.use(watchTable(gatewayConfigPath, () => void reloads.fileChanged()));
+  // It may have changed while the instance started.
+  void reloads.fileChanged();
 }
 
 async function demoOf(context: Context): Promise<Demo | undefined> {

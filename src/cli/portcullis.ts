@@ -2,6 +2,8 @@
 import { enableCompileCache } from 'node:module';
 import { widenThreadPool } from '../lib/thread-pool.ts';
 
+// To an instance it is no end, as soon as that is loaded; any other command ends with its terminal.
+if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
 widenThreadPool(process.env);
 enableCompileCache();
 const { cli } = await import('./cli.ts');

@@ -89,10 +89,15 @@ export function readGatewayConfig(path: string): GatewayConfig {
   try {
     source = readFileSync(path, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-    throw new ConfigError([`GATEWAY_CONFIG: ${path} cannot be read (${reason}); name a readable file`]);
+    throw unreadable(path, error);
   }
   return parseGatewayConfig(path, source);
+}
+
+/** The fault of a file that cannot be read. */
+export function unreadable(path: string, error: unknown): ConfigError {
+  const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  return new ConfigError([`GATEWAY_CONFIG: ${path} cannot be read (${reason}); name a readable file`]);
 }
 
 /** Validates the text of a gateway configuration; `path` is what faults are reported under. */

@@ -10,6 +10,7 @@ import { Exchange } from './exchange.ts';
 import { runStages, type Stage } from './stage.ts';
 
 interface GatewayParts {
+  /** The one to begin with. */
   chain: readonly Stage[];
   trusts: TrustedPeers;
   cors(exchange: Exchange): void;
@@ -26,6 +27,7 @@ const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };
 /** The single ingress: every request and every upgrade passes the chain, and every refusal is rendered here. */
 export class Gateway {
   readonly #parts: GatewayParts;
+  #chain: readonly Stage[];
   /** The latest request of each connection. */
   readonly #current = new WeakMap<Duplex, Exchange>();
   /** Connections that end with the answer under way. */
@@ -33,6 +35,12 @@ export class Gateway {
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
+    this.#chain = parts.chain;
+  }
+
+  /** Requests from now on pass this chain; those that have begun pass theirs to its end. */
+  use(chain: readonly Stage[]): void {
+    this.#chain = chain;
   }
 
   /** Takes a request. */
@@ -101,7 +109,7 @@ export class Gateway {
     enter(exchange, this.#parts.trusts);
     exchange.isUnrecordable = this.#parts.isAuditFull();
     this.#parts.cors(exchange);
-    runStages(this.#parts.chain, exchange).catch((error: unknown) => {
+    runStages(this.#chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
       exchange.capture.install((aborted) => this.#parts.onEnd(exchange, aborted));
       refuse(exchange, error, this.#parts.log);

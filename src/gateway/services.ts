@@ -7,18 +7,22 @@ interface UpstreamsByName {
   of(name: string): Upstream | undefined;
 }
 
-/** Which service a request goes to, and where that is. */
+/** Which service a request goes to, and where that is, by one table: later changes of the upstreams do not reach it. */
 export class Services {
   readonly #services: GatewayConfig['services'];
   readonly #binding: readonly string[] | undefined;
-  readonly #upstreams: UpstreamsByName;
+  readonly #upstreams: ReadonlyMap<string, Upstream | undefined>;
   /** The service of each endpoint for those who name none. */
   readonly #unnamed = new WeakMap<Endpoint, string | undefined>();
 
-  constructor({ services, binding }: Pick<GatewayConfig, 'services' | 'binding'>, upstreams: UpstreamsByName) {
+  constructor(
+    { services, binding, discovers }: Pick<GatewayConfig, 'services' | 'binding' | 'discovers'>,
+    upstreams: UpstreamsByName,
+  ) {
     this.#services = services;
     this.#binding = binding;
-    this.#upstreams = upstreams;
+    const names = [...Object.keys(services), ...(discovers ? [discovers.name] : [])];
+    this.#upstreams = new Map(names.map((name) => [name, upstreams.of(name)]));
   }
 
   /** Whether a name is one that `X-Target-Server` may have. */
@@ -39,7 +43,7 @@ export class Services {
   /** The upstream of a request whose service is known; undefined for this process. */
   upstreamOf({ match, service }: Exchange): Upstream | undefined {
     const name = match?.endpoint.upstream ?? service;
-    return name === undefined ? undefined : this.#upstreams.of(name);
+    return name === undefined ? undefined : this.#upstreams.get(name);
   }
 
   /** Whether the client guards are not for this gateway to run: the upstream does, or a gateway in front has. */

@@ -14,7 +14,7 @@ import { compileTrust } from '../../src/gateway/door.ts';
 import { EndpointTable } from '../../src/gateway/endpoint-table.ts';
 import type { Exchange } from '../../src/gateway/exchange.ts';
 import { Gateway } from '../../src/gateway/gateway.ts';
-import { parseGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/gateway-config.ts';
 import { ingress } from '../../src/gateway/ingress.ts';
 import { Services } from '../../src/gateway/services.ts';
 import type { Upstream } from '../../src/gateway/upstream/upstream.ts';
@@ -89,16 +89,23 @@ export interface Forwarder extends AsyncDisposable {
   server: Server;
   upstreams: Upstreams;
   upstream(name: string): Upstream;
+  /** Puts another table in force. */
+  use(table: ForwarderTable): void;
   /** The exchanges that have ended, each once. */
   ended: { aborted: boolean; status: number; exchange(): Exchange }[];
 }
 
-interface ForwarderOptions {
+interface ForwarderTable {
   /** As in `gateway.yaml`. */
   services: Record<string, object | string>;
   /** As in `gateway.yaml`, public; by default every method of every path, of the first service. */
   endpoints?: object[];
   binding?: string[];
+}
+
+interface ForwarderOptions extends ForwarderTable {
+  /** What stands between the choice of the upstream and the upstream. */
+  guard?: () => void | Promise<void>;
   nowMs?: () => number;
   log?: Log;
   trustProxy?: string[];
@@ -106,20 +113,24 @@ interface ForwarderOptions {
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-/** Starts a gateway on remote services. */
-export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
-  const { services, nowMs = Date.now, log = silentLog, trustProxy = ['loopback'] } = options;
+function configOf({ services, endpoints, binding }: ForwarderTable): GatewayConfig {
   const [first = ''] = Object.keys(services);
-  const endpoints = options.endpoints ?? [{ methods: METHODS, path: '**', services: [first] }];
-  const config = parseGatewayConfig(
+  const all = endpoints ?? [{ methods: METHODS, path: '**', services: [first] }];
+  return parseGatewayConfig(
     'gateway.yaml',
     JSON.stringify({
       services,
-      ...(options.binding ? { binding: options.binding } : {}),
+      ...(binding ? { binding } : {}),
       webhook_alias: { deprecated_at: '2026-11-01T00:00:00Z', sunset: '2027-11-01T00:00:00Z' },
-      endpoints: endpoints.map((endpoint) => ({ visibility: 'public', ...endpoint })),
+      endpoints: all.map((endpoint) => ({ visibility: 'public', ...endpoint })),
     }),
   );
+}
+
+/** Starts a gateway on remote services. */
+export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
+  const { nowMs = Date.now, log = silentLog, trustProxy = ['loopback'] } = options;
+  const config = configOf(options);
   const upstreams = new Upstreams(config, { log, nowMs });
   const ended: Forwarder['ended'] = [];
   const onEnd = (exchange: Exchange, aborted: boolean) => {
@@ -128,20 +139,21 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   const never = () => {
     throw new Error('public endpoints of remote services need none of it');
   };
-  const chain = gatewayChain({
-    table: new EndpointTable(config.endpoints),
-    services: new Services(config, upstreams),
-    tokens: { verify: never } as never,
-    directory: {} as never,
-    sessions: {} as never,
-    clientGuards: () => undefined,
-    local: { handle: ({ res, service }) => res.end(`local ${service}`) },
-    remote: upstreams,
-    onEnd,
-    nowMs,
-  });
+  const chainOf = (table: GatewayConfig) =>
+    gatewayChain({
+      table: new EndpointTable(table.endpoints),
+      services: new Services(table, upstreams),
+      tokens: { verify: never } as never,
+      directory: {} as never,
+      sessions: {} as never,
+      clientGuards: () => options.guard?.(),
+      local: { handle: ({ res, service }) => res.end(`local ${service}`) },
+      remote: upstreams,
+      onEnd,
+      nowMs,
+    });
   const gateway = new Gateway({
-    chain,
+    chain: chainOf(config),
     trusts: compileTrust(trustProxy),
     cors: cors(['*']),
     isAuditFull: () => false,
@@ -155,6 +167,11 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     upstreams,
     upstream: (name) => upstreams.of(name) ?? never(),
     ended,
+    use(table) {
+      const next = configOf(table);
+      upstreams.replace(next);
+      gateway.use(chainOf(next));
+    },
     async [Symbol.asyncDispose]() {
       upstreams.stopStreams();
       server.closeAllConnections();

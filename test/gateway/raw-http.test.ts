@@ -161,7 +161,7 @@ describe('a client that takes its time', () => {
   it('D2-13: has a minute for a head, and the connection ends with a 400', async () => {
     const graphql = { handle: () => expect.fail(), upgrade: () => expect.fail() };
     const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
-    const server = publicServer(p.service.context, config, {
+    const { server } = publicServer(p.service.context, config, {
       graphql,
       upstreams: new Upstreams(config, p.service.context),
     });

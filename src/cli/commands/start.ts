@@ -8,7 +8,8 @@ export const start: Command = {
   description: [
     'Runs an instance: on embedded stores, or on the servers that DATABASE_URL, REDIS_URL and',
     'KAFKA_BROKERS name. It ends with 0 after SIGINT or SIGTERM, with 1 when it cannot run, and',
-    'with 78 when its configuration must change. --json leaves out the greeting: all is log lines.',
+    'with 78 when its configuration must change. SIGHUP reads gateway.yaml anew, without a request',
+    'lost. --json leaves out the greeting: all is log lines.',
   ].join('\n'),
   positionals: [],
   flags: {},

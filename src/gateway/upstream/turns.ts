@@ -16,11 +16,14 @@ export interface Waiter {
 /** Bounded concurrency with a bounded queue, first come, first served. */
 export class Turns {
   readonly #limits: TurnsLimits;
+  readonly #onIdle: () => void;
   readonly #waiting = new Set<Waiter>();
   #going = 0;
 
-  constructor(limits: TurnsLimits) {
+  /** `onIdle` is called when the last turn has ended. */
+  constructor(limits: TurnsLimits, onIdle = () => {}) {
     this.#limits = limits;
+    this.#onIdle = onIdle;
   }
 
   /** How many go on. */
@@ -58,6 +61,7 @@ export class Turns {
       return;
     }
     this.#going -= 1;
+    if (this.#going === 0) this.#onIdle();
   }
 
   /** Sends everybody away who waits. */

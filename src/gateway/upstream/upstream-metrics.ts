@@ -2,7 +2,10 @@ import { Counter, Gauge, type Metric } from 'prom-client';
 import type { UpstreamCounts } from './upstream.ts';
 import type { Upstreams } from './upstreams.ts';
 
-/** What an operator sees of the remote services; collected when asked for, so that requests pay nothing. */
+/**
+ * What an operator sees of the remote services; collected when asked for, so that requests pay nothing. Requests that go on
+ * at a service that was removed or changed are among those of its name.
+ */
 export function upstreamMetrics(upstreams: Upstreams): Metric[] {
   const labelNames = ['service'];
   return [
@@ -24,10 +27,11 @@ export function upstreamMetrics(upstreams: Upstreams): Metric[] {
       labelNames: ['service', 'state'],
       registers: [],
       collect() {
-        for (const { name, requests, sockets } of upstreams.all) {
-          this.set({ service: name, state: 'going' }, requests.going);
-          this.set({ service: name, state: 'waiting' }, requests.waiting);
-          this.set({ service: name, state: 'websocket' }, sockets.going);
+        this.reset();
+        for (const { name, requests, sockets } of [...upstreams.all, ...upstreams.retired]) {
+          this.inc({ service: name, state: 'going' }, requests.going);
+          this.inc({ service: name, state: 'waiting' }, requests.waiting);
+          this.inc({ service: name, state: 'websocket' }, sockets.going);
         }
       },
     }),
@@ -37,6 +41,7 @@ export function upstreamMetrics(upstreams: Upstreams): Metric[] {
       labelNames,
       registers: [],
       collect() {
+        this.reset();
         for (const { name, circuit } of upstreams.all) this.set({ service: name }, circuit.kind === 'closed' ? 1 : 0);
       },
     }),

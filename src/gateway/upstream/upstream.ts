@@ -10,8 +10,12 @@ interface UpstreamParts {
   name: string;
   service: RemoteService;
   nowMs(): number;
+  /** What has been counted under its name before. */
+  counts?: UpstreamCounts;
   /** The circuit has changed its kind. */
   onCircuit(upstream: Upstream): void;
+  /** It is retired, and its last request has ended. */
+  onDrained(upstream: Upstream): void;
 }
 
 /** What has been answered how, since the start. */
@@ -41,14 +45,16 @@ export class Upstream {
   readonly service: RemoteService;
   /** Stands before the path of each request. */
   readonly prefix: string;
-  readonly pool: Pool;
   readonly requests: Turns;
   readonly sockets: Turns;
   readonly streams = new Set<LongStream>();
-  readonly counts: UpstreamCounts = { answered: 0, failed: 0, timedOut: 0, refused: 0, left: 0, cut: 0, retried: 0 };
+  readonly counts: UpstreamCounts;
   readonly #parts: UpstreamParts;
+  readonly #origin: string;
   readonly #reused = new WeakSet<Error>();
   #circuit: Circuit = CLOSED;
+  #pool: Pool | undefined;
+  #isRetired = false;
 
   constructor(parts: UpstreamParts) {
     const { service } = parts;
@@ -57,16 +63,38 @@ export class Upstream {
     this.name = parts.name;
     this.service = service;
     this.prefix = pathname === '/' ? '' : pathname;
-    this.requests = new Turns({ atOnce: service.connections, waiting: service.queue });
-    this.sockets = new Turns({ atOnce: service.websockets, waiting: 0 });
-    this.pool = new Pool(origin, {
-      connections: service.connections,
+    this.counts = parts.counts ?? { answered: 0, failed: 0, timedOut: 0, refused: 0, left: 0, cut: 0, retried: 0 };
+    const onIdle = () => this.#closeDrained();
+    this.requests = new Turns({ atOnce: service.connections, waiting: service.queue }, onIdle);
+    this.sockets = new Turns({ atOnce: service.websockets, waiting: 0 }, onIdle);
+    this.#origin = origin;
+  }
+
+  /** Its connections; none is opened before the first request. */
+  get pool(): Pool {
+    this.#pool ??= new Pool(this.#origin, {
+      connections: this.service.connections,
       pipelining: 1,
       connect: this.#connector(),
       // Its own time counts from the arrival, with the queue and the connection in it.
       headersTimeout: 0,
-      bodyTimeout: service.idle_timeout_ms,
+      bodyTimeout: this.service.idle_timeout_ms,
     });
+    return this.#pool;
+  }
+
+  /** Whether no table has it any more. */
+  get isRetired(): boolean {
+    return this.#isRetired;
+  }
+
+  /**
+   * No table has it any more. Requests that began under an older one end as ever, however late they come; its
+   * connections close whenever there is none.
+   */
+  retire(): void {
+    this.#isRetired = true;
+    this.#closeDrained();
   }
 
   get circuit(): Circuit {
@@ -105,6 +133,15 @@ export class Upstream {
 
   async close(): Promise<void> {
     await this.pool.destroy();
+  }
+
+  #closeDrained(): void {
+    if (!this.#isRetired || this.requests.going > 0 || this.sockets.going > 0) return;
+    const pool = this.#pool;
+    this.#pool = undefined;
+    // Nothing goes on in it, and connections that are lost now are what is wanted.
+    pool?.close().catch(() => undefined);
+    this.#parts.onDrained(this);
   }
 
   #turn(circuit: Circuit): void {

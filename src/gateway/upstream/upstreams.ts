@@ -1,8 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Log } from '../../lib/log.ts';
 import { refuse } from '../../rest/refuse.ts';
 import type { Exchange } from '../exchange.ts';
 import type { GatewayConfig } from '../gateway-config.ts';
-import { isRemote } from '../service-config.ts';
+import { isRemote, type RemoteService } from '../service-config.ts';
 import { Forwarding } from './forwarding.ts';
 import { Upstream } from './upstream.ts';
 
@@ -11,24 +12,28 @@ interface UpstreamsParts {
   nowMs(): number;
 }
 
+type Remote = Pick<GatewayConfig, 'services' | 'discovers'>;
+
 /** The remote services of a gateway, by name. Nothing is connected before the first request. */
 export class Upstreams {
-  readonly #log: Log;
-  readonly #byName = new Map<string, Upstream>();
+  readonly #parts: UpstreamsParts;
+  /** Those of earlier tables that still have requests. */
+  readonly #retired = new Set<Upstream>();
+  #byName: ReadonlyMap<string, Upstream> = new Map();
 
-  constructor({ services, discovers }: Pick<GatewayConfig, 'services' | 'discovers'>, { log, nowMs }: UpstreamsParts) {
-    this.#log = log;
-    const remote = Object.entries({ ...services, ...(discovers ? { [discovers.name]: discovers.service } : {}) });
-    for (const [name, service] of remote) {
-      if (!isRemote(service)) continue;
-      const onCircuit = ({ circuit }: Upstream) =>
-        log.warn({ service: name, circuit: circuit.kind }, 'the circuit of a service has turned');
-      this.#byName.set(name, new Upstream({ name, service, nowMs, onCircuit }));
-    }
+  constructor(config: Remote, parts: UpstreamsParts) {
+    this.#parts = parts;
+    this.replace(config);
   }
 
+  /** Those of the table in force. */
   get all(): readonly Upstream[] {
     return [...this.#byName.values()];
+  }
+
+  /** Those of earlier tables whose last requests go on. */
+  get retired(): readonly Upstream[] {
+    return [...this.#retired];
   }
 
   /** The upstream of a name; undefined for a service of this process. */
@@ -36,18 +41,54 @@ export class Upstreams {
     return this.#byName.get(name);
   }
 
+  /**
+   * Takes the remote services of another table. One that is written as before stays, with its connections, queue and
+   * circuit; the others are retired, and a service that has changed goes on counting where it was.
+   */
+  replace({ services, discovers }: Remote): void {
+    const before = this.#byName;
+    const remote = Object.entries({ ...services, ...(discovers ? { [discovers.name]: discovers.service } : {}) });
+    this.#byName = new Map(
+      remote.flatMap(([name, service]) => (isRemote(service) ? [[name, this.#upstream(name, service)]] : [])),
+    );
+    for (const [name, upstream] of before) if (this.of(name) !== upstream) this.#retire(upstream);
+  }
+
   /** Sends a request to an upstream and its answer to the client; whatever happens is answered. */
   forward(exchange: Exchange, upstream: Upstream): void {
-    new Forwarding(exchange, upstream, (ended, refusal) => refuse(ended, refusal, this.#log)).start();
+    new Forwarding(exchange, upstream, (ended, refusal) => refuse(ended, refusal, this.#parts.log)).start();
+    // It began under an older table.
+    if (upstream.isRetired) this.#retire(upstream);
   }
 
   /** Ends event streams and WebSockets, which no client would end by itself. */
   stopStreams(): void {
-    for (const upstream of this.#byName.values()) upstream.stopStreams();
+    for (const upstream of [...this.all, ...this.#retired]) upstream.stopStreams();
   }
 
   /** Closes every connection. */
   async close(): Promise<void> {
-    await Promise.all(this.all.map((upstream) => upstream.close()));
+    await Promise.all([...this.all, ...this.#retired].map((upstream) => upstream.close()));
+  }
+
+  #retire(upstream: Upstream): void {
+    this.#retired.add(upstream);
+    upstream.retire();
+  }
+
+  /** The upstream of a service: the one that there is, if it is written as before. */
+  #upstream(name: string, service: RemoteService): Upstream {
+    const before = this.#byName.get(name);
+    if (before && isDeepStrictEqual(before.service, service)) return before;
+    const { log, nowMs } = this.#parts;
+    return new Upstream({
+      name,
+      service,
+      nowMs,
+      ...(before ? { counts: before.counts } : {}),
+      onCircuit: ({ circuit }) =>
+        log.warn({ service: name, circuit: circuit.kind }, 'the circuit of a service has turned'),
+      onDrained: (upstream) => this.#retired.delete(upstream),
+    });
   }
 }

@@ -1,0 +1,32 @@
+import { expect, it, vi } from 'vitest';
+import { startOnRealServers } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder } from '../start/folders.ts';
+import { printed, spawnInstance } from '../start/process.ts';
+import { changingFile, hangUp, tableText } from './reloaded.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+/** The shipped table and one more public endpoint, which no handler has: 503 where it is registered. */
+function tableWith(path: string): string {
+  return tableText({ endpoints: [{ methods: ['GET'], path, services: ['integration'], visibility: 'public' }] });
+}
+
+describeReal(['postgres', 'redis', 'kafka'], 'on shared stores', () => {
+  it('a gateway takes the file when it is told to; a worker says that it has no gateway, and goes on', async () => {
+    await using file = await changingFile(tableWith('/before'));
+    const env = { PORTCULLIS_ROLE: 'gateway', GATEWAY_CONFIG: file.path };
+    await using gateway = await startOnRealServers({ env });
+    await using spool = await emptyFolder();
+    await using worker = spawnInstance({ ...gateway.env, PORTCULLIS_ROLE: 'worker', AUDIT_SPOOL_DIR: spool.path });
+    await printed(worker, /"msg":"started"/);
+    await file.replace(tableWith('/after'));
+    await gateway.service.reload();
+    const statuses = ['/before', '/after'].map(async (path) => (await gateway.call('GET', path)).status);
+    expect(await Promise.all(statuses)).toEqual([404, 503]);
+    hangUp(worker);
+    await printed(worker, /"level":30.*nothing to reload: this process has no gateway/);
+    process.kill(worker.pid, 'SIGTERM');
+    expect(await worker.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+});

@@ -1,0 +1,147 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, request } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { migratedFolder, type TestFolder } from '../start/folders.ts';
+import { printed, type Running, runCli, spawnCli, spawnInstance, startInstance } from '../start/process.ts';
+import { type ChangingFile, changingFile, hangUp, logLine, tableText } from './reloaded.ts';
+
+// Each starts processes, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+/** An endpoint that no handler has: 503 where it is registered, 404 where it is not. */
+function tableWith(...paths: string[]): string {
+  const endpoints = paths.map((path) => ({ methods: ['GET'], path, services: ['integration'], visibility: 'public' }));
+  return tableText({ endpoints });
+}
+
+let folder: TestFolder;
+let file: ChangingFile;
+let instance: Running;
+
+beforeAll(async () => {
+  folder = await migratedFolder();
+  file = await changingFile(tableWith('/there'));
+  instance = await startInstance({ DATA_DIR: folder.path, GATEWAY_CONFIG: file.path });
+});
+afterAll(async () => {
+  await instance[Symbol.asyncDispose]();
+  await file[Symbol.asyncDispose]();
+  await folder[Symbol.asyncDispose]();
+});
+
+async function statusesOf(...paths: string[]): Promise<number[]> {
+  const answers = await Promise.all(paths.map((path) => fetch(`${instance.baseUrl}${path}`)));
+  await Promise.all(answers.map((answer) => answer.arrayBuffer()));
+  return answers.map(({ status }) => status);
+}
+
+async function becomes(statuses: number[], ...paths: string[]): Promise<void> {
+  await vi.waitFor(async () => expect(await statusesOf(...paths)).toEqual(statuses), { timeout: 20_000 });
+}
+
+describe('SIGHUP', () => {
+  it('changes what can be reached, and says how much', async () => {
+    expect(await statusesOf('/there', '/new')).toEqual([503, 404]);
+    await file.replace(tableWith('/new', '/newer'));
+    hangUp(instance);
+    await becomes([404, 503, 503], '/there', '/new', '/newer');
+    const line = await logLine(instance, /"endpoints_added":2,"endpoints_removed":1/);
+    expect(line).toMatchObject({ level: 30, file: file.path, services_changed: 0 });
+  });
+
+  it('a file at fault keeps the table, and says file, line and field as a start does', async () => {
+    const faulty = tableWith('/new').replace('{', '{\n\n"pernissions": 1,').replace('"/new"', '\n"new"');
+    await file.replace(faulty);
+    hangUp(instance);
+    const { faults } = await logLine(instance, /"level":50.*pernissions/);
+    const started = await runCli(['config', 'check'], { GATEWAY_CONFIG: file.path });
+    expect((faults as string[]).map((fault) => `${fault}\n`).join('')).toBe(started.stdout);
+    expect(started.stdout).toMatch(/gateway\.yaml:4: endpoints\.\d+\.path: must be a path/);
+    expect(started.stdout).toMatch(/gateway\.yaml:1: the file: .*pernissions/);
+    expect(await statusesOf('/new', '/newer')).toEqual([503, 503]);
+    await rm(file.path);
+    hangUp(instance);
+    await logLine(instance, /"level":50.*cannot be read \(ENOENT\)/);
+    expect(await statusesOf('/new', '/newer')).toEqual([503, 503]);
+    const metrics = await (await fetch(`${instance.adminUrl}/metrics`)).text();
+    expect(metrics).toContain('portcullis_gateway_file_in_force 0');
+  });
+
+  it('the dates of the deprecated alias follow', async () => {
+    await file.replace(tableText({ sunset: '2030-01-01T00:00:00Z' }));
+    hangUp(instance);
+    await vi.waitFor(async () => {
+      const answer = await fetch(`${instance.baseUrl}/v2/webhooks`, { method: 'POST' });
+      expect(answer.headers.get('sunset')).toBe('Tue, 01 Jan 2030 00:00:00 GMT');
+    });
+  });
+});
+
+it('in the embedded run a changed file comes in force by itself: in place, renamed over, and after half of one', async () => {
+  await writeFile(file.path, tableWith('/in-place'));
+  await becomes([503, 404], '/in-place', '/renamed');
+  await file.replace(tableWith('/renamed'));
+  await becomes([404, 503], '/in-place', '/renamed');
+  await writeFile(file.path, tableWith('/half').slice(0, -7));
+  await logLine(instance, /"level":50.*not valid YAML/);
+  expect(await statusesOf('/renamed', '/half')).toEqual([503, 404]);
+  await writeFile(file.path, tableWith('/half'));
+  await becomes([404, 503], '/renamed', '/half');
+});
+
+/** Whether a process has a handler for SIGHUP, as the kernel says. */
+function heeds(pid: number): boolean {
+  const caught = /^SigCgt:\s*([0-9a-f]+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1] ?? '0';
+  return (BigInt(`0x${caught}`) & 1n) === 1n;
+}
+
+/** A request whose body has begun and not ended. */
+async function begunRequest(url: string): Promise<{ finish(): Promise<number | undefined> }> {
+  const headers = { 'content-type': 'application/json', 'content-length': 2, expect: '100-continue' };
+  const sent = request(`${url}/v2/oauth/token`, { method: 'POST', headers });
+  sent.flushHeaders();
+  await once(sent, 'continue');
+  return {
+    async finish() {
+      const answered = once(sent, 'response') as Promise<[IncomingMessage]>;
+      sent.end('{}');
+      const [response] = await answered;
+      response.resume();
+      return response.statusCode;
+    },
+  };
+}
+
+describe.skipIf(process.platform !== 'linux')('SIGHUP at a bad time', () => {
+  it.each([
+    ['npm start', spawnInstance],
+    [
+      'portcullis start',
+      (variables: Record<string, string>) => spawnCli(['start'], { PORT: '0', ADMIN_PORT: '0', ...variables }),
+    ],
+  ])('while %s starts or stops it ends nothing, and the file of then comes in force', async (_name, spawn) => {
+    await using data = await migratedFolder();
+    await using own = await changingFile(tableWith('/first'));
+    await using starting = spawn({ DATA_DIR: data.path, GATEWAY_CONFIG: own.path });
+    await vi.waitFor(() => expect(heeds(starting.pid)).toBe(true), { timeout: 20_000, interval: 1 });
+    const hangUps = setInterval(() => hangUp(starting), 5);
+    let begun: Awaited<ReturnType<typeof begunRequest>>;
+    try {
+      const { url = '' } = await printed(starting, /"base_url":"(?<url>[^"]+)".*"msg":"started"/);
+      await own.replace(tableWith('/last'));
+      await vi.waitFor(async () => expect((await fetch(`${url}/last`)).status).toBe(503), { timeout: 20_000 });
+      begun = await begunRequest(url);
+      process.kill(starting.pid, 'SIGTERM');
+      await printed(starting, /"msg":"stopping"/);
+      // It stays in its stop while the request does.
+      for (let count = 0; count < 20; count++) await setImmediate(hangUp(starting));
+    } finally {
+      clearInterval(hangUps);
+    }
+    expect(await begun.finish()).toBe(400);
+    expect(await starting.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+  });
+});
