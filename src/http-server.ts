@@ -34,7 +34,7 @@ export function publicServer(
   { graphql, upstreams }: { graphql: GraphqlListener; upstreams: Upstreams },
 ): Server {
   const { config, log, audit, spool, nowMs, directory, guards } = context;
-  const onEnd = (exchange: Exchange, aborted: boolean) => audit.record(exchange, aborted);
+  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => audit.record(exchange, aborted, kept);
   const chain = gatewayChain({
     table: new EndpointTable(gatewayConfig.endpoints),
     services: new Services(gatewayConfig, upstreams),

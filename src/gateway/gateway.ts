@@ -15,7 +15,7 @@ interface GatewayParts {
   cors(exchange: Exchange): void;
   /** Whether no audit record can be kept: health apart, nothing is answered then. */
   isAuditFull(): boolean;
-  onEnd(exchange: Exchange, aborted: boolean): void;
+  onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
   log: Log;
 }
 
@@ -70,7 +70,7 @@ export class Gateway {
       this.#endAfter(current.res, socket);
       return;
     }
-    if (current && !current.res.headersSent) {
+    if (current && !current.isAnswered) {
       current.isBroken = true;
       refuse(current, refusal, this.#parts.log);
       return;
@@ -103,7 +103,7 @@ export class Gateway {
     this.#parts.cors(exchange);
     runStages(this.#parts.chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
-      exchange.capture.install((aborted) => this.#parts.onEnd(exchange, aborted));
+      exchange.capture.install((aborted, kept) => this.#parts.onEnd(exchange, aborted, kept));
       refuse(exchange, error, this.#parts.log);
     });
   }
