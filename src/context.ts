@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { auditInsert } from './audit/audit-store.ts';
 import { AUDIT_DELAY_MS, AuditWriter } from './audit/audit-writer.ts';
 import { AuditSpool } from './audit/spool.ts';
+import { SpoolTurn } from './audit/spool-turn.ts';
 import type { Cache } from './cache/cache.ts';
 import { ClientAdministration } from './clients/client-administration.service.ts';
 import { Clients } from './clients/clients.service.ts';
@@ -258,9 +259,14 @@ function openAudit({
     insert: auditInsert(database.db, log),
     onError: (error) => log.error({ err: error }, 'audit records stay in the spool: they cannot be written'),
   });
+  const turn = new SpoolTurn({
+    spool,
+    onLost: (error, line) => log.error({ err: error, bytes: line.length }, 'an audit record could not be kept'),
+  });
   stack.defer(async () => {
+    turn.commit();
     await auditWriter.stop(LAST_DRAIN_MS);
     await spool.close();
   });
-  return { spool, auditWriter, audit: overrides.audit ?? new AuditLog(spool, log) };
+  return { spool, auditWriter, audit: overrides.audit ?? new AuditLog(turn, log) };
 }

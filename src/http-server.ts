@@ -47,7 +47,7 @@ interface Behind {
 export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind): PublicServer {
   const { config, log, audit, spool } = context;
   const { upstreams } = behind;
-  const onEnd = (exchange: Exchange, aborted: boolean) => audit.record(exchange, aborted);
+  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => audit.record(exchange, aborted, kept);
   const chainOf = chains(context, behind, onEnd);
   const gateway = new Gateway({
     chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints)),

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../lib/make-folder.ts';
-import { encodeLine } from './spool-line.ts';
+import { encodeLines } from './spool-line.ts';
 import { type BatchLimits, SegmentChain } from './spool-segments.ts';
 
 /** Lines to hand on; `done` moves on behind them. */
@@ -42,18 +42,12 @@ export class SpoolLog {
     return this.#pendingLines;
   }
 
-  /** Appends a line to the file in the page cache. Throws the system's error, and then the line is not in the file. */
-  append(line: string, maxBytesOnDisk: number): boolean {
-    const encoded = encodeLine(line);
+  /** Appends lines to the file in the page cache. Throws the system's error, and then none of them is in the file. */
+  append(lines: readonly string[], maxBytesOnDisk: number): boolean {
+    const { bytes: encoded, sizes } = encodeLines(lines);
     if (this.bytesOnDisk + encoded.length > maxBytesOnDisk) return false;
     this.#write(encoded);
-    const isContiguous = this.#memoryBytes === this.bytesLeft;
-    this.#chain.grow(encoded.length);
-    this.#pendingLines += 1;
-    if (isContiguous && this.#memoryBytes + encoded.length <= this.#options.memoryBytes) {
-      this.#memory.push({ line, bytes: encoded.length });
-      this.#memoryBytes += encoded.length;
-    }
+    for (const [index, line] of lines.entries()) this.#count(line, sizes[index] ?? 0);
     return true;
   }
 
@@ -71,6 +65,15 @@ export class SpoolLog {
   close(): void {
     this.#chain.closeReader();
     this.#closeActive();
+  }
+
+  #count(line: string, bytes: number): void {
+    const isContiguous = this.#memoryBytes === this.bytesLeft;
+    this.#chain.grow(bytes);
+    this.#pendingLines += 1;
+    if (!isContiguous || this.#memoryBytes + bytes > this.#options.memoryBytes) return;
+    this.#memory.push({ line, bytes });
+    this.#memoryBytes += bytes;
   }
 
   #nextOfMemory({ maxLines, maxBytes }: BatchLimits): Batch {

@@ -97,12 +97,15 @@ export class AuditSpool {
     this.#listener = listener;
   }
 
-  /** Keeps a line (without a line feed) before it returns. Throws SpoolFullError over `maxBytes` or on a full disk. */
-  append(line: string): void {
+  /**
+   * Keeps lines (without a line feed) before it returns, by one write. Throws SpoolFullError over `maxBytes` or on a full
+   * disk, and then none of them is kept.
+   */
+  append(...lines: string[]): void {
     if (this.#isClosed) throw new Error('the audit spool is closed');
     const leftoverBytes = this.bytesOnDisk - this.#log.bytesOnDisk;
     try {
-      if (!this.#log.append(line, this.#maxBytes - leftoverBytes)) throw new SpoolFullError();
+      if (!this.#log.append(lines, this.#maxBytes - leftoverBytes)) throw new SpoolFullError();
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       this.#isDiskFull = true;

@@ -11,9 +11,12 @@ const CLIENT_CLOSED_REQUEST = 499;
 /** A JWT, wherever a caller has put it by mistake. */
 const TOKEN = /\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g;
 
-/** Where a record goes before the answer's last byte is sent; throws when it cannot be kept. */
+/** Where records go. */
 interface RecordSpool {
-  append(line: string): void;
+  /** Takes a record; `kept` is called when it outlives this process. */
+  add(line: string, kept?: () => void): void;
+  /** Keeps at once what it has taken. */
+  commit(): void;
 }
 
 /** An audit record in the columns of `audit_records` (specification section 1). */
@@ -50,7 +53,10 @@ export interface EndedOperation {
   audited: AuditedOperation | undefined;
 }
 
-/** Records every request once, as it ends, or each operation of one that has several: to the spool, and as a line of the log. */
+/**
+ * Records every request once, as it ends, or each operation of one that has several: to the spool, and as a line of
+ * the log.
+ */
 export class AuditLog {
   readonly #spool: RecordSpool;
   readonly #log: Log;
@@ -60,14 +66,17 @@ export class AuditLog {
     this.#log = log;
   }
 
-  /** Records a request whose answer is about to end, or whose client has gone. */
-  record(exchange: Exchange, aborted: boolean): void {
-    for (const record of this.#recordsOf(exchange, aborted)) this.#keep(record);
+  /** Records a request whose answer is about to end, or whose client has gone; calls `kept` when that is done. */
+  record(exchange: Exchange, aborted: boolean, kept: () => void): void {
+    const records = this.#recordsOf(exchange, aborted);
+    for (const record of records) this.#keep(record, record === records.at(-1) ? kept : undefined);
+    if (records.length === 0) kept();
   }
 
-  /** Records an operation of a socket, with the method `WS`. */
+  /** Records an operation of a socket, with the method `WS`, before its last message is sent. */
   recordOperation(operation: EndedOperation): void {
     this.#keep(this.#recordOfOperation(operation));
+    this.#spool.commit();
   }
 
   /** Bodies that cannot be masked are left out: the answer goes on its way. */
@@ -94,23 +103,14 @@ export class AuditLog {
     this.#log.error({ correlation_id: correlationId, err: error }, 'bodies could not be masked');
   }
 
-  #keep(record: AuditRecordLine): void {
-    this.#append(record);
+  #keep(record: AuditRecordLine, kept?: () => void): void {
+    this.#spool.add(JSON.stringify(record), kept);
     const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
     this.#log.info(
       { correlation_id: escaped(correlation_id), method, path, status, elapsed_ms, is_api, real_ip, aborted },
       'request',
     );
-  }
-
-  /** One that cannot be kept is logged, never thrown at an answer that is on its way. */
-  #append(record: AuditRecordLine): void {
-    try {
-      this.#spool.append(JSON.stringify(record));
-    } catch (error) {
-      this.#log.error({ correlation_id: record.correlation_id, err: error }, 'an audit record could not be kept');
-    }
   }
 }
 

@@ -31,8 +31,11 @@ export class BodyPrefix {
   }
 }
 
+/** Told once that a request has ended; what is left of its answer is sent when `kept` is called. */
+export type OnEnd = (aborted: boolean, kept: () => void) => void;
+
 /**
- * Taps the bodies of a request and its response, without reading ahead and without holding anything back.
+ * Taps the bodies of a request and its response, without reading ahead; nothing is held back but the end of the answer.
  * Everything is written as bytes: Node would otherwise send the headers of a text body in another encoding.
  */
 export class Capture {
@@ -40,33 +43,41 @@ export class Capture {
   readonly response = new BodyPrefix();
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
-  #installed = false;
-  #end: (aborted: boolean) => void = () => undefined;
+  #onEnd: OnEnd | undefined;
+  #isRecorded = false;
+  #isEnded = false;
 
   constructor(req: IncomingMessage, res: ServerResponse) {
     this.#req = req;
     this.#res = res;
   }
 
-  /** Installs the taps once; `onEnd` runs before the last byte is handed to the socket, or when the client has gone. */
-  install(onEnd: (aborted: boolean) => void): void {
-    if (this.#installed) return;
-    this.#installed = true;
-    let ended = false;
-    const end = (aborted: boolean) => {
-      if (ended) return;
-      ended = true;
-      onEnd(aborted);
-    };
-    this.#end = end;
+  /** Whether the answer is complete, on its way or about to be. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Installs the taps once; `onEnd` is told before the last byte is handed to the socket, or when the client has gone. */
+  install(onEnd: OnEnd): void {
+    if (this.#onEnd) return;
+    this.#onEnd = onEnd;
     this.#tapRequest();
-    this.#tapResponse(end);
-    this.#res.once('close', () => end(true));
+    this.#tapResponse();
+    this.#res.once('close', () => this.#record(true, nothing));
   }
 
   /** The request has ended, and not by an answer that was written here. */
   finish(): void {
-    this.#end(false);
+    this.#record(false, nothing);
+  }
+
+  #record(aborted: boolean, kept: () => void): void {
+    if (this.#isRecorded || !this.#onEnd) {
+      kept();
+      return;
+    }
+    this.#isRecorded = true;
+    this.#onEnd(aborted, kept);
   }
 
   #tapRequest(): void {
@@ -78,26 +89,31 @@ export class Capture {
     };
   }
 
-  #tapResponse(end: (aborted: boolean) => void): void {
-    const { response } = this;
+  #tapResponse(): void {
     const { method, socket } = this.#req;
-    const { write, end: finish } = this.#res;
+    const { write, end } = this.#res;
     const keep = (chunk: unknown, encoding: unknown): unknown => {
       const bytes = bytesOf(chunk, encoding);
-      if (Buffer.isBuffer(bytes) && method !== 'HEAD') response.push(bytes);
+      if (Buffer.isBuffer(bytes) && method !== 'HEAD') this.response.push(bytes);
       return bytes;
     };
-    this.#res.write = function tapped(this: ServerResponse, chunk: unknown, ...rest: unknown[]) {
-      return Reflect.apply(write, this, [keep(chunk, rest[0]), ...rest]);
-    } as ServerResponse['write'];
-    this.#res.end = function tapped(this: ServerResponse, chunk?: unknown, ...rest: unknown[]) {
+    this.#res.write = ((chunk: unknown, ...rest: unknown[]) => {
+      if (this.#isEnded) return false;
+      return Reflect.apply(write, this.#res, [keep(chunk, rest[0]), ...rest]);
+    }) as ServerResponse['write'];
+    this.#res.end = ((chunk?: unknown, ...rest: unknown[]) => {
+      if (this.#isEnded) return this.#res;
+      this.#isEnded = true;
       const last = chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, rest[0]);
+      const given = Buffer.isBuffer(last) ? asOneWrite(last, rest) : [last, ...rest];
       // A handler may answer the loss of its client before the response hears of it.
-      end(socket.destroyed);
-      return Reflect.apply(finish, this, Buffer.isBuffer(last) ? asOneWrite(last, rest) : [last, ...rest]);
-    } as ServerResponse['end'];
+      this.#record(socket.destroyed, () => Reflect.apply(end, this.#res, given));
+      return this.#res;
+    }) as ServerResponse['end'];
   }
 }
+
+function nothing(): void {}
 
 function bytesOf(chunk: unknown, encoding: unknown): unknown {
   if (typeof chunk === 'string') return Buffer.from(chunk, encodingOf(encoding));

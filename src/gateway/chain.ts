@@ -27,7 +27,7 @@ export interface ChainParts {
   clientGuards: (exchange: Exchange) => void | Promise<void>;
   local: LocalServices;
   remote: RemoteServices;
-  onEnd(exchange: Exchange, aborted: boolean): void;
+  onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
   nowMs(): number;
 }
 

@@ -81,6 +81,11 @@ export class Exchange {
     this.upgrade = upgrade;
     this.capture = new Capture(req, res);
   }
+
+  /** Whether an answer has begun: it can be cut, and no longer be replaced. */
+  get isAnswered(): boolean {
+    return this.res.headersSent || this.capture.isEnded;
+  }
 }
 
 /** A property, since a weak map of every request makes the garbage collector work. */

@@ -16,7 +16,7 @@ interface GatewayParts {
   cors(exchange: Exchange): void;
   /** Whether no audit record can be kept: health apart, nothing is answered then. */
   isAuditFull(): boolean;
-  onEnd(exchange: Exchange, aborted: boolean): void;
+  onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
   log: Log;
 }
 
@@ -78,7 +78,7 @@ export class Gateway {
       this.#endAfter(current.res, socket);
       return;
     }
-    if (current && !current.res.headersSent) {
+    if (current && !current.isAnswered) {
       current.isBroken = true;
       refuse(current, refusal, this.#parts.log);
       return;
@@ -111,7 +111,7 @@ export class Gateway {
     this.#parts.cors(exchange);
     runStages(this.#chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
-      exchange.capture.install((aborted) => this.#parts.onEnd(exchange, aborted));
+      exchange.capture.install((aborted, kept) => this.#parts.onEnd(exchange, aborted, kept));
       refuse(exchange, error, this.#parts.log);
     });
   }

@@ -19,9 +19,11 @@ export function refuse(
   envelopeOf: (refusal: AppError) => ErrorEnvelope = errorEnvelope,
 ): void {
   const { req, res } = exchange;
-  if (exchange.isBroken && res.headersSent && isLate(error)) return;
+  if (exchange.isBroken && exchange.isAnswered && isLate(error)) return;
   const refusal = refusalOf(exchange, error);
   if (refusal.status >= 500) logFault(exchange, error, log);
+  // An answer that is complete stays what it is.
+  if (exchange.capture.isEnded) return;
   if (res.headersSent) {
     res.destroy();
     return;

@@ -133,8 +133,9 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   const config = configOf(options);
   const upstreams = new Upstreams(config, { log, nowMs });
   const ended: Forwarder['ended'] = [];
-  const onEnd = (exchange: Exchange, aborted: boolean) => {
+  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
     ended.push({ aborted, status: exchange.res.statusCode, exchange: () => exchange });
+    setImmediate(kept);
   };
   const never = () => {
     throw new Error('public endpoints of remote services need none of it');

@@ -79,7 +79,11 @@ export async function startAuditStand(): Promise<AuditStand> {
     );
   const log: Log = { debug: line, info: line, warn: line, error: line };
   const records: AuditRecordLine[] = [];
-  const audit = new AuditLog({ append: (record) => void records.push(JSON.parse(record)) }, log);
+  const keep = (record: string, kept?: () => void) => {
+    records.push(JSON.parse(record));
+    kept?.();
+  };
+  const audit = new AuditLog({ add: keep, commit: () => undefined }, log);
   const audits = new OperationAudits(schema);
   const mask = new ErrorMask(log);
   const sse = new SseStreams();
@@ -105,7 +109,7 @@ export async function startAuditStand(): Promise<AuditStand> {
     const exchange = new Exchange(req, res);
     exchange.target = normalTarget(req.url ?? '');
     res.setHeader('X-Correlation-ID', 'an id');
-    exchange.capture.install((aborted) => audit.record(exchange, aborted));
+    exchange.capture.install((aborted, kept) => audit.record(exchange, aborted, kept));
     try {
       audits.begin(exchange);
       const body = await readArrival(exchange, 1024 * 1024);

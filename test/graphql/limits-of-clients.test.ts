@@ -111,7 +111,7 @@ describe('a batch', () => {
     const records = vi.spyOn(p.service.context.spool, 'append');
     try {
       await batch(token, 2);
-      const kept = records.mock.calls.map(([line]) => JSON.parse(line));
+      const kept = records.mock.calls.flat().map((line) => JSON.parse(line));
       expect(kept.map((record) => record.response_body)).toEqual(
         [0, 1].map(() => expect.stringContaining('rate_limit_exceeded')),
       );

@@ -107,6 +107,6 @@ export class Answer {
 }
 
 /** Sends a head that nothing has followed yet. */
-function flush({ res }: Exchange): void {
-  if (!res.headersSent && !res.destroyed) res.flushHeaders();
+function flush({ isAnswered, res }: Exchange): void {
+  if (!isAnswered && !res.destroyed) res.flushHeaders();
 }

@@ -107,7 +107,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     const isClosed = this.#exchange.match?.endpoint.statuses === 'closed';
     if (status < 200) this.#answer.inform(status, headers);
     // Answered already: what followed the head of the request was no HTTP.
-    else if (this.#exchange.res.headersSent) this.#leave();
+    else if (this.#exchange.isAnswered) this.#leave();
     else if (isClosed && UNKNOWN_TO_CLOSED.has(status)) this.#replace(status);
     else this.#pass(status, headers);
   }

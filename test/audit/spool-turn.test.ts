@@ -1,0 +1,61 @@
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { SpoolTurn } from '../../src/audit/spool-turn.ts';
+
+/** A spool that tells what it was given, and refuses lines that say so. */
+function stand() {
+  const told: string[] = [];
+  const append = (...lines: string[]) => {
+    told.push(lines.length > 4 ? `append ${lines.length}` : `append ${lines.join(' ')}`);
+    if (lines.some((line) => line.startsWith('bad'))) throw new Error('refused');
+  };
+  const onLost = (error: unknown, line: string) => told.push(`lost ${line}: ${String(error)}`);
+  return { told, turn: new SpoolTurn({ spool: { append }, onLost }) };
+}
+
+it('D2-07: lines of one turn of the event loop are kept by one write, and then those who wait are told', async () => {
+  const { told, turn } = stand();
+  turn.add('a', () => told.push('kept a'));
+  queueMicrotask(() => turn.add('b', () => told.push('kept b')));
+  process.nextTick(() => turn.add('c'));
+  expect(told).toEqual([]);
+  await turnOfLoop();
+  expect(told).toEqual(['append a b c', 'kept a', 'kept b']);
+  turn.add('d');
+  await turnOfLoop();
+  expect(told.slice(3)).toEqual(['append d']);
+});
+
+it('D2-07: a commit keeps at once, and the end of the turn keeps nothing twice', async () => {
+  const { told, turn } = stand();
+  turn.add('a', () => told.push('kept a'));
+  turn.commit();
+  expect(told).toEqual(['append a', 'kept a']);
+  turn.commit();
+  await turnOfLoop();
+  expect(told).toEqual(['append a', 'kept a']);
+});
+
+it('D2-07: a line that cannot be kept takes no other with it, and nobody waits for it', async () => {
+  const { told, turn } = stand();
+  for (const line of ['a', 'bad', 'c']) turn.add(line, () => told.push(`answered ${line}`));
+  await turnOfLoop();
+  expect(told).toEqual([
+    'append a bad c',
+    'append a',
+    'append bad',
+    'lost bad: Error: refused',
+    'append c',
+    'answered a',
+    'answered bad',
+    'answered c',
+  ]);
+});
+
+it('D2-07: a turn that brings much is written in pieces, in order', async () => {
+  const { told, turn } = stand();
+  for (let line = 0; line < 25; line += 1) turn.add('x'.repeat(100_000));
+  expect(told).toEqual(['append 11', 'append 11']);
+  await turnOfLoop();
+  expect(told.map((text) => text.slice(0, 10))).toEqual(['append 11', 'append 11', 'append xxx']);
+});
