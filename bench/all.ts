@@ -2,13 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism, totalmem } from 'node:os';
 import { measureDeepPages } from './accounts/deep-pages.ts';
 import { measureAccounts } from './accounts.ts';
+import { measureAudit } from './audit.ts';
 import { measureBulk } from './bulk.ts';
 import { measureDelivery } from './delivery.ts';
 import { measureFrozen, measureGateway } from './gateway.ts';
 import { measureImport } from './import.ts';
 import { busyShare } from './lib/process-stats.ts';
 import { ROOT } from './lib/product.ts';
-import { markdown, tell, writeSection } from './lib/report.ts';
+import { markdown, type Table, tell, writeSection } from './lib/report.ts';
+import { measureRoutes } from './routes.ts';
 import { measureStart, packagesTable } from './start.ts';
 import { measureStorm } from './storm.ts';
 import { measureTokens } from './tokens.ts';
@@ -17,24 +19,36 @@ const STORES = ['embedded', 'servers'] as const;
 const ACCOUNTS = 1_000_000;
 const QUIET_SHARE = 0.05;
 
-/** Measures everything and writes docs/measured.md between its markers. */
-async function measureAll(): Promise<void> {
+/** What stands between the markers of each section, in the order in which it is measured. */
+const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
+  start: async () => [await measureStart(STORES), packagesTable()],
+  accounts: async () => [await measureAccounts(STORES)],
+  'deep-pages': async () => [await measureDeepPages(ACCOUNTS, { pairs: 5, requests: 4_000, warmUp: 3_000 })],
+  bulk: async () => [await measureBulk(25)],
+  tokens: () => measureTokens(STORES),
+  gateway: async () => [await measureGateway(STORES), ...(await measureFrozen(['servers']))],
+  audit: () => measureAudit(['servers']),
+  routes: () => measureRoutes(),
+  storm: async () => [await measureStorm(STORES)],
+  delivery: async () => [await measureDelivery(STORES)],
+  import: async () => [await measureImport()],
+};
+
+/** Measures the sections that are named, or all, and writes docs/measured.md between its markers; with all also the machine. */
+async function measureAll(named: readonly string[]): Promise<void> {
+  const unknown = named.filter((name) => !Object.hasOwn(SECTIONS, name));
+  if (unknown.length > 0)
+    throw new Error(`no section ${unknown.join(', ')}: one of ${Object.keys(SECTIONS).join(', ')}`);
   const commit = commitNow();
   const before = await busyShare();
-  const start = await measureStart(STORES);
-  writeSection('start', [start, packagesTable()].map(markdown).join('\n\n'));
-  writeSection('accounts', markdown(await measureAccounts(STORES)));
-  writeSection('deep-pages', markdown(await measureDeepPages(ACCOUNTS, { pairs: 5, requests: 4_000, warmUp: 3_000 })));
-  writeSection('bulk', markdown(await measureBulk(25)));
-  writeSection('tokens', (await measureTokens(STORES)).map(markdown).join('\n\n'));
-  const frozen = await measureFrozen(['servers']);
-  writeSection('gateway', [await measureGateway(STORES), ...frozen].map(markdown).join('\n\n'));
-  writeSection('storm', markdown(await measureStorm(STORES)));
-  writeSection('delivery', markdown(await measureDelivery(STORES)));
-  writeSection('import', markdown(await measureImport()));
-  const after = await busyShare();
-  writeSection('machine', machine(commit, Math.max(before, after)));
-  tell('docs/measured.md is written');
+  for (const [name, measure] of Object.entries(SECTIONS)) {
+    if (named.length > 0 && !named.includes(name)) continue;
+    tell(`${name} …`);
+    writeSection(name, (await measure()).map(markdown).join('\n\n'));
+  }
+  const measuredOn = machine(commit, Math.max(before, await busyShare()));
+  if (named.length === 0) writeSection('machine', measuredOn);
+  tell(`docs/measured.md is written\n${measuredOn}`);
 }
 
 function commitNow(): string {
@@ -54,4 +68,4 @@ function machine(commit: string, busy: number): string {
   ].join('\n');
 }
 
-await measureAll();
+await measureAll(process.argv.slice(2));

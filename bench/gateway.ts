@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util';
 import { besideFrozen } from './gateway/frozen.ts';
-import { compare, type Effort, type Result } from './gateway/measure.ts';
+import { compare, type Result } from './gateway/measure.ts';
 import { profile } from './gateway/profile.ts';
+import { cellsOf, type Effort } from './lib/pairs.ts';
 import { print, type Table } from './lib/report.ts';
-import { median } from './lib/statistics.ts';
 import { emptyFolder, onAllStores, onEachStores, type Stores, storesNamed } from './lib/world.ts';
 
-const EFFORT: Effort = { pairs: 7, requests: 6_000, warmUp: 30_000 };
+const EFFORT: Effort = { pairs: 7, requests: 10_000, warmUp: 30_000 };
 
 /** Measures a proxied GET of the product on each of the stores beside its peers, all in one run. */
 export async function measureGateway(stores: readonly Stores[], effort: Effort = EFFORT): Promise<Table> {
@@ -23,15 +23,9 @@ export async function measureGateway(stores: readonly Stores[], effort: Effort =
       'of the pairs',
       'p50, ms',
       'p99, ms',
+      'idle, ms/s',
     ],
-    rows: results.map(({ contender, cpuUs, ratios, p50, p99 }) => [
-      contender.title,
-      cpuUs.toFixed(0),
-      median(ratios).toFixed(2),
-      `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
-      p50.toFixed(1),
-      p99.toFixed(1),
-    ]),
+    rows: results.map(({ contender, idleMs, ...summary }) => [contender.title, ...cellsOf(summary), idleMs.toFixed(0)]),
   };
 }
 

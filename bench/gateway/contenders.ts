@@ -3,16 +3,20 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { clientToken, freePort, ROOT, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
-import { type Stores, seedWorld, titleOf, type World } from '../lib/world.ts';
+import { seedWorld, titleOf, type World } from '../lib/world.ts';
 import { type GatewayOptions, PATH } from './peer.ts';
+import { productionEnv } from './production.ts';
 
 export type PeerName = 'bare' | 'undici' | 'express' | 'fastify';
 
 /** A gateway in front of the common upstream. */
 export interface Contender {
-  kind: Stores | PeerName;
   title: string;
   server: Server;
+  /** What it has to be asked with; every other contender takes it too. */
+  token?: string;
+  /** Whether each request has a token of its own. */
+  isTokenNew?: boolean;
 }
 
 const TITLES: Record<PeerName, string> = {
@@ -32,25 +36,58 @@ export async function startUpstream(folder: string): Promise<Server> {
 
 /** One of the others, as a process of its own; `folder` takes its options and its log. */
 export async function startPeer(kind: PeerName, folder: string, upstream: string): Promise<Contender> {
-  return { kind, title: TITLES[kind], server: await startScript(kind, folder, upstream) };
+  return { title: TITLES[kind], server: await startScript(kind, folder, upstream) };
 }
 
-/** The product on seeded stores, its accounts at the upstream; its client has limits of rate and of the month. */
-export async function startPortcullis(world: World, upstream: string): Promise<Contender> {
-  const product = await productOf(world, { accounts: upstream });
-  return { kind: world.stores, title: `Portcullis, ${titleOf(world.stores)}`, server: await startProduct(product) };
+/**
+ * How to start the product on a world, its accounts at the upstream, its client with limits of rate and of the month. On
+ * servers it is started twice: with limits counted in its process, as those of its peers are, and then in production,
+ * which wants them in Redis.
+ */
+export function portcullisStarts(world: World, upstream: string): (() => Promise<Contender>)[] {
+  const seeded = lazily(() => productOf(world, { accounts: upstream }));
+  const start = async (title: string, more: object): Promise<Contender> => {
+    const { env, ...product } = await seeded();
+    const server = await startProduct({ ...product, env: { ...env, ...more } });
+    return { title: `Portcullis, ${title}`, server, token: await tokenOf(server, world) };
+  };
+  if (world.stores === 'embedded') return [() => start(titleOf(world.stores), {})];
+  return [
+    () => start('PostgreSQL, Kafka; limits counted in the process', { REDIS_URL: '' }),
+    () => start(`${titleOf(world.stores)}, in production`, productionEnv(world)),
+  ];
+}
+
+function lazily<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
 }
 
 /** How to start the product so that these services are at these URLs. */
-export async function productOf(world: World, services: Record<string, string>) {
+export async function productOf(world: World, services: Record<string, string>, endpoints?: EndpointsOf) {
   await seedWorld(world, 'limits');
-  const config = parse(readFileSync(join(ROOT, 'gateway.yaml'), 'utf8'));
-  const { webhook_alias: alias } = config;
-  const dates = { deprecated_at: isoOf(alias.deprecated_at), sunset: isoOf(alias.sunset) };
-  const moved = { ...config, webhook_alias: dates, services: { ...config.services, ...services } };
   const path = join(world.dataDir, 'gateway.yaml');
-  writeFileSync(path, JSON.stringify(moved));
+  writeFileSync(path, JSON.stringify(gatewayConfig(services, endpoints)));
   return { ...world, env: { JWT_SECRET_USER: SIGNING_SECRET, GATEWAY_CONFIG: path } };
+}
+
+/** Other endpoints, out of those of the repository's file. */
+export type EndpointsOf = (endpoints: readonly { path: string }[]) => object[];
+
+/** The repository's `gateway.yaml` with these services at these URLs. */
+export function gatewayConfig(services: Record<string, string>, endpointsOf: EndpointsOf = (given) => [...given]) {
+  const config = parse(readFileSync(join(ROOT, 'gateway.yaml'), 'utf8'));
+  const { webhook_alias: alias, endpoints } = config;
+  const dates = { deprecated_at: isoOf(alias.deprecated_at), sunset: isoOf(alias.sunset) };
+  return {
+    ...config,
+    webhook_alias: dates,
+    services: { ...config.services, ...services },
+    endpoints: endpointsOf(endpoints),
+  };
 }
 
 /** A token of the demo's client, which every contender takes. */

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pool } from 'undici';
+import type { Effort } from '../lib/pairs.ts';
 import { readDemoFile, type Server, startProduct } from '../lib/product.ts';
 import type { Table } from '../lib/report.ts';
 import { cpuOfLoad } from '../lib/round.ts';
 import { median, percentile } from '../lib/statistics.ts';
 import { emptyFolder, titleOf, type World } from '../lib/world.ts';
 import { productOf, requestOf, startUpstream, tokenOf } from './contenders.ts';
-import type { Effort } from './measure.ts';
 
 const CALLERS = 300;
 const AGAIN_MS = 100;

@@ -1,39 +1,25 @@
 import { request } from 'undici';
-import { tell } from '../lib/report.ts';
-import { cpuOfLoad, type Round } from '../lib/round.ts';
-import { median, percentile } from '../lib/statistics.ts';
+import { type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
+import { cpuOfLoad, idleCpuOf } from '../lib/round.ts';
 import type { World } from '../lib/world.ts';
 import {
   type Contender,
   type PeerName,
+  portcullisStarts,
   requestOf,
+  SIGNING_SECRET,
   startPeer,
-  startPortcullis,
   startUpstream,
-  tokenOf,
 } from './contenders.ts';
+import { installedStarts } from './installed.ts';
 
 const CONNECTIONS = 32;
 const PEERS: readonly PeerName[] = ['undici', 'fastify', 'express'];
 
-export interface Effort {
-  pairs: number;
-  requests: number;
-  warmUp: number;
-}
-
-/** A contender's medians over its rounds, and the ratios to the bare server's rounds beside them. */
-export interface Result {
+export interface Result extends Summary {
   contender: Contender;
-  cpuUs: number;
-  /** Of each pair: this contender's CPU by the bare server's. */
-  ratios: number[];
-  p50: number;
-  p99: number;
-}
-
-interface PairedRound extends Round {
-  bareUs: number;
+  /** Milliseconds of CPU a second without a request. */
+  idleMs: number;
 }
 
 /** The product on each of the worlds and its peers before one upstream, side by side; the last result is the bare server's. */
@@ -48,22 +34,33 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
   };
   const bare = await started(startPeer('bare', folder, upstream.url));
   const contenders: Contender[] = [];
-  const tokens = new Map<Contender, string>();
-  for (const world of worlds) {
-    const contender = await started(startPortcullis(world, upstream.url));
-    contenders.push(contender);
-    tokens.set(contender, await tokenOf(contender.server, world));
-  }
-  const [common = ''] = tokens.values();
-  for (const name of PEERS) contenders.push(await started(startPeer(name, folder, upstream.url)));
+  for (const start of [
+    ...worlds.flatMap((world) => portcullisStarts(world, upstream.url)),
+    ...PEERS.map((name) => () => startPeer(name, folder, upstream.url)),
+    ...installedStarts({ folder, upstream: upstream.url, signingSecret: SIGNING_SECRET }),
+  ])
+    contenders.push(await started(start()));
+  const [first] = contenders;
+  if (first) contenders.splice(1, 0, withNewTokens(first));
+  const common = contenders.find(({ token }) => token !== undefined)?.token ?? '';
   const all = [...contenders, bare];
-  for (const contender of all) await check(contender, tokens.get(contender) ?? common);
-  const run = (contender: Contender, requests: number) => {
-    const asked = requestOf(contender.server, tokens.get(contender) ?? common);
-    return cpuOfLoad(contender.server, { ...asked, connections: CONNECTIONS, requests });
+  for (const contender of all) await check(contender, contender.token ?? common);
+  const run = ({ server, token = common, isTokenNew }: Contender, requests: number) => {
+    const tokenSecret = isTokenNew ? { tokenSecret: SIGNING_SECRET } : {};
+    return cpuOfLoad(server, { ...requestOf(server, token), ...tokenSecret, connections: CONNECTIONS, requests });
   };
-  const rounds = await runRounds(contenders, bare, effort, run);
-  return all.map((contender) => resultOf(contender, rounds.get(contender) ?? []));
+  const rounds = await pairRounds({ contenders, base: bare, effort, run });
+  const idle = await idleCpuOf(all.map(({ server }) => server));
+  return all.map((contender, index) => ({
+    contender,
+    idleMs: idle[index] ?? 0,
+    ...summaryOf(rounds.get(contender) ?? []),
+  }));
+}
+
+/** The product judges a token once; this is what it takes where each is a new one. */
+function withNewTokens(contender: Contender): Contender {
+  return { ...contender, title: `${contender.title}; each token new`, isTokenNew: true };
 }
 
 /** @throws unless a good token gets what the upstream says, and a broken one is refused. */
@@ -80,37 +77,4 @@ async function check({ title, server }: Contender, token: string): Promise<void>
     if (expected === 200 && JSON.parse(text).data.length !== 10)
       throw new Error(`${title} answered by itself: ${text}`);
   }
-}
-
-type Run = (contender: Contender, requests: number) => Promise<Round>;
-
-/** After a warm-up of all, each contender's round stands before one of the bare server's; pairs go round in turn. */
-async function runRounds(
-  contenders: readonly Contender[],
-  bare: Contender,
-  { pairs, requests, warmUp }: Effort,
-  run: Run,
-): Promise<Map<Contender, PairedRound[]>> {
-  const results = new Map<Contender, PairedRound[]>([...contenders, bare].map((contender) => [contender, []]));
-  for (const contender of results.keys()) await run(contender, warmUp);
-  for (let pair = 1; pair <= pairs; pair++) {
-    tell(`round ${pair} of ${pairs} …`);
-    for (const contender of contenders) {
-      const round = await run(contender, requests);
-      const beside = await run(bare, requests);
-      results.get(contender)?.push({ ...round, bareUs: beside.cpuUs });
-      results.get(bare)?.push({ ...beside, bareUs: beside.cpuUs });
-    }
-  }
-  return results;
-}
-
-function resultOf(contender: Contender, rounds: readonly PairedRound[]): Result {
-  return {
-    contender,
-    cpuUs: median(rounds.map(({ cpuUs }) => cpuUs)),
-    ratios: rounds.map(({ cpuUs, bareUs }) => cpuUs / bareUs),
-    p50: median(rounds.map(({ latencies }) => percentile(latencies, 0.5))),
-    p99: median(rounds.map(({ latencies }) => percentile(latencies, 0.99))),
-  };
 }

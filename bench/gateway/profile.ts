@@ -1,9 +1,9 @@
+import type { Effort } from '../lib/pairs.ts';
 import { profileProduct } from '../lib/profile.ts';
 import type { Table } from '../lib/report.ts';
 import { cpuOfLoad } from '../lib/round.ts';
 import { emptyFolder, type World } from '../lib/world.ts';
 import { productOf, requestOf, startUpstream, tokenOf } from './contenders.ts';
-import type { Effort } from './measure.ts';
 
 /** Where the product spends its time on a proxied GET, once it is warm. */
 export async function profile(world: World, { requests, warmUp }: Effort): Promise<Table[]> {

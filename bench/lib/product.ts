@@ -20,6 +20,8 @@ export interface ProductOptions {
   env?: Record<string, string>;
   /** Options of Node beside those of `npm start`. */
   nodeArgs?: readonly string[];
+  /** A script that is run in the place of the product's own. */
+  main?: string;
 }
 
 export interface Server {
@@ -44,22 +46,28 @@ export function productEnv({ dataDir, servers, env }: ProductOptions): NodeJS.Pr
 export async function startProduct(options: ProductOptions): Promise<Server> {
   const [port, adminPort] = [await freePort(), await freePort()];
   const env = { ...productEnv(options), PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
-  const args = [...(options.nodeArgs ?? []), ...startArguments()];
-  return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath: join(options.dataDir, 'bench.log') });
+  const nodeOptions = startArguments();
+  const main = nodeOptions.pop() ?? '';
+  const args = [...(options.nodeArgs ?? []), ...nodeOptions, options.main ?? main];
+  const logPath = join(options.dataDir, `bench-${port}.log`);
+  return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath });
 }
 
 interface ServerOptions {
+  /** What is run; this Node unless given. */
+  command?: string;
   args: readonly string[];
   env: NodeJS.ProcessEnv;
   url: string;
   logPath: string;
 }
 
-/** Starts a server on this Node and returns when its GET /health answers 200. */
-export async function startServer({ args, env, url, logPath }: ServerOptions): Promise<Server> {
+/** Starts a server and returns when its GET /health answers 200. */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { command = process.execPath, args, env, url, logPath } = options;
   const log = openSync(logPath, 'w');
   const startedAt = performance.now();
-  const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', log, log] });
+  const child = spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', log, log] });
   closeSync(log);
   const exited = once(child, 'exit');
   const stop = async () => {
@@ -70,7 +78,9 @@ export async function startServer({ args, env, url, logPath }: ServerOptions): P
     await healthy(url, () => child.exitCode !== null || child.signalCode !== null);
   } catch (error) {
     child.kill('SIGKILL');
-    throw new Error(`${args.at(-1)} did not start: ${readFileSync(logPath, 'utf8').slice(-2_000)}`, { cause: error });
+    throw new Error(`${command} ${args.at(-1)} did not start: ${readFileSync(logPath, 'utf8').slice(-2_000)}`, {
+      cause: error,
+    });
   }
   return { pid: child.pid ?? 0, url, startedAt, stop };
 }

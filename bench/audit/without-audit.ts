@@ -1,0 +1,18 @@
+import { once } from 'node:events';
+import { readConfig } from '../../src/config/config.ts';
+import { readSecrets } from '../../src/config/secrets.ts';
+import { pinoLog } from '../../src/lib/pino-log.ts';
+import { widenThreadPool } from '../../src/lib/thread-pool.ts';
+import { startService } from '../../src/service.ts';
+
+/** Run as a process of its own: the product as it is, but for an audit that is told of every request and does nothing. */
+widenThreadPool(process.env);
+const { config, env } = readConfig(process.env);
+const log = await pinoLog(config.logLevel);
+await using _service = await startService({
+  config,
+  secrets: readSecrets(config, env),
+  log,
+  overrides: { audit: { record: (_exchange, _aborted, kept) => kept(), recordOperation() {} } },
+});
+await once(process, 'SIGTERM');

@@ -1,0 +1,74 @@
+import { tell } from './report.ts';
+import type { Round } from './round.ts';
+import { median, percentile } from './statistics.ts';
+
+export interface Effort {
+  pairs: number;
+  requests: number;
+  warmUp: number;
+}
+
+export interface PairedRound extends Round {
+  /** Microseconds of CPU a request of the base's round beside this one. */
+  baseUs: number;
+}
+
+/** A contender's medians over its rounds, and the ratios to the base's rounds beside them. */
+export interface Summary {
+  cpuUs: number;
+  /** Of each pair: this contender's CPU by the base's. */
+  ratios: number[];
+  /** Milliseconds. */
+  p50: number;
+  p99: number;
+}
+
+interface Pairing<Contender> {
+  contenders: readonly Contender[];
+  /** What the others are measured against. */
+  base: Contender;
+  effort: Effort;
+  run(contender: Contender, requests: number): Promise<Round>;
+}
+
+/** After a warm-up of all, each contender's round stands before one of the base's; pairs go round in turn. */
+export async function pairRounds<Contender>({
+  contenders,
+  base,
+  effort: { pairs, requests, warmUp },
+  run,
+}: Pairing<Contender>): Promise<Map<Contender, PairedRound[]>> {
+  const results = new Map<Contender, PairedRound[]>([...contenders, base].map((contender) => [contender, []]));
+  for (const contender of results.keys()) await run(contender, warmUp);
+  for (let pair = 1; pair <= pairs; pair++) {
+    tell(`round ${pair} of ${pairs} …`);
+    for (const contender of contenders) {
+      const round = await run(contender, requests);
+      const beside = await run(base, requests);
+      results.get(contender)?.push({ ...round, baseUs: beside.cpuUs });
+      results.get(base)?.push({ ...beside, baseUs: beside.cpuUs });
+    }
+  }
+  return results;
+}
+
+/** What a contender's rounds come to. */
+export function summaryOf(rounds: readonly PairedRound[]): Summary {
+  return {
+    cpuUs: median(rounds.map(({ cpuUs }) => cpuUs)),
+    ratios: rounds.map(({ cpuUs, baseUs }) => cpuUs / baseUs),
+    p50: median(rounds.map(({ latencies }) => percentile(latencies, 0.5))),
+    p99: median(rounds.map(({ latencies }) => percentile(latencies, 0.99))),
+  };
+}
+
+/** The cells of a summary: CPU in µs, its ratio to the base, of which pairs, p50 and p99 in ms. */
+export function cellsOf({ cpuUs, ratios, p50, p99 }: Summary): string[] {
+  return [
+    cpuUs.toFixed(0),
+    median(ratios).toFixed(2),
+    `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
+    p50.toFixed(1),
+    p99.toFixed(1),
+  ];
+}
