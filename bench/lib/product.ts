@@ -42,11 +42,11 @@ export function productEnv({ dataDir, servers, env }: ProductOptions): NodeJS.Pr
   return { ...process.env, ...none, LOG_LEVEL: 'info', DATA_DIR: dataDir, ...servers, ...env };
 }
 
-/** Starts the product as `npm start` does, its output into a file, and returns when GET /health answers 200. */
+/** Starts the product as `npm start` does, or on servers as its image does, its output into a file, and returns when GET /health answers 200. */
 export async function startProduct(options: ProductOptions): Promise<Server> {
   const [port, adminPort] = [await freePort(), await freePort()];
   const env = { ...productEnv(options), PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
-  const nodeOptions = startArguments();
+  const nodeOptions = startArguments(options.servers);
   const main = nodeOptions.pop() ?? '';
   const args = [...(options.nodeArgs ?? []), ...nodeOptions, options.main ?? main];
   const logPath = join(options.dataDir, `bench-${port}.log`);
@@ -134,10 +134,20 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-/** What `npm start` passes to Node. */
-function startArguments(): string[] {
-  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const [command, ...args] = String(scripts.start).split(' ');
-  if (command !== 'node') throw new Error(`npm start no longer begins with node: ${scripts.start}`);
+/** What `npm start` passes to Node, and on servers what the image does. */
+function startArguments({ DATABASE_URL }: ServerAddresses = {}): string[] {
+  const [command, ...args] = DATABASE_URL ? imageCommand() : npmCommand();
+  if (command !== 'node') throw new Error(`the product is no longer started by node: ${command}`);
   return args;
+}
+
+function npmCommand(): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  return String(scripts.start).split(' ');
+}
+
+function imageCommand(): string[] {
+  const command = /^CMD (\[.*\])$/m.exec(readFileSync(join(ROOT, 'Dockerfile'), 'utf8'))?.[1];
+  if (command === undefined) throw new Error('the Dockerfile has no CMD');
+  return JSON.parse(command);
 }

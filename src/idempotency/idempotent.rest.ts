@@ -59,6 +59,6 @@ function keyedRequest(req: Request): KeyedRequest | undefined {
     throw invalidRequest([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters, once' }]);
   }
   const { nodeId, subject, clientId } = principalOf(req);
-  const path = exchangeOf(req).target?.path ?? req.path;
+  const path = exchangeOf(req).target?.path ?? req.url;
   return { nodeId, subject, clientId, method: req.method, path, key, bytes: bytesOf(req) };
 }

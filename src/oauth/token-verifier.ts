@@ -4,15 +4,17 @@ import { unauthorized } from '../errors/app-error.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 import type { SignedToken } from './signed-token.ts';
 
-/** Of the tokens themselves; their claims take about as much again. */
-const CACHE_CHARACTERS = 16 * 1024 * 1024;
+/** Of the tokens of a generation; their claims take about as much again. */
+const GENERATION_CHARACTERS = 8 * 1024 * 1024;
 const MAX_TOKEN_CHARACTERS = 16 * 1024;
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{43})$/;
 
 /** Verifies signatures of compact JWTs: HS256 alone, canonical form alone, a signature computed once per token. */
 export class TokenVerifier {
   readonly #keys: JwtKeys;
-  readonly #verified = new Map<string, SignedToken>();
+  /** Two generations: the older one goes when the younger one is full, but for what was asked for meanwhile. */
+  #young = new Map<string, SignedToken>();
+  #old = new Map<string, SignedToken>();
   #characters = 0;
 
   constructor(keys: JwtKeys) {
@@ -24,7 +26,7 @@ export class TokenVerifier {
    * @throws AppError 401 for a wrong class, algorithm, form or signature.
    */
   verify(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
-    const known = this.#verified.get(token);
+    const known = this.#young.get(token) ?? this.#outlived(token);
     if (!known) return this.#verifyNew(token, accepted);
     if (!accepted.includes(known.tokenClass)) throw unauthorized();
     return known;
@@ -49,14 +51,19 @@ export class TokenVerifier {
     return key && accepted.includes(key.tokenClass) ? [key] : [];
   }
 
+  #outlived(token: string): SignedToken | undefined {
+    const known = this.#old.get(token);
+    if (known) this.#remember(token, known);
+    return known;
+  }
+
   #remember(token: string, signed: SignedToken): void {
-    if (!this.#verified.has(token)) this.#characters += token.length;
-    this.#verified.set(token, signed);
-    for (const oldest of this.#verified.keys()) {
-      if (this.#characters <= CACHE_CHARACTERS) return;
-      this.#verified.delete(oldest);
-      this.#characters -= oldest.length;
-    }
+    if (!this.#young.has(token)) this.#characters += token.length;
+    this.#young.set(token, signed);
+    if (this.#characters <= GENERATION_CHARACTERS) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#characters = 0;
   }
 }
 
