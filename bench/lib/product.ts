@@ -42,7 +42,10 @@ export function productEnv({ dataDir, servers, env }: ProductOptions): NodeJS.Pr
   return { ...process.env, ...none, LOG_LEVEL: 'info', DATA_DIR: dataDir, ...servers, ...env };
 }
 
-/** Starts the product as `npm start` does, or on servers as its image does, its output into a file, and returns when GET /health answers 200. */
+/**
+ * Starts the product as `npm start` does, or on servers as its image does, its output into a file, and returns when
+ * GET /health answers 200.
+ */
 export async function startProduct(options: ProductOptions): Promise<Server> {
   const [port, adminPort] = [await freePort(), await freePort()];
   const env = { ...productEnv(options), PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
