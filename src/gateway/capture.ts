@@ -46,6 +46,8 @@ export class Capture {
   #onEnd: OnEnd | undefined;
   #isRecorded = false;
   #isEnded = false;
+  /** The arguments of a write that completes a body of a known length: its client would take the answer for ended. */
+  #lastWrite: unknown[] | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse) {
     this.#req = req;
@@ -99,17 +101,27 @@ export class Capture {
     };
     this.#res.write = ((chunk: unknown, ...rest: unknown[]) => {
       if (this.#isEnded) return false;
-      return Reflect.apply(write, this.#res, [keep(chunk, rest[0]), ...rest]);
+      const given = [keep(chunk, rest[0]), ...rest];
+      if (!this.#isComplete()) return Reflect.apply(write, this.#res, given);
+      this.#lastWrite ??= given;
+      return true;
     }) as ServerResponse['write'];
     this.#res.end = ((chunk?: unknown, ...rest: unknown[]) => {
       if (this.#isEnded) return this.#res;
       this.#isEnded = true;
       const last = chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, rest[0]);
-      const given = Buffer.isBuffer(last) ? asOneWrite(last, rest) : [last, ...rest];
+      const [body, ...others] = [...(this.#lastWrite ?? []), last, ...rest];
+      const given = Buffer.isBuffer(body) ? asOneWrite(body, others) : [body, ...others];
       // A handler may answer the loss of its client before the response hears of it.
       this.#record(socket.destroyed, () => Reflect.apply(end, this.#res, given));
       return this.#res;
     }) as ServerResponse['end'];
+  }
+
+  /** Whether every byte that the head announces has been given. */
+  #isComplete(): boolean {
+    const length = this.#res.getHeader('content-length');
+    return length !== undefined && this.response.totalBytes >= Number(length);
   }
 }
 
@@ -126,8 +138,13 @@ function bytesOf(chunk: unknown, encoding: unknown): unknown {
  * where bytes cost a second one and UTF-8 text would send the headers in that encoding.
  */
 function asOneWrite(bytes: Buffer, rest: readonly unknown[]): unknown[] {
-  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...rest];
-  return [bytes.toString('latin1'), 'latin1', ...rest.filter((argument) => typeof argument === 'function')];
+  const callbacks = rest.filter((argument) => typeof argument === 'function');
+  const tell = () => {
+    for (const callback of callbacks) callback();
+  };
+  const told = callbacks.length > 0 ? [tell] : [];
+  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...told];
+  return [bytes.toString('latin1'), 'latin1', ...told];
 }
 
 function encodingOf(value: unknown): BufferEncoding {

@@ -42,6 +42,8 @@ export class GraphqlSockets {
     if (!upgrade) throw new Error('the request is no upgrade');
     this.#server.handleUpgrade(req, upgrade.socket, upgrade.head, (socket) => {
       res.statusCode = 101;
+      // From here on its end is no loss of the client.
+      if (res.socket) res.detachSocket(req.socket);
       this.#open(socket, exchange);
     });
   }
@@ -87,6 +89,7 @@ export class GraphqlSockets {
     socket.on('close', (code, reason) => {
       this.#leave();
       void closed(code, String(reason));
+      exchange.capture.finish();
     });
     this.#enter(socket);
   }

@@ -33,11 +33,15 @@ export function readBytes(exchange: Exchange, { maxBytes, tooLarge }: BodyLimit)
     req.off('data', take).off('end', finish).pause();
     reject(tooLarge());
   }
-  const late = setTimeout(() => reject(tooSlow()), MAX_MS);
+  // Where its sender has gone nothing is settled, and a timer would hold what has come.
+  const late = req.destroyed ? undefined : setTimeout(() => reject(tooSlow()), MAX_MS);
   function finish(): void {
     resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
   }
-  req.on('data', take).once('end', finish);
+  req
+    .on('data', take)
+    .once('end', finish)
+    .once('close', () => clearTimeout(late));
   return promise.finally(() => clearTimeout(late));
 }
 

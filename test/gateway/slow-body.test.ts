@@ -26,3 +26,17 @@ it('D2-13: a body that does not come to its end within five minutes is a 400 tha
   await vi.advanceTimersByTimeAsync(1);
   await refused;
 });
+
+it.each(['before it is read', 'while it is read'])(
+  'D2-13: a body that its sender gives up %s is waited for no longer, and nothing of it is held',
+  async (when) => {
+    vi.useFakeTimers();
+    const given = new PassThrough();
+    given.write('a');
+    if (when === 'before it is read') given.destroy();
+    void read(given);
+    given.destroy();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(0);
+  },
+);

@@ -1,12 +1,10 @@
 import { randomInt, randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openDatabase } from '../../src/database.ts';
 import type { Demo } from '../../src/demo/demo.ts';
 import { startPortcullis } from '../harness.ts';
 import { type Journal, loadUntilDeath, newJournal } from './load.ts';
 import { countLosses, type Losses } from './losses.ts';
-import { startInstance } from './process.ts';
+import { SHORT_LIFE, startInstance } from './process.ts';
 
 const REGISTERED = 100;
 const LATER_MS = 25;
@@ -33,7 +31,7 @@ export async function killUnderLoad(dataDir: string, { kills, mostAnswers }: Kil
   const journal = newJournal();
   const { demo, webhook, registered } = await prepare(dataDir);
   for (let kill = 0; kill < kills; kill += 1) {
-    await using instance = await startInstance({ DATA_DIR: dataDir });
+    await using instance = await startInstance({ DATA_DIR: dataDir }, SHORT_LIFE);
     const load = loadUntilDeath({ instance, demo, webhook, registered, journal });
     const enough = journal.answered.size + randomInt(mostAnswers);
     while (journal.answered.size < enough) await delay(1);
@@ -66,22 +64,20 @@ async function prepare(dataDir: string): Promise<{
   return { demo, webhook, registered };
 }
 
-/** The last start consumes what is left; its stop writes the audit records. */
+/** The last start consumes what is left, and writes the audit records. */
 async function lossesAfterRestart(dataDir: string, journal: Journal, registered: string[]): Promise<Losses> {
-  {
-    await using portcullis = await startPortcullis({ dataDir });
-    const { db } = portcullis.service.context.database;
-    const door = db.unscoped('a test waits for every group');
-    for (;;) {
-      const [left] = await door.raw(
-        (sql) => sql<{ count: number }>`
-          select count(*)::int as count from bus_messages join bus_offsets using (topic)
-          where bus_messages.position > bus_offsets.position`,
-      );
-      if (left?.count === 0) break;
-      await delay(20);
-    }
+  await using portcullis = await startPortcullis({ dataDir });
+  const { auditWriter, database } = portcullis.service.context;
+  const door = database.db.unscoped('a test waits for every group');
+  for (;;) {
+    const [left] = await door.raw(
+      (sql) => sql<{ count: number }>`
+        select count(*)::int as count from bus_messages join bus_offsets using (topic)
+        where bus_messages.position > bus_offsets.position`,
+    );
+    if (left?.count === 0) break;
+    await delay(20);
   }
-  await using database = await openDatabase({ dataDir: join(dataDir, 'postgres') });
+  await auditWriter.flush();
   return await countLosses(database.db, journal, registered);
 }

@@ -37,13 +37,13 @@ interface Call {
 const CONNECTIONS = 8;
 const CLIENTS = 8;
 const STRANGER_EVERY = 5;
-const MIX = 3;
+const MIX = 4;
 
 export function newJournal(): Journal {
   return { notifications: [], sent: new Set(), answered: new Set() };
 }
 
-/** Sends webhook posts and account pages over kept connections until the instance dies. */
+/** Sends webhook posts, account pages and what is refused over kept connections until the instance dies. */
 export async function loadUntilDeath({ instance, demo, webhook, registered, journal }: LoadOptions): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
   const send = sender(instance.baseUrl, agent, journal);
@@ -66,8 +66,18 @@ export async function loadUntilDeath({ instance, demo, webhook, registered, jour
     return (await send(randomUUID(), { method: 'GET', path: '/v1/accounts?limit=5', headers })) !== undefined;
   }
 
+  async function refused(turn: number): Promise<boolean> {
+    const path = turn % (2 * MIX) < MIX ? '/v1/accounts' : '/nowhere';
+    return (await send(randomUUID(), { method: 'GET', path })) !== undefined;
+  }
+
+  function ask(turn: number): Promise<boolean> {
+    if (turn % MIX === 0) return list();
+    return turn % MIX === 1 ? refused(turn) : notify();
+  }
+
   async function client(number: number): Promise<void> {
-    for (let turn = number; await (turn % MIX === 0 ? list() : notify()); turn += 1);
+    for (let turn = number; await ask(turn); turn += 1);
   }
 
   await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number)));

@@ -40,14 +40,17 @@ export interface Running extends Spawned {
 /** The environment of a process: nothing of the test's own but what a shell needs. */
 export type Variables = Record<string, string>;
 
-/** Runs Node as `npm start` does, on free ports unless told otherwise. */
-export function spawnInstance(variables: Variables): Spawned {
-  return spawnNode(START, { PORT: '0', ADMIN_PORT: '0', ...variables });
+/** The embedded database of a process that is killed soon lives too short for its code to be worth optimising. */
+export const SHORT_LIFE: readonly string[] = ['--liftoff-only'];
+
+/** Runs Node as `npm start` does, and with further flags, on free ports unless told otherwise. */
+export function spawnInstance(variables: Variables, flags: readonly string[] = []): Spawned {
+  return spawnNode([...flags, ...START], { PORT: '0', ADMIN_PORT: '0', ...variables });
 }
 
 /** Starts an instance and waits until it serves. */
-export async function startInstance(variables: Variables): Promise<Running> {
-  const spawned = spawnInstance(variables);
+export async function startInstance(variables: Variables, flags: readonly string[] = []): Promise<Running> {
+  const spawned = spawnInstance(variables, flags);
   const started = /^\{.*"base_url":"(?<baseUrl>[^"]+)","admin_url":"(?<adminUrl>[^"]+)".*"msg":"started"\}$/m;
   const found = await printed(spawned, started);
   return { ...spawned, baseUrl: found.baseUrl ?? '', adminUrl: found.adminUrl ?? '' };

@@ -1,0 +1,48 @@
+import { expect, it, vi } from 'vitest';
+import { startIdleStand, type Watched, watched } from './idle-stand.ts';
+import { request, sendRaw } from './raw.ts';
+
+const NEVER_MS = 600_000;
+const CONNECTIONS = 400;
+const KEPT = request('GET', '/x', { Connection: 'keep-alive' });
+
+async function answered(all: readonly Watched[], times: number): Promise<void> {
+  await vi.waitFor(
+    () => {
+      const counts = all.map(({ text }) => text().split('HTTP/1.1 200 OK').length - 1);
+      expect(counts).toEqual(all.map(() => times));
+    },
+    { timeout: 10_000, interval: 20 },
+  );
+}
+
+it('D2-07: hundreds of idle connections cost others nothing, and each goes on where it was', async () => {
+  await using stand = await startIdleStand({ headMs: NEVER_MS, idleMs: NEVER_MS, checkEveryMs: NEVER_MS });
+  const idle = Array.from({ length: CONNECTIONS }, () => watched(stand.url));
+  for (const { socket } of idle) socket.write(KEPT);
+  await answered(idle, 1);
+  const others = await Promise.all(Array.from({ length: 20 }, () => sendRaw(stand.url, request('GET', '/x'))));
+  expect(new Set(others.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(idle.every(({ isOpen }) => isOpen())).toBe(true);
+  for (const { socket } of idle) socket.write(KEPT);
+  await answered(idle, 2);
+  expect(stand.ended).toEqual(Array(2 * CONNECTIONS + others.length).fill(200));
+  for (const { socket } of idle) socket.destroy();
+});
+
+it('a connection that has been idle for its time is closed without another word, and its client is told the time', async () => {
+  await using stand = await startIdleStand({ headMs: NEVER_MS, idleMs: 1_000, checkEveryMs: NEVER_MS });
+  const idle = watched(stand.url);
+  idle.socket.write(KEPT);
+  await vi.waitFor(() => expect(idle.isOpen()).toBe(false), { timeout: 10_000 });
+  expect(idle.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(idle.text()).toMatch(/\r\nKeep-Alive: timeout=1\r\n/i);
+  expect(idle.text()).toMatch(/\r\n\r\nok$/);
+});
+
+it('a connection is kept for longer than a load balancer does', async () => {
+  const { ingress } = await import('../../src/gateway/ingress.ts');
+  const server = ingress({} as never);
+  expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
+  expect(server.headersTimeout).toBeGreaterThan(0);
+});

@@ -1,0 +1,67 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { cors } from '../../src/gateway/cors.ts';
+import { compileTrust } from '../../src/gateway/door.ts';
+import type { Exchange } from '../../src/gateway/exchange.ts';
+import { Gateway } from '../../src/gateway/gateway.ts';
+import { type ConnectionTimes, ingress } from '../../src/gateway/ingress.ts';
+import { captureStage } from '../../src/gateway/stages/capture.ts';
+import { correlation } from '../../src/gateway/stages/correlation.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { listening } from './forwarder.ts';
+import { openSocket } from './raw.ts';
+
+/** The public listener with times of its own; every request is answered `ok`. */
+export interface IdleStand extends AsyncDisposable {
+  url: string;
+  server: Server;
+  /** The statuses of the requests that have ended. */
+  ended: number[];
+}
+
+export async function startIdleStand(times: ConnectionTimes): Promise<IdleStand> {
+  const ended: number[] = [];
+  const onEnd = ({ res }: Exchange, _aborted: boolean, kept: () => void) => {
+    ended.push(res.statusCode);
+    kept();
+  };
+  const gateway = new Gateway({
+    chain: [correlation, captureStage(onEnd), ({ res }) => void res.end('ok')],
+    trusts: compileTrust([]),
+    cors: cors(['*']),
+    isAuditFull: () => false,
+    onEnd,
+    log: silentLog,
+  });
+  const server = ingress(gateway, times);
+  return {
+    url: await listening(server),
+    server,
+    ended,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** A connection, and what it has brought so far. */
+export interface Watched {
+  socket: Socket;
+  text(): string;
+  isOpen(): boolean;
+}
+
+export function watched(url: string): Watched {
+  const socket = openSocket(url);
+  let text = '';
+  let isOpen = true;
+  socket.on('data', (chunk) => {
+    text += chunk;
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    isOpen = false;
+  });
+  return { socket, text: () => text, isOpen: () => isOpen };
+}
