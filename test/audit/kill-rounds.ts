@@ -59,6 +59,7 @@ export async function killUnderAudit({ spoolDir, answers, kills }: KillOptions):
     await answered(perLife / 3);
     if (isLast) {
       await load.stop();
+      await heard(instance.baseUrl, journal);
       expect((await instance.kill('SIGTERM')).code).toBe(0);
       journal.settle(Number.POSITIVE_INFINITY);
     } else {
@@ -69,6 +70,17 @@ export async function killUnderAudit({ spoolDir, answers, kills }: KillOptions):
   }
   const records = (await recordsOf(world)).filter((record) => !before.has(record.correlation_id));
   return { kills, spooled, ...reportOf(journal, records) };
+}
+
+/** Connections are taken in their order: once these are answered, whoever has left before was heard. */
+async function heard(baseUrl: string, journal: Journal): Promise<void> {
+  for (let asked = 0; asked < 5; asked += 1) {
+    const id = `last-${asked}`;
+    const entry = journal.begin(id, 'a last question');
+    const answer = await fetch(`${baseUrl}/health`, { headers: { connection: 'close', 'x-correlation-id': id } });
+    await answer.text();
+    journal.answer(entry, answer.status);
+  }
 }
 
 async function kill(instance: { kill(signal: 'SIGKILL'): Promise<unknown> }, load: Load, journal: Journal) {
