@@ -132,27 +132,35 @@ describe('an upstream that cannot be reached, or breaks off', () => {
     expect(f.upstream('raw').counts).toMatchObject({ failed: 1, retried: 0 });
   });
 
-  const stale: [method: string, body: string, breaks: number, status: number, requests: number][] = [
-    ['GET', '', 1, 200, 2],
-    ['PUT', '', 1, 200, 2],
-    ['GET', '', 2, 502, 2],
-    ['POST', '', 1, 502, 1],
-    ['PUT', 'ab', 1, 502, 1],
+  const stale: [method: string, body: string][] = [
+    ['GET', ''],
+    ['POST', ''],
+    ['PUT', 'ab'],
   ];
 
   it.each(stale)(
-    'D2-10: a %s with the body "%s" on a kept connection that breaks %i times is a %i after %i attempts',
-    async (method, body, breaks, status, requests) => {
+    'D2-10: a %s with the body "%s" on a kept connection that breaks was sent, and is not sent again',
+    async (method, body) => {
       act = (socket) => socket.write(OK);
       expect((await sendRaw(f.url, request('GET', '/raw'))).status).toBe(200);
       raw.requests.length = 0;
-      act = (socket, before) => (before < breaks ? socket.destroy() : socket.write(OK));
+      act = (socket) => socket.destroy();
       const length: Record<string, string> = body === '' ? {} : { 'Content-Length': `${body.length}` };
       const got = await sendRaw(f.url, `${request(method, '/raw', length)}${body}`);
-      expect([got.status, raw.requests.length]).toEqual([status, requests]);
-      expect(f.upstream('raw').counts.retried).toBe(requests - 1);
+      expect([got.status, raw.requests.length]).toEqual([502, 1]);
+      expect(f.upstream('raw').counts.retried).toBe(0);
     },
   );
+
+  it('D2-10: a kept connection that was closed meanwhile carries nothing more', async () => {
+    act = (socket) => socket.write(OK);
+    expect((await sendRaw(f.url, request('POST', '/raw'))).status).toBe(200);
+    raw.requests.length = 0;
+    raw.sockets.splice(0).map((socket) => socket.end());
+    await vi.waitFor(() => expect(f.upstream('raw').pool.stats.connected).toBe(0));
+    expect((await sendRaw(f.url, request('POST', '/raw'))).status).toBe(200);
+    expect(raw.requests.length).toBe(1);
+  });
 
   it('D2-10: one that breaks off before its head is complete is a 502, and is not asked again', async () => {
     act = (socket) => socket.write(OK);

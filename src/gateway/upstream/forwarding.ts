@@ -134,7 +134,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onResponseError(_controller: Controller | null, error: Error): void {
-    if (!this.#isOver && !this.#wasAnswered && this.#mayRetry(error)) {
+    if (!this.#isOver && !this.#wasAnswered && mayRetry({ attempt: this.#attempts, wasSent: this.#wasSent })) {
       this.#upstream.counts.retried += 1;
       // The pool is still putting the connection away that has failed.
       queueMicrotask(() => (this.#isOver ? this.#turns.leave() : this.#send()));
@@ -181,16 +181,6 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       body: this.#body ?? null,
     };
     this.#upstream.pool.dispatch(upgrade ? { ...request, upgrade: 'websocket' } : request, this);
-  }
-
-  #mayRetry(error: Error): boolean {
-    return mayRetry({
-      attempt: this.#attempts,
-      method: this.#exchange.req.method ?? '',
-      hasBody: this.#body !== undefined,
-      wasSent: this.#wasSent,
-      wasReused: this.#upstream.wasReused(error),
-    });
   }
 
   #settle(outcome: Outcome): void {

@@ -1,4 +1,4 @@
-import { buildConnector, Pool } from 'undici';
+import { Pool } from 'undici';
 import type { RemoteService } from '../service-config.ts';
 import { type Admission, admit, type Circuit, CLOSED, type Outcome, settle } from './breaker.rules.ts';
 import { Turns } from './turns.ts';
@@ -51,7 +51,6 @@ export class Upstream {
   readonly counts: UpstreamCounts;
   readonly #parts: UpstreamParts;
   readonly #origin: string;
-  readonly #reused = new WeakSet<Error>();
   #circuit: Circuit = CLOSED;
   #pool: Pool | undefined;
   #isRetired = false;
@@ -75,7 +74,9 @@ export class Upstream {
     this.#pool ??= new Pool(this.#origin, {
       connections: this.service.connections,
       pipelining: 1,
-      connect: this.#connector(),
+      // Over HTTP/2 requests would share a connection, and WebSockets need another way.
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      allowH2: false,
       // Its own time counts from the arrival, with the queue and the connection in it.
       headersTimeout: 0,
       bodyTimeout: this.service.idle_timeout_ms,
@@ -121,11 +122,6 @@ export class Upstream {
     this.#turn(settle(this.#circuit, { outcome, isTrial }, this.#parts.nowMs(), { failures, openMs }));
   }
 
-  /** Whether a connection that failed had carried an answer before. */
-  wasReused(error: Error): boolean {
-    return this.#reused.has(error);
-  }
-
   /** Ends what would not end by itself. */
   stopStreams(): void {
     for (const stream of this.streams) stream.stop();
@@ -150,20 +146,5 @@ export class Upstream {
     if (circuit.kind === kind) return;
     this.#parts.onCircuit(this);
     if (circuit.kind === 'open') this.requests.dismissAll();
-  }
-
-  #connector(): buildConnector.connector {
-    // Over HTTP/2 requests would share a connection, and WebSockets need another way.
-    const connect = buildConnector({ timeout: CONNECT_TIMEOUT_MS, allowH2: false });
-    return (options, callback) => {
-      connect(options, (...[error, socket]) => {
-        if (!socket) return callback(error ?? new Error('no connection'), null);
-        const before = socket.bytesRead;
-        socket.on('error', (failure) => {
-          if (socket.bytesRead > before) this.#reused.add(failure);
-        });
-        callback(null, socket);
-      });
-    };
   }
 }
