@@ -31,9 +31,8 @@ export class EndpointTable {
 
   /** The endpoint of a method and a normalised path; a literal segment goes before a parameter, and that before a rest. */
   match(method: string, path: string): EndpointMatch | undefined {
-    const segments = path.split('/').slice(1);
     const values: string[] = [];
-    const leaf = find(this.#root, method, segments, 0, values);
+    const leaf = find(this.#root, method, path, path.indexOf('/') + 1, values);
     if (!leaf) return undefined;
     const params: Record<string, string> = {};
     leaf.names.forEach((name, index) => {
@@ -76,19 +75,21 @@ function child(node: TableNode, segment: string, names: string[]): TableNode {
   return created;
 }
 
-function find(node: TableNode, method: string, segments: string[], at: number, values: string[]): Leaf | undefined {
-  const segment = segments[at];
-  if (segment === undefined) return node.here.get(method);
+/** `at` is where the next segment of the path begins; 0 where there is none. */
+function find(node: TableNode, method: string, path: string, at: number, values: string[]): Leaf | undefined {
+  if (at === 0) return node.here.get(method);
+  const slash = path.indexOf('/', at);
+  const segment = slash < 0 ? path.slice(at) : path.slice(at, slash);
   const literal = node.literal.get(segment);
-  const byLiteral = literal && find(literal, method, segments, at + 1, values);
+  const byLiteral = literal && find(literal, method, path, slash + 1, values);
   if (byLiteral) return byLiteral;
   if (node.parameter && segment !== '') {
     values.push(segment);
-    const byParameter = find(node.parameter, method, segments, at + 1, values);
+    const byParameter = find(node.parameter, method, path, slash + 1, values);
     if (byParameter) return byParameter;
     values.pop();
   }
-  if (at === segments.length - 1) {
+  if (slash < 0) {
     const one = node.one.get(method);
     if (one) return one;
   }

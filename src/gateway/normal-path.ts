@@ -1,5 +1,6 @@
 const UNRESERVED = /[A-Za-z0-9._~-]/;
 const ESCAPE = /%([0-9A-Fa-f]{2})/g;
+const DOT_SEGMENT = /(?:^|\/)\.\.?(?:\/|$)/;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 /** Scheme, user and host of the absolute form (RFC 9110 section 4.2: a host is never empty). */
 const ORIGIN = /^https?:\/\/(?:[\w.~!$&'()*+,;=:%-]*@)?(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=-]+)(?::\d*)?(?=[/?]|$)/i;
@@ -50,5 +51,5 @@ function decodeUnreserved(path: string): string | undefined {
 
 function isPlain(path: string): boolean {
   if (path.includes('//') || path.includes('\\') || path.includes('\0')) return false;
-  return !path.split('/').some((segment) => segment === '.' || segment === '..');
+  return !DOT_SEGMENT.test(path);
 }
