@@ -2,14 +2,14 @@ import { luaScript } from './lua-script.ts';
 
 /**
  * `countRequest` of the rules, on one key for each client. ARGV: now in ms, number of the month, quota used as known
- * from elsewhere (-1: not known), limits per second, minute, hour and month (0: none), and how many requests there are,
- * which are counted one after the other. Gives -1 (unknown), or how many were counted and the four counts after the last
- * one, and then the numbers of the windows where they are not the clock's.
+ * from elsewhere (-1: not known), limits per second, minute, hour and month (0: none). Gives -1 (unknown), or the
+ * outcome (0 refused, 1 counted) and the four counts, and then the numbers of the windows where they are not the
+ * clock's.
  */
 export const COUNT_REQUEST = luaScript(`
 local now, clock_month_at, seed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local per_second, per_minute = tonumber(ARGV[4]), tonumber(ARGV[5])
-local per_hour, per_month, requests = tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local per_hour, per_month = tonumber(ARGV[6]), tonumber(ARGV[7])
 local second_at, second, minute_at, minute, hour_at, hour, month_at, month = 0, 0, 0, 0, 0, 0, 0, 0
 local stored = redis.call('GET', KEYS[1])
 if stored then
@@ -29,20 +29,20 @@ if per_month > 0 then
   elseif clock_month_at < month_at then skewed = true
   elseif seed > month then month = seed end
 end
-local counted = requests
-if per_second > 0 then counted = math.min(counted, per_second - second) end
-if per_minute > 0 then counted = math.min(counted, per_minute - minute) end
-if per_hour > 0 then counted = math.min(counted, per_hour - hour) end
-if per_month > 0 then counted = math.min(counted, per_month - month) end
-counted = math.max(counted, 0)
-second, minute, hour = second + counted, minute + counted, hour + counted
-if per_month > 0 then month = month + counted end
-if counted > 0 or seed >= 0 then
+local outcome = 1
+if (per_second > 0 and second >= per_second) or (per_minute > 0 and minute >= per_minute)
+  or (per_hour > 0 and hour >= per_hour) or (per_month > 0 and month >= per_month) then
+  outcome = 0
+else
+  second, minute, hour = second + 1, minute + 1, hour + 1
+  if per_month > 0 then month = month + 1 end
+end
+if outcome == 1 or seed >= 0 then
   local counts = struct.pack('<dddddddd', second_at, second, minute_at, minute, hour_at, hour, month_at, month)
   redis.call('SET', KEYS[1], counts, 'PX', per_month > 0 and 3456000000 or 7200000)
 end
-if skewed then return {counted, second, minute, hour, month, second_at, minute_at, hour_at, month_at} end
-return {counted, second, minute, hour, month}`);
+if skewed then return {outcome, second, minute, hour, month, second_at, minute_at, hour_at, month_at} end
+return {outcome, second, minute, hour, month}`);
 
 /** ARGV: now in ms, length of the window in ms. Gives the count and when the window began. */
 export const COUNT_FAILURE = luaScript(`

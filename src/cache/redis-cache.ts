@@ -4,8 +4,7 @@ import { CacheUnavailableError } from './cache-unavailable-error.ts';
 import { COUNT_FAILURE, COUNT_REQUEST } from './counting-scripts.ts';
 import { type CountedFailure, FAILURE_WINDOW_MS, secondsLeft } from './failure-counts.rules.ts';
 import { RedisConnection } from './redis-connection.ts';
-import { type CountQuestion, RequestCountBatches } from './request-count-batches.ts';
-import { limitArguments, parseCounts } from './request-count-reply.ts';
+import { limitArguments, parseCount } from './request-count-reply.ts';
 import { type CountedRequest, monthAtOf, type RequestLimits } from './request-counts.rules.ts';
 import {
   ADD_SESSION,
@@ -35,7 +34,6 @@ export interface RedisCacheOptions {
 export class RedisCache implements Cache {
   readonly #redis: RedisConnection;
   readonly #prefix: string;
-  readonly #counts = new RequestCountBatches((question) => this.#count(question, undefined));
 
   /** Starts whether or not Redis is there; needs Redis 6.2 or later. */
   static async open(options: RedisCacheOptions): Promise<RedisCache> {
@@ -98,10 +96,9 @@ export class RedisCache implements Cache {
     nowMs: number,
     seed: number | undefined,
   ): Promise<CountedRequest> {
-    if (seed === undefined) return this.#counts.count(clientId, limits, nowMs);
-    const [answer] = await this.#count({ clientId, limits, nowMs, requests: 1 }, seed);
-    if (!answer) throw new Error('one request has one answer');
-    return answer;
+    const [perSecond, perMinute, perHour, perMonth] = limitArguments(limits);
+    const args = [`${nowMs}`, `${monthAtOf(nowMs)}`, `${seed ?? -1}`, perSecond, perMinute, perHour, perMonth];
+    return parseCount(await this.#redis.runOnKey(COUNT_REQUEST, `${this.#prefix}limits:{${clientId}}`, args), nowMs);
   }
 
   async countFailure(key: string, nowMs: number): Promise<CountedFailure> {
@@ -135,13 +132,6 @@ export class RedisCache implements Cache {
 
   #readyKey(nodeId: string): string {
     return `${this.#prefix}ready:{${nodeId}}`;
-  }
-
-  async #count(question: CountQuestion, seed: number | undefined): Promise<CountedRequest[]> {
-    const { clientId, limits, nowMs, requests } = question;
-    const args = [`${nowMs}`, `${monthAtOf(nowMs)}`, `${seed ?? -1}`, ...limitArguments(limits), `${requests}`];
-    const key = `${this.#prefix}limits:{${clientId}}`;
-    return parseCounts(await this.#redis.runOnKey(COUNT_REQUEST, key, args), nowMs, requests);
   }
 
   #keys(nodeId: string, subject: string): [sessions: string, removed: string, ready: string] {

@@ -110,37 +110,6 @@ export function countingContract(open: () => Promise<Cache>): void {
     );
   });
 
-  it('D3-15: requests that come at once are counted one after the other, in their order', async () => {
-    const groups = fc.array(
-      fc.record({ call: calls.map(([first]) => first), requests: fc.integer({ min: 1, max: 9 }) }),
-      {
-        maxLength: 8,
-      },
-    );
-    await fc.assert(
-      fc.asyncProperty(groups, async (run) => {
-        const id = randomUUID();
-        let expected: RequestCounts = NOTHING_COUNTED;
-        for (const { call, requests } of run) {
-          if (!call) continue;
-          const { limits, nowMs } = call;
-          const seeded = countRequest(expected, limits, nowMs, 0);
-          await cache.countRequest(id, limits, nowMs, 0);
-          expected = seeded;
-          const answers = await Promise.all(
-            Array.from({ length: requests }, async () => cache.countRequest(id, limits, nowMs, undefined)),
-          );
-          for (const answer of answers) {
-            const wanted = countRequest(expected, limits, nowMs, undefined);
-            expect(told(answer, limits)).toEqual(told(wanted, limits));
-            if (wanted.outcome === 'counted') expected = wanted;
-          }
-        }
-      }),
-      { numRuns: 60 },
-    );
-  });
-
   it('D3-18: failures of a key are counted for a minute from the first one on', async () => {
     const fail = async (nowMs: number) => cache.countFailure(client, nowMs);
     expect(await fail(NOON + 500)).toEqual({ count: 1, resetInSeconds: 60 });

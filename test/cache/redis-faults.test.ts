@@ -80,13 +80,12 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     await client.close();
   });
 
-  it('D3-15: asks for three windows and the quota in one command, and for all requests of a turn in one', async () => {
+  it('D3-15: asks for three windows and the quota in one command', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
     const limits = { perSecond: 9, perMinute: 9, perHour: 9, perMonth: 9 };
     await cache.countRequest('c', limits, 0, 0);
     const client = await createClient({ url: server.url }).connect();
     await client.configResetStat();
-    for (let request = 0; request < 9; request += 1) await cache.countRequest('c', limits, 0, undefined);
     await Promise.all(Array.from({ length: 10 }, () => cache.countRequest('c', limits, 0, undefined)));
     const statistics = await client.info('commandstats');
     expect(statistics).toMatch(/cmdstat_evalsha:calls=10,/);
