@@ -89,11 +89,15 @@ export function replayContract(fixture: () => ReplayFixture): void {
     await letters.follow(bus, dead);
     await bus.publish(['a', 'b', 'c'].map((key) => message(topic, key)));
     await letters.count(3);
-    for (const round of [2, 3]) {
-      expect(await runDead()).toBe(3);
-      await letters.count(round * 3);
+    // A consumer may see a message twice, so there may be more letters than were made: no run reads beyond its plan.
+    for (let expected = 3, round = 0; round < 2; round += 1) {
+      const plan = await replay.deadLetters(topic);
+      expect(plan.count).toBeGreaterThanOrEqual(3);
+      expect(await run(plan)).toBe(plan.count);
+      expected += plan.count;
+      await letters.count(expected);
     }
-    expect(letters.messages).toHaveLength(9);
+    expect(new Set(letters.keys)).toEqual(new Set(['a', 'b', 'c']));
     const last = letters.messages.at(-1);
     expect(last?.headers).toMatchObject({ 'original-topic': topic, error: 'Error: poison for ever' });
     expect(last?.headers['replayed-from']).toContain(dead);
