@@ -82,10 +82,15 @@ function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainPa
     });
 }
 
-function webhookOf({ bus, secrets }: Context, { webhook_alias: alias }: GatewayConfig): Router {
-  const { username, password } = secrets.webhook;
+function webhookOf({ bus, secrets, config }: Context, { webhook_alias: alias }: GatewayConfig): Router {
+  const { username, password, signingKeys: keys } = secrets.webhook;
   const passwordsInForce = [password.current, ...(password.previous === undefined ? [] : [password.previous])];
-  return webhookRouter({ webhook: new Webhook(bus), credentials: { username, passwords: passwordsInForce }, alias });
+  return webhookRouter({
+    webhook: new Webhook(bus),
+    credentials: { username, passwords: passwordsInForce },
+    signature: { keys, isRequired: config.webhookSignature === 'required' },
+    alias,
+  });
 }
 
 function routersOf(context: Context): Router[] {

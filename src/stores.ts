@@ -4,10 +4,14 @@ import type { Config } from './config/config.ts';
 import { type Database, embeddedClusterDir, openDatabase } from './database.ts';
 import type { Db } from './db.ts';
 import { EmbeddedBus } from './events/embedded-bus.ts';
+import { EmbeddedLogReader } from './events/embedded-log-reader.ts';
 import type { BusLog, EventBus } from './events/event-bus.ts';
+import type { LogReader } from './events/log-reader.ts';
 import type { Log } from './lib/log.ts';
 import { MemoryWakeUps } from './realtime/memory-wake-ups.ts';
 import type { WakeUps } from './realtime/wake-ups.ts';
+
+const CLIENT_ID = 'portcullis';
 
 /** Opens the database that the configuration names, or the embedded one. */
 export async function openStore(config: Config, stack: AsyncDisposableStack): Promise<Database> {
@@ -42,12 +46,23 @@ async function openRedisWakeUps({ redisUrl, topicPrefix }: Config, log: Log): Pr
   return RedisWakeUps.open({ url: redisUrl, channelPrefix: topicPrefix, onOutage });
 }
 
+/** What reads the topics that `openBus` would open. */
+export async function openLogReader({ kafka, topicPrefix }: Config, db: Db, log: Log): Promise<LogReader> {
+  if (!kafka) return new EmbeddedLogReader(db);
+  const { KafkaLogReader } = await import('./events/kafka-log-reader.ts');
+  return new KafkaLogReader({ ...kafka, topicPrefix, clientId: CLIENT_ID }, busLogOf(log));
+}
+
 /** Opens Kafka, or the bus that is durable in the database. */
 export async function openBus(config: Config, db: Db, log: Log, stack: AsyncDisposableStack): Promise<EventBus> {
   const { kafka, topicPrefix } = config;
-  const busLog: BusLog = (level, message, fields = {}) => log[level](fields, message);
+  const busLog = busLogOf(log);
   if (!kafka) return stack.adopt(new EmbeddedBus(db, busLog), (bus) => bus.stop());
   const { KafkaBus } = await import('./events/kafka-bus.ts');
-  const bus = new KafkaBus({ ...kafka, topicPrefix, clientId: 'portcullis' }, busLog);
+  const bus = new KafkaBus({ ...kafka, topicPrefix, clientId: CLIENT_ID }, busLog);
   return stack.adopt<EventBus>(bus, (opened) => opened.stop());
+}
+
+function busLogOf(log: Log): BusLog {
+  return (level, message, fields = {}) => log[level](fields, message);
 }

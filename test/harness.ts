@@ -13,7 +13,7 @@ import { embeddedClusterCopy, realDatabase } from './harness/databases.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
 import { serviceAddress } from './services/real.ts';
 
-interface StartOptions {
+export interface StartOptions {
   env?: Record<string, string>;
   overrides?: Overrides;
   /** A folder of an earlier instance, which is kept. */

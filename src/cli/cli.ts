@@ -19,6 +19,7 @@ import { supervisorCreate } from './commands/supervisor-create.ts';
 import { supervisorDisable } from './commands/supervisor-disable.ts';
 import { supervisorSetPassword } from './commands/supervisor-set-password.ts';
 import { supervisorUnlock } from './commands/supervisor-unlock.ts';
+import { transactionsReplay } from './commands/transactions-replay.ts';
 import { usersErase } from './commands/users-erase.ts';
 import { usersImport } from './commands/users-import.ts';
 import { commandHelp, flagNames, programHelp, synopsis } from './usage.ts';
@@ -41,6 +42,7 @@ const COMMANDS: readonly Command[] = [
   supervisorUnlock,
   usersImport,
   usersErase,
+  transactionsReplay,
 ];
 
 interface Terminal {

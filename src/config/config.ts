@@ -36,6 +36,8 @@ export interface Config {
   dataDir: string;
   auditSpoolDir: string;
   gatewayConfigPath: string;
+  /** Whether a notification must be signed, where a signing secret is set. */
+  webhookSignature: Env['WEBHOOK_SIGNATURE'];
   maxSessions: number;
   /** Undefined: `/v1/discovers/**` is not registered. */
   discoversUpstreamUrl: string | undefined;
@@ -96,6 +98,12 @@ function clashes(given: Given): string[] {
   if (new Set(secrets).size !== secrets.length) {
     faults.push('JWT_SECRET_USER, JWT_SECRET_DISCOVER and JWT_SECRET_LEGACY must all be different');
   }
+  if (given.WEBHOOK_SIGNING_SECRET === undefined) {
+    if (given.WEBHOOK_SIGNATURE === 'required') faults.push('WEBHOOK_SIGNATURE=required needs WEBHOOK_SIGNING_SECRET');
+    if (given.WEBHOOK_SIGNING_SECRET_PREVIOUS !== undefined) {
+      faults.push('WEBHOOK_SIGNING_SECRET_PREVIOUS needs WEBHOOK_SIGNING_SECRET');
+    }
+  }
   return faults;
 }
 
@@ -115,6 +123,7 @@ function toConfig(env: Env, production: boolean): Config {
     dataDir,
     auditSpoolDir: env.AUDIT_SPOOL_DIR === undefined ? join(dataDir, 'audit') : resolve(env.AUDIT_SPOOL_DIR),
     gatewayConfigPath: gatewayConfigPath(env.GATEWAY_CONFIG),
+    webhookSignature: env.WEBHOOK_SIGNATURE,
     maxSessions: env.MAX_SESSIONS,
     discoversUpstreamUrl: env.DISCOVERS_UPSTREAM_URL,
     trustProxy: env.TRUST_PROXY,

@@ -1,5 +1,6 @@
 import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
+import { SIGNING_SECRET_FORM, signingKey } from '../lib/signing-secret.ts';
 
 const SECRET_BYTES = 32;
 
@@ -15,6 +16,7 @@ const list = text.transform((value) =>
 );
 const flag = z.enum(['true', 'false'], 'true or false').transform((value) => value === 'true');
 const secret = z.string().refine((value) => Buffer.byteLength(value) >= SECRET_BYTES, `at least ${SECRET_BYTES} bytes`);
+const signingSecret = z.string().refine((value) => signingKey(value) !== undefined, SIGNING_SECRET_FORM);
 const httpUrl = z
   .url({ protocol: /^https?$/, error: 'a URL that begins with http:// or https://' })
   .refine((url) => !/[?#]/.test(url), 'a URL without a query or a fragment')
@@ -87,6 +89,9 @@ export const envSchema = z.object({
   WEBHOOK_USERNAME: text.regex(/^[^:]*$/, 'without a colon (RFC 7617)').optional(),
   WEBHOOK_PASSWORD: text.optional(),
   WEBHOOK_PASSWORD_PREVIOUS: text.optional(),
+  WEBHOOK_SIGNING_SECRET: signingSecret.optional(),
+  WEBHOOK_SIGNING_SECRET_PREVIOUS: signingSecret.optional(),
+  WEBHOOK_SIGNATURE: z.enum(['optional', 'required'], 'optional or required').default('optional'),
   MAX_SESSIONS: atLeastOne.default(1000),
   DISCOVERS_UPSTREAM_URL: httpUrl.optional(),
   TRUST_PROXY: peers.default(['loopback']),
@@ -141,4 +146,6 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'SECRET_PEPPER_PREVIOUS',
   'WEBHOOK_PASSWORD',
   'WEBHOOK_PASSWORD_PREVIOUS',
+  'WEBHOOK_SIGNING_SECRET',
+  'WEBHOOK_SIGNING_SECRET_PREVIOUS',
 ]);

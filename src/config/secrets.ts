@@ -3,6 +3,7 @@ import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import { z } from 'zod';
 import { makeFolder } from '../lib/make-folder.ts';
+import { signingKey } from '../lib/signing-secret.ts';
 import { type Config, ConfigError } from './config.ts';
 import type { Env } from './env.ts';
 
@@ -17,7 +18,12 @@ export type TokenClass = 'user' | 'discover' | 'legacy';
 export interface Secrets {
   jwt: Record<TokenClass, RotatingSecret>;
   pepper: RotatingSecret;
-  webhook: { username: string; password: RotatingSecret };
+  webhook: {
+    username: string;
+    password: RotatingSecret;
+    /** The keys that may sign notifications: the one in force, then the previous one. Empty: none is set. */
+    signingKeys: readonly Buffer[];
+  };
 }
 
 const generatedSchema = z.object({
@@ -56,8 +62,13 @@ export function readSecrets(config: Config, env: Env): Secrets {
         current: env.WEBHOOK_PASSWORD ?? generated?.webhookPassword ?? '',
         previous: env.WEBHOOK_PASSWORD_PREVIOUS,
       },
+      signingKeys: signingKeys(env),
     },
   };
+}
+
+function signingKeys({ WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS }: Env): Buffer[] {
+  return [WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS].flatMap((secret) => signingKey(secret ?? '') ?? []);
 }
 
 function readGenerated(dataDir: string): Generated {

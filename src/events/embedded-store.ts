@@ -12,6 +12,13 @@ export interface ReadPosition {
   topic: string;
 }
 
+interface PageOptions {
+  topic: string;
+  groupId: string | null;
+  first: string | null;
+  end: string | null;
+}
+
 interface MessageRow {
   position: string;
   key: string;
@@ -25,6 +32,7 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 const REMOVED_AT_ONCE = 1_000;
 const RETENTION_DAYS = 7;
 const DEAD_LETTER_RETENTION_DAYS = 30;
+const MAX_POSITION = '9223372036854775807';
 
 /** The log of the embedded bus in the tables `bus_messages` and `bus_offsets`; each call is one statement. */
 export class EmbeddedStore {
@@ -66,31 +74,39 @@ export class EmbeddedStore {
   }
 
   /** The messages after the group's position, in order: at most 500, or 4 MiB and one. */
-  async read({ groupId, topic }: ReadPosition): Promise<IncomingMessage[]> {
-    const rows = await this.#door.raw<MessageRow>(
+  read({ groupId, topic }: ReadPosition): Promise<IncomingMessage[]> {
+    return this.#page({ topic, groupId, first: null, end: null });
+  }
+
+  /** The messages from `first` to before `end`, in order: at most 500, or 4 MiB and one. */
+  readBetween(topic: string, first: bigint, end: bigint): Promise<IncomingMessage[]> {
+    return this.#page({ topic, groupId: null, first: String(first), end: String(end) });
+  }
+
+  /**
+   * Where the messages of a topic begin and end that come after a position and are of a time: from the first one that
+   * was published at `fromMs` or later to before the first one of `toMs` or later. Undefined where there are none.
+   */
+  async kept(topic: string, within: { after: bigint } | { fromMs: number; toMs: number }) {
+    const after = 'after' in within ? within.after : 0n;
+    const [from, to] =
+      'after' in within
+        ? ['-infinity', 'infinity']
+        : [within.fromMs, within.toMs].map((ms) => new Date(ms).toISOString());
+    const rows = await this.#door.raw<{ first: string | null; last: string | null; count: string }>(
       (text) => text`
-        select position, key, value, headers, (extract(epoch from created_at) * 1000)::bigint as timestamp_ms
-        from (
-          select page.*, sum(octet_length(value)) over (
-            order by position rows between unbounded preceding and 1 preceding) as bytes_before
-          from (
-            select * from bus_messages
-            where topic = ${topic}
-              and position > (select position from bus_offsets where group_id = ${groupId} and topic = ${topic})
-            order by position limit ${MAX_BATCH_MESSAGES}
-          ) page
-        ) sized
-        where coalesce(bytes_before, 0) < ${MAX_BATCH_BYTES} order by position`,
+        select min(position)::text as first, max(position)::text as last, count(*)::text as count
+        from bus_messages
+        where topic = ${topic} and position > ${String(after)}::bigint
+          and position >= (select min(position) from bus_messages
+            where topic = ${topic} and created_at >= ${from}::timestamptz)
+          and position < coalesce((select min(position) from bus_messages
+            where topic = ${topic} and created_at >= ${to}::timestamptz), ${MAX_POSITION}::bigint)`,
     );
-    return rows.map((row) => ({
-      topic,
-      partition: 0,
-      offset: row.position,
-      key: row.key,
-      value: row.value,
-      headers: row.headers,
-      timestampMs: Number(row.timestamp_ms),
-    }));
+    const { first = null, last = null, count = '0' } = rows[0] ?? {};
+    return first === null || last === null
+      ? undefined
+      : { first: BigInt(first), last: BigInt(last), count: Number(count) };
   }
 
   /** Everything up to `offset` has taken effect. */
@@ -131,6 +147,36 @@ export class EmbeddedStore {
         returning m.topic`,
     );
     return { removed: rows.length, isDone: rows.length < REMOVED_AT_ONCE };
+  }
+
+  /** A page of what is after the group's position, or from `first` on. */
+  async #page({ topic, groupId, first, end }: PageOptions): Promise<IncomingMessage[]> {
+    const rows = await this.#door.raw<MessageRow>(
+      (text) => text`
+        select position, key, value, headers, (extract(epoch from created_at) * 1000)::bigint as timestamp_ms
+        from (
+          select page.*, sum(octet_length(value)) over (
+            order by position rows between unbounded preceding and 1 preceding) as bytes_before
+          from (
+            select * from bus_messages
+            where topic = ${topic}
+              and position >= coalesce(${first}::bigint,
+                (select position + 1 from bus_offsets where group_id = ${groupId} and topic = ${topic}))
+              and position < coalesce(${end}::bigint, ${MAX_POSITION}::bigint)
+            order by position limit ${MAX_BATCH_MESSAGES}
+          ) page
+        ) sized
+        where coalesce(bytes_before, 0) < ${MAX_BATCH_BYTES} order by position`,
+    );
+    return rows.map((row) => ({
+      topic,
+      partition: 0,
+      offset: row.position,
+      key: row.key,
+      value: row.value,
+      headers: row.headers,
+      timestampMs: Number(row.timestamp_ms),
+    }));
   }
 
   /** @throws when the database does not answer. */

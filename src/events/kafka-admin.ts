@@ -8,9 +8,10 @@ import { isCompactedTopic, isDeadLetterTopic } from './topics.ts';
 const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 1_500;
 const CREATION_TIMEOUT_MS = 30_000;
-const PARTITIONS = 12;
+/** Of a topic that this product creates. */
+export const PARTITIONS = 12;
 const MAX_REPLICATION = 3;
-const DAY_MS = 24 * 60 * 60 * 1_000;
+export const DAY_MS = 24 * 60 * 60 * 1_000;
 const RETENTION_DAYS = 7;
 const DEAD_LETTER_RETENTION_DAYS = 30;
 
@@ -121,6 +122,7 @@ export class KafkaAdmin {
   }
 }
 
-function retentionDays(topic: string): number {
+/** How long a topic that is not compacted keeps a message. */
+export function retentionDays(topic: string): number {
   return isDeadLetterTopic(topic) ? DEAD_LETTER_RETENTION_DAYS : RETENTION_DAYS;
 }

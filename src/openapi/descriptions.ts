@@ -47,13 +47,23 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
  * @throws Error for a description of what is not there.
  */
 export function described(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
+  // Members that schemas share stay shared.
   const copies = structuredClone(schemas);
-  for (const [name, members] of Object.entries(DESCRIPTIONS)) {
-    for (const [member, description] of Object.entries(members)) {
-      const schema = copies[name]?.properties?.[member];
-      if (!schema) throw new Error(`${name}.${member} is described and not there`);
-      schema.description = description;
-    }
-  }
+  for (const name of Object.keys(DESCRIPTIONS)) describeMembers(name, copies[name] ?? {});
   return copies;
+}
+
+/** One schema with the descriptions of its name. @throws Error for a description of what is not there. */
+export function describedAs(name: string, schema: JsonSchema): JsonSchema {
+  const copy = structuredClone(schema);
+  describeMembers(name, copy);
+  return copy;
+}
+
+function describeMembers(name: string, { properties }: JsonSchema): void {
+  for (const [member, description] of Object.entries(DESCRIPTIONS[name] ?? {})) {
+    const schema = properties?.[member];
+    if (!schema) throw new Error(`${name}.${member} is described and not there`);
+    schema.description = description;
+  }
 }

@@ -28,6 +28,28 @@ export const parameters: Record<string, oas31.ParameterObject> = {
     schema: { type: 'string' },
     example: '"1"',
   },
+  'webhook-id': {
+    name: 'webhook-id',
+    in: 'header',
+    description: 'Standard Webhooks: the id of the message. The three headers go together.',
+    schema: { type: 'string', minLength: 1 },
+    example: 'msg_loFOjxBNrRLzqYUf',
+  },
+  'webhook-timestamp': {
+    name: 'webhook-timestamp',
+    in: 'header',
+    description: 'Standard Webhooks: when it was sent, in seconds since 1970; at most 300 seconds away.',
+    schema: { type: 'string', pattern: '^[0-9]{1,12}$' },
+    example: '1731705121',
+  },
+  'webhook-signature': {
+    name: 'webhook-signature',
+    in: 'header',
+    description:
+      'Standard Webhooks: `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64; of several, separated by spaces, one must hold. Judged where the operator has set a signing secret.',
+    schema: { type: 'string' },
+    example: 'v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0=',
+  },
 };
 
 /** The path parameters that an endpoint reads by a schema. */

@@ -7,24 +7,30 @@ import { isOfNode, type ReferenceKind } from './reference-kinds.ts';
 
 const MAX_VERSION = 2n ** 63n - 1n;
 
-const versionInput = z.unknown().transform((value, context) => {
-  const version = integerOf(value);
-  if (version !== undefined && version >= 0n && version <= MAX_VERSION) return version;
-  context.addIssue({ code: 'custom', message: 'must be an integer from 0 on' });
-  return z.NEVER;
-});
+const versionInput = z
+  .unknown()
+  .transform((value, context) => {
+    const version = integerOf(value);
+    if (version !== undefined && version >= 0n && version <= MAX_VERSION) return version;
+    context.addIssue({ code: 'custom', message: 'must be an integer from 0 on' });
+    return z.NEVER;
+  })
+  .meta({ type: 'integer', format: 'int64', minimum: 0 });
 
-const timeInput = textInput().transform((text, context) => {
-  const instant = parseInstant(text);
-  const written = instant && microsecondText(instant);
-  if (written !== undefined && /^(?!0000)\d{4}-/.test(written)) return written;
-  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
-  return z.NEVER;
-});
+const timeInput = textInput()
+  .transform((text, context) => {
+    const instant = parseInstant(text);
+    const written = instant && microsecondText(instant);
+    if (written !== undefined && /^(?!0000)\d{4}-/.test(written)) return written;
+    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
+    return z.NEVER;
+  })
+  .meta({ description: 'ISO 8601: any offset (none is UTC), any precision, kept to the microsecond.' });
 
 const owned = { node_id: uuidInput(), created_at: timeInput, updated_at: timeInput.optional() };
 
-const rowInputs = {
+/** What the row of each kind is read by, beside its version. Null members count as absent, unknown ones are ignored. */
+export const rowInputs = {
   nodes: objectInput({ name: textInput() }),
   chains: objectInput({ name: textInput() }),
   networks: objectInput({ chain_id: uuidInput(), name: textInput() }),
@@ -48,7 +54,8 @@ const rowInputs = {
   }),
 } satisfies Record<ReferenceKind, z.ZodType<Readonly<Record<string, string | number | undefined>>>>;
 
-const commonInput = objectInput({ id: uuidInput().optional(), version: versionInput });
+/** What every row has. */
+export const commonInput = objectInput({ id: uuidInput().optional(), version: versionInput });
 
 /**
  * The change that a message or a line says: its key is the id, its value the row with its version, null a tombstone.

@@ -9,7 +9,8 @@ const MAX_ID_CHARACTERS = 128;
 /** A transaction's id: 1 to 128 characters, one space over all nodes and collections. */
 export const transactionIdInput = textInput()
   .min(1, 'must not be empty')
-  .refine((id) => [...id].length <= MAX_ID_CHARACTERS, `must have at most ${MAX_ID_CHARACTERS} characters`);
+  .refine((id) => [...id].length <= MAX_ID_CHARACTERS, `must have at most ${MAX_ID_CHARACTERS} characters`)
+  .meta({ maxLength: MAX_ID_CHARACTERS });
 
 /** What the topic `transactions.registered` carries (decisions: the mirror). */
 export const registrationInput = objectInput({

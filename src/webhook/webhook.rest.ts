@@ -4,6 +4,7 @@ import { exchangeOf } from '../gateway/exchange.ts';
 import { bytesOf, jsonBody, readBody } from '../rest/body.ts';
 import { sendEmpty } from '../rest/send.ts';
 import { type BasicCredentials, hasBasicCredentials } from './basic-credentials.rules.ts';
+import { isSignedAs, type SignaturePolicy } from './signature.rules.ts';
 import type { Webhook } from './webhook.service.ts';
 
 const DEADLINE_MS = 4_000;
@@ -11,16 +12,23 @@ const DEADLINE_MS = 4_000;
 interface WebhookParts {
   webhook: Webhook;
   credentials: BasicCredentials;
+  signature: SignaturePolicy;
   alias: { deprecated_at: string; sunset: string };
 }
 
-/** POST /v2/webhooks/custodial and its deprecated alias (specification section 4.5): Basic first, then the body. */
-export function webhookRouter({ webhook, credentials, alias }: WebhookParts): Router {
+/** POST /v2/webhooks/custodial and its deprecated alias (specification section 4.5): Basic first, then the body's signature, then the body. */
+export function webhookRouter({ webhook, credentials, signature, alias }: WebhookParts): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const deprecation = deprecationHeaders(alias);
 
   function authenticate(req: Request, _res: Response, next: NextFunction): void {
     if (!hasBasicCredentials(req.headers.authorization, credentials)) throw unauthenticated();
+    next();
+  }
+
+  function verify(req: Request, _res: Response, next: NextFunction): void {
+    const signed = { headers: req.headers, body: bytesOf(req), receivedAtMs: exchangeOf(req).startedAtMs };
+    if (!isSignedAs(signature, signed)) throw unauthenticated();
     next();
   }
 
@@ -41,8 +49,8 @@ export function webhookRouter({ webhook, credentials, alias }: WebhookParts): Ro
     next();
   }
 
-  router.post('/v2/webhooks/custodial', authenticate, readBody, accept);
-  router.post('/v2/webhooks', deprecated, authenticate, readBody, accept);
+  router.post('/v2/webhooks/custodial', authenticate, readBody, verify, accept);
+  router.post('/v2/webhooks', deprecated, authenticate, readBody, verify, accept);
   return router;
 }
 

@@ -3,6 +3,7 @@ import { envSchema } from '../../src/config/env.ts';
 import { portcullis } from './in-process.ts';
 
 const SECRET = 'this one must never be shown to anyone';
+const SIGNING = Buffer.from(SECRET).toString('base64');
 
 it('D1-12: config check shows every variable in force and where it is from', async () => {
   const { code, out, err } = await portcullis(['config', 'check'], { PORT: '8080', HOST: '' });
@@ -17,6 +18,7 @@ it('config check masks secrets, those in addresses too', async () => {
   const env = {
     JWT_SECRET_USER: SECRET,
     WEBHOOK_PASSWORD: SECRET,
+    WEBHOOK_SIGNING_SECRET: `whsec_${SIGNING}`,
     KAFKA_SASL_MECHANISM: 'plain',
     KAFKA_SASL_USERNAME: 'portcullis',
     KAFKA_SASL_PASSWORD: SECRET,
@@ -26,6 +28,7 @@ it('config check masks secrets, those in addresses too', async () => {
   const { code, out } = await portcullis(['config', 'check', '--json'], env);
   expect(code).toBe(0);
   expect(decodeURIComponent(out).replaceAll(' ', '')).not.toContain(SECRET.replaceAll(' ', ''));
+  expect(out).not.toContain(SIGNING.slice(0, 8));
   const { variables } = JSON.parse(out) as { variables: { name: string; value: string; source: string }[] };
   expect(variables).toContainEqual({ name: 'JWT_SECRET_USER', value: '***', source: 'environment' });
   expect(variables).toContainEqual({

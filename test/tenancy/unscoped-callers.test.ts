@@ -17,6 +17,7 @@ const CALLERS = {
   'src/context.ts': 1,
   'src/demo/seed.ts': 3,
   'src/events/embedded-store.ts': 1,
+  'src/events/replay-positions.ts': 1,
   'src/idempotency/idempotent-answers.ts': 3,
   'src/migrate.ts': 2,
   'src/oauth/access-changes.ts': 3,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { BusUnavailableError, type EventBus, type PublishOptions } from '../../src/events/event-bus.ts';
 import { TOPICS } from '../../src/events/topics.ts';
 import { Recorder } from '../events/recorder.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { type Answer, type Portcullis, type StartOptions, startPortcullis } from '../harness.ts';
 
 export const PATHS = ['/v2/webhooks/custodial', '/v2/webhooks'] as const;
 export const PREVIOUS_PASSWORD = 'the password before: with a colon, and ünïcode';
@@ -20,11 +20,11 @@ export interface WebhookStand extends AsyncDisposable {
   post(path: string, body: string | Buffer, headers?: Record<string, string>): Promise<Answer>;
 }
 
-export async function webhookStand(): Promise<WebhookStand> {
+export async function webhookStand({ env, overrides }: StartOptions = {}): Promise<WebhookStand> {
   const bus: WebhookStand['bus'] = { mood: 'takes', deadlinesMs: [] };
   const portcullis = await startPortcullis({
-    env: { WEBHOOK_PASSWORD_PREVIOUS: PREVIOUS_PASSWORD },
-    overrides: { bus: (real) => moody(real, bus) },
+    env: { WEBHOOK_PASSWORD_PREVIOUS: PREVIOUS_PASSWORD, ...env },
+    overrides: { ...overrides, bus: (real) => moody(real, bus) },
   });
   const [admin, user] = [new Recorder(), new Recorder()];
   await admin.follow(portcullis.service.context.bus, TOPICS.admin);

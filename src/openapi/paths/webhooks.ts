@@ -2,12 +2,14 @@ import { NOTIFICATION } from '../examples.ts';
 import { headersOf } from '../headers.ts';
 import { refTo } from '../json-schema.ts';
 import type { Operation, Operations } from '../operation.ts';
+import { parameterOf } from '../parameters.ts';
 import { responses } from '../responses.ts';
 
 const ALIAS = ['Deprecation', 'Sunset', 'Link'];
 
+const SIGNATURE = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(parameterOf);
 const NOTE =
-  'Published to both topics before it is answered; sending an id again is safe, in any order. Unknown members are ignored. Basic credentials are judged before the body.';
+  'Published to both topics before it is answered; sending an id again is safe, in any order. Unknown members are ignored. Basic credentials are judged before the body, its signature once it is read.';
 
 function webhook(operationId: string, summary: string, aliasHeaders: readonly string[]): Operation {
   const { BadRequest, Unauthorized, InternalError } = responses;
@@ -17,6 +19,7 @@ function webhook(operationId: string, summary: string, aliasHeaders: readonly st
     summary,
     description: NOTE,
     security: [{ webhookBasic: [] }],
+    parameters: SIGNATURE,
     requestBody: {
       required: true,
       description: 'At most 256 KiB; a longer one is a 400.',
@@ -27,7 +30,8 @@ function webhook(operationId: string, summary: string, aliasHeaders: readonly st
       400: { ...BadRequest, headers: headersOf(...aliasHeaders), description: 'Malformed, too long or not valid.' },
       401: {
         ...Unauthorized,
-        description: 'The Basic credentials are missing or wrong.',
+        description:
+          'The Basic credentials are missing or wrong, or the signature is wrong, incomplete, more than 300 seconds away, or missing where it is required.',
         headers: headersOf('WWW-Authenticate', ...aliasHeaders),
       },
       500: {

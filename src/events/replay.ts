@@ -1,0 +1,78 @@
+import type { EventBus, IncomingMessage, OutgoingMessage } from './event-bus.ts';
+import type { LogReader, PartitionSpan } from './log-reader.ts';
+import type { ReplayPositions } from './replay-positions.ts';
+import { deadLetterTopicOf } from './topics.ts';
+
+const PUBLISH_DEADLINE_MS = 30_000;
+/** What a dead letter has beside the headers of the message that it was. */
+const HEADERS_OF_DEATH = new Set(['error', 'original-topic', 'original-partition', 'original-offset']);
+
+interface ReplayParts {
+  bus: Pick<EventBus, 'publish'>;
+  reader: LogReader;
+  positions: ReplayPositions;
+}
+
+/** What goes from one topic to another, as it was when this was planned: what comes later is not of it. */
+export interface ReplayPlan {
+  source: string;
+  topic: string;
+  spans: readonly PartitionSpan[];
+  /** How many messages at most. */
+  count: number;
+}
+
+interface ReplayOptions {
+  signal: AbortSignal;
+  onReplayed(messages: number): void;
+}
+
+/** Publishes again what a topic has had: consumers bear repeats, and what was dead may be mended. */
+export class Replay {
+  readonly #parts: ReplayParts;
+
+  constructor(parts: ReplayParts) {
+    this.#parts = parts;
+  }
+
+  /** The dead letters of a topic that have not been replayed yet. */
+  async deadLetters(topic: string): Promise<ReplayPlan> {
+    const source = deadLetterTopicOf(topic);
+    const after = await this.#parts.positions.of(source);
+    return planOf(source, topic, await this.#parts.reader.spans(source, { after }));
+  }
+
+  /** What was published to a topic from `fromMs` to before `toMs`. */
+  async between(topic: string, fromMs: number, toMs: number): Promise<ReplayPlan> {
+    return planOf(topic, topic, await this.#parts.reader.spans(topic, { fromMs, toMs }));
+  }
+
+  /**
+   * Publishes what is planned, with its headers and `replayed-from` (topic/partition/offset). What was acknowledged of
+   * dead letters is not planned again; a crash in between repeats a batch. Stops early when `signal` aborts.
+   * @throws BusUnavailableError when the bus takes or gives nothing any more.
+   */
+  async run({ source, topic, spans }: ReplayPlan, { signal, onReplayed }: ReplayOptions): Promise<void> {
+    const { bus, reader, positions } = this.#parts;
+    const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
+      // Each by itself: the bus puts them together, and one that it cannot take stands for itself alone.
+      await Promise.all(
+        batch.map((message) => bus.publish([replayed(message, topic)], { deadlineMs: PUBLISH_DEADLINE_MS })),
+      );
+      const last = batch.at(-1);
+      if (last && source !== topic) await positions.keep(source, last.partition, last.offset);
+      onReplayed(batch.length);
+    };
+    if (spans.length > 0) await reader.read({ topic: source, spans, handle, signal });
+  }
+}
+
+function planOf(source: string, topic: string, spans: readonly PartitionSpan[]): ReplayPlan {
+  return { source, topic, spans, count: spans.reduce((sum, { count }) => sum + count, 0) };
+}
+
+function replayed({ topic, partition, offset, key, value, headers }: IncomingMessage, target: string): OutgoingMessage {
+  const kept = Object.entries(headers).filter(([name]) => topic === target || !HEADERS_OF_DEATH.has(name));
+  const replayedFrom = `${topic}/${partition}/${offset}`;
+  return { topic: target, key, value, headers: { ...Object.fromEntries(kept), 'replayed-from': replayedFrom } };
+}

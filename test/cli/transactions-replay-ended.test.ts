@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { deadLetterTopicOf, TOPICS } from '../../src/events/topics.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { freePorts } from '../services/ports.ts';
+import { describeReal } from '../services/real.ts';
+import { runCli, spawnCli } from '../start/process.ts';
+
+// Each test starts processes, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+const LETTERS = 20_000;
+const DLQ = ['transactions', 'replay', '--dlq', '--topic', TOPICS.admin];
+
+describeReal('postgres', 'transactions replay, ended half-way', () => {
+  let database: RealDatabase;
+  let env: Record<string, string>;
+  beforeEach(async () => {
+    database = await realDatabase();
+    env = { DATABASE_URL: database.url };
+    await database.db.unscoped('test').raw(
+      (text) => text`
+        insert into bus_messages (topic, key, value, headers)
+        select ${deadLetterTopicOf(TOPICS.admin)}, 'key-' || number, 'x'::bytea, '{}'::jsonb
+        from generate_series(1, ${LETTERS}::integer) number`,
+    );
+  });
+  afterEach(() => database[Symbol.asyncDispose]());
+
+  /** How many messages are on the topic, and how many different ones. */
+  async function published(): Promise<{ messages: number; keys: number }> {
+    const rows = await database.db.unscoped('test').raw<{ messages: string; keys: string }>(
+      (text) => text`
+        select count(*)::text as messages, count(distinct key)::text as keys
+        from bus_messages where topic = ${TOPICS.admin}`,
+    );
+    return { messages: Number(rows[0]?.messages), keys: Number(rows[0]?.keys) };
+  }
+
+  const begun = () =>
+    expect.poll(async () => (await published()).messages, { timeout: 60_000, interval: 5 }).toBeGreaterThan(0);
+
+  it('D6-18: interrupted, it ends its batch, says how far it is and how to go on; all is published once', async () => {
+    const spawned = spawnCli(DLQ, env);
+    await begun();
+    const { code, stderr } = await spawned.kill('SIGINT');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/interrupted after [\d,]+ of 20,000 messages: run it again/);
+    const { messages } = await published();
+    expect(messages).toBeLessThan(LETTERS);
+    const { stdout } = await runCli([...DLQ, '--json'], env);
+    expect(JSON.parse(stdout).replayed).toBe(LETTERS - messages);
+    expect(await published()).toEqual({ messages: LETTERS, keys: LETTERS });
+  });
+
+  it('D6-18: killed, the next run publishes the rest, and repeats a batch at most', async () => {
+    const spawned = spawnCli(DLQ, env);
+    await begun();
+    expect((await spawned.kill('SIGKILL')).signal).toBe('SIGKILL');
+    expect((await runCli(DLQ, env)).code).toBe(0);
+    const { messages, keys } = await published();
+    expect(keys).toBe(LETTERS);
+    expect(messages).toBeLessThanOrEqual(LETTERS + 500);
+    expect(JSON.parse((await runCli([...DLQ, '--json'], env)).stdout).replayed).toBe(0);
+  });
+
+  it('D1-12: without a broker it ends with 1 and one sentence', async () => {
+    const [port] = await freePorts(1);
+    const { code, stderr } = await runCli(DLQ, { ...env, KAFKA_BROKERS: `127.0.0.1:${port}` });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^portcullis: Kafka at 127\.0\.0\.1:\d+ cannot be used \(.*\): start it, .*\n$/);
+  });
+});

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../src/database.ts';
+import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import type { EventBus, OutgoingMessage } from '../../src/events/event-bus.ts';
+import { KafkaBus } from '../../src/events/kafka-bus.ts';
+import { ALL_TOPICS } from '../../src/events/topics.ts';
+import { message, Recorder } from '../events/recorder.ts';
+import { realDatabase } from '../harness/databases.ts';
+import { freshDatabase, topicPrefix } from '../services/isolation.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { migratedFolder, type TestFolder } from '../start/folders.ts';
+import { startInstance } from '../start/process.ts';
+import { portcullis } from './in-process.ts';
+
+const REPLAY = ['transactions', 'replay'];
+const quiet = () => undefined;
+
+/** Where a command works: its variables, and a bus beside it while it does not run. */
+interface Place {
+  env: NodeJS.ProcessEnv;
+  publish(messages: readonly OutgoingMessage[]): Promise<void>;
+  /** The keys of a topic, once there are so many. */
+  keys(topic: string, count: number): Promise<string[]>;
+}
+
+function cliContract(place: () => Place): void {
+  it('D6-18: dead letters of every topic of transactions are published again, once', async () => {
+    const { env, publish, keys } = place();
+    await publish([
+      message('transactions.admin.dlq', 'admin-1'),
+      message('transactions.admin.dlq', 'admin-2'),
+      message('transactions.user.dlq', 'user-1'),
+      message('transactions.registered.dlq', 'registered-1'),
+      message('reference.nodes.dlq', 'node-1'),
+    ]);
+    const one = await portcullis([...REPLAY, '--dlq', '--topic', 'transactions.user', '--json'], env);
+    expect(one).toMatchObject({ code: 0, err: '' });
+    expect(JSON.parse(one.out)).toEqual({
+      replayed: 1,
+      topics: [{ from: 'transactions.user.dlq', topic: 'transactions.user', replayed: 1 }],
+    });
+    const rest = await portcullis([...REPLAY, '--dlq'], env);
+    expect(rest).toEqual({
+      code: 0,
+      err: '',
+      out: [
+        '2 messages of transactions.admin.dlq published to transactions.admin.\n',
+        '0 messages of transactions.user.dlq published to transactions.user.\n',
+        '1 messages of transactions.registered.dlq published to transactions.registered.\n',
+      ].join(''),
+    });
+    expect(JSON.parse((await portcullis([...REPLAY, '--dlq', '--json'], env)).out)).toMatchObject({ replayed: 0 });
+    expect((await keys('transactions.admin', 2)).sort()).toEqual(['admin-1', 'admin-2']);
+    expect(await keys('transactions.user', 1)).toEqual(['user-1']);
+    expect(await keys('transactions.registered', 1)).toEqual(['registered-1']);
+  });
+
+  it('D6-18: a time is published again to its own topics', async () => {
+    const { env, publish, keys } = place();
+    const [from, topic] = [new Date().toISOString(), 'transactions.user'];
+    await publish([message(topic, 'timed-1'), message(topic, 'timed-2'), message('transactions.admin', 'timed-3')]);
+    const to = new Date(Date.now() + 60_000).toISOString();
+    const { code, out, err } = await portcullis([...REPLAY, '--from', from, '--to', to, '--json'], env);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(JSON.parse(out)).toEqual({
+      replayed: 3,
+      topics: [
+        { from: 'transactions.admin', topic: 'transactions.admin', replayed: 1 },
+        { from: topic, topic, replayed: 2 },
+        { from: 'transactions.registered', topic: 'transactions.registered', replayed: 0 },
+      ],
+    });
+    const timed = (await keys(topic, 5)).filter((key) => key.startsWith('timed'));
+    expect(timed.sort()).toEqual(['timed-1', 'timed-1', 'timed-2', 'timed-2']);
+  });
+}
+
+/** The keys that a bus gives to a new group. */
+async function keysOn(bus: EventBus, topic: string, count: number): Promise<string[]> {
+  const recorder = new Recorder();
+  await recorder.follow(bus, topic);
+  await recorder.count(count);
+  return recorder.keys;
+}
+
+describe('wrong usage', () => {
+  it.each<[args: string[], what: RegExp]>([
+    [[], /give either --dlq or --from TIME/],
+    [['--dlq', '--from', '2026-11-21T10:00:00Z'], /give either --dlq or --from TIME/],
+    [['--dlq', '--to', '2026-11-21T10:00:00Z'], /--to goes with --from/],
+    [['--to', '2026-11-21T10:00:00Z'], /give either --dlq or --from TIME/],
+    [['--from', 'yesterday'], /--from must be a time in ISO 8601/],
+    [['--from', '2026-11-21T10:00:00Z', '--to', '2026-11-21T10:00:00Z'], /--from must be before --to/],
+    [['--from', '9999-01-01T00:00:00Z'], /--from must be before --to, and before now/],
+    [['--dlq', '--topic', 'reference.nodes'], /--topic has "reference.nodes": write some of transactions\.admin/],
+    [['--dlq', '--topic', ''], /--topic names none/],
+    [['--dlq', 'transactions.admin'], /wanted: portcullis transactions replay/],
+  ])('D1-12: %j ends with 2 and says why', async (args, what) => {
+    const { code, out, err } = await portcullis([...REPLAY, ...args], { DATA_DIR: '/nowhere' });
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(what);
+  });
+});
+
+describe('transactions replay on the embedded bus', () => {
+  let folder: TestFolder;
+  beforeAll(async () => {
+    folder = await migratedFolder();
+  });
+  afterAll(() => folder[Symbol.asyncDispose]());
+
+  async function withBus<Result>(work: (bus: EventBus) => Promise<Result>): Promise<Result> {
+    await using database: Database = await openDatabase({ dataDir: `${folder.path}/postgres` });
+    const bus = new EmbeddedBus(database.db, quiet);
+    try {
+      return await work(bus);
+    } finally {
+      await bus.stop();
+    }
+  }
+
+  cliContract(() => ({
+    env: { DATA_DIR: folder.path },
+    publish: (messages) => withBus((bus) => bus.publish(messages)),
+    keys: (topic, count) => withBus((bus) => keysOn(bus, topic, count)),
+  }));
+
+  it('D1-12: while a server has DATA_DIR it says so and ends with 1', async () => {
+    await using _server = await startInstance({ DATA_DIR: folder.path });
+    const { code, err } = await portcullis([...REPLAY, '--dlq'], { DATA_DIR: folder.path });
+    expect(code).toBe(1);
+    expect(err).toMatch(/another Portcullis is running on \S+: stop it first; what is replayed is applied/);
+  }, 60_000);
+});
+
+describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () => {
+  const prefix = topicPrefix();
+  let database: Awaited<ReturnType<typeof realDatabase>>;
+  let bus: KafkaBus;
+  beforeAll(async () => {
+    database = await realDatabase();
+    const brokers = serviceAddress('kafka').split(',');
+    bus = new KafkaBus({ brokers, ssl: false, sasl: undefined, topicPrefix: prefix, clientId: 'test' }, quiet);
+  });
+  afterAll(async () => {
+    await bus.stop();
+    await database[Symbol.asyncDispose]();
+  });
+  const env = () => ({
+    DATABASE_URL: database.url,
+    KAFKA_BROKERS: serviceAddress('kafka'),
+    TOPIC_PREFIX: prefix,
+  });
+
+  it('D1-12: without its topics, or with an older schema, it says to migrate and ends with 1', async () => {
+    const missing = await portcullis([...REPLAY, '--dlq'], env());
+    expect(missing).toMatchObject({ code: 1, out: '' });
+    expect(missing.err).toMatch(/Kafka lacks transactions\.admin, .*: run portcullis migrate first\n$/);
+    await using older = await freshDatabase();
+    const old = await portcullis([...REPLAY, '--dlq'], { ...env(), DATABASE_URL: older.url });
+    expect(old).toMatchObject({ code: 1, out: '' });
+    expect(old.err).toContain('run portcullis migrate first');
+    await bus.ensureTopics(ALL_TOPICS.filter((topic) => /transactions|nodes/.test(topic)));
+  }, 60_000);
+
+  cliContract(() => ({
+    env: env(),
+    publish: (messages) => bus.publish(messages),
+    keys: (topic, count) => keysOn(bus, topic, count),
+  }));
+});

@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import { EmbeddedLogReader } from '../../src/events/embedded-log-reader.ts';
+import { KafkaBus } from '../../src/events/kafka-bus.ts';
+import { KafkaLogReader } from '../../src/events/kafka-log-reader.ts';
+import { Replay } from '../../src/events/replay.ts';
+import { ReplayPositions } from '../../src/events/replay-positions.ts';
+import { type EmbeddedDatabase, embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { topicPrefix } from '../services/isolation.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { message, Recorder } from './recorder.ts';
+import { replayContract } from './replay.contract.ts';
+
+const quiet = () => undefined;
+
+describe('replay on the embedded bus', () => {
+  let database: EmbeddedDatabase;
+  beforeAll(async () => {
+    database = await embeddedDatabase();
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  replayContract(() => ({
+    open: () => new EmbeddedBus(database.db, quiet),
+    reader: new EmbeddedLogReader(database.db),
+    positions: new ReplayPositions(database.db, ''),
+  }));
+
+  it('D6-18: dead letters that were not replayed are removed in time all the same', async () => {
+    const bus = new EmbeddedBus(database.db, quiet);
+    const positions = new ReplayPositions(database.db, '');
+    const replay = new Replay({ bus, reader: new EmbeddedLogReader(database.db), positions });
+    const door = database.db.unscoped('test');
+    const run = async () => {
+      const plan = await replay.deadLetters('aging');
+      await replay.run(plan, { signal: new AbortController().signal, onReplayed: quiet });
+      return plan.count;
+    };
+    await bus.publish([message('aging.dlq', 'replayed')]);
+    expect(await run()).toBe(1);
+    await bus.publish([message('aging.dlq', 'forgotten')]);
+    await door.raw((text) => text`update bus_messages set created_at = now() - interval '31 days'`);
+    await bus.publish([message('aging.dlq', 'young')]);
+    await bus.removeRead();
+    expect(await run()).toBe(1);
+    await bus.stop();
+  });
+});
+
+describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
+  const prefix = topicPrefix();
+  let database: RealDatabase;
+  beforeAll(async () => {
+    database = await realDatabase();
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+  const connection = () => ({
+    brokers: serviceAddress('kafka').split(','),
+    ssl: false,
+    sasl: undefined,
+    topicPrefix: prefix,
+    clientId: 'test',
+  });
+  const fixture = () => ({
+    open: () => new KafkaBus(connection(), quiet),
+    reader: new KafkaLogReader(connection(), quiet),
+    positions: new ReplayPositions(database.db, prefix),
+  });
+
+  replayContract(fixture);
+
+  it('D6-18: a topic that was made anew is replayed from its start', async () => {
+    const { open, reader, positions } = fixture();
+    const bus = open();
+    await bus.ensureTopics(['anew', 'anew.dlq']);
+    await bus.publish(['a', 'b', 'c'].map((key) => message('anew.dlq', key)));
+    for (let partition = 0; partition < 12; partition += 1) await positions.keep('anew.dlq', partition, '1000');
+    const replay = new Replay({ bus, reader, positions });
+    const plan = await replay.deadLetters('anew');
+    expect(plan.count).toBe(3);
+    await replay.run(plan, { signal: new AbortController().signal, onReplayed: quiet });
+    expect((await replay.deadLetters('anew')).count).toBe(0);
+    await bus.stop();
+  });
+
+  it('D6-18: messages of one key keep their order, and large ones share no refused batch', async () => {
+    const { open, reader, positions } = fixture();
+    const [bus, recorder] = [open(), new Recorder()];
+    await bus.ensureTopics(['ordered', 'ordered.dlq']);
+    const values = Array.from({ length: 20 }, (_, index) => Buffer.alloc(200 * 1024, String(index % 10)));
+    for (const value of values) await bus.publish([message('ordered.dlq', 'k', { value })]);
+    const replay = new Replay({ bus, reader, positions });
+    const plan = await replay.deadLetters('ordered');
+    await replay.run(plan, { signal: new AbortController().signal, onReplayed: quiet });
+    await recorder.follow(bus, 'ordered');
+    await recorder.count(20);
+    expect(recorder.texts.map((text) => text[0])).toEqual(values.map((value) => value.toString()[0]));
+    await bus.stop();
+  });
+});

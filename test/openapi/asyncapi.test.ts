@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto';
+import specifications from '@asyncapi/specs';
+import { Ajv } from 'ajv';
+import addFormats from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { EmbeddedLogReader } from '../../src/events/embedded-log-reader.ts';
+import type { IncomingMessage, OutgoingMessage } from '../../src/events/event-bus.ts';
+import { Replay } from '../../src/events/replay.ts';
+import { ReplayPositions } from '../../src/events/replay-positions.ts';
+import { ALL_TOPICS, isDeadLetterTopic, REFERENCE_TOPICS, TOPICS } from '../../src/events/topics.ts';
+import { printedAsyncApi } from '../../src/openapi/asyncapi/print.ts';
+import { parseReferenceChange } from '../../src/reference/reference.input.ts';
+import { kindOfTopic, REFERENCE_KINDS, type ReferenceKind } from '../../src/reference/reference-kinds.ts';
+import { parseNotification } from '../../src/transactions/notification.input.ts';
+import { parseRegistration } from '../../src/transactions/registration.input.ts';
+import { message, Recorder } from '../events/recorder.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { newFamily } from '../reference/stand.ts';
+import { basic, notification } from '../webhook/stand.ts';
+import { committed, document, faultsOf, messageFaults, nameOf, target } from './async-described.ts';
+
+describe('the document', () => {
+  it('is what the schemas of the code print', () => {
+    expect(committed).toBe(printedAsyncApi());
+  });
+
+  it('is valid AsyncAPI 3.0', () => {
+    // It brings the schema of schemas along.
+    const ajv = new Ajv({ strict: false, allErrors: true, meta: false, validateSchema: false });
+    addFormats.default(ajv);
+    const validate = ajv.compile(JSON.parse(JSON.stringify(specifications.schemas['3.0.0'])));
+    expect(validate(document) ? [] : validate.errors).toEqual([]);
+  });
+
+  it('has every topic, and nothing that does not resolve', () => {
+    expect(Object.keys(document.channels).sort()).toEqual(ALL_TOPICS.toSorted());
+    for (const [topic, { address, messages }] of Object.entries(document.channels)) {
+      expect(address).toBe(topic);
+      for (const ref of Object.values(messages)) expect([ref, target(ref)]).toEqual([ref, expect.anything()]);
+    }
+    for (const { headers, payload } of Object.values(document.components.messages)) {
+      for (const ref of [headers, payload]) expect([ref, target(ref)]).toEqual([ref, expect.anything()]);
+    }
+    const operated = Object.values(document.operations).map(({ channel }) => nameOf(channel));
+    expect([...new Set(operated)].sort()).toEqual(ALL_TOPICS.toSorted());
+  });
+});
+
+/** Whether the code reads a value as what the schema of this name is about. */
+const readers: Record<string, (value: object) => boolean> = {
+  Notification: (value) => parseNotification(Buffer.from(JSON.stringify(value))).ok,
+  Registration: (value) => isRead(() => parseRegistration(Buffer.from(JSON.stringify(value)))),
+  ...Object.fromEntries(
+    REFERENCE_KINDS.map((kind) => [
+      referenceName(kind),
+      (value: object) => isRead(() => parseReferenceChange(kind, rowOf(kind).key, value)),
+    ]),
+  ),
+};
+
+const family = newFamily();
+
+/** A row of the family, as its owner writes it, and its key. */
+function rowOf(kind: ReferenceKind): { key: string; value: object } {
+  const { id, version, row } = family.version(kind, 1);
+  return { key: id, value: { ...row, id, version: Number(version) } };
+}
+
+function referenceName(kind: string): string {
+  return `Reference${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+}
+
+function isRead(read: () => unknown): boolean {
+  try {
+    read();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function registration(members: object = {}): object {
+  const ids = { id: randomUUID(), node_id: family.ids.nodes };
+  return { ...ids, collection: 'token_transactions', type: 1, asset_id: null, ...members };
+}
+
+describe.each(Object.entries(readers))('the schema %s and what the code reads', (name, reads) => {
+  const kind = REFERENCE_KINDS.find((known) => referenceName(known) === name);
+  const good = kind ? rowOf(kind).value : name === 'Registration' ? registration() : notification();
+  const { properties = {}, required = [] } = document.components.schemas[name] ?? {};
+  const isValid = (value: object) => faultsOf(value, name).length === 0;
+
+  it('agree on a message and on members that nobody knows', () => {
+    for (const value of [good, { ...good, unknown: [1] }]) expect([isValid(value), reads(value)]).toEqual([true, true]);
+  });
+
+  it.each(Object.keys(properties))('agree on %s: absent, null, and of another type', (member) => {
+    for (const value of [undefined, null, {}, ['x']]) {
+      const changed = JSON.parse(JSON.stringify({ ...good, [member]: value }));
+      expect([value, isValid(changed)]).toEqual([value, reads(changed)]);
+    }
+    const isOptional = !required.includes(member);
+    expect(reads(JSON.parse(JSON.stringify({ ...good, [member]: undefined })))).toBe(isOptional);
+  });
+});
+
+describe('the messages on the topics of a running instance', () => {
+  let p: Portcullis;
+  const recorder = new Recorder();
+
+  beforeAll(async () => {
+    p = await startPortcullis();
+    const { bus } = p.service.context;
+    await recorder.follow(bus, [...ALL_TOPICS]);
+    await notify();
+    await migrate();
+    await bus.publish([...references(), ...registrations()]);
+    await bus.publish(tombstones());
+    await replay();
+    await bus.publish(poison());
+    const consumed = poison().map(({ topic }) => `${topic}.dlq`);
+    await vi.waitFor(
+      () =>
+        expect(new Set(recorder.messages.map(({ topic }) => topic))).toEqual(
+          new Set([...ALL_TOPICS.filter((topic) => !isDeadLetterTopic(topic)), ...consumed]),
+        ),
+      { timeout: 15_000, interval: 50 },
+    );
+  });
+  afterAll(() => p[Symbol.asyncDispose]());
+
+  async function notify(): Promise<void> {
+    const { username, password } = p.webhook;
+    const bodies = [
+      notification(),
+      notification({ id: p.demo.transactions.otc_transactions, status: 4, error: 'reverted', unknown: { a: [] } }),
+      notification({ error: null, transaction_hash: null, gas_used: 0, created_at: '20261121 103000,5+0100' }),
+    ].map((body) => JSON.stringify(body));
+    bodies.push(
+      JSON.stringify(notification({ gas_used: 7 })).replace('"gas_used":7', '"gas_used":18446744073709551615'),
+    );
+    for (const body of bodies) {
+      const headers = { authorization: basic(username, password), 'content-type': 'application/json' };
+      expect((await p.call('POST', '/v2/webhooks/custodial', { body, headers })).status).toBe(200);
+    }
+  }
+
+  async function migrate(): Promise<void> {
+    const token = await p.clientToken();
+    for (const json of [
+      { wallet_address: ' 0xA5C ', email: 'asyncapi@example.com' },
+      { wallet_address: '0xa51', external_id: 'asyncapi-1' },
+    ]) {
+      expect((await p.call('POST', '/v2/users/migrate/with-wallet', { token, json })).status).toBe(201);
+    }
+  }
+
+  const json = (topic: string, key: string, value: object) =>
+    message(topic, key, { value: Buffer.from(JSON.stringify(value)) });
+
+  function references(): OutgoingMessage[] {
+    return REFERENCE_KINDS.map((kind) => json(`reference.${kind}`, rowOf(kind).key, rowOf(kind).value));
+  }
+
+  function tombstones(): OutgoingMessage[] {
+    return REFERENCE_TOPICS.map((topic) => message(topic, randomUUID(), { value: null }));
+  }
+
+  function registrations(): OutgoingMessage[] {
+    const value = registration({ node_id: p.demo.node_id, asset_id: p.demo.asset_id });
+    return [json(TOPICS.registered, 'id' in value ? String(value.id) : '', value)];
+  }
+
+  async function replay(): Promise<void> {
+    const { bus, database } = p.service.context;
+    const parts = { bus, reader: new EmbeddedLogReader(database.db), positions: new ReplayPositions(database.db, '') };
+    const again = new Replay(parts);
+    const options = { signal: new AbortController().signal, onReplayed: () => undefined };
+    for (const topic of [TOPICS.admin, TOPICS.user, TOPICS.registered]) {
+      await again.run(await again.between(topic, 0, Date.now() + 60_000), options);
+    }
+  }
+
+  /** What every consumed topic gets that is none of its messages, marked. */
+  function poison(): OutgoingMessage[] {
+    return ALL_TOPICS.filter((topic) => !isDeadLetterTopic(topic) && topic !== TOPICS.kycToken).map((topic) =>
+      message(topic, randomUUID(), { value: Buffer.from([0x7b, 0xff]), headers: { poison: 'yes' } }),
+    );
+  }
+
+  const isPoison = ({ topic, headers }: IncomingMessage) => headers.poison === 'yes' && !isDeadLetterTopic(topic);
+
+  it.each(ALL_TOPICS.filter((topic) => topic !== `${TOPICS.kycToken}.dlq`))('on %s they are as described', (topic) => {
+    const found = recorder.messages.filter((one) => one.topic === topic && !isPoison(one));
+    expect(found.length).toBeGreaterThan(0);
+    for (const one of found) expect([one.value?.toString(), messageFaults(one)]).toEqual([one.value?.toString(), []]);
+    if (kindOfTopic(topic))
+      expect(found.map(({ value }) => value === null)).toEqual(expect.arrayContaining([true, false]));
+  });
+
+  it('one that is not as described is found', () => {
+    const bad = recorder.messages.filter(isPoison);
+    expect(bad).not.toEqual([]);
+    for (const one of bad) expect(messageFaults(one)).not.toEqual([]);
+    const good = recorder.messages.find(({ topic }) => topic === TOPICS.admin);
+    if (!good) throw new Error('there is one');
+    const { 'event-id': _id, ...headers } = good.headers;
+    expect(messageFaults({ ...good, headers })).toEqual([": must have required property 'event-id'"]);
+    expect(messageFaults({ ...good, key: '' })).toHaveLength(1);
+  });
+
+  it('replayed ones are among them', () => {
+    const again = recorder.messages.filter(({ headers }) => headers['replayed-from'] !== undefined);
+    expect([...new Set(again.map(({ topic }) => topic))].sort()).toEqual([
+      TOPICS.admin,
+      TOPICS.registered,
+      TOPICS.user,
+    ]);
+  });
+});

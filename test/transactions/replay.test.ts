@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import { EmbeddedLogReader } from '../../src/events/embedded-log-reader.ts';
+import { Replay } from '../../src/events/replay.ts';
+import { ReplayPositions } from '../../src/events/replay-positions.ts';
+import { TOPICS } from '../../src/events/topics.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { startTransactionConsumers } from '../../src/transactions/transaction-consumers.ts';
+import { message, Recorder } from '../events/recorder.ts';
+import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { delivery, eventsOf, mirrorOn, rowOf, type Stand, standOn, transactionOf } from './stand.ts';
+import { watchedDb } from './watched-db.ts';
+
+/** Consumers on a bus, over a database that refuses every value until it is mended. */
+async function consuming(open: () => Promise<Database>) {
+  const stand = await standOn(await open());
+  const bus = new EmbeddedBus(stand.db, () => undefined);
+  const state = { isBroken: true };
+  const statement = () => {
+    if (state.isBroken) throw Object.assign(new Error('a value too long'), { code: '22001' });
+  };
+  const transactions = mirrorOn(watchedDb(stand.db, { statement }));
+  await startTransactionConsumers({ bus, transactions, log: silentLog });
+  onTestFinished(async () => {
+    await bus.stop();
+    await stand.database[Symbol.asyncDispose]();
+  });
+  return { stand, bus, state };
+}
+
+function replayOn({ db }: Stand, bus: EmbeddedBus): Replay {
+  return new Replay({ bus, reader: new EmbeddedLogReader(db), positions: new ReplayPositions(db, '') });
+}
+
+const options = { signal: new AbortController().signal, onReplayed: () => undefined };
+
+function replayContract(open: () => Promise<Database>): void {
+  it('D6-18: what died is applied when it is replayed, and a second replay changes nothing', async () => {
+    const { stand, bus, state } = await consuming(open);
+    const [dead, passed] = [new Recorder(), new Recorder()];
+    const transaction = transactionOf(stand);
+    const { id } = transaction;
+    await stand.mirror.register(transaction);
+    await dead.follow(bus, [`${TOPICS.admin}.dlq`, `${TOPICS.user}.dlq`]);
+    const startMs = Date.now() - 60_000;
+    const bodies = [2, 3].map((status, second) => Buffer.from(delivery({ id, status, second }).body));
+    for (const value of bodies) {
+      const headers = { 'correlation-id': randomUUID() };
+      await bus.publish([TOPICS.admin, TOPICS.user].map((topic) => message(topic, id, { value, headers })));
+    }
+    await dead.count(4);
+    expect(await rowOf(stand, id)).toMatchObject({ status: null });
+
+    state.isBroken = false;
+    const replay = replayOn(stand, bus);
+    for (const topic of [TOPICS.admin, TOPICS.user]) await replay.run(await replay.deadLetters(topic), options);
+    await expect.poll(() => rowOf(stand, id), { timeout: 10_000 }).toMatchObject({ status: 3 });
+    await passed.follow(bus, [TOPICS.admin, TOPICS.user], 'portcullis.after');
+    await passed.count(8);
+    const [row, events] = [await rowOf(stand, id), await eventsOf(stand, id)];
+
+    for (const topic of [TOPICS.admin, TOPICS.user]) {
+      await replay.run(await replay.between(topic, startMs, Date.now() + 60_000), options);
+    }
+    // What is behind the repeats in the log of each topic has been applied: so have they.
+    for (const [topic, collection] of [
+      [TOPICS.admin, 'token_transactions'],
+      [TOPICS.user, 'user_transactions'],
+    ] as const) {
+      const last = transactionOf(stand, { collection });
+      await stand.mirror.register(last);
+      const value = Buffer.from(delivery({ id: last.id, status: 1 }).body);
+      await bus.publish([message(topic, last.id, { value })]);
+      await expect.poll(() => rowOf(stand, last.id), { timeout: 10_000 }).toMatchObject({ status: 1 });
+    }
+    expect([await rowOf(stand, id), await eventsOf(stand, id)]).toEqual([row, events]);
+    expect(events.map(({ status }) => status)).toEqual(expect.arrayContaining([3]));
+    expect(dead.messages).toHaveLength(4);
+  });
+}
+
+describe('replay into the mirror, embedded', () => replayContract(embeddedDatabase));
+describeReal('postgres', 'replay into the mirror, on PostgreSQL', () => replayContract(realDatabase));

@@ -1,0 +1,48 @@
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { Webhook as SvixWebhook } from 'svix';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from './signing.ts';
+import { notification, PATHS, type WebhookStand, webhookStand } from './stand.ts';
+
+const LIBRARIES = [
+  ['standardwebhooks', (secret: string) => new StandardWebhook(secret)],
+  ['svix', (secret: string) => new SvixWebhook(secret)],
+] as const;
+
+let stand: WebhookStand;
+
+beforeAll(async () => {
+  stand = await webhookStand({
+    env: { WEBHOOK_SIGNING_SECRET: SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS: PREVIOUS, WEBHOOK_SIGNATURE: 'required' },
+  });
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+describe.each(LIBRARIES)('signed by the library %s', (_name, webhook) => {
+  const body = JSON.stringify(notification({ error: 'ünïcode 𝄞', transaction_hash: '0xabc' }));
+
+  function headers(secret: string, at = new Date()): Record<string, string> {
+    const id = 'msg_27UH4WbU6Z5A5EzD8u03UvzRbpk';
+    const timestamp = String(Math.floor(at.getTime() / 1_000));
+    return {
+      'webhook-id': id,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': webhook(secret).sign(id, at, body),
+    };
+  }
+
+  it.each(PATHS)('D6-15: %s takes it under the secret and the previous one, and no other', async (path) => {
+    expect((await stand.post(path, body, headers(SECRET))).status).toBe(200);
+    expect((await stand.post(path, body, headers(PREVIOUS))).status).toBe(200);
+    expect((await stand.post(path, body, headers(FOREIGN))).status).toBe(401);
+    expect((await stand.post(path, body, headers(SECRET, new Date(Date.now() - 310_000)))).status).toBe(401);
+    expect((await stand.post(path, `${body} `, headers(SECRET))).status).toBe(401);
+  });
+
+  it('D6-15: what the tests of this product sign, the library verifies', () => {
+    const signed = signatureHeaders(SECRET, body, { atMs: Date.now() });
+    expect(() => webhook(SECRET).verify(body, signed)).not.toThrow();
+    expect(() => webhook(FOREIGN).verify(body, signed)).toThrow();
+  });
+});

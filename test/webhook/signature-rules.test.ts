@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import { signingKey } from '../../src/lib/signing-secret.ts';
+import { isSignedAs } from '../../src/webhook/signature.rules.ts';
+
+/** Messages whose signatures others have published, in the specification of Standard Webhooks and by its first sender. */
+const PUBLISHED = [
+  {
+    secret: 'whsec_plJ3nmyCDGBKInavdOK15jsl',
+    id: 'msg_loFOjxBNrRLzqYUf',
+    timestamp: '1731705121',
+    body: '{"event_type":"ping","data":{"success":true}}',
+    signature: 'v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0=',
+  },
+  {
+    secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
+    id: 'msg_p5jXN8AQM9LWM0D4loKWxJek',
+    timestamp: '1614265330',
+    body: '{"test": 2432232314}',
+    signature: 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
+  },
+] as const;
+const [ONE, OTHER] = PUBLISHED;
+type Message = (typeof PUBLISHED)[number];
+
+function judge(message: Message, headers: Record<string, string | undefined> = {}, offMs = 0): boolean {
+  const { secret, id, timestamp, body, signature } = message;
+  return isSignedAs(
+    { keys: [keyOf(secret)], isRequired: true },
+    {
+      headers: { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signature, ...headers },
+      body: Buffer.from(body),
+      receivedAtMs: Number(timestamp) * 1_000 + offMs,
+    },
+  );
+}
+
+/** One of the published secrets is shorter than the specification allows. */
+function keyOf(secret: string): Buffer {
+  return Buffer.from(secret.slice('whsec_'.length), 'base64');
+}
+
+describe('the signature of a notification', () => {
+  it.each(PUBLISHED)('D6-15: the published signature of $id holds', (message) => {
+    expect(judge(message)).toBe(true);
+  });
+
+  it.each<[name: string, signature: string, isGood: boolean]>([
+    ['a wrong one before it', `${OTHER.signature} ${ONE.signature}`, true],
+    ['one of another version before it', `v1a,${ONE.signature.slice(3)} ${ONE.signature}`, true],
+    ['a wrong one after it', `${ONE.signature} v1,`, true],
+    ['two spaces before it', `  ${ONE.signature}`, true],
+    ['another', OTHER.signature, false],
+    ['none', '', false],
+    ['the version alone', 'v1,', false],
+    ['no version', ONE.signature.slice(3), false],
+    ['another version', `v2,${ONE.signature.slice(3)}`, false],
+    ['a comma between two', `${OTHER.signature},${ONE.signature}`, false],
+    ['no padding', ONE.signature.slice(0, -1), false],
+    ['another spelling of its last bits', ONE.signature.replace('0=', '1='), false],
+    ['more after it', `${ONE.signature}=`, false],
+    ['its letters in another case', ONE.signature.toUpperCase(), false],
+  ])('D6-15: of several signatures one is enough, as it was written: %s', (_name, signature, isGood) => {
+    expect(judge(ONE, { 'webhook-signature': signature })).toBe(isGood);
+  });
+
+  it.each<[seconds: number, ms: number, isGood: boolean]>([
+    [300, 0, true],
+    [300, 999, true],
+    [301, 0, false],
+    [-300, 0, true],
+    [-301, 999, false],
+    [-301, 0, false],
+    [86_400, 0, false],
+  ])('D6-15: %i s and %i ms after its timestamp: %s', (seconds, ms, isGood) => {
+    expect(judge(ONE, {}, seconds * 1_000 + ms)).toBe(isGood);
+  });
+
+  it.each(['', ' ', '1731705121.0', '+1731705121', '01731705121 ', '0x6737b3a1', '1.731705121e9', 'NaN', '-1', '٣'])(
+    'D6-15: the timestamp %j is none, whatever was signed',
+    (timestamp) => expect(judge(ONE, { 'webhook-timestamp': timestamp })).toBe(false),
+  );
+
+  it.each([
+    ['webhook-id', undefined],
+    ['webhook-timestamp', undefined],
+    ['webhook-signature', undefined],
+    ['webhook-id', ''],
+    ['webhook-timestamp', ''],
+    ['webhook-signature', ''],
+    ['webhook-id', OTHER.id],
+    ['webhook-timestamp', '1731705122'],
+  ])('D6-15: %s as %j is refused', (name, value) => expect(judge(ONE, { [name]: value })).toBe(false));
+
+  it('D6-15: none of the headers is good only where none is required, and only without any of them', () => {
+    const message = { body: Buffer.from('{}'), receivedAtMs: 0 };
+    const keys = [keyOf(ONE.secret)];
+    const none = { 'content-type': 'application/json' };
+    expect(isSignedAs({ keys, isRequired: false }, { ...message, headers: none })).toBe(true);
+    expect(isSignedAs({ keys, isRequired: true }, { ...message, headers: none })).toBe(false);
+    for (const name of ['webhook-id', 'webhook-timestamp', 'webhook-signature']) {
+      expect(isSignedAs({ keys, isRequired: false }, { ...message, headers: { [name]: '' } })).toBe(false);
+    }
+  });
+});
+
+describe('a signing secret', () => {
+  const of = (bytes: number) => Buffer.alloc(bytes, 0xfb).toString('base64');
+  it.each<[name: string, secret: string, bytes: number | undefined]>([
+    ['24 bytes', `whsec_${of(24)}`, 24],
+    ['64 bytes', `whsec_${of(64)}`, 64],
+    ['23 bytes', `whsec_${of(23)}`, undefined],
+    ['65 bytes', `whsec_${of(65)}`, undefined],
+    ['no prefix', of(32), undefined],
+    ['the prefix in another case', `WHSEC_${of(32)}`, undefined],
+    ['the prefix of a key pair', `whsk_${of(32)}`, undefined],
+    ['no padding', `whsec_${of(32).replace('=', '')}`, undefined],
+    ['the alphabet of URLs', `whsec_${of(32).replaceAll('+', '-').replaceAll('/', '_')}`, undefined],
+    ['a space', `whsec_ ${of(32)}`, undefined],
+    ['nothing', '', undefined],
+  ])('D6-15: %s', (_name, secret, bytes) => expect(signingKey(secret)?.length).toBe(bytes));
+});

@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Log } from '../../src/lib/log.ts';
+import { recordsOf } from '../audit/records.ts';
+import { FOREIGN, PREVIOUS, SECRET, signatureHeaders } from './signing.ts';
+import { basic, notification, PATHS, type WebhookStand, webhookStand } from './stand.ts';
+
+const NOW = Date.parse('2026-11-21T10:40:00.500Z');
+const UNAUTHORIZED = { status: 401, text: '{"code":-1,"domain":0,"message":"unauthorized"}' };
+const UNSIGNED = { optional: 200, required: 401 } as const;
+
+const lines: unknown[] = [];
+const line: Log['info'] = (fields, message) => void lines.push({ ...fields, message });
+const log: Log = { debug: line, info: line, warn: line, error: line };
+
+/** What a sender might do beside signing as it should, and the answer. */
+const table: [name: string, headers: (body: string) => Record<string, string>, status: number][] = [
+  ['signed', (body) => signatureHeaders(SECRET, body, { atMs: NOW }), 200],
+  ['signed by the previous secret', (body) => signatureHeaders(PREVIOUS, body, { atMs: NOW }), 200],
+  ['signed by both', (body) => both(body, SECRET, PREVIOUS), 200],
+  ['signed by a stranger and by us', (body) => both(body, FOREIGN, SECRET), 200],
+  ['signed by a stranger', (body) => signatureHeaders(FOREIGN, body, { atMs: NOW }), 401],
+  ['signed over other bytes', (body) => signatureHeaders(SECRET, ` ${body}`, { atMs: NOW }), 401],
+  ['signed 300 s ago', (body) => signatureHeaders(SECRET, body, { atMs: NOW - 300_000 }), 200],
+  ['signed 301 s ago', (body) => signatureHeaders(SECRET, body, { atMs: NOW - 301_000 }), 401],
+  ['signed 300 s ahead', (body) => signatureHeaders(SECRET, body, { atMs: NOW + 300_000 }), 200],
+  ['signed 301 s ahead', (body) => signatureHeaders(SECRET, body, { atMs: NOW + 301_000 }), 401],
+  ['without its id', (body) => without(body, 'webhook-id'), 401],
+  ['without its timestamp', (body) => without(body, 'webhook-timestamp'), 401],
+  ['without its signature', (body) => without(body, 'webhook-signature'), 401],
+  ['with the id alone', () => ({ 'webhook-id': 'msg_1' }), 401],
+  ['with an id of another', (body) => ({ ...signatureHeaders(SECRET, body, { atMs: NOW }), 'webhook-id': 'x' }), 401],
+];
+
+function both(body: string, first: string, second: string): Record<string, string> {
+  const [one, two] = [first, second].map((secret) => signatureHeaders(secret, body, { atMs: NOW }));
+  return { ...one, 'webhook-signature': `${one?.['webhook-signature']} ${two?.['webhook-signature']}` };
+}
+
+function without(body: string, name: string): Record<string, string> {
+  const { [name]: _left, ...others }: Record<string, string> = signatureHeaders(SECRET, body, { atMs: NOW });
+  return others;
+}
+
+describe.each(['optional', 'required'] as const)('with a signing secret, the signature %s', (mode) => {
+  let stand: WebhookStand;
+  beforeAll(async () => {
+    stand = await webhookStand({
+      env: { WEBHOOK_SIGNING_SECRET: SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS: PREVIOUS, WEBHOOK_SIGNATURE: mode },
+      overrides: { nowMs: () => NOW, log },
+    });
+  });
+  afterAll(() => stand[Symbol.asyncDispose]());
+
+  describe.each(PATHS)('POST %s', (path) => {
+    it.each(table)('D6-15 4.5-05: %s', async (_name, headers, status) => {
+      const body = JSON.stringify(notification());
+      const published = stand.bus.deadlinesMs.length;
+      const answer = await stand.post(path, body, headers(body));
+      if (status === 401) expect(answer).toMatchObject(UNAUTHORIZED);
+      if (status === 401) expect(answer.headers.get('www-authenticate')).toBe('Basic realm="portcullis"');
+      expect([answer.status, stand.bus.deadlinesMs.length - published]).toEqual([status, status === 200 ? 1 : 0]);
+    });
+
+    it(`D6-15: none of the headers is ${UNSIGNED[mode]}`, async () => {
+      expect((await stand.post(path, JSON.stringify(notification()))).status).toBe(UNSIGNED[mode]);
+    });
+
+    it('D6-15: the bytes are judged as they came, before anybody reads them as JSON', async () => {
+      const signed = (body: string | Buffer) => stand.post(path, body, signatureHeaders(SECRET, body, { atMs: NOW }));
+      expect((await signed(` {"id" :\t"ü", "unknown": 1e400,${JSON.stringify(notification()).slice(1)} `)).status).toBe(
+        200,
+      );
+      for (const body of ['{', '', Buffer.from([0x7b, 0xff, 0x7d])]) {
+        expect((await signed(body)).status).toBe(400);
+        const wrong = signatureHeaders(FOREIGN, body, { atMs: NOW });
+        expect(await stand.post(path, body, wrong)).toMatchObject(UNAUTHORIZED);
+      }
+    });
+
+    it('D6-15 4.5-03: a good signature stands for no credentials, and bad credentials are told the same', async () => {
+      const body = JSON.stringify(notification());
+      const signed = signatureHeaders(SECRET, body, { atMs: NOW });
+      const answer = await stand.post(path, body, { ...signed, authorization: basic('chain-processor', 'x') });
+      expect(answer).toMatchObject(UNAUTHORIZED);
+    });
+
+    it('D6-15 D2-14: a body over the limit is a 400: what is not read cannot be judged', async () => {
+      const body = JSON.stringify(notification({ padding: 'x'.repeat(262_144) }));
+      expect((await stand.post(path, body, signatureHeaders(FOREIGN, body, { atMs: NOW }))).status).toBe(400);
+    });
+  });
+
+  it('D6-15: neither secret is in a log line, an audit record or an answer', async () => {
+    const body = JSON.stringify(notification());
+    const signed = { ...signatureHeaders(FOREIGN, body, { atMs: NOW }), 'x-correlation-id': `looked-for-${mode}` };
+    const { text } = await stand.post(PATHS[0], body, signed);
+    const records = await recordsOf(stand.portcullis, `looked-for-${mode}`);
+    expect(JSON.stringify(lines)).toContain(`looked-for-${mode}`);
+    const told = JSON.stringify([text, lines, records]);
+    for (const secret of [SECRET, PREVIOUS]) expect(told).not.toContain(secret.slice('whsec_'.length, -4));
+  });
+});
+
+describe('without a signing secret', () => {
+  it('D6-15: signature headers mean nothing', async () => {
+    await using stand = await webhookStand();
+    const body = JSON.stringify(notification());
+    for (const path of PATHS) {
+      const answer = await stand.post(path, body, signatureHeaders(FOREIGN, body, { atMs: 0 }));
+      expect(answer.status).toBe(200);
+    }
+  });
+});
