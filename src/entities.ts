@@ -18,6 +18,7 @@ import {
   Transaction,
   TransactionEvent,
   TransactionId,
+  TransactionLookup,
 } from './transactions/transaction.entity.ts';
 import { Migration, MigrationFile, MigrationJob, MigrationRow } from './user-migrations/migration.entity.ts';
 import { User } from './users/user.entity.ts';
@@ -60,6 +61,7 @@ export const entities = [
   Transaction,
   TransactionEvent,
   TransactionId,
+  TransactionLookup,
   User,
   Wallet,
   WalletNetwork,

@@ -27,7 +27,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
     const secrets = readSecrets(config, read.env);
     log = await pinoLog(config.logLevel);
     dieOfTheUncaught(log);
-    await using service = await startService({ config, secrets, log });
+    await using service = await startService({ config, secrets, log, variables: env });
     if (greets) await greet(service);
     log.info({ base_url: service.baseUrl, admin_url: service.adminUrl, role: config.role }, 'started');
     hangups.heed(() => void service.reload());

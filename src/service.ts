@@ -7,6 +7,7 @@ import { lockDataDir } from './embedded/data-dir-lock.ts';
 import { ALL_TOPICS } from './events/topics.ts';
 import { withDiscovers } from './gateway/discovers.ts';
 import { type GatewayConfig, parseGatewayConfig } from './gateway/gateway-config.ts';
+import { lookupFaults } from './gateway/lookup-config.ts';
 import { Reloads } from './gateway/reload.ts';
 import { readTableText } from './gateway/table-file.ts';
 import { upstreamMetrics } from './gateway/upstream/upstream-metrics.ts';
@@ -18,6 +19,7 @@ import { publicServer } from './http-server.ts';
 import { baseUrlOf } from './lib/base-url.ts';
 import type { Log } from './lib/log.ts';
 import { closeGracefully, listen } from './listen.ts';
+import { startLookups } from './lookups-of.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
 import { Reference } from './reference/reference.service.ts';
 import { startReferenceConsumers } from './reference/reference-consumers.ts';
@@ -43,6 +45,8 @@ interface ServiceInput {
   secrets: Secrets;
   log: Log;
   overrides?: Overrides;
+  /** Where variables are that `gateway.yaml` names. */
+  variables?: NodeJS.ProcessEnv;
 }
 
 /**
@@ -50,11 +54,21 @@ interface ServiceInput {
  * requests in flight have finished.
  * @throws ConfigError for a fault of the configuration, StartError for one of the surroundings.
  */
-export async function startService({ config, secrets, log, overrides = {} }: ServiceInput): Promise<Service> {
+export async function startService({
+  config,
+  secrets,
+  log,
+  overrides = {},
+  variables = {},
+}: ServiceInput): Promise<Service> {
   await using stack = new AsyncDisposableStack();
   const { path, source } = await readTableText(config.gatewayConfigPath);
   const complete = (table: GatewayConfig) => withDiscovers(table, config.discoversUpstreamUrl);
   const gatewayConfig = complete(parseGatewayConfig(path, source));
+  const isWorker = config.role !== 'gateway';
+  const lookup = gatewayConfig.transactions_lookup;
+  const faults = isWorker ? lookupFaults(lookup, variables) : [];
+  if (faults.length > 0) throw new ConfigError(faults);
   if (config.databaseUrl === undefined) await openDataDir(config, stack);
   const context = await createContext({ config, secrets, log, overrides, stack });
   await prepareStores(context);
@@ -63,13 +77,15 @@ export async function startService({ config, secrets, log, overrides = {} }: Ser
   await context.health.start();
   await context.denied.load();
   await context.changes.start();
-  if (config.role !== 'gateway') await startConsumers(context, stack);
+  if (isWorker) await startConsumers(context, stack);
+  const lookupMetrics = isWorker ? startLookups(context, { lookup, variables }, stack) : [];
   const upstreams = new Upstreams(gatewayConfig, context);
   stack.defer(() => upstreams.close());
   const reloads = new Reloads({ path, source, table: gatewayConfig, complete, log });
   const metrics = [
     context.limits.countedAlone,
     context.outbox.depth,
+    ...lookupMetrics,
     ...upstreamMetrics(upstreams),
     ...(config.role === 'worker' ? [] : [reloads.inForce]),
   ];

@@ -109,7 +109,7 @@ async function start(dataDir: string, variables: Record<string, string>, overrid
   const { config, env } = readConfig({ PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'silent', ...variables });
   const secrets = readSecrets(config, env);
   try {
-    const service = await startService({ config, secrets, log: overrides.log ?? silentLog, overrides });
+    const service = await startService({ config, secrets, log: overrides.log ?? silentLog, overrides, variables });
     const { username, password } = secrets.webhook;
     return { service, webhook: { username, password: password.current } };
   } catch (error) {

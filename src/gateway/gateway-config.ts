@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { ConfigError } from '../config/config.ts';
+import { lookupSchema } from './lookup-config.ts';
 import { isRemote, type RemoteService, type ServiceConfig, serviceSchema } from './service-config.ts';
 
 const MEBIBYTE = 1024 * 1024;
@@ -58,6 +59,9 @@ export const gatewaySchema = z.strictObject({
   }),
   webhook_alias: z.strictObject({ deprecated_at: z.iso.datetime(), sunset: z.iso.datetime() }).meta({
     description: 'Since when POST /v2/webhooks is deprecated, and until when it answers.',
+  }),
+  transactions_lookup: lookupSchema.optional().meta({
+    description: 'Who is asked for transactions that notifications name and nobody has registered; read at a start.',
   }),
   endpoints: z.array(endpointSchema).min(1),
 });

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { Gauge } from 'prom-client';
 import { ConfigError } from '../config/config.ts';
 import type { Log } from '../lib/log.ts';
@@ -113,6 +114,9 @@ export class Reloads {
     if (signal.aborted || (!isAsked && text.source === before)) return;
     const table = complete(await parseTable(text, signal));
     const changes = tableChanges(this.#table, table);
+    if (!isDeepStrictEqual(this.#table.transactions_lookup, table.transactions_lookup)) {
+      log.warn({ file: path }, 'transactions_lookup has changed: that needs a restart');
+    }
     // Both take some milliseconds with thousands of endpoints: requests may pass in between.
     await setImmediate();
     if (signal.aborted) return;

@@ -2,9 +2,12 @@ import { z } from 'zod';
 
 const LOCAL = 'local';
 
+/** An http or https URL without user, query and fragment. */
+export const PLAIN_URL = /^https?:\/\/[^\s?#@]+$/;
+
 const url = z
   .string()
-  .regex(/^https?:\/\/[^\s?#@]+$/, {
+  .regex(PLAIN_URL, {
     error: 'must be local, or an http or https URL without user and query',
     abort: true,
   })

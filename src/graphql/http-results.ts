@@ -1,6 +1,7 @@
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { FetchAPI, Plugin } from 'graphql-yoga';
 import type { OperationAudits } from './audit-masking.ts';
+import { sharedTextOf } from './event-answers.ts';
 import { type ErrorMask, formatted } from './masking.ts';
 import type { Arrival } from './operation-context.ts';
 import type { SseStreams } from './sse.ts';
@@ -40,9 +41,10 @@ export function useHttpResults(mask: ErrorMask, streams: SseStreams, audits: Ope
   };
 }
 
-/** A result as it is sent. */
+/** A result as it is sent; the text is made once where many are told the same. */
 export function text(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
-  return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
+  if (result.errors) return JSON.stringify({ ...result, errors: result.errors.map(formatted) });
+  return sharedTextOf(result) ?? JSON.stringify(result);
 }
 
 function json(

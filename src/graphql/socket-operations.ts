@@ -4,6 +4,7 @@ import { AppError } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import { reviveExact } from '../lib/json.ts';
 import type { Principal } from '../oauth/principal.ts';
+import { sharedTextOf } from './event-answers.ts';
 import { limitError } from './limits.ts';
 import { type ErrorMask, formatted } from './masking.ts';
 import type { OperationRecords } from './operation-records.ts';
@@ -19,6 +20,8 @@ export interface SocketExtra {
   /** Known once `connection_init` has been judged. */
   principal: Principal | undefined;
   records: OperationRecords;
+  /** Resolves when the message is out. */
+  send(message: string): Promise<void>;
   close(code: number, reason: string): void;
 }
 
@@ -35,6 +38,13 @@ interface Parts {
 type SocketContext = Context<Record<string, unknown>, SocketExtra>;
 type Enveloped = ReturnType<YogaServer['getEnveloped']>;
 
+/** An operation of a socket that has begun. */
+interface Running {
+  id: string;
+  enveloped: Enveloped;
+  extra: SocketExtra;
+}
+
 /** An operation that was refused before it began. */
 class RefusedError extends Error {
   readonly errors: readonly GraphQLError[];
@@ -47,11 +57,11 @@ class RefusedError extends Error {
 
 /** The protocol graphql-transport-ws over the same plugins as HTTP. */
 export function socketProtocol(parts: Parts): Server<SocketExtra> {
-  const running = new WeakMap<object, Enveloped>();
-  const envelopedOf = ({ contextValue }: ExecutionArgs): Enveloped => {
-    const enveloped = running.get(contextValue as object);
-    if (!enveloped) throw new Error('an operation runs that did not begin here');
-    return enveloped;
+  const running = new WeakMap<object, Running>();
+  const runningOf = ({ contextValue }: ExecutionArgs): Running => {
+    const known = running.get(contextValue as object);
+    if (!known) throw new Error('an operation runs that did not begin here');
+    return known;
   };
   return makeServer<Record<string, unknown>, SocketExtra>({
     connectionInitWaitTimeout: INIT_WAIT_MS,
@@ -65,13 +75,16 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
       }
-      return prepare(parts, running, context.extra, { principal, payload });
+      return prepare(parts, running, context.extra, { id, principal, payload });
     },
     execute: (args) => {
-      const { execute } = envelopedOf(args);
+      const { execute } = runningOf(args).enveloped;
       return execute(args);
     },
-    subscribe: (args) => begun(envelopedOf(args).subscribe(args)),
+    subscribe: async (args) => {
+      const operation = runningOf(args);
+      return sendingShared(operation, await begun(operation.enveloped.subscribe(args)));
+    },
     onNext: ({ extra }, id, _payload, _args, result) => extra.records.next(id, result),
     onError: ({ extra }, id, _payload, errors) => {
       const { correlationId } = extra.exchange;
@@ -102,17 +115,18 @@ async function connect({ judge }: Parts, { extra, connectionParams }: SocketCont
 
 async function prepare(
   { yoga, mask }: Parts,
-  running: WeakMap<object, Enveloped>,
-  { exchange }: SocketExtra,
-  { principal, payload }: { principal: Principal; payload: SubscribePayload },
+  running: WeakMap<object, Running>,
+  extra: SocketExtra,
+  { id, principal, payload }: { id: string; principal: Principal; payload: SubscribePayload },
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
+  const { exchange } = extra;
   const enveloped = yoga.getEnveloped({ exchange, principal, isLater: true, params: payload });
   try {
     const contextValue: object = await enveloped.contextFactory();
     const document = enveloped.parse(payload.query);
     const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
     if (errors.length > 0) return errors;
-    running.set(contextValue, enveloped);
+    running.set(contextValue, { id, enveloped, extra });
     const { operationName, variables } = payload;
     return { schema: enveloped.schema, document, operationName, variableValues: variables, contextValue };
   } catch (error) {
@@ -130,6 +144,31 @@ async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<A
     [Symbol.asyncIterator]: () => stream,
   };
   return stream;
+}
+
+/** Sends by itself what others are told as well, its text as it is; gives on the rest, which the protocol sends. */
+function sendingShared(
+  { id, extra: { records, send } }: Running,
+  results: AsyncIterableIterator<ExecutionResult>,
+): AsyncIterableIterator<ExecutionResult> {
+  const head = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
+  const rest: AsyncIterableIterator<ExecutionResult> = {
+    async next() {
+      for (;;) {
+        const next = await results.next();
+        const shared = next.done ? undefined : sharedTextOf(next.value);
+        if (next.done || shared === undefined) return next;
+        records.next(id, next.value);
+        await send(`${head}${shared}}`);
+      }
+    },
+    async return() {
+      await results.return?.();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]: () => rest,
+  };
+  return rest;
 }
 
 /** The protocol wraps what a stream throws. */

@@ -62,11 +62,12 @@ export class GraphqlSockets {
 
   #open(socket: WebSocket, exchange: Exchange): void {
     const { protocol, recordOperation, log } = this.#parts;
+    // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
+    const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
-        // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
-        send: (data) => new Promise((resolve) => socket.send(data, () => resolve())),
+        send,
         close: (code, reason) => socket.close(code, reason),
         onMessage: (handle) => {
           socket.on('message', (data: RawData) => {
@@ -81,6 +82,7 @@ export class GraphqlSockets {
         exchange,
         principal: undefined,
         records: new OperationRecords({ exchange, record: recordOperation }),
+        send,
         close: (code, reason) => socket.close(code, reason),
       },
     );

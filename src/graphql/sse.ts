@@ -1,11 +1,13 @@
 import type { ExecutionResult } from 'graphql';
 import type { FetchAPI } from 'graphql-yoga';
-import { eventIdOf } from './engine.ts';
+import { eventIdOf, frameOf } from './event-answers.ts';
 import { text } from './http-results.ts';
 import { STOPPING } from './live-events.ts';
 
 const PING_MS = 12_000;
 const PING = ':\n\n';
+
+const encoder = new TextEncoder();
 
 interface OpenStream {
   ping(): void;
@@ -25,7 +27,6 @@ export class SseStreams {
     told: (result: ExecutionResult) => ExecutionResult,
   ): Response {
     const source = results[Symbol.asyncIterator]();
-    const encoder = new TextEncoder();
     const opened = Promise.withResolvers<OpenStream>();
     let isOpen = true;
     const leave = (stream: OpenStream) => {
@@ -57,7 +58,7 @@ export class SseStreams {
           leave(stream);
           controller.close();
         } else if (next.value.errors?.some(({ extensions }) => extensions.code === STOPPING)) stream.cut();
-        else controller.enqueue(encoder.encode(eventText(told(next.value))));
+        else controller.enqueue(eventFrame(told(next.value)));
       },
       cancel: async () => {
         leave(await opened.promise);
@@ -93,7 +94,9 @@ export class SseStreams {
   }
 }
 
-function eventText(result: ExecutionResult): string {
-  const id = eventIdOf(result);
-  return `event: next\n${id === undefined ? '' : `id: ${id}\n`}data: ${text(result)}\n\n`;
+function eventFrame(result: ExecutionResult): Uint8Array {
+  return frameOf(result, () => {
+    const id = eventIdOf(result);
+    return encoder.encode(`event: next\n${id === undefined ? '' : `id: ${id}\n`}data: ${text(result)}\n\n`);
+  });
 }

@@ -1,10 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { Gauge } from 'prom-client';
 import type { Db } from '../db.ts';
 import { backoffMs } from '../events/backoff.ts';
 import type { EventBus, OutgoingMessage } from '../events/event-bus.ts';
 import type { Log } from '../lib/log.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
+import { WorkLoop } from '../lib/work-loop.ts';
 import { type OutboxRow, OutboxStore } from './outbox-store.ts';
 
 interface RelayParts {
@@ -32,10 +32,7 @@ export class OutboxRelay {
   readonly depth: Gauge;
   readonly #parts: RelayParts;
   readonly #store: OutboxStore;
-  #stopping = new AbortController();
-  #running: Promise<void> = Promise.resolve();
-  #wake: (() => void) | undefined;
-  #isNotified = false;
+  readonly #loop: WorkLoop;
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
@@ -49,25 +46,27 @@ export class OutboxRelay {
         this.set(await store.depth());
       },
     });
+    this.#loop = new WorkLoop({
+      turn: async () => (await this.relayBatch()) > 0,
+      onFailure: (error) => parts.log.warn({ err: error }, 'events stay in the outbox: they cannot be relayed'),
+      restMs: backoffMs,
+      pollMs: POLL_MS,
+    });
   }
 
   /** Relays from now on. */
   start(): void {
-    this.#stopping = new AbortController();
-    this.#running = this.#run(this.#stopping.signal);
+    this.#loop.start();
   }
 
   /** There is something to relay: sooner than the next poll. */
   notify(): void {
-    this.#isNotified = true;
-    this.#wake?.();
+    this.#loop.notify();
   }
 
   /** Ends after the batch that is under way. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    this.#wake?.();
-    await this.#running;
+    await this.#loop.stop();
   }
 
   /**
@@ -86,31 +85,6 @@ export class OutboxRelay {
     await this.#parts.bus.publish(events.map(messageOf), { deadlineMs: PUBLISH_DEADLINE_MS });
     await this.#store.remove(events.map(({ id }) => id));
     return events.length;
-  }
-
-  async #run(signal: AbortSignal): Promise<void> {
-    for (let failures = 0; !signal.aborted; ) {
-      this.#isNotified = false;
-      try {
-        const relayed = await this.relayBatch();
-        failures = 0;
-        if (relayed === 0) await this.#nextNotice(signal);
-      } catch (error) {
-        failures += 1;
-        if (failures === 1) this.#parts.log.warn({ err: error }, 'events stay in the outbox: they cannot be relayed');
-        await delay(backoffMs(failures), undefined, { signal }).catch(() => undefined);
-      }
-    }
-  }
-
-  async #nextNotice(signal: AbortSignal): Promise<void> {
-    if (this.#isNotified || signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    const timer = setTimeout(resolve, POLL_MS);
-    await promise;
-    clearTimeout(timer);
-    this.#wake = undefined;
   }
 }
 

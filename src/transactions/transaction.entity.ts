@@ -56,6 +56,17 @@ export const ParkedNotification = defineEntity({
   },
 });
 
+/** An id that notifications wait for and nobody has registered: its owner is to be asked. Belongs to no node. */
+export const TransactionLookup = defineEntity({
+  name: 'TransactionLookup',
+  tableName: 'transaction_lookups',
+  properties: {
+    id: p.text().primary(),
+    attempts: p.integer().default(0),
+    dueAt: p.datetime(6).$type<string>().defaultRaw("'-infinity'"),
+  },
+});
+
 /** The event log: one row for each applied change, `seq` one sequence per node, equal to commit order. */
 export const TransactionEvent = defineEntity({
   name: 'TransactionEvent',

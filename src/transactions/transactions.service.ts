@@ -2,6 +2,7 @@ import type { Db } from '../db.ts';
 import { settleAssets } from './asset-effects.ts';
 import { appendEvents, type NewEvent } from './event-log.ts';
 import { emptyState, hasConflict, joinNotification, type TransactionState } from './join.rules.ts';
+import { LookupStore } from './lookup-store.ts';
 import { type Delivery, type Known, knownOfRow, MirrorStore, type RegistrationRow } from './mirror-store.ts';
 import { type Notification, parseNotification } from './notification.input.ts';
 import { snapshotOf, type TransactionRow } from './transaction-rows.ts';
@@ -39,12 +40,14 @@ export class Transactions {
   readonly #wake: TransactionsParts['wake'];
   readonly #conflicted: (transactionId: string) => void;
   readonly #store: MirrorStore;
+  readonly #lookups: LookupStore;
 
   constructor({ db, wake, conflicted = () => undefined }: TransactionsParts) {
     this.#db = db;
     this.#wake = wake;
     this.#conflicted = conflicted;
     this.#store = new MirrorStore(db);
+    this.#lookups = new LookupStore(db);
   }
 
   /**
@@ -66,6 +69,7 @@ export class Transactions {
         else if (isToBeParked(delivery, transaction)) parked.push(delivery);
       }
       await this.#store.park(parked.map((delivery) => ({ ...delivery, id: delivery.notification.id })));
+      await this.#lookups.add(ids.filter((id) => !known.has(id)));
       const provisional = known.values().filter((found) => found.isProvisional && isOfTopic(found, topic));
       return this.#apply(known, [...applicable, ...(await this.#takeParked([...provisional]))]);
     });
@@ -107,6 +111,7 @@ export class Transactions {
   async #insert(transaction: NewTransaction, by: 'mutation' | 'topic'): Promise<Map<string, bigint>> {
     const { id, nodeId, collection, type, assetId } = transaction;
     await this.#store.register(registrationRow(transaction, by, type));
+    await this.#lookups.remove(id);
     const state = emptyState({ collection, registeredType: type });
     const known: Known = { id, nodeId, assetId, isProvisional: by === 'mutation', state };
     return this.#apply(new Map([[id, known]]), await this.#takeParked([known]));

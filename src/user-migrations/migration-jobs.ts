@@ -1,8 +1,9 @@
-import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Db } from '../db.ts';
 import { backoffMs } from '../events/backoff.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
+import { WorkLoop } from '../lib/work-loop.ts';
 import { type FileBatch, FileBatches } from './file-batches.ts';
 import { isPassing } from './job-faults.rules.ts';
 import { MigrationBatches } from './migration-batches.ts';
@@ -47,10 +48,7 @@ export class MigrationJobs {
   readonly #store: MigrationJobStore;
   readonly #batches: MigrationBatches;
   readonly #owner = uuidV7();
-  #stopping = new AbortController();
-  #running: Promise<void> = Promise.resolve();
-  #wake: (() => void) | undefined;
-  #isNotified = false;
+  readonly #loop: WorkLoop;
   #sweptAtMs: number | undefined;
 
   constructor(parts: MigrationJobsParts) {
@@ -58,25 +56,30 @@ export class MigrationJobs {
     this.#files = new MigrationFileStore(parts.db);
     this.#store = new MigrationJobStore(parts.db);
     this.#batches = new MigrationBatches(parts);
+    this.#loop = new WorkLoop({
+      turn: async (signal) => {
+        await this.#sweep();
+        return (await this.turn(signal)) !== 'none';
+      },
+      onFailure: (error) => parts.log.warn({ err: error }, 'migrations of files wait: the database is away'),
+      restMs: backoffMs,
+      pollMs: POLL_MS,
+    });
   }
 
   /** Works from now on. */
   start(): void {
-    this.#stopping = new AbortController();
-    this.#running = this.#run(this.#stopping.signal);
+    this.#loop.start();
   }
 
   /** There is a job to do: sooner than the next look. */
   notify(): void {
-    this.#isNotified = true;
-    this.#wake?.();
+    this.#loop.notify();
   }
 
   /** Ends after the batch that is under way; others may go on with the job at once. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
-    this.#wake?.();
-    await this.#running;
+    await this.#loop.stop();
   }
 
   /** A lease for this process from now on. */
@@ -162,37 +165,11 @@ export class MigrationJobs {
     else log.error(fields, 'a migration has failed: rows of its file cannot be applied');
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
-    for (let failures = 0; !signal.aborted; ) {
-      this.#isNotified = false;
-      try {
-        await this.#sweep();
-        const end = await this.turn(signal);
-        failures = 0;
-        if (end === 'none') await this.#nextNotice(signal);
-      } catch (error) {
-        failures += 1;
-        if (failures === 1) this.#parts.log.warn({ err: error }, 'migrations of files wait: the database is away');
-        await delay(backoffMs(failures), undefined, { signal }).catch(() => undefined);
-      }
-    }
-  }
-
   async #sweep(): Promise<void> {
     const nowMs = this.#parts.nowMs();
     if (this.#sweptAtMs !== undefined && nowMs - this.#sweptAtMs < SWEEP_EVERY_MS) return;
     await this.#files.sweep(nowMs - UPLOAD_MS);
     this.#sweptAtMs = nowMs;
-  }
-
-  async #nextNotice(signal: AbortSignal): Promise<void> {
-    if (this.#isNotified || signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    const timer = setTimeout(resolve, POLL_MS);
-    await promise;
-    clearTimeout(timer);
-    this.#wake = undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { envSchema } from '../../src/config/env.ts';
+import { gatewayFile } from '../gateway/gateway-file.ts';
 import { portcullis } from './in-process.ts';
 
 const SECRET = 'this one must never be shown to anyone';
@@ -52,3 +53,17 @@ it.each([false, true])(
     expect(faults).toHaveLength(12);
   },
 );
+
+it('D6-20, D1-12: config check names the variable that transactions_lookup needs, where the role does', async () => {
+  const lookup = { url: 'http://127.0.0.1:1', bearer_env: 'OWNER_TOKEN' };
+  await using file = await gatewayFile({}, [], { transactions_lookup: lookup });
+  const env = { GATEWAY_CONFIG: file.path };
+  const { code, out } = await portcullis(['config', 'check'], env);
+  expect({ code, out }).toEqual({
+    code: 1,
+    out: 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml names it\n',
+  });
+  const given = await portcullis(['config', 'check'], { ...env, OWNER_TOKEN: SECRET.replaceAll(' ', '') });
+  expect(given.code).toBe(0);
+  expect(given.out).not.toContain(SECRET.replaceAll(' ', ''));
+});

@@ -124,3 +124,25 @@ it('D8-05: an upstream of discovers and an endpoint of that path exclude each ot
   expect(registered.endpoints.at(-1)).toMatchObject({ path: '/v1/discovers/**', tokens: ['discover'] });
   expect(() => withDiscovers(registered, 'http://host')).toThrow('DISCOVERS_UPSTREAM_URL: gateway.yaml has');
 });
+
+const LOOKUP_PLACE = 'must be an http or https URL without user and query';
+
+it.each([
+  ['{url: local}', `transactions_lookup.url: ${LOOKUP_PLACE}`],
+  ['{url: "http://user:secret@host"}', `transactions_lookup.url: ${LOOKUP_PLACE}`],
+  ['{url: "http://["}', 'transactions_lookup.url: must be a URL'],
+  ['{url: http://host, timeout_ms: 0}', 'transactions_lookup.timeout_ms: Too small: expected number to be >=1'],
+  ['{url: http://host, bearer_env: "A B"}', 'transactions_lookup.bearer_env: must be the name of a variable'],
+  ['{url: http://host, bearer: secret}', 'transactions_lookup: Unrecognized key: "bearer"'],
+])('D6-20: a lookup that is %s is refused by file, line and field', (written, fault) => {
+  expect(faults({ service: 'local', more: `transactions_lookup: ${written}` })).toEqual([`gateway.yaml:7: ${fault}`]);
+});
+
+it('D6-20: a lookup is a URL, with what is not said as documented', () => {
+  const { transactions_lookup: lookup } = read({
+    service: 'local',
+    more: 'transactions_lookup: {url: https://o/base/}',
+  });
+  expect(lookup).toEqual({ url: 'https://o/base', timeout_ms: 5_000 });
+  expect(read({ service: 'local' }).transactions_lookup).toBeUndefined();
+});

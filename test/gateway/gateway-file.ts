@@ -8,8 +8,12 @@ interface GatewayFile extends AsyncDisposable {
   path: string;
 }
 
-/** The shipped `gateway.yaml` with these services in the place of its own, and further endpoints. */
-export async function gatewayFile(services: Record<string, unknown>, endpoints: object[] = []): Promise<GatewayFile> {
+/** The shipped `gateway.yaml` with these services in the place of its own, further endpoints, and more settings. */
+export async function gatewayFile(
+  services: Record<string, unknown>,
+  endpoints: object[] = [],
+  more: object = {},
+): Promise<GatewayFile> {
   const shipped = parse(readFileSync(join(import.meta.dirname, '../../gateway.yaml'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-gateway-'));
   const path = join(folder, 'gateway.yaml');
@@ -19,6 +23,7 @@ export async function gatewayFile(services: Record<string, unknown>, endpoints: 
     services: { ...shipped.services, ...services },
     webhook_alias: alias,
     endpoints: [...shipped.endpoints, ...endpoints],
+    ...more,
   };
   await writeFile(path, JSON.stringify(changed));
   return { path, [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }) };

@@ -20,6 +20,7 @@ const WITHOUT_NODE = [
   'reference_parked',
   'reference_tombstones',
   'transaction_ids',
+  'transaction_lookups',
 ];
 
 interface Column {

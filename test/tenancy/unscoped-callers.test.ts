@@ -31,6 +31,7 @@ const CALLERS = {
   'src/reference/reference-store.ts': 1,
   'src/transactions/asset-effects.ts': 1,
   'src/transactions/event-log.ts': 1,
+  'src/transactions/lookup-store.ts': 1,
   'src/transactions/mirror-store.ts': 1,
   'src/user-migrations/migration-file-store.ts': 1,
   'src/user-migrations/migration-job-store.ts': 1,

@@ -1,6 +1,7 @@
 import { ConfigError, gatewayConfigPath, readConfig } from '../../config/config.ts';
 import { type ResolvedVariable, resolvedVariables } from '../../config/resolved.ts';
 import { readGatewayConfig } from '../../gateway/gateway-config.ts';
+import { lookupFaults } from '../../gateway/lookup-config.ts';
 import { type Command, EXIT_FAILED, EXIT_OK } from '../command.ts';
 
 /** `portcullis config check`: the configuration in force, or every fault of it. */
@@ -31,7 +32,8 @@ export const configCheck: Command = {
 function check(env: NodeJS.ProcessEnv): { variables: ResolvedVariable[] } | { faults: string[] } {
   const faults: string[] = [];
   const read = collecting(faults, () => readConfig(env));
-  collecting(faults, () => readGatewayConfig(gatewayConfigPath(env.GATEWAY_CONFIG)));
+  const table = collecting(faults, () => readGatewayConfig(gatewayConfigPath(env.GATEWAY_CONFIG)));
+  if (read?.config.role !== 'gateway') faults.push(...lookupFaults(table?.transactions_lookup, env));
   return read && faults.length === 0 ? { variables: resolvedVariables(read.config, read.env, env) } : { faults };
 }
 

@@ -1,0 +1,115 @@
+import type { Selectable } from 'kysely';
+import type { Db } from '../db.ts';
+import type { Tables } from '../entities.ts';
+
+export type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | 'attempts'>;
+
+/** How many are taken, from the ones that are due now; they are nobody else's until then. */
+interface Claim {
+  limit: number;
+  nowMs: number;
+  untilMs: number;
+}
+
+/** The ids that notifications wait for and nobody has registered; each call is one statement unless it says otherwise. */
+export class LookupStore {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** Notifications of these ids wait: in the transaction that parks them. */
+  async add(ids: Iterable<string>): Promise<void> {
+    const rows = Array.from(ids, (id) => ({ id }));
+    if (rows.length === 0) return;
+    await this.#door().run((k) =>
+      k
+        .insertInto('transaction_lookups')
+        .values(rows)
+        .onConflict((conflict) => conflict.doNothing()),
+    );
+  }
+
+  /** The id is registered. */
+  async remove(id: string): Promise<void> {
+    await this.#door().run((k) => k.deleteFrom('transaction_lookups').where('id', '=', id));
+  }
+
+  /** Takes those that have waited longest, new ones first, and counts the attempt. */
+  async claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
+    return this.#door().run((k) =>
+      k
+        // Not as a condition: the planner may run that more than once, and take more than the limit.
+        .with(
+          (cte) => cte('due').materialized(),
+          (due) =>
+            due
+              .selectFrom('transaction_lookups')
+              .select('id')
+              .where('due_at', '<=', iso(nowMs))
+              .orderBy('due_at')
+              .limit(limit)
+              .forUpdate()
+              .skipLocked(),
+        )
+        .updateTable('transaction_lookups')
+        .from('due')
+        .set((eb) => ({ attempts: eb('transaction_lookups.attempts', '+', 1), due_at: iso(untilMs) }))
+        .whereRef('transaction_lookups.id', '=', 'due.id')
+        .returning(['transaction_lookups.id', 'transaction_lookups.attempts']),
+    );
+  }
+
+  /** Nobody asks before a time. */
+  async postpone(id: string, untilMs: number): Promise<void> {
+    await this.#door().run((k) =>
+      k
+        .updateTable('transaction_lookups')
+        .set({ due_at: iso(untilMs) })
+        .where('id', '=', id),
+    );
+  }
+
+  /** Mends what a process of an earlier version has left: it parks and registers without this table. Two statements. */
+  async mend(): Promise<void> {
+    await this.#door().run((k) =>
+      k
+        .insertInto('transaction_lookups')
+        .columns(['id'])
+        .expression((eb) =>
+          eb
+            .selectFrom('parked_notifications as parked')
+            .select('parked.id')
+            .distinct()
+            .where(({ not, exists, selectFrom }) =>
+              not(exists(selectFrom('transactions').select('id').whereRef('transactions.id', '=', 'parked.id'))),
+            ),
+        )
+        .onConflict((conflict) => conflict.doNothing()),
+    );
+    await this.#door().run((k) =>
+      k
+        .deleteFrom('transaction_lookups')
+        .where(({ exists, selectFrom }) =>
+          exists(selectFrom('transactions').select('id').whereRef('transactions.id', '=', 'transaction_lookups.id')),
+        ),
+    );
+  }
+
+  /** How many ids wait. */
+  async depth(): Promise<number> {
+    const [counted] = await this.#door().run((k) =>
+      k.selectFrom('transaction_lookups').select((eb) => eb.fn.countAll<string>().as('total')),
+    );
+    return Number(counted?.total ?? 0);
+  }
+
+  #door() {
+    return this.#db.unscoped('nobody knows yet whose the ids are');
+  }
+}
+
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}

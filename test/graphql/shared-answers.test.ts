@@ -1,0 +1,220 @@
+import { once } from 'node:events';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import type { GraphqlServices } from '../../src/graphql/context.ts';
+import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
+import type { EventLog } from '../../src/realtime/event-log.ts';
+import { EventStreams } from '../../src/realtime/event-streams.ts';
+import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
+import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { EventReader, ServerEvent } from './event-reader.ts';
+import { NODE, OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
+
+const UPDATES = `subscription ($after: String) {
+  transactionUpdates(after: $after) { cursor correlationId transaction { id status } }
+}`;
+
+let database: EmbeddedDatabase;
+let stand: Stand;
+let streams: EventStreams;
+let wakeUps: MemoryWakeUps;
+/** How often the field `correlationId` of an event was resolved: once for each execution. */
+let executions: number;
+/** Whether that field fails. */
+let isFailing: boolean;
+/** Reads of the log that are under way. */
+let reading: number;
+/** Ends a token that is watched. */
+let endings: Map<string, () => void>;
+const sockets: WebSocket[] = [];
+
+beforeAll(async () => {
+  database = await embeddedDatabase();
+});
+
+afterAll(() => database[Symbol.asyncDispose]());
+
+beforeEach(async () => {
+  [executions, reading, isFailing, endings] = [0, 0, false, new Map()];
+  wakeUps = new MemoryWakeUps();
+  streams = new EventStreams({ log: watchedLog(databaseEventLog(database.db)), wakeUps, onError: () => undefined });
+  const watchAccess: GraphqlServices['watchAccess'] = ({ tokenId = '' }, onEnd) => {
+    endings.set(tokenId, onEnd);
+    return () => endings.delete(tokenId);
+  };
+  stand = await startStandOn(database, { streams, watchAccess });
+  await stand.register('t');
+});
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.terminate();
+  await stand[Symbol.asyncDispose]();
+  streams.stop();
+});
+
+/** The same log; it tells when it is read, and its events when they are executed. */
+function watchedLog(log: EventLog): EventLog {
+  const watched = async <Result>(read: Promise<Result>): Promise<Result> => {
+    reading += 1;
+    return read.finally(() => {
+      reading -= 1;
+    });
+  };
+  return {
+    headSeq: (nodeId) => watched(log.headSeq(nodeId)),
+    oldestKept: (nodeId) => watched(log.oldestKept(nodeId)),
+    readEvents: async (...place) => {
+      const events = await watched(log.readEvents(...place));
+      return events.map((event) => {
+        const { correlationId } = event;
+        const get = () => {
+          executions += 1;
+          if (isFailing) throw new Error('the field fails');
+          return correlationId;
+        };
+        return Object.defineProperty(event, 'correlationId', { get });
+      });
+    },
+  };
+}
+
+async function notify(status: number, id = 't'): Promise<void> {
+  await stand.notify(id, status);
+  for (const nodeId of [NODE, OTHER_NODE]) wakeUps.notify(nodeId, '1000000');
+}
+
+/** Waits until so many subscribers listen to what comes. */
+async function listening(count: number): Promise<void> {
+  for (let quiet = 0; quiet < 3; ) {
+    quiet = streams.load.streams === count && reading === 0 ? quiet + 1 : 0;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+/** A socket with so many subscriptions; `texts` has what came for each of them, as it came. */
+async function subscriptions(count: number, { token = stand.token, variables = {} } = {}) {
+  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws');
+  sockets.push(socket);
+  const texts = new Map<string, string[]>();
+  let isAcknowledged = false;
+  socket.on('message', (data) => {
+    const { type, id } = JSON.parse(String(data));
+    if (type === 'connection_ack') isAcknowledged = true;
+    else texts.set(id, [...(texts.get(id) ?? []), String(data)]);
+  });
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } }));
+  await until(() => isAcknowledged);
+  for (let at = 0; at < count; at += 1) {
+    socket.send(JSON.stringify({ type: 'subscribe', id: `"${at}`, payload: { query: UPDATES, variables } }));
+  }
+  return { socket, texts };
+}
+
+async function take(reader: EventReader, count: number): Promise<(ServerEvent | undefined)[]> {
+  const taken = [];
+  for (let at = 0; at < count; at += 1) taken.push(await reader.next());
+  return taken;
+}
+
+it('D6-10: 1,000 subscribers over WebSocket and two over SSE: one execution of each event, one text for all', async () => {
+  const opened = await Promise.all(Array.from({ length: 10 }, () => subscriptions(100)));
+  await using one = await stand.stream(UPDATES);
+  await using other = await stand.stream(UPDATES);
+  await listening(1_002);
+  for (const status of [1, 2, 3]) await notify(status);
+  const frames = await take(one, 3);
+  expect(await take(other, 3)).toEqual(frames);
+  expect(frames.map((frame) => frame?.id)).toEqual(['1', '2', '3']);
+  await until(() => opened.every(({ texts }) => [...texts.values()].flat().length === 300));
+  for (const { texts } of opened) {
+    for (let at = 0; at < 100; at += 1) {
+      const head = `{"id":"\\"${at}","type":"next","payload":`;
+      expect(texts.get(`"${at}`)).toEqual(frames.map((frame) => `${head}${frame?.data}}`));
+    }
+  }
+  expect(executions).toBe(3);
+});
+
+it('D6-10: one that comes back with a cursor replays by itself, and shares what is live', async () => {
+  await using first = await stand.stream(UPDATES, { variables: { after: '0' } });
+  await listening(1);
+  await notify(1);
+  await take(first, 1);
+  await notify(2);
+  await take(first, 1);
+  expect(executions).toBe(2);
+  await using back = await stand.stream(UPDATES, { variables: { after: '1' } });
+  await listening(2);
+  expect(await take(back, 1)).toMatchObject([{ id: '2' }]);
+  expect(executions).toBe(3);
+  await notify(3);
+  expect(await take(back, 1)).toEqual(await take(first, 1));
+  expect(executions).toBe(4);
+});
+
+it('D4-01: other permissions and other nodes have executions of their own, and see what is theirs', async () => {
+  await stand.register('o', OTHER_NODE);
+  const tokens = [
+    stand.newToken(),
+    stand.newToken({ permissions: ['transactions:read'] }),
+    stand.newToken({ permissions: ['transactions:read'] }),
+    stand.newToken({ use: 'login' }),
+    stand.newToken({ nodeId: OTHER_NODE }),
+  ];
+  const readers = await Promise.all(tokens.map((token) => stand.stream(UPDATES, { token })));
+  await listening(5);
+  await notify(3);
+  for (const reader of readers.slice(0, 4)) expect((await reader.nextJson()).data).not.toBeNull();
+  expect(executions).toBe(3);
+  await notify(1, 'o');
+  const foreign = await readers[4]?.nextJson();
+  expect(foreign?.data.transactionUpdates.transaction).toEqual({ id: 'o', status: 'STARTED' });
+  expect(executions).toBe(4);
+  for (const reader of readers) await reader[Symbol.asyncDispose]();
+});
+
+it('D6-12: a token that ends, even of whoever came first, ends its subscriptions and no others', async () => {
+  const ended = stand.newToken();
+  await using first = await stand.stream(UPDATES, { token: ended });
+  await using second = await stand.stream(UPDATES);
+  await listening(2);
+  await notify(1);
+  expect(await take(first, 1)).toEqual(await take(second, 1));
+  endings.get(ended)?.();
+  expect((await first.nextJson()).errors).toEqual([expect.objectContaining({ message: 'the token has ended' })]);
+  expect(await first.next()).toMatchObject({ event: 'complete' });
+  await notify(2);
+  expect(await take(second, 1)).toMatchObject([{ id: '2' }]);
+  expect(executions).toBe(2);
+});
+
+it('an execution that fails is shared, and each subscriber is told its own correlation id', async () => {
+  isFailing = true;
+  const readers = await Promise.all(
+    ['one', 'two'].map((id) => stand.stream(UPDATES, { headers: { 'x-correlation-id': id } })),
+  );
+  const { texts } = await subscriptions(1);
+  await listening(3);
+  await notify(1);
+  const told = await Promise.all(readers.map((reader) => reader.nextJson()));
+  expect(told.map(({ errors }) => errors[0].extensions)).toEqual(
+    ['one', 'two'].map((correlationId) => ({ code: 'INTERNAL_SERVER_ERROR', correlationId })),
+  );
+  await until(() => texts.size === 1);
+  expect(JSON.parse(texts.get('"0')?.[0] ?? '').payload.errors[0].extensions.correlationId).toBe('');
+  expect(executions).toBe(1);
+  for (const reader of readers) await reader[Symbol.asyncDispose]();
+});
+
+it('D2-07: the audit record of a subscription on a socket has what it was sent', async () => {
+  const { socket, texts } = await subscriptions(2);
+  await listening(2);
+  await notify(1);
+  await until(() => texts.size === 2);
+  socket.send(JSON.stringify({ type: 'complete', id: '"0' }));
+  await until(() => stand.records.length === 1);
+  const { payload } = JSON.parse(texts.get('"0')?.[0] ?? '');
+  expect(stand.records[0]).toMatchObject({ responseText: JSON.stringify(payload), ok: true, hasData: true });
+  expect(streams.load.streams).toBe(1);
+});

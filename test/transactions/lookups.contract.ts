@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import type { Database } from '../../src/database.ts';
+import { lookupRestMs } from '../../src/transactions/lookup-backoff.rules.ts';
+import { LookupStore } from '../../src/transactions/lookup-store.ts';
+import { LOOKUPS_AT_ONCE } from '../../src/transactions/transaction-lookups.ts';
+import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from './lookup-stand.ts';
+import {
+  ADMIN,
+  delivery,
+  eventsOf,
+  mirrorOn,
+  parkedOf,
+  rowOf,
+  type Stand,
+  standOn,
+  transactionOf,
+  USER,
+} from './stand.ts';
+import { watchedDb } from './watched-db.ts';
+
+/** What lookups promise on every database. */
+export function lookupsContract(open: () => Promise<Database>): void {
+  let stand: Stand;
+
+  beforeAll(async () => {
+    stand = await standOn(await open());
+  });
+
+  // What one test leaves waiting is not for the next one's owner.
+  beforeEach(async () => {
+    await stand.db.unscoped('test').run((k) => k.deleteFrom('parked_notifications'));
+    await stand.db.unscoped('test').run((k) => k.deleteFrom('transaction_lookups'));
+  });
+
+  afterAll(() => stand.database[Symbol.asyncDispose]());
+
+  const park = (id: string) => stand.mirror.applyBatch(ADMIN, [delivery({ id, status: 3 })]);
+  const untilNone = async (owner: Asked) => {
+    const { lookups, signal } = lookupsOn(stand, owner);
+    while (await lookups.turn(signal)) await lookups.settled();
+  };
+
+  it('D6-20: an id whose notification is parked is asked for once, registered as its owner says, and applied', async () => {
+    const transaction = transactionOf(stand);
+    await park(transaction.id);
+    await stand.mirror.applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
+    const owner = askedOwner(async (id) => (id === transaction.id ? transaction : undefined));
+    await untilNone(owner);
+    expect(owner.asked).toEqual([transaction.id]);
+    expect(await rowOf(stand, transaction.id)).toMatchObject({ node_id: transaction.nodeId, status: 3 });
+    expect(await parkedOf(stand, transaction.id)).toBe(0);
+    expect(await eventsOf(stand, transaction.id)).toHaveLength(1);
+    expect(await lookupsLeft(stand)).toEqual([]);
+  });
+
+  it('D6-20: an id that is registered is not asked for', async () => {
+    const [before, after] = [transactionOf(stand), transactionOf(stand)];
+    await stand.mirror.register(before);
+    for (const { id } of [before, after]) await park(id);
+    await stand.mirror.registerByOwner(after);
+    const owner = askedOwner(async () => undefined);
+    await untilNone(owner);
+    expect(owner.asked).toEqual([]);
+  });
+
+  it('D6-20: a lookup outranks a registration by mutation that came meanwhile, and not one by topic', async () => {
+    const [mine, other] = stand.nodeIds;
+    const said = [transactionOf(stand, { nodeId: other }), transactionOf(stand, { nodeId: other })] as const;
+    for (const { id } of said) await park(id);
+    const owner = askedOwner(async (id) => {
+      const found = said.find((one) => one.id === id);
+      if (!found) return undefined;
+      if (found === said[0]) await stand.mirror.register({ ...found, nodeId: mine });
+      else await stand.mirror.registerByOwner({ ...found, nodeId: mine });
+      return found;
+    });
+    await untilNone(owner);
+    expect(await rowOf(stand, said[0].id)).toMatchObject({ node_id: other, registered_by: 'topic', status: 3 });
+    expect((await eventsOf(stand, said[0].id)).map(({ node_id }) => node_id)).toEqual([other]);
+    expect(await rowOf(stand, said[1].id)).toMatchObject({ node_id: mine, registered_by: 'topic', status: 3 });
+  });
+
+  it.each([
+    ['does not know', async () => undefined],
+    ['fails for', () => Promise.reject(new Error('the answer is 500'))],
+    ['names no node of ours for', async (id: string) => transactionOf(stand, { id, nodeId: crypto.randomUUID() })],
+  ])(
+    'D6-20: an id that the owner %s rests for longer and longer, a second to an hour, and is never dropped',
+    async (_n, find) => {
+      const { id } = transactionOf(stand);
+      await park(id);
+      let nowMs = Date.now();
+      const owner = askedOwner(find);
+      const { lookups, signal } = lookupsOn(stand, owner, { nowMs: () => nowMs });
+      const rests: number[] = [];
+      for (let attempt = 1; attempt <= 14; attempt += 1) {
+        expect(await lookups.turn(signal)).toBe(true);
+        await lookups.settled();
+        rests.push((await dueOf(stand, id)) - nowMs);
+        nowMs += lookupRestMs(attempt) - 1;
+        expect(await lookups.turn(signal)).toBe(false);
+        nowMs += 1;
+      }
+      expect(rests).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600].map((s) => s * 1000));
+      expect(owner.asked).toHaveLength(14);
+      expect(await parkedOf(stand, id)).toBe(1);
+      await stand.mirror.register(transactionOf(stand, { id }));
+      expect(await rowOf(stand, id)).toMatchObject({ status: 3 });
+    },
+  );
+
+  it('D6-20: one process asks for so many ids at once and no more, and slow ones hold up nobody who parks', async () => {
+    const ids = Array.from({ length: LOOKUPS_AT_ONCE + 3 }, () => transactionOf(stand).id);
+    for (const id of ids) await park(id);
+    const held = Promise.withResolvers<undefined>();
+    const owner = askedOwner(() => held.promise);
+    const { lookups, signal } = lookupsOn(stand, owner);
+    const turn = lookups.turn(signal);
+    await expect.poll(() => owner.asked.length).toBe(LOOKUPS_AT_ONCE);
+    const late = transactionOf(stand);
+    await park(late.id);
+    await stand.mirror.register(late);
+    expect(await rowOf(stand, late.id)).toMatchObject({ status: 3 });
+    expect(owner.asked).toHaveLength(LOOKUPS_AT_ONCE);
+    held.resolve(undefined);
+    await turn;
+    await untilNone(owner);
+    expect(owner.asked.toSorted()).toEqual(ids.toSorted());
+  });
+
+  it('D6-20: what a process that stops has begun is for others at once; what a killed one had, after its time', async () => {
+    const [stopped, killed] = [transactionOf(stand), transactionOf(stand)];
+    const nowMs = Date.now();
+    const clock = { nowMs: () => nowMs };
+    await park(stopped.id);
+    const aborted = lookupsOn(
+      stand,
+      askedOwner((_id, signal) => rejectedBy(signal)),
+      clock,
+    );
+    await aborted.lookups.turn(aborted.signal);
+    aborted.stop();
+    await aborted.lookups.settled();
+    expect(await dueOf(stand, stopped.id)).toBe(nowMs);
+    await stand.mirror.register(stopped);
+    await park(killed.id);
+    const store = new LookupStore(stand.db);
+    await store.claim({ limit: 1, nowMs, untilMs: nowMs + 1_000 });
+    const owner = askedOwner(async () => killed);
+    const next = lookupsOn(stand, owner, { nowMs: () => nowMs + 999 });
+    expect(await next.lookups.turn(next.signal)).toBe(false);
+    const later = lookupsOn(stand, owner, { nowMs: () => nowMs + 1_000 });
+    expect(await later.lookups.turn(later.signal)).toBe(true);
+    await later.lookups.settled();
+    expect(await rowOf(stand, killed.id)).toMatchObject({ status: 3 });
+  });
+
+  it('D6-20: what was parked or registered by a process that knows no lookups is mended', async () => {
+    const [parked, registered] = [transactionOf(stand), transactionOf(stand)];
+    for (const { id } of [parked, registered]) await park(id);
+    const store = new LookupStore(stand.db);
+    await store.remove(parked.id);
+    await stand.mirror.register(registered);
+    await store.add([registered.id]);
+    await store.mend();
+    expect(await lookupsLeft(stand)).toEqual([parked.id]);
+    await stand.mirror.register(parked);
+  });
+
+  it('D6-20: a database that fails while an answer is applied loses nothing: the id is asked for again', async () => {
+    const transaction = transactionOf(stand);
+    await park(transaction.id);
+    let isAway = false;
+    const statement = () => {
+      if (isAway) throw new Error('the database is away');
+    };
+    const owner = askedOwner(async () => {
+      isAway = true;
+      return transaction;
+    });
+    const mirror = mirrorOn(watchedDb(stand.db, { statement }));
+    const first = lookupsOn(stand, owner, { mirror, db: watchedDb(stand.db, { statement }) });
+    await first.lookups.turn(first.signal);
+    await first.lookups.settled();
+    expect(await rowOf(stand, transaction.id)).toBeUndefined();
+    expect(await lookupsLeft(stand)).toEqual([transaction.id]);
+    const later = lookupsOn(stand, owner, { nowMs: () => Date.now() + 3_600_000 });
+    await later.lookups.turn(later.signal);
+    await later.lookups.settled();
+    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+  });
+}
+
+function rejectedBy(signal: AbortSignal): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal.addEventListener('abort', () => reject(signal.reason));
+  return promise;
+}

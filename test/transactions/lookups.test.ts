@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { askedOwner, lookupsLeft, lookupsOn } from './lookup-stand.ts';
+import { lookupsContract } from './lookups.contract.ts';
+import {
+  ADMIN,
+  delivery,
+  eventsOf,
+  mirrorOn,
+  parkedOf,
+  rowOf,
+  type Stand,
+  standOn,
+  transactionOf,
+  USER,
+} from './stand.ts';
+import { heldCommit, watchedDb } from './watched-db.ts';
+
+describe('lookups on the embedded database', () => lookupsContract(embeddedDatabase));
+
+describeReal('postgres', 'lookups on PostgreSQL', () => lookupsContract(realDatabase));
+
+describeReal('postgres', 'lookups of several processes', () => {
+  let stand: Stand;
+
+  beforeAll(async () => {
+    stand = await standOn(await realDatabase());
+  });
+
+  afterAll(() => stand.database[Symbol.asyncDispose]());
+
+  it('D6-20: of several workers one takes an id, and all of them are taken', async () => {
+    const transactions = Array.from({ length: 60 }, () => transactionOf(stand));
+    await stand.mirror.applyBatch(
+      ADMIN,
+      transactions.map(({ id }) => delivery({ id, status: 3 })),
+    );
+    const owner = askedOwner(async (id) => transactions.find((one) => one.id === id));
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const { lookups, signal } = lookupsOn(stand, owner);
+        while (await lookups.turn(signal));
+        await lookups.settled();
+      }),
+    );
+    expect(owner.asked.toSorted()).toEqual(transactions.map(({ id }) => id).sort());
+    for (const { id } of transactions) expect(await rowOf(stand, id)).toMatchObject({ status: 3 });
+    expect(await lookupsLeft(stand)).toEqual([]);
+  });
+
+  it('D6-20: a lookup that meets a notification being parked applies it', async () => {
+    const transaction = transactionOf(stand);
+    await stand.mirror.applyBatch(ADMIN, [delivery({ id: transaction.id, status: 1 })]);
+    const held = heldCommit();
+    const owner = askedOwner(async () => {
+      // The answer comes while the next notification is parked and not committed.
+      void parking();
+      await held.reached;
+      setImmediate(held.release);
+      return transaction;
+    });
+    let parked: Promise<void> = Promise.resolve();
+    const parking = () => {
+      parked = mirrorOn(watchedDb(stand.db, held)).applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
+    };
+    const { lookups, signal } = lookupsOn(stand, owner);
+    await lookups.turn(signal);
+    await lookups.settled();
+    await parked;
+    expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
+    expect(await parkedOf(stand, transaction.id)).toBe(0);
+    expect(await lookupsLeft(stand)).toEqual([]);
+  });
+
+  it('D6-06 D6-20: both groups, a mutation, the topic and two lookups at once, round after round, lose nothing', async () => {
+    const { mirror, nodeIds } = stand;
+    for (let round = 0; round < 40; round += 1) {
+      const right = transactionOf(stand, { nodeId: nodeIds[1] });
+      const wrong = { ...right, nodeId: nodeIds[0], collection: 'otc_transactions' as const };
+      const told = [delivery({ id: right.id, status: 2 }), delivery({ id: right.id, status: 3, second: 1 })];
+      const owner = askedOwner(async () => right);
+      const lookUp = async () => {
+        const { lookups, signal } = lookupsOn(stand, owner);
+        await lookups.turn(signal);
+        await lookups.settled();
+      };
+      const steps = [
+        () => mirror.applyBatch(ADMIN, told),
+        lookUp,
+        () => mirror.applyBatch(USER, told),
+        () => mirror.register(wrong),
+        ...(round % 2 === 0 ? [() => mirror.registerByOwner(right)] : []),
+        lookUp,
+      ];
+      const turned = [...steps.slice(round % steps.length), ...steps.slice(0, round % steps.length)];
+      await Promise.all(turned.map((step) => step()));
+      // Whatever had not been parked when they looked: it is now, or it is registered.
+      await lookUp();
+      const row = await rowOf(stand, right.id);
+      if (row?.registered_by === 'mutation') await mirror.registerByOwner(right);
+      expect(await rowOf(stand, right.id)).toMatchObject({ node_id: nodeIds[1], status: 3, registered_by: 'topic' });
+      expect(await parkedOf(stand, right.id)).toBe(0);
+      expect(await lookupsLeft(stand)).toEqual([]);
+      expect((await eventsOf(stand, right.id)).map(({ node_id }) => node_id)).not.toContain(nodeIds[0]);
+    }
+  });
+});
