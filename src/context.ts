@@ -53,7 +53,7 @@ export interface Overrides {
 }
 
 /** What is told of each request and operation that has ended. */
-type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation'>;
+type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
 
 /** Every part of a running instance, built once. */
 export interface Context {

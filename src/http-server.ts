@@ -55,6 +55,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     cors: cors(config.corsOrigins),
     isAuditFull: () => spool.isFull,
     onEnd,
+    onUnparsed: (unparsed, kept) => audit.recordUnparsed(unparsed, context.nowMs(), kept),
     log,
   });
   function use(next: GatewayConfig): void {

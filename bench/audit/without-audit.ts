@@ -13,6 +13,12 @@ await using _service = await startService({
   config,
   secrets: readSecrets(config, env),
   log,
-  overrides: { audit: { record: (_exchange, _aborted, kept) => kept(), recordOperation() {} } },
+  overrides: {
+    audit: {
+      record: (_exchange, _aborted, kept) => kept(),
+      recordOperation() {},
+      recordUnparsed: (_unparsed, _atMs, kept) => kept(),
+    },
+  },
 });
 await once(process, 'SIGTERM');

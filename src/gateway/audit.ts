@@ -42,6 +42,16 @@ export interface AuditRecordLine {
   aborted: boolean;
 }
 
+/** What came on a connection and was no HTTP: its answer, and what could be read of it. */
+export interface Unparsed {
+  correlationId: string;
+  method: string;
+  target: string;
+  status: number;
+  body: string;
+  remoteAddress: string;
+}
+
 /** An operation of a socket that has ended: a request of its own. */
 export interface EndedOperation {
   /** The upgrade that the socket began with. */
@@ -77,6 +87,11 @@ export class AuditLog {
   recordOperation(operation: EndedOperation): void {
     this.#keep(this.#recordOfOperation(operation));
     this.#spool.commit();
+  }
+
+  /** Records what was answered without having been a request; calls `kept` when that is done. */
+  recordUnparsed(unparsed: Unparsed, atMs: number, kept: () => void): void {
+    this.#keep(recordOfUnparsed(unparsed, atMs), kept);
   }
 
   /** Bodies that cannot be masked are left out: the answer goes on its way. */
@@ -148,6 +163,31 @@ function recordOfOperation(operation: EndedOperation): AuditRecordLine {
     elapsed: performance.now() - operation.startedTick,
     ...socketBodiesOf(audited),
     is_api: principal.tokenUse === 'api',
+  };
+}
+
+function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
+  const { correlationId, method, target, status, body, remoteAddress } = unparsed;
+  const { path, query } = targetParts(target);
+  return {
+    at: new Date(atMs).toISOString(),
+    id: uuidV7(atMs),
+    node_id: null,
+    correlation_id: correlationId,
+    method,
+    path: storable(path.replace(TOKEN, MASK)),
+    query: query === undefined ? null : storable(maskQuery(query, path)),
+    status_code: status,
+    elapsed: 0,
+    headers: {},
+    remote_address: remoteAddress,
+    real_ip: remoteAddress,
+    request_body: null,
+    request_bytes: 0,
+    response_body: body,
+    response_bytes: Buffer.byteLength(body),
+    is_api: false,
+    aborted: false,
   };
 }
 

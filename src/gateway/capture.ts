@@ -52,6 +52,8 @@ export class Capture {
   constructor(req: IncomingMessage, res: ServerResponse) {
     this.#req = req;
     this.#res = res;
+    // What comes while the request waits for its turn is of it.
+    this.#tapRequest();
   }
 
   /** Whether the answer is complete, on its way or about to be. */
@@ -63,7 +65,6 @@ export class Capture {
   install(onEnd: OnEnd): void {
     if (this.#onEnd) return;
     this.#onEnd = onEnd;
-    this.#tapRequest();
     this.#tapResponse();
     this.#res.once('close', () => this.#record(true, nothing));
   }

@@ -67,7 +67,9 @@ export class Exchange {
   limitRefusal: AppError | undefined;
   /** Whether a handler has begun to read the body: what a refused request sent is not kept. */
   bodyRead = false;
-  /** Whether it has been refused because its body was no HTTP, whatever is still at work on it. */
+  /** Whether its turn on its connection has come. */
+  hasBegun = false;
+  /** Whether its body was no HTTP: it is refused, whatever is still at work on it. */
   isBroken = false;
   /** For requests whose caller is known by other means than a bearer token: the node and the kind of the record. */
   caller: { nodeId: string; isApi: boolean } | undefined;

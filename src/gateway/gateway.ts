@@ -1,13 +1,17 @@
 import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { invalidRequest, notFound } from '../errors/app-error.ts';
 import { errorEnvelope } from '../errors/envelope.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import { refuse } from '../rest/refuse.ts';
+import type { Unparsed } from './audit.ts';
+import { ConnectionOrder } from './connection-order.ts';
 import { enter, type TrustedPeers } from './door.ts';
 import { Exchange } from './exchange.ts';
 import { runStages, type Stage } from './stage.ts';
+import { NOT_HTTP, type ParserError, unparsedHead } from './unparsed-head.ts';
 
 interface GatewayParts {
   /** The one to begin with. */
@@ -17,21 +21,19 @@ interface GatewayParts {
   /** Whether no audit record can be kept: health apart, nothing is answered then. */
   isAuditFull(): boolean;
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
+  /** Told of what was no HTTP; its answer is sent when `kept` is called. */
+  onUnparsed(unparsed: Unparsed, kept: () => void): void;
   log: Log;
 }
 
 /** What Node reports of a connection that its client has left. */
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'HPE_INVALID_EOF_STATE']);
-const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };
 
 /** The single ingress: every request and every upgrade passes the chain, and every refusal is rendered here. */
 export class Gateway {
   readonly #parts: GatewayParts;
   #chain: readonly Stage[];
-  /** The latest request of each connection. */
-  readonly #current = new WeakMap<Duplex, Exchange>();
-  /** Connections that end with the answer under way. */
-  readonly #ending = new WeakSet<Duplex>();
+  readonly #order = new ConnectionOrder();
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
@@ -43,23 +45,25 @@ export class Gateway {
     this.#chain = chain;
   }
 
-  /** Takes a request. */
+  /** Takes a request, once those before it on its connection are answered. */
   request(req: IncomingMessage, res: ServerResponse): void {
-    // Nothing behind an answer that ends the connection is taken (RFC 9112 section 9.6).
-    if (this.#current.get(req.socket)?.res.shouldKeepAlive === false) return;
     // What came behind an upgrade that is not taken is lost to the parser: nothing may follow on this connection.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
-    this.#run(new Exchange(req, res));
+    const exchange = new Exchange(req, res);
+    this.#order.enter(exchange, () => this.#run(exchange));
   }
 
   /** Takes a WebSocket upgrade; a refusal is answered on the raw socket as an ordinary response. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     const res = new ServerResponse(req);
     res.shouldKeepAlive = false;
-    res.assignSocket(req.socket);
     res.once('finish', () => socket.end());
     socket.on('error', () => socket.destroy());
-    this.#run(new Exchange(req, res, { socket, head }));
+    const exchange = new Exchange(req, res, { socket, head });
+    this.#order.enter(exchange, () => {
+      res.assignSocket(req.socket);
+      this.#run(exchange);
+    });
   }
 
   /**
@@ -67,24 +71,25 @@ export class Gateway {
    * own, since there is nothing to run the chain on. What came in full before is answered first, and nothing behind it.
    * A client that has gone is not answered.
    */
-  malformed(error: Error & { code?: string }, socket: Duplex): void {
+  malformed(error: ParserError, socket: Duplex): void {
     if (GONE.has(error.code ?? '') || !socket.writable) {
       socket.destroy();
       return;
     }
+    const latest = this.#order.latest(socket);
+    if (!latest || (latest.req.complete && latest.res.closed))
+      this.#answerUnparsed(error, socket, latest === undefined);
+    else if (latest.req.complete || latest.isAnswered) this.#order.endAfter(latest);
+    else {
+      latest.isBroken = true;
+      // One whose turn is still to come is refused then.
+      if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#parts.log);
+    }
+  }
+
+  #answerUnparsed(error: ParserError, socket: Duplex, isFirst: boolean): void {
     const refusal = error.code === 'HPE_INVALID_URL' ? notFound() : invalidRequest([NOT_HTTP]);
-    const current = this.#current.get(socket);
-    if (current?.req.complete && !current.res.writableFinished) {
-      this.#endAfter(current.res, socket);
-      return;
-    }
-    if (current && !current.isAnswered) {
-      current.isBroken = true;
-      refuse(current, refusal, this.#parts.log);
-      return;
-    }
-    const correlationId = uuidV7();
-    this.#parts.log.info({ correlation_id: correlationId, code: error.code, status: refusal.status }, 'no request');
+    const { correlationId = uuidV7(), method, target } = unparsedHead(isFirst ? error : {});
     const body = JSON.stringify(errorEnvelope(refusal));
     const head = [
       `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
@@ -93,19 +98,13 @@ export class Gateway {
       `Content-Length: ${Buffer.byteLength(body)}`,
       'Connection: close',
     ];
-    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-  }
-
-  /** Lets an answer be the last of its connection. */
-  #endAfter(res: ServerResponse, socket: Duplex): void {
-    if (this.#ending.has(socket)) return;
-    this.#ending.add(socket);
-    if (!res.headersSent) res.setHeader('Connection', 'close');
-    res.once('close', () => socket.end());
+    const { remoteAddress = '' } = socket as Socket;
+    const unparsed = { correlationId, method, target, status: refusal.status, body, remoteAddress };
+    this.#parts.onUnparsed(unparsed, () => socket.end(Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1')));
   }
 
   #run(exchange: Exchange): void {
-    this.#current.set(exchange.req.socket, exchange);
+    exchange.hasBegun = true;
     enter(exchange, this.#parts.trusts);
     exchange.isUnrecordable = this.#parts.isAuditFull();
     this.#parts.cors(exchange);

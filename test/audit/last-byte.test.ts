@@ -64,6 +64,7 @@ it.each(ways)('D2-07: an answer written %s is complete only once its record is k
     cors: cors(['*']),
     isAuditFull: () => false,
     onEnd,
+    onUnparsed: (_unparsed, kept) => kept(),
     log: silentLog,
   });
   const server = ingress(gateway);

@@ -159,6 +159,7 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     cors: cors(['*']),
     isAuditFull: () => false,
     onEnd,
+    onUnparsed: (_unparsed, kept) => kept(),
     log,
   });
   const server = ingress(gateway);

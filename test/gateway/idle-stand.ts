@@ -31,6 +31,7 @@ export async function startIdleStand(times: ConnectionTimes): Promise<IdleStand>
     cors: cors(['*']),
     isAuditFull: () => false,
     onEnd,
+    onUnparsed: (_unparsed, kept) => kept(),
     log: silentLog,
   });
   const server = ingress(gateway, times);

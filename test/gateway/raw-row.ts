@@ -9,8 +9,6 @@ export interface RawRow {
   interim?: number[];
   /** Whether the request behind the bytes is answered, and the connection was kept until then. */
   goesOn?: boolean;
-  /** Whether the last answer is to what is no request: it has no record. */
-  noRequest?: boolean;
   methods?: string[];
 }
 
@@ -29,7 +27,7 @@ export function closing(name: string, bytes: string, ...answers: number[]): RawR
 
 /** What is no request: 400, or 404 where the target alone is none. */
 export function refused(name: string, bytes: string, status: 400 | 404 = 400): RawRow {
-  return { name, bytes, answers: [status], noRequest: true };
+  return { name, bytes, answers: [status] };
 }
 
 const at = '2026-11-21T00:00:00Z';

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { recordOf, recordsOf } from '../audit/records.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
+import { openSocket, request } from './raw.ts';
+import { readAnswers } from './raw-answers.ts';
+
+let p: Portcullis;
+let upstream: TestUpstream;
+let f: Forwarder;
+/** Ends the answers that the upstream has begun to think about. */
+const pending: (() => void)[] = [];
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  upstream = await startUpstream((req, res) => {
+    if (req.url === '/slow') pending.push(() => res.end('slow'));
+    else res.end('fast');
+  });
+  f = await startForwarder({ services: { a: upstream.url } });
+});
+
+afterAll(async () => {
+  await f[Symbol.asyncDispose]();
+  await upstream[Symbol.asyncDispose]();
+  await p[Symbol.asyncDispose]();
+});
+
+const id = (correlationId: string) => ({ 'X-Correlation-ID': correlationId, Connection: 'keep-alive' });
+const UPGRADE = {
+  Upgrade: 'websocket',
+  'Sec-WebSocket-Version': '13',
+  'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+};
+const BROKEN = '3\r\nabc\r\nZZ\r\n';
+const CHUNKED = { 'Transfer-Encoding': 'chunked' };
+
+/** What comes back for bytes that are sent in one piece, once the slow answers have been let go. */
+async function converse(url: string, bytes: string) {
+  const socket = openSocket(url);
+  const read = readAnswers(socket);
+  socket.write(bytes);
+  if (bytes.startsWith('GET /slow')) {
+    await vi.waitFor(() => expect(pending.length).toBeGreaterThan(0));
+    for (const end of pending.splice(0)) end();
+  }
+  const { answers, rest } = await read;
+  return { answers: answers.map(({ status, headers }) => [status, headers['x-correlation-id']]), rest };
+}
+
+describe('behind a request that is not answered yet', () => {
+  it.each([
+    [
+      'a WebSocket handshake',
+      request('GET', '/nowhere', { ...UPGRADE, ...id('second'), Connection: 'Upgrade' }),
+      [404, 'second'],
+    ],
+    ['a CONNECT', request('CONNECT', 'a:1', id('second')), [404, 'second']],
+    ['a request', request('GET', '/nowhere', { ...id('second'), Connection: 'close' }), [404, 'second']],
+  ])('D2-13: %s has its answer after that one', async (_what, second, expected) => {
+    const { answers, rest } = await converse(p.url, request('GET', '/nope', id('first')) + second);
+    expect([answers, rest]).toEqual([[[404, 'first'], expected], '']);
+  });
+
+  it('D2-13: requests wait for their turn, and reach the upstream in it', async () => {
+    upstream.seen.length = 0;
+    const socket = openSocket(f.url);
+    const read = readAnswers(socket);
+    const body = { 'Content-Length': '4', ...id('post') };
+    socket.write(`${request('GET', '/slow', id('get'))}${request('POST', '/fast', body)}body`);
+    socket.write(request('GET', '/last', { ...id('last'), Connection: 'close' }));
+    await vi.waitFor(() => expect(pending).toHaveLength(1));
+    expect(upstream.seen.map(({ url }) => url)).toEqual(['/slow']);
+    for (const end of pending.splice(0)) end();
+    const { answers } = await read;
+    expect(answers.map(({ body: text, headers }) => [headers['x-correlation-id'], text])).toEqual([
+      ['get', 'slow'],
+      ['post', 'fast'],
+      ['last', 'fast'],
+    ]);
+    expect(upstream.seen.map(({ url, body: sent }) => [url, sent])).toEqual([
+      ['/slow', ''],
+      ['/fast', 'body'],
+      ['/last', ''],
+    ]);
+    expect(f.ended.slice(-3).map(({ exchange }) => exchange().capture.request.totalBytes)).toEqual([0, 4, 0]);
+  });
+
+  it.each([
+    ['a body that breaks', request('POST', '/fast', { ...CHUNKED, ...id('broken') }) + BROKEN, [[400, 'broken']]],
+    ['what is no HTTP', '\x01\x02 BAD\r\n\r\n', []],
+  ])('D2-13: %s takes nothing from its answer', async (_what, second, expected) => {
+    const { answers } = await converse(f.url, request('GET', '/slow', id('slow')) + second);
+    expect(answers).toEqual([[200, 'slow'], ...expected]);
+  });
+});
+
+describe('an answer that ends its connection', () => {
+  it('D2-13: is the last, and nothing behind it is taken', async () => {
+    upstream.seen.length = 0;
+    const first = `${request('POST', '/nope', { 'Content-Length': '3', ...id('refused') })}abc`;
+    const { username, password } = p.webhook;
+    const body = '{"id":"behind"}';
+    const webhook = request('POST', '/v2/webhooks/custodial', {
+      Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+      'Content-Type': 'application/json',
+      'Content-Length': `${body.length}`,
+      ...id('behind'),
+    });
+    expect((await converse(p.url, `${first}${webhook}${body}`)).answers).toEqual([[404, 'refused']]);
+    expect((await recordOf(p, 'refused')).status_code).toBe(404);
+    const behind = await rows(p).run((k) =>
+      k.selectFrom('audit_records').select('id').where('correlation_id', '=', 'behind'),
+    );
+    expect(behind).toEqual([]);
+  });
+
+  it('D2-13 D2-07: is the only one, though the body of its request breaks afterwards', async () => {
+    const bytes = request('POST', '/nope', { ...CHUNKED, ...id('once') }) + BROKEN;
+    expect((await converse(p.url, bytes)).answers).toEqual([[404, 'once']]);
+    expect((await recordsOf(p, 'once')).map(({ status_code }) => status_code)).toEqual([404]);
+  });
+});
+
+describe('what is no request', () => {
+  it.each([
+    ['letters beyond ASCII in the target', 'GET /health?n=\u00e9', 404],
+    ['a header without a colon', 'GET /health', 400],
+  ])('D2-06 D2-07: with %s is answered with its correlation id, and recorded', async (what, line, status) => {
+    const own = `no-request-${status}`;
+    const bad = status === 400 ? 'bad\r\n' : '';
+    const bytes = `${line} HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: ${own}\r\n${bad}\r\n`;
+    expect([what, (await converse(p.url, bytes)).answers]).toEqual([what, [[status, own]]]);
+    expect(await recordOf(p, own)).toMatchObject({ status_code: status, method: 'GET', path: '/health', headers: {} });
+  });
+});
