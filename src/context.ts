@@ -262,6 +262,7 @@ function openAudit({
   const turn = new SpoolTurn({
     spool,
     onLost: (error, line) => log.error({ err: error, bytes: line.length }, 'an audit record could not be kept'),
+    onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
   });
   stack.defer(async () => {
     turn.commit();

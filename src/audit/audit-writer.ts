@@ -17,7 +17,10 @@ export type AuditWriterOptions = {
   maxBackoffMs?: number;
 };
 
-/** Moves lines from the spool to their store: at most `intervalMs` after they came, or at once by a full batch. */
+/**
+ * Moves lines from the spool to their store: at most `intervalMs` after they came, or at once by a full batch. As long as
+ * the spool is full it looks as often for room.
+ */
 export class AuditWriter {
   readonly #options: Required<AuditWriterOptions>;
   readonly #abort = new AbortController();
@@ -103,7 +106,7 @@ export class AuditWriter {
       const { spool, intervalMs, minBackoffMs, maxBackoffMs } = this.#options;
       if (this.#abort.signal.aborted) return;
       if (this.#failures > 0) this.#runIn(Math.min(maxBackoffMs, minBackoffMs * 2 ** (this.#failures - 1)));
-      else if (spool.pendingBytes > 0) this.#runIn(intervalMs);
+      else if (spool.pendingBytes > 0 || spool.isFull) this.#runIn(intervalMs);
     });
   }
 

@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileLock } from '../lib/file-lock.ts';
 import type { Batch } from './spool-log.ts';
@@ -7,14 +7,18 @@ import { type BatchLimits, SegmentChain } from './spool-segments.ts';
 const SEGMENT_NAME = /^([0-9a-z-]+)\.\d{8}\.seg$/;
 const LOCK_NAME = /^([0-9a-z-]+)\.lock$/;
 
-/** What a dead process left: its segments, under its lock. */
+/** What a dead process left: its segments, under its lock. One that is empty, or gone meanwhile, is none. */
 export class Leftover {
   readonly #lock: FileLock;
   readonly #chain = new SegmentChain();
 
   constructor(lock: FileLock, paths: string[]) {
     this.#lock = lock;
-    for (const path of paths) this.#chain.add({ path, bytes: statSync(path).size });
+    for (const path of paths) {
+      const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+      if (bytes > 0) this.#chain.add({ path, bytes });
+      else rmSync(path, { force: true });
+    }
   }
 
   get bytesOnDisk(): number {

@@ -1,4 +1,5 @@
-import { closeSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolder } from '../lib/make-folder.ts';
 import { encodeLines } from './spool-line.ts';
@@ -15,11 +16,18 @@ export type SpoolLogOptions = {
   memoryBytes: number;
 };
 
+/** A disk that takes this much has room again, for more than a line. */
+const PROBE_BYTES = 64 * 1024;
+
+/** The file that lines are appended to; `bytes` of it hold whole lines. */
+type ActiveSegment = { path: string; fd: number; bytes: number };
+
 /** The lines of this process: appended to segments, and read from memory as long as they fit there. */
 export class SpoolLog {
   readonly #options: SpoolLogOptions;
   readonly #chain = new SegmentChain();
-  #active: { fd: number; bytes: number } | undefined;
+  // In the chain as well, from its first line on.
+  #active: ActiveSegment | undefined;
   #sequence = 0;
   #pendingLines = 0;
   // Memory holds the oldest lines; it takes new ones only while no line is in the file alone.
@@ -44,11 +52,32 @@ export class SpoolLog {
 
   /** Appends lines to the file in the page cache. Throws the system's error, and then none of them is in the file. */
   append(lines: readonly string[], maxBytesOnDisk: number): boolean {
+    if (lines.length === 0) return true;
     const { bytes: encoded, sizes } = encodeLines(lines);
     if (this.bytesOnDisk + encoded.length > maxBytesOnDisk) return false;
+    const isAllInMemory = this.#memoryBytes === this.bytesLeft;
     this.#write(encoded);
-    for (const [index, line] of lines.entries()) this.#count(line, sizes[index] ?? 0);
+    this.#pendingLines += lines.length;
+    if (isAllInMemory) this.#remember(lines, sizes);
     return true;
+  }
+
+  /** Whether the disk takes a new segment now, by trying: free space says nothing of quotas. Never throws. */
+  hasRoom(): boolean {
+    try {
+      const { path, fd } = this.#open();
+      try {
+        // A kill after this leaves nothing behind.
+        rmSync(path);
+        // Random, since a file system that compresses would take zeros for nothing.
+        writeWhole(fd, randomBytes(PROBE_BYTES));
+      } finally {
+        closeSync(fd);
+      }
+      return true;
+    } catch {
+      return false;
+    }
   }
 
   /** The oldest lines, or undefined when there are none. */
@@ -67,13 +96,13 @@ export class SpoolLog {
     this.#closeActive();
   }
 
-  #count(line: string, bytes: number): void {
-    const isContiguous = this.#memoryBytes === this.bytesLeft;
-    this.#chain.grow(bytes);
-    this.#pendingLines += 1;
-    if (!isContiguous || this.#memoryBytes + bytes > this.#options.memoryBytes) return;
-    this.#memory.push({ line, bytes });
-    this.#memoryBytes += bytes;
+  #remember(lines: readonly string[], sizes: readonly number[]): void {
+    for (const [index, line] of lines.entries()) {
+      const bytes = sizes[index] ?? 0;
+      if (this.#memoryBytes + bytes > this.#options.memoryBytes) return;
+      this.#memory.push({ line, bytes });
+      this.#memoryBytes += bytes;
+    }
   }
 
   #nextOfMemory({ maxLines, maxBytes }: BatchLimits): Batch {
@@ -99,40 +128,58 @@ export class SpoolLog {
   }
 
   #advance(bytes: number, lines: number): void {
-    this.#chain.advance(bytes);
-    this.#pendingLines -= lines;
-    if (this.bytesLeft > 0) return;
-    // The chain has removed the file with its last line.
-    this.#pendingLines = 0;
-    this.#closeActive();
+    try {
+      this.#chain.advance(bytes);
+    } finally {
+      this.#pendingLines = this.bytesLeft > 0 ? this.#pendingLines - lines : 0;
+      // The chain is done with the file of its last line.
+      if (this.bytesLeft === 0) this.#closeActive();
+    }
   }
 
   #write(encoded: Buffer): void {
-    if (this.#active !== undefined && this.#active.bytes + encoded.length > this.#options.segmentBytes) {
-      if (this.#active.bytes > 0) this.#closeActive();
-    }
+    const { segmentBytes } = this.#options;
+    if (this.#active !== undefined && this.#active.bytes + encoded.length > segmentBytes) this.#closeActive();
     this.#active ??= this.#open();
-    const { fd, bytes } = this.#active;
     try {
-      for (let at = 0; at < encoded.length; ) at += writeSync(fd, encoded, at);
+      writeWhole(this.#active.fd, encoded);
     } catch (error) {
-      ftruncateSync(fd, bytes);
+      this.#undo(this.#active);
       throw error;
     }
+    if (this.#active.bytes === 0) this.#chain.add({ path: this.#active.path, bytes: encoded.length });
+    else this.#chain.grow(encoded.length);
     this.#active.bytes += encoded.length;
   }
 
-  #open(): { fd: number; bytes: number } {
+  /** Takes back what a failed write left. A segment that has no line yet is given up; so is one that cannot be cut. */
+  #undo({ path, fd, bytes }: ActiveSegment): void {
+    try {
+      if (bytes > 0) {
+        ftruncateSync(fd, bytes);
+        return;
+      }
+      rmSync(path, { force: true });
+    } catch {
+      // The write's own error is what is told; nothing reads behind the lines that count.
+    }
+    this.#closeActive();
+  }
+
+  #open(): ActiveSegment {
     this.#sequence += 1;
     const path = this.#options.segmentPath(this.#sequence);
     makeFolder(dirname(path), 0o700);
-    const fd = openSync(path, 'ax', 0o600);
-    this.#chain.add({ path, bytes: 0 });
-    return { fd, bytes: 0 };
+    return { path, fd: openSync(path, 'ax', 0o600), bytes: 0 };
   }
 
   #closeActive(): void {
-    if (this.#active !== undefined) closeSync(this.#active.fd);
+    const active = this.#active;
     this.#active = undefined;
+    if (active !== undefined) closeSync(active.fd);
   }
+}
+
+function writeWhole(fd: number, bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }

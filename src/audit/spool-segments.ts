@@ -6,7 +6,10 @@ export type Segment = { path: string; bytes: number };
 
 export type BatchLimits = { maxLines: number; maxBytes: number };
 
-/** Segments in their order and the place up to which their lines were handed on. Finished segments are removed. */
+/**
+ * Segments in their order and the place up to which their lines were handed on. Finished segments are removed. Each
+ * segment holds something, and the place is before the end of the first: so there is always something to read or to skip.
+ */
 export class SegmentChain {
   readonly #segments: Segment[] = [];
   #offset = 0;
@@ -22,7 +25,9 @@ export class SegmentChain {
     return this.#bytesOnDisk - this.#offset;
   }
 
+  /** Throws a RangeError for a segment without a byte: nothing would ever move on behind it. */
   add(segment: Segment): void {
+    if (segment.bytes <= 0) throw new RangeError('an empty segment has no place in the chain');
     this.#segments.push(segment);
     this.#bytesOnDisk += segment.bytes;
   }
@@ -35,7 +40,10 @@ export class SegmentChain {
     this.#bytesOnDisk += bytes;
   }
 
-  /** The next lines; `bytes` is what to advance by afterwards, also when every line was damaged. */
+  /**
+   * The next lines; `bytes` is what to advance by afterwards, more than none also when every line was damaged, or the
+   * file has been cut or is gone.
+   */
   read(limits: BatchLimits): DecodedLines {
     const segment = this.#segments[0];
     if (segment === undefined) return { lines: [], damaged: 0, bytes: 0 };
@@ -49,17 +57,18 @@ export class SegmentChain {
     }
   }
 
-  /** Moves on by `bytes` of lines, across segments. */
+  /** Moves on by `bytes` of lines, across segments. Throws the system's error for a file that stays, and has moved on. */
   advance(bytes: number): void {
-    this.#offset += bytes;
+    this.#offset = Math.min(this.#offset + bytes, this.#bytesOnDisk);
+    const finished: Segment[] = [];
     for (let first = this.#segments[0]; first !== undefined && this.#offset >= first.bytes; first = this.#segments[0]) {
-      if (first.bytes === 0) break;
       this.#segments.shift();
       this.#offset -= first.bytes;
       this.#bytesOnDisk -= first.bytes;
-      this.closeReader();
-      rmSync(first.path, { force: true });
+      finished.push(first);
     }
+    if (finished.length > 0) this.closeReader();
+    for (const { path } of finished) rmSync(path, { force: true });
   }
 
   closeReader(): void {

@@ -7,6 +7,8 @@ interface SpoolTurnParts {
   spool: LineSpool;
   /** Told of each line that cannot be kept. */
   onLost(error: unknown, line: string): void;
+  /** Told of what a `kept` throws; without it the process hears of it, as of anything that nobody caught. */
+  onFault?(error: unknown): void;
 }
 
 /** More than this is written at once, before the turn has ended. */
@@ -27,7 +29,10 @@ export class SpoolTurn {
     this.#parts = parts;
   }
 
-  /** Takes a line without a line feed. `kept` is called once it is in the spool, or has been told lost. */
+  /**
+   * Takes a line without a line feed. `kept` is called once it is in the spool, or has been told lost; what it throws
+   * keeps no other from being called, and comes to nobody who adds or commits.
+   */
   add(line: string, kept?: () => void): void {
     this.#lines.push(line);
     if (kept) this.#waiting.push(kept);
@@ -45,7 +50,16 @@ export class SpoolTurn {
     this.#waiting = [];
     this.#characters = 0;
     if (lines.length > 0) this.#keep(lines);
-    for (const kept of waiting) kept();
+    for (const kept of waiting) this.#tell(kept);
+  }
+
+  #tell(kept: () => void): void {
+    const { onFault = throwApart } = this.#parts;
+    try {
+      kept();
+    } catch (error) {
+      onFault(error);
+    }
   }
 
   /** One line that cannot be kept takes no other with it. */
@@ -63,4 +77,10 @@ export class SpoolTurn {
       }
     }
   }
+}
+
+function throwApart(error: unknown): void {
+  queueMicrotask(() => {
+    throw error;
+  });
 }

@@ -68,7 +68,10 @@ export class AuditSpool {
     return spool;
   }
 
-  /** No new request should be let in. */
+  /**
+   * No new request should be let in. Of a full disk it is known from the first append that fails, until a drain finds room
+   * again: the requests of that append have been let in, and are answered though their lines are lost.
+   */
   get isFull(): boolean {
     return this.#isDiskFull || this.bytesOnDisk >= this.#maxBytes - Math.floor(this.#maxBytes / RESERVE_DIVISOR);
   }
@@ -92,7 +95,7 @@ export class AuditSpool {
     return this.#damagedLines;
   }
 
-  /** `listener` is called after each append, until it is replaced. */
+  /** `listener` is called after each append, also one that found the disk full, until it is replaced. */
   onAppend(listener: () => void): void {
     this.#listener = listener;
   }
@@ -109,6 +112,7 @@ export class AuditSpool {
     } catch (error) {
       if (!isDiskFull(error)) throw error;
       this.#isDiskFull = true;
+      this.#listener();
       throw new SpoolFullError({ cause: error });
     }
     this.#listener();
@@ -123,7 +127,8 @@ export class AuditSpool {
 
   /**
    * Gives all lines to `write`, in their order (those of dead processes first), one batch at a time, and resolves to
-   * their number. Rejects with the error of `write`; its batch is given again next time. Drains take turns.
+   * their number. Rejects with the error of `write`; its batch is given again next time. Drains take turns. Each looks
+   * whether a disk that was full has room again, also when there is no line to give.
    */
   drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
     const drained = this.#turn.then(() => this.#drain(write, options));
@@ -147,11 +152,12 @@ export class AuditSpool {
   }
 
   async #drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
-    const limits = { maxLines: options.batchSize, maxBytes: options.batchBytes ?? 4 * MIB };
+    const { batchSize, batchBytes = 4 * MIB } = options;
+    // A batch of nothing would never come to an end.
+    const limits = { maxLines: Math.max(batchSize, 1), maxBytes: Math.max(batchBytes, 1) };
     let count = 0;
-    // The next append finds out whether the disk has room again.
-    this.#isDiskFull = false;
     while (!this.#isClosed && options.signal?.aborted !== true) {
+      if (this.#isDiskFull) this.#isDiskFull = !this.#log.hasRoom();
       const batch = this.#next(limits);
       if (batch === undefined) break;
       if (batch.lines.length > 0) await write(batch.lines);

@@ -114,9 +114,19 @@ export class Capture {
       const [body, ...others] = [...(this.#lastWrite ?? []), last, ...rest];
       const given = Buffer.isBuffer(body) ? asOneWrite(body, others) : [body, ...others];
       // A handler may answer the loss of its client before the response hears of it.
-      this.#record(socket.destroyed, () => Reflect.apply(end, this.#res, given));
+      this.#record(socket.destroyed, () => this.#finish(end, given));
       return this.#res;
     }) as ServerResponse['end'];
+  }
+
+  /** What cannot be sent leaves nobody waiting. */
+  #finish(end: ServerResponse['end'], given: readonly unknown[]): void {
+    try {
+      Reflect.apply(end, this.#res, [...given]);
+    } catch (error) {
+      this.#res.destroy();
+      throw error;
+    }
   }
 
   /** Whether every byte that the head announces has been given. */

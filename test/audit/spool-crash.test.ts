@@ -134,6 +134,32 @@ describe('a spool after a crash', () => {
     expect(segments()).toEqual([]);
   });
 
+  it.each<[string, (files: string[]) => void, string[]]>([
+    ['the first is empty', ([first = '']) => truncateSync(first), named('dead', 20).slice(6)],
+    ['one in the middle is empty', ([, second = '']) => truncateSync(second), named('dead', 20).toSpliced(6, 6)],
+    ['the last is empty', (files) => truncateSync(files.at(-1) ?? ''), named('dead', 18)],
+    ['all are empty', (files) => files.map((file) => truncateSync(file)), []],
+    ['one is gone', ([, second = '']) => rmSync(second), named('dead', 20).toSpliced(6, 6)],
+  ])('D2-07: of its segments %s: the rest is given, and no file stays', async (_, damage, left) => {
+    await kill(await startProcess('dead', 20));
+    damage(segments());
+    const spool = open();
+    expect(await drained(spool)).toEqual(left);
+    expect([segments(), spool.bytesOnDisk]).toEqual([[], 0]);
+  });
+
+  it.each<[string, (file: string) => void]>([
+    ['is cut to nothing', (file) => truncateSync(file, 0)],
+    ['is cut', (file) => truncateSync(file, 3)],
+    ['goes', (file) => rmSync(file)],
+  ])('D2-07: a segment that %s after it was adopted is skipped and counted', async (_, damage) => {
+    await kill(await startProcess('dead', 20));
+    const spool = open();
+    damage(segments()[1] ?? '');
+    expect(await drained(spool)).toEqual(named('dead', 20).toSpliced(6, 6));
+    expect([segments(), spool.bytesOnDisk, spool.damagedLines]).toEqual([[], 0, 1]);
+  });
+
   it('D2-07: segments whose lock was deleted are adopted all the same', async () => {
     await kill(await startProcess('dead', 3));
     for (const name of readdirSync(dir).filter((file) => file.endsWith('.lock'))) rmSync(join(dir, name));

@@ -1,5 +1,5 @@
 import { setImmediate as turnOfLoop } from 'node:timers/promises';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { SpoolTurn } from '../../src/audit/spool-turn.ts';
 
 /** A spool that tells what it was given, and refuses lines that say so. */
@@ -58,4 +58,31 @@ it('D2-07: a turn that brings much is written in pieces, in order', async () => 
   expect(told).toEqual(['append 11', 'append 11']);
   await turnOfLoop();
   expect(told.map((text) => text.slice(0, 10))).toEqual(['append 11', 'append 11', 'append xxx']);
+});
+
+it('D2-07: one who throws when told that its line is kept keeps no other from being told', () => {
+  const { told, turn } = stand();
+  const fault = new Error('cannot answer');
+  turn.add('a', () => {
+    throw fault;
+  });
+  turn.add('b', () => told.push('kept b'));
+  // The process would end of it.
+  const apart = vi.spyOn(globalThis, 'queueMicrotask').mockImplementation(() => {});
+  turn.commit();
+  expect(told).toEqual(['append a b', 'kept b']);
+  expect(apart).toHaveBeenCalledOnce();
+  expect(apart.mock.calls[0]?.[0]).toThrow(fault);
+  apart.mockRestore();
+});
+
+it('D2-07: whoever wants to hear of those faults does, and nobody else', () => {
+  const faults: unknown[] = [];
+  const parts = { spool: { append: () => {} }, onLost: () => {}, onFault: (error: unknown) => faults.push(error) };
+  const turn = new SpoolTurn(parts);
+  turn.add('a', () => {
+    throw new Error('cannot answer');
+  });
+  turn.commit();
+  expect(faults).toEqual([new Error('cannot answer')]);
 });
