@@ -37,3 +37,20 @@ export function maskText(text: string): string {
   const at = secretValueAt(text);
   return at === -1 ? text : text.slice(0, at) + MASK;
 }
+
+/** What a JWT begins with: `{"` in base64url. */
+const TOKEN_START = 'eyJ';
+
+/** Free text with `***` for each JWT, or what looks like one, wherever it stands. */
+export function maskTokens(text: string): string {
+  if (!text.includes(TOKEN_START)) return text;
+  return text.replace(/[\w.-]+/g, maskToken);
+}
+
+/** Of a run of the characters that a token has: a token ends where its run ends. */
+function maskToken(run: string): string {
+  const start = run.indexOf(TOKEN_START);
+  if (start === -1) return run;
+  const second = run.indexOf('.', start);
+  return second !== -1 && run.includes('.', second + 1) ? run.slice(0, start) + MASK : run;
+}

@@ -1,6 +1,6 @@
 import { maskQuery } from '../audit/mask-form.ts';
 import { maskHeaders } from '../audit/mask-headers.ts';
-import { MASK } from '../audit/mask-keys.ts';
+import { maskTokens } from '../audit/mask-keys.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { Principal } from '../oauth/principal.ts';
@@ -8,8 +8,6 @@ import { bodiesOf, socketBodiesOf, storable, WHOLE } from './audit-bodies.ts';
 import type { AuditedOperation, Exchange } from './exchange.ts';
 
 const CLIENT_CLOSED_REQUEST = 499;
-/** A JWT, wherever a caller has put it by mistake. */
-const TOKEN = /\beyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+/g;
 
 /** Where records go. */
 interface RecordSpool {
@@ -138,8 +136,8 @@ function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperat
     node_id: principal?.nodeId ?? caller?.nodeId ?? null,
     correlation_id: exchange.correlationId,
     method: req.method ?? '',
-    path: storable(path.replace(TOKEN, MASK)),
-    query: query === undefined ? null : storable(operation?.maskQuery?.(query) ?? maskQuery(query, path)),
+    path: storable(maskTokens(path)),
+    query: query === undefined ? null : storable(maskTokens(operation?.maskQuery?.(query) ?? maskQuery(query, path))),
     status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
     elapsed: performance.now() - exchange.startedTick,
     headers: maskHeaders(req.headers),
@@ -175,8 +173,8 @@ function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
     node_id: null,
     correlation_id: correlationId,
     method,
-    path: storable(path.replace(TOKEN, MASK)),
-    query: query === undefined ? null : storable(maskQuery(query, path)),
+    path: storable(maskTokens(path)),
+    query: query === undefined ? null : storable(maskTokens(maskQuery(query, path))),
     status_code: status,
     elapsed: 0,
     headers: {},

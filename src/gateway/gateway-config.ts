@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { ConfigError } from '../config/config.ts';
 import { lookupSchema } from './lookup-config.ts';
 import { isRemote, type RemoteService, type ServiceConfig, serviceSchema } from './service-config.ts';
+import { type Fault, faultLines, parseYaml } from './yaml-text.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -106,22 +106,10 @@ export function unreadable(path: string, error: unknown): ConfigError {
 
 /** Validates the text of a gateway configuration; `path` is what faults are reported under. */
 export function parseGatewayConfig(path: string, source: string): GatewayConfig {
-  const lines = new LineCounter();
-  const document = parseDocument(source, { lineCounter: lines, prettyErrors: false });
-  if (document.errors.length > 0) {
-    throw new ConfigError(
-      document.errors.map((error) => `${path}:${lines.linePos(error.pos[0]).line}: not valid YAML: ${error.message}`),
-    );
-  }
-  const parsed = gatewaySchema.safeParse(document.toJS());
+  const { value, lineOf } = parseYaml(path, source);
+  const parsed = gatewaySchema.safeParse(value);
   const faults = parsed.success ? crossFaults(parsed.data) : parsed.error.issues.flatMap(faultsOf);
-  if (!parsed.success || faults.length > 0) {
-    throw new ConfigError(
-      faults.map(
-        ({ at, message }) => `${path}:${lineOf(document, lines, at)}: ${at.join('.') || 'the file'}: ${message}`,
-      ),
-    );
-  }
+  if (!parsed.success || faults.length > 0) throw new ConfigError(faultLines(path, lineOf, faults));
   const { services, endpoints } = parsed.data;
   return { ...parsed.data, endpoints: endpoints.map((endpoint) => limited(endpoint, services)) };
 }
@@ -139,11 +127,6 @@ function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConf
     timeout_ms: endpoint.timeout_ms ?? given?.timeout_ms ?? DEFAULT_TIMEOUT_MS,
     max_body_bytes: endpoint.max_body_bytes ?? given?.max_body_bytes ?? MEBIBYTE,
   };
-}
-
-interface Fault {
-  at: PropertyKey[];
-  message: string;
 }
 
 /** Of what may be written in several ways, the faults of the way that was meant: the one whose kind is right. */
@@ -182,12 +165,4 @@ function crossFaults(config: Written): Fault[] {
     }
   });
   return faults;
-}
-
-function lineOf(document: Document, lines: LineCounter, path: readonly PropertyKey[]): number {
-  for (let length = path.length; length > 0; length--) {
-    const node = document.getIn(path.slice(0, length), true);
-    if (isNode(node) && node.range) return lines.linePos(node.range[0]).line;
-  }
-  return 1;
 }

@@ -3,11 +3,16 @@ import type { Issue } from '../errors/app-error.ts';
 
 type Head = Pick<IncomingMessage, 'httpVersion' | 'headers' | 'rawHeaders'>;
 
+const NO_BODY = 'an upgrade has no body';
+
 /** `uri-host [":" port]` (RFC 9110 section 7.2). */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
-/** What the parser lets pass in the head of a request and RFC 9112 does not: another version, a Host or a framing that two readers can take in two ways. */
-export function headFault({ httpVersion, headers, rawHeaders }: Head): Issue | undefined {
+/**
+ * What the parser lets pass in the head of a request and RFC 9112 does not: another version, a Host or a framing that two
+ * readers can take in two ways, such as a body behind the head of an upgrade, where the frames of the new protocol begin.
+ */
+export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade = false): Issue | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { path: '', message: 'must be HTTP/1.1' };
   const { host, 'transfer-encoding': coding } = headers;
   if (host === undefined && httpVersion === '1.1') return { path: 'Host', message: 'is required' };
@@ -17,6 +22,9 @@ export function headFault({ httpVersion, headers, rawHeaders }: Head): Issue | u
   if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked')) {
     return { path: 'Transfer-Encoding', message: 'must be chunked, in HTTP/1.1' };
   }
+  if (!isUpgrade) return undefined;
+  if (coding !== undefined) return { path: 'Transfer-Encoding', message: NO_BODY };
+  if (Number(headers['content-length'] ?? 0) > 0) return { path: 'Content-Length', message: NO_BODY };
   return undefined;
 }
 

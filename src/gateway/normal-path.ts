@@ -3,13 +3,15 @@ const ESCAPE = /%([0-9A-Fa-f]{2})/g;
 const DOT_SEGMENT = /(?:^|\/)\.\.?(?:\/|$)/;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 /** Scheme, user and host of the absolute form (RFC 9110 section 4.2: a host is never empty). */
-const ORIGIN = /^https?:\/\/(?:[\w.~!$&'()*+,;=:%-]*@)?(?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=-]+)(?::\d*)?(?=[/?]|$)/i;
+const ORIGIN = /^https?:\/\/(?:[\w.~!$&'()*+,;=:%-]*@)?((?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=-]+)(?::\d*)?)(?=[/?]|$)/i;
 
 /** A request target, split and normalised once: what is authorised is what is served. */
 export interface NormalTarget {
   path: string;
   /** Without the question mark; empty where there is none. */
   query: string;
+  /** Host and port of the absolute form. */
+  host?: string;
 }
 
 /**
@@ -18,20 +20,21 @@ export interface NormalTarget {
  * an encoded slash, backslash or null byte, a dot segment, a double slash, a broken or overlong escape.
  */
 export function normalTarget(target: string): NormalTarget | undefined {
-  const relative = target.startsWith('/') ? target : withoutAuthority(target);
-  if (relative === undefined || relative.includes('#')) return undefined;
+  if (target.startsWith('/')) return normalRelative(target);
+  const [origin, host] = ORIGIN.exec(target) ?? [];
+  if (origin === undefined || host === undefined) return undefined;
+  const rest = target.slice(origin.length);
+  const normal = normalRelative(rest.startsWith('/') ? rest : `/${rest}`);
+  return normal && { ...normal, host };
+}
+
+function normalRelative(relative: string): NormalTarget | undefined {
+  if (relative.includes('#')) return undefined;
   const mark = relative.indexOf('?');
   const raw = mark < 0 ? relative : relative.slice(0, mark);
   const path = raw.includes('%') ? decodeUnreserved(raw) : raw;
   if (path === undefined || !isPlain(path)) return undefined;
   return { path, query: mark < 0 ? '' : relative.slice(mark + 1) };
-}
-
-function withoutAuthority(target: string): string | undefined {
-  const absolute = ORIGIN.exec(target);
-  if (!absolute) return undefined;
-  const rest = target.slice(absolute[0].length);
-  return rest.startsWith('/') ? rest : `/${rest}`;
 }
 
 function decodeUnreserved(path: string): string | undefined {

@@ -1,5 +1,6 @@
 import { handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
+import { invalidRequest } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
 import { type OperationRecord, OperationRecords } from './operation-records.ts';
@@ -10,6 +11,12 @@ const PING_MS = 12_000;
 const CLOSE_WAIT_MS = 1_000;
 const INTERNAL_ERROR = 4500;
 const SERVICE_RESTART = 1012;
+
+const NOT_ACCEPTABLE = 'must be as RFC 6455 has it';
+const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
+const EXTENSION = `${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:\\\\?[\\w!#$%&'*+.^\`|~-])+"))?)*`;
+/** The field Sec-WebSocket-Extensions (RFC 6455 section 9.1). */
+const EXTENSIONS = new RegExp(`^${EXTENSION}(?:[ \\t]*,[ \\t]*${EXTENSION})*$`);
 
 interface SocketsParts {
   protocol: Server<SocketExtra>;
@@ -34,12 +41,23 @@ export class GraphqlSockets {
     this.#server.on('headers', (headers, req) => {
       headers.push(`X-Correlation-ID: ${String(req.headers['x-correlation-id'])}`);
     });
+    // Told while `accept` runs: with a listener the library sends no answer of its own.
+    this.#server.on('wsClientError', ({ message }) => {
+      throw invalidRequest([{ path: /Sec-WebSocket-\w+|Upgrade/.exec(message)?.[0] ?? '', message: NOT_ACCEPTABLE }]);
+    });
   }
 
-  /** Takes an upgrade over, or answers it with 400 where it is none of WebSocket. */
+  /**
+   * Takes an upgrade over.
+   * @throws AppError 400 that names the field which makes it no handshake of WebSocket; nothing is sent then.
+   */
   accept(exchange: Exchange): void {
     const { upgrade, req, res } = exchange;
     if (!upgrade) throw new Error('the request is no upgrade');
+    // No extension is negotiated, so that the library does not look at them.
+    if (!EXTENSIONS.test(req.headers['sec-websocket-extensions'] ?? 'none')) {
+      throw invalidRequest([{ path: 'Sec-WebSocket-Extensions', message: NOT_ACCEPTABLE }]);
+    }
     this.#server.handleUpgrade(req, upgrade.socket, upgrade.head, (socket) => {
       res.statusCode = 101;
       // From here on its end is no loss of the client.

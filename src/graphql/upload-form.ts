@@ -5,6 +5,7 @@ import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import { AppError } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
+import { giveLeaveToSend } from '../rest/leave-to-send.ts';
 import { Upload } from './upload.ts';
 import { badPart, parseMap, parseOperations, type UploadMap, withFile } from './upload-parts.rules.ts';
 
@@ -67,12 +68,12 @@ export class UploadForm {
    * @throws AppError 413 where it is longer than the limit, 400 where it is no upload; both say so before the file is read.
    */
   static async open(exchange: Exchange, limits: UploadLimits): Promise<{ form: UploadForm; params: GraphQLParams }> {
-    const { req, res } = exchange;
-    const { 'content-length': length = '0', 'content-encoding': encoding = '', expect = '' } = req.headers;
+    const { req } = exchange;
+    const { 'content-length': length = '0', 'content-encoding': encoding = '' } = req.headers;
     if (Number(length) > limits.maxBytes) throw tooLarge();
     if (!/^(identity)?$/i.test(encoding)) throw badPart('Content-Encoding', 'must be identity');
     const form = new UploadForm(req, parserOf(req), limits);
-    if (/^100-continue$/i.test(expect)) res.writeContinue();
+    giveLeaveToSend(exchange);
     return { form, params: await form.#opened.promise };
   }
 

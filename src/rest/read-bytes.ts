@@ -1,5 +1,6 @@
 import { type AppError, invalidRequest } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
+import { giveLeaveToSend } from './leave-to-send.ts';
 
 export interface BodyLimit {
   maxBytes: number;
@@ -16,13 +17,13 @@ const MAX_MS = 300_000;
  * to go on only here. One that has not come within five minutes is a 400. Of a body that its sender gives up nothing comes: there is nobody to answer.
  */
 export function readBytes(exchange: Exchange, { maxBytes, tooLarge }: BodyLimit): Promise<Buffer> {
-  const { req, res } = exchange;
+  const { req } = exchange;
   if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
     return Promise.reject(invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]));
   }
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge());
   exchange.bodyRead = true;
-  if (req.httpVersion !== '1.0' && /^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
+  giveLeaveToSend(exchange);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   let length = 0;

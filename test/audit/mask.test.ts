@@ -210,6 +210,40 @@ describe('queries and headers', () => {
     });
   });
 
+  it.each([
+    ['x-original-uri', '/p?password=x&a=1', '/p?password=***&a=1'],
+    ['x-rewrite-url', '/p?a=1&access_token=x', '/p?a=1&access_token=***'],
+    ['x-request-uri', 'GET /p?pass%77ord=x', 'GET /p?pass%77ord=***'],
+    ['x-any', 'see http://h/p?a=1?token=x', 'see http://h/p?a=1?token=***'],
+    ['x-any', 'why? token=x', 'why? token=***'],
+    [
+      'link',
+      '<https://h/a?page=1>; rel="prev", <https://h/b?token=x>',
+      '<https://h/a?page=1>; rel="prev", <https://h/b?token=***',
+    ],
+    ['link', '<https://h/graphql?query={a}>, <b?a=1>', '<https://h/graphql?query=***'],
+    ['link', '<a?a=1>, <https://h/graphql?query={a}>', '<a?a=1>, <https://h/graphql?query=***'],
+    ['x-original-uri', '/graphql?query={x(a:"?b=c")}', '/graphql?query=***'],
+    ['sec-ch-ua', '"Not?A_Brand";v="8", "Chromium";v="120"', '"Not?A_Brand";v="8", "Chromium";v="120"'],
+    ['sec-ch-ua-mobile', '?0', '?0'],
+  ])('1-04 D2-08: %s: %s shows as %s', (name, value, expected) => {
+    expect(maskHeaders({ [name]: value })).toEqual({ [name]: expected });
+    expect(maskHeaders({ [name]: [value, 'kept'] })).toEqual({ [name]: [expected, 'kept'] });
+  });
+
+  const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2ln-bmF0_dXJl';
+
+  it.each([
+    ['sec-websocket-protocol', `graphql-transport-ws, ${JWT}`, 'graphql-transport-ws, ***'],
+    ['sec-websocket-protocol', `bearer-${JWT},x`, 'bearer-***,x'],
+    ['x-any', `"${JWT}" and ${JWT}`, '"***" and ***'],
+    ['x-any', 'eyJhbGciOiJkaXIifQ..aXY.Y3Q.dGFn', '***'],
+    ['x-original-uri', `/p/${JWT}/q?x=${JWT}&y=1`, '/p/***/q?x=***&y=1'],
+    ['x-any', 'eyJhbGciOiJIUzI1NiJ9.one', 'eyJhbGciOiJIUzI1NiJ9.one'],
+  ])('D2-08: of a JWT in %s nothing shows: %s', (name, value, expected) => {
+    expect(maskHeaders({ [name]: value })).toEqual({ [name]: expected });
+  });
+
   it('D2-08: a header over 4 KiB is masked, or cut there with a mark', () => {
     const long = 'é'.repeat(50_000);
     const headers = maskHeaders({

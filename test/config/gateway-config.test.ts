@@ -77,6 +77,40 @@ it.each([
   expect(faults(source)[0]).toMatch(new RegExp(`^gateway\\.yaml:${line}: not valid YAML: `));
 });
 
+const LEVELS = 'abcdefghi';
+const BOMB = [...LEVELS].map((name, at) => {
+  const below = at === 0 ? '1' : `*${LEVELS[at - 1]}`;
+  return `  ${name}: &${name} [${Array.from({ length: 9 }, () => below).join(', ')}]\n`;
+});
+
+it.each([
+  ['an alias of nothing', `${HEAD}endpoints:\n  - *nope\n`, 4, 'endpoints.0: *nope has no &nope before it'],
+  ['an alias before its anchor', 'services: {\n  a: *x,\n  b: &x local}\n', 2, 'services.a: *x has no &x before it'],
+  ['an alias in a member', `services: {\n  a: {at: *nope}}\n`, 2, 'services.a.at: *nope has no &nope before it'],
+  ['an alias within what it stands for', 'services: &x\n  a: *x\n', 2, 'services.a: *x stands within &x'],
+  [
+    'an alias bomb',
+    `services:\n${BOMB.join('')}`,
+    7,
+    'services.f.0: with *e, aliases stand for more than 100000 values',
+  ],
+])('YAML with %s is refused by its line and field', (_fault, source, line, says) => {
+  expect(faults(source)[0]).toBe(`gateway.yaml:${line}: ${says}`);
+});
+
+it.each([
+  ['nesting that no stack holds', `services: ${'['.repeat(50_000)}`],
+  ['a merge of what is no map', '%YAML 1.1\n---\nservices: {<<: 5}\n'],
+])('YAML with %s is refused, not thrown', (_fault, source) => {
+  expect(faults(source)[0]).toMatch(/^gateway\.yaml:\d+: /);
+});
+
+it('an alias may be used as often as there are endpoints', () => {
+  const endpoints = Array.from({ length: 300 }, (_, at) => `  - {methods: *get, path: /p${at}}\n`);
+  const source = `${HEAD}endpoints:\n  - {methods: &get [GET], path: /p}\n${endpoints.join('')}`;
+  expect(parseGatewayConfig('gateway.yaml', source).endpoints.at(-1)?.methods).toEqual(['GET']);
+});
+
 it.each([
   ['an empty file', ''],
   ['a list', '- a'],

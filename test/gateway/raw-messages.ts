@@ -97,6 +97,8 @@ const upgrades: RawRow[] = [
   closing('an upgrade in HTTP/1.0', get('/graphql', ...SOCKET).replace('HTTP/1.1', 'HTTP/1.0'), 401),
   closing('a WebSocket where there is none', get('/health', ...SOCKET), 200),
   closing('a WebSocket without a token', get('/v1/accounts', ...SOCKET), 401),
+  closing('a WebSocket behind a body', `${get('/health', ...SOCKET, 'Content-Length: 5')}12345`, 400),
+  closing('a WebSocket behind chunks', `${get('/health', ...SOCKET, CHUNKED)}${CHUNKS}`, 400),
   closing('a WebSocket to nowhere', get('/nowhere', ...SOCKET), 404),
 ];
 

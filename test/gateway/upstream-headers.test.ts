@@ -1,6 +1,7 @@
+import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Forwarder, type Seen, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
-import { request, sendRaw } from './raw.ts';
+import { openSocket, request, sendRaw } from './raw.ts';
 import { type RawUpstream, startRawUpstream } from './raw-upstream.ts';
 
 let upstream: TestUpstream;
@@ -112,6 +113,42 @@ describe('a request to an upstream', () => {
     });
     expect(headers).not.toHaveProperty('ssl-client-fingerprint');
     expect(headers).not.toHaveProperty('x-forwarded-prefix');
+  });
+
+  it.each([
+    ['https', 'https'],
+    ['https, http', 'https'],
+    ['HTTPS ,http', 'https'],
+    ['http, https', 'http'],
+    ['httpsx', 'http'],
+  ])('D2-10: carries of the protocols %j that a trusted peer says the client’s: %s', async (said, expected) => {
+    expect((await seenOf({ 'X-Forwarded-Proto': said })).headers['x-forwarded-proto']).toBe(expected);
+  });
+
+  it.each([
+    ['http://gate.example:99', {}, 'gate.example:99'],
+    ['http://user@[::1]:8', {}, '[::1]:8'],
+    ['http://gate.example', { 'X-Forwarded-Host': 'said.example' }, 'said.example'],
+  ])('D2-10: to %s%j carries the host of its target, whatever Host says', async (origin, said, expected) => {
+    const got = await sendRaw(f.url, request('GET', `${origin}/plain/x`, { Host: 'other.example', ...said }));
+    expect(got.status).toBe(200);
+    expect(upstream.seen.at(-1)).toMatchObject({ url: '/base/plain/x', headers: { 'x-forwarded-host': expected } });
+  });
+
+  it.each([
+    ['1.0', /^HTTP\/1\.1 200 /],
+    ['1.1', /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 /],
+  ])('D2-10: of HTTP/%s gets leave to send where that version knows it', async (version, expected) => {
+    const socket = openSocket(f.url);
+    let got = '';
+    socket.on('data', (chunk: Buffer) => {
+      got += chunk.toString('latin1');
+    });
+    const head = request('POST', '/plain/x', { Expect: '100-continue', 'Content-Length': '2' });
+    socket.write(`${head.replace('HTTP/1.1', `HTTP/${version}`)}ok`);
+    await once(socket, 'end');
+    socket.destroy();
+    expect(got).toMatch(expected);
   });
 
   it('D2-10: goes to the normalised path behind the prefix, with its query as it was', async () => {

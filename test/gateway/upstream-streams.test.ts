@@ -260,6 +260,25 @@ describe('a WebSocket', () => {
     await vi.waitFor(() => expect(f.upstream('plain').sockets.going).toBe(0));
   });
 
+  it.each([
+    ['Content-Length', '5', 'abcde'],
+    ['Transfer-Encoding', 'chunked', '5\r\nabcde\r\n0\r\n\r\n'],
+  ])('D2-10 D2-13: one with a body (%s: %s) never reaches the upstream', async (field, value, body) => {
+    const before = upstream.seen.length;
+    const handshake = {
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+      'Sec-WebSocket-Version': '13',
+      'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+    };
+    const got = await sendRaw(f.url, request('GET', '/live', { ...handshake, [field]: value }) + body);
+    expect([got.status, JSON.parse(got.body).errors]).toEqual([
+      400,
+      [{ path: field, message: 'an upgrade has no body' }],
+    ]);
+    expect(upstream.seen.length).toBe(before);
+  });
+
   it('D2-10: there are no more than allowed; a lost peer ends the other side', async () => {
     const first = new WebSocket(place('/live'));
     await once(first, 'open');

@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
+import { openSocket, request } from '../gateway/raw.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { createdClient } from './administration.ts';
 import {
@@ -249,6 +251,24 @@ describe('a form that is no upload', () => {
     const answer = await sendRaw(p.url, headers, new Readable({ read: () => undefined }));
     expect([answer.status, answer.json]).toEqual([413, { code: -1, domain: 0, message: 'payload_too_large' }]);
     expect(answer.headers.connection).toBe('close');
+  });
+
+  it.each([
+    ['1.0', /^HTTP\/1\.1 400 /],
+    ['1.1', /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 400 /],
+  ])('DG-09: to HTTP/%s leave to send is given where that version knows it', async (version, expected) => {
+    const body = formOf([]);
+    const headers = { ...formHeaders(token), expect: '100-continue', 'content-length': String(body.length) };
+    const socket = openSocket(p.url);
+    let got = '';
+    socket.on('data', (chunk: Buffer) => {
+      got += chunk.toString('latin1');
+    });
+    socket.write(request('POST', '/graphql', headers).replace('HTTP/1.1', `HTTP/${version}`));
+    socket.write(body);
+    await once(socket, 'end');
+    socket.destroy();
+    expect(got).toMatch(expected);
   });
 
   it('D2-14: what is no form stays within 1 MiB', async () => {

@@ -23,6 +23,8 @@ export function endpointStage(table: EndpointTable, services: Services): Stage {
     exchange.match = match;
     exchange.service = service;
     if (exchange.isUnrecordable && !HEALTH.test(target.path)) throw serviceUnavailable();
+    // RFC 9112 section 3.2.2: whatever the Host field says.
+    if (target.host !== undefined) exchange.req.headers.host = target.host;
     exchange.req.url = target.query === '' ? target.path : `${target.path}?${target.query}`;
   };
 }

@@ -53,7 +53,9 @@ export function requestFields({ req, realIp, isPeerTrusted }: Exchange): string[
     else for (const one of value ?? []) fields.push(name, one);
   }
   const host = (isPeerTrusted && text(headers['x-forwarded-host'])) || headers.host;
-  const proto = isPeerTrusted && /^https$/i.test(text(headers['x-forwarded-proto']) ?? '') ? 'https' : 'http';
+  // Of a list the first is what the client used. Beside addresses one could tell who has said which; a protocol tells
+  // nothing of who wrote it, so that a trusted peer is believed as a whole.
+  const proto = isPeerTrusted && /^https\s*(?:,|$)/i.test(text(headers['x-forwarded-proto']) ?? '') ? 'https' : 'http';
   fields.push('x-forwarded-for', realIp, 'x-real-ip', realIp, 'x-forwarded-proto', proto);
   if (host !== undefined) fields.push('x-forwarded-host', host);
   return fields;

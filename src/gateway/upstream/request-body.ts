@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { giveLeaveToSend } from '../../rest/leave-to-send.ts';
 import type { Exchange } from '../exchange.ts';
 
 /** Whether a request announces a body (RFC 9112 section 6.3). */
@@ -53,9 +54,9 @@ export class RequestBody extends Readable {
   #begin(): void {
     this.#isBegun = true;
     const { exchange } = this.#parts;
-    const { req, res } = exchange;
+    const { req } = exchange;
     exchange.bodyRead = true;
-    if (/^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
+    giveLeaveToSend(exchange);
     req.on('data', this.#take).once('end', this.#finish);
   }
 

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { recordOf } from '../audit/records.ts';
+import { openSocket, type RawAnswer, request, sendRaw } from '../gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+
+let p: Portcullis;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+});
+
+afterAll(() => p[Symbol.asyncDispose]());
+
+const UPGRADE = {
+  Connection: 'Upgrade',
+  Upgrade: 'websocket',
+  'Sec-WebSocket-Version': '13',
+  'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+  Origin: 'https://app.example',
+};
+
+const PROTOCOL = 'Sec-WebSocket-Protocol';
+const EXTENSIONS = 'Sec-WebSocket-Extensions';
+
+const REFUSED: [field: string, value: string, behind: string][] = [
+  [PROTOCOL, 'a,,b', ''],
+  [PROTOCOL, 'a a', ''],
+  [PROTOCOL, '', ''],
+  [PROTOCOL, 'a,', ''],
+  [PROTOCOL, 'graphql-transport-ws, graphql-transport-ws', ''],
+  [EXTENSIONS, 'permessage-deflate; x="', ''],
+  [EXTENSIONS, 'permessage-deflate;', ''],
+  [EXTENSIONS, '', ''],
+  ['Content-Length', '5', 'abcde'],
+  ['Content-Length', '5', ''],
+  ['Transfer-Encoding', 'chunked', '5\r\nabcde\r\n0\r\n\r\n'],
+  ['Transfer-Encoding', 'chunked', 'ZZZ\r\n'],
+];
+
+describe('a handshake', () => {
+  it.each(REFUSED)('D2-06 D2-07 D2-13: with %s: %s is refused and recorded as others are', async (...row) => {
+    const [field, value, behind] = row;
+    const id = `handshake-${REFUSED.findIndex((other) => other.every((cell, at) => cell === row[at]))}`;
+    const head = request('GET', '/graphql', { ...UPGRADE, 'X-Correlation-ID': id, [field]: value });
+    const { status, headers, body }: RawAnswer = await sendRaw(p.url, head + behind);
+    expect(status).toBe(400);
+    expect(headers).toMatchObject({
+      'x-correlation-id': id,
+      'content-type': 'application/json; charset=utf-8',
+      'access-control-allow-origin': expect.any(String),
+    });
+    expect(JSON.parse(body)).toMatchObject({ code: -1, message: 'invalid_request', errors: [{ path: field }] });
+    expect(await recordOf(p, id)).toMatchObject({ status_code: 400, aborted: false });
+  });
+
+  it.each([
+    ['no subprotocol', {}],
+    ['several subprotocols', { [PROTOCOL]: 'a , graphql-transport-ws,b' }],
+    ['an extension', { [EXTENSIONS]: 'permessage-deflate; client_max_window_bits; x = "a\\b", other' }],
+    ['an empty body', { 'Content-Length': '0' }],
+  ])('D2-16: with %s is taken', async (_what, headers) => {
+    const socket = openSocket(p.url);
+    socket.write(request('GET', '/graphql', { ...UPGRADE, ...headers }));
+    const [first] = await new Promise<[Buffer]>((resolve) => socket.once('data', (data: Buffer) => resolve([data])));
+    socket.destroy();
+    expect(String(first)).toMatch(/^HTTP\/1\.1 101 /);
+  });
+});
