@@ -1,8 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { auditInsert } from './audit/audit-store.ts';
-import { AUDIT_DELAY_MS, AuditWriter } from './audit/audit-writer.ts';
-import { AuditSpool } from './audit/spool.ts';
-import { SpoolTurn } from './audit/spool-turn.ts';
+import { AUDIT_DELAY_MS, type AuditWriter } from './audit/audit-writer.ts';
+import type { AuditSpool } from './audit/spool.ts';
+import { type AuditTrail, openAudit } from './audit-of.ts';
 import type { Cache } from './cache/cache.ts';
 import { ClientAdministration } from './clients/client-administration.service.ts';
 import { Clients } from './clients/clients.service.ts';
@@ -10,7 +9,6 @@ import type { Config } from './config/config.ts';
 import type { Secrets } from './config/secrets.ts';
 import type { Database } from './database.ts';
 import type { EventBus } from './events/event-bus.ts';
-import { AuditLog } from './gateway/audit.ts';
 import { Health } from './health/health.ts';
 import { IdempotentAnswers } from './idempotency/idempotent-answers.ts';
 import type { Log } from './lib/log.ts';
@@ -51,9 +49,6 @@ export interface Overrides {
   /** Takes what was answered, in the place of the spool and the log. */
   audit?: AuditTrail;
 }
-
-/** What is told of each request and operation that has ended. */
-type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
 
 /** Every part of a running instance, built once. */
 export interface Context {
@@ -111,8 +106,6 @@ interface ContextInput {
   stack: AsyncDisposableStack;
 }
 
-const LAST_DRAIN_MS = 5_000;
-
 /** The composition root: the only place that constructs the database, the cache, the bus and what stands on them. */
 export async function createContext({ config, secrets, log, overrides, stack }: ContextInput): Promise<Context> {
   const nowMs = overrides.nowMs ?? Date.now;
@@ -124,7 +117,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
   const { db } = database;
   const opened = await openBus(config, db, log, stack);
   const bus = overrides.bus?.(opened) ?? opened;
-  const audit = openAudit({ config, database, log, overrides, stack });
+  const audit = openAudit({ config, database, log, trail: overrides.audit, stack });
   const clients = new Clients(db, secrets.pepper);
   const supervisors = new Supervisors(db);
   const keys = await importJwtKeys(secrets.jwt);
@@ -244,30 +237,4 @@ function openLimits({
   limits.start();
   stack.defer(() => limits.stop());
   return { limits, guards: guardsOf(limits), throttle: new Throttle({ cache, nowMs }) };
-}
-
-function openAudit({
-  config,
-  database,
-  log,
-  overrides,
-  stack,
-}: Pick<Context, 'config' | 'database' | 'log'> & Pick<ContextInput, 'overrides' | 'stack'>) {
-  const spool = AuditSpool.open({ dir: config.auditSpoolDir });
-  const auditWriter = new AuditWriter({
-    spool,
-    insert: auditInsert(database.db, log),
-    onError: (error) => log.error({ err: error }, 'audit records stay in the spool: they cannot be written'),
-  });
-  const turn = new SpoolTurn({
-    spool,
-    onLost: (error, line) => log.error({ err: error, bytes: line.length }, 'an audit record could not be kept'),
-    onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
-  });
-  stack.defer(async () => {
-    turn.commit();
-    await auditWriter.stop(LAST_DRAIN_MS);
-    await spool.close();
-  });
-  return { spool, auditWriter, audit: overrides.audit ?? new AuditLog(turn, log) };
 }

@@ -13,8 +13,8 @@ const CUT_MARK = '…';
 
 /**
  * The headers as a record shows them (specification section 3): Authorization, cookies and every header with a
- * secret's name are `***`, and so are secrets in the query of an address and JWTs, in whatever header. Absent ones are left out. A value over 4 KiB is
- * cut there and ends in `…`.
+ * secret's name are `***`, and so are secrets in the query of an address and JWTs, in whatever header. Absent ones are
+ * left out. A value over 4 KiB is cut there and ends in `…`.
  */
 export function maskHeaders(headers: HeaderMap): Record<string, string | string[]> {
   const masked: Record<string, string | string[]> = {};

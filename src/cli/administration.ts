@@ -5,14 +5,13 @@ import { readConfig } from '../config/config.ts';
 import { readSecrets } from '../config/secrets.ts';
 import type { Db } from '../db.ts';
 import { RefusalError } from '../errors/refusal.ts';
-import { migrate, pendingMigrations } from '../migrate.ts';
 import { AccessChanges } from '../oauth/access-changes.ts';
 import { LoginLocks } from '../oauth/login-locks.ts';
 import { Passwords } from '../oauth/passwords.ts';
 import { Sessions } from '../oauth/sessions.ts';
 import { SupervisorAdministration } from '../supervisors/supervisor-administration.service.ts';
 import { CommandError } from './command.ts';
-import { openForCommand } from './database.ts';
+import { openMigrated } from './database.ts';
 
 /** What a command administers with. Running servers hear of its changes from the database. */
 export interface Administration {
@@ -36,11 +35,7 @@ export async function openAdministration(
   stack: AsyncDisposableStack,
 ): Promise<Administration> {
   const { config, env: variables } = readConfig(env);
-  const database = await openForCommand(config, `use its GraphQL ${operation}, which does the same`, stack);
-  if (database.isEmbedded) await migrate(database);
-  else if ((await pendingMigrations(database)).length > 0) {
-    throw new CommandError('the schema is older than this release: run portcullis migrate first');
-  }
+  const database = await openMigrated(config, `use its GraphQL ${operation}, which does the same`, stack);
   const { db } = database;
   const nowMs = Date.now;
   const { pepper } = readSecrets(config, variables);

@@ -1,7 +1,9 @@
 import type { Config } from '../config/config.ts';
 import type { Database } from '../database.ts';
 import { lockDataDir } from '../embedded/data-dir-lock.ts';
+import { migrate, pendingMigrations } from '../migrate.ts';
 import { openStore } from '../stores.ts';
+import { CommandError } from './command.ts';
 
 /**
  * Opens the database of a command until `stack` is disposed of. The embedded one is taken for this process alone:
@@ -15,4 +17,17 @@ export async function openForCommand(config: Config, advice: string, stack: Asyn
     await ensureCluster(config.dataDir);
   }
   return openStore(config, stack);
+}
+
+/**
+ * As `openForCommand`, with the schema of this release: an embedded database is migrated.
+ * @throws CommandError where the schema of a server is older.
+ */
+export async function openMigrated(config: Config, advice: string, stack: AsyncDisposableStack): Promise<Database> {
+  const database = await openForCommand(config, advice, stack);
+  if (database.isEmbedded) await migrate(database);
+  else if ((await pendingMigrations(database)).length > 0) {
+    throw new CommandError('the schema is older than this release: run portcullis migrate first');
+  }
+  return database;
 }

@@ -1,13 +1,12 @@
 import { readConfig } from '../config/config.ts';
 import type { Db } from '../db.ts';
 import type { Log } from '../lib/log.ts';
-import { migrate, pendingMigrations } from '../migrate.ts';
 import { MigrationFiles } from '../user-migrations/migration-files.service.ts';
 import { MigrationJobs } from '../user-migrations/migration-jobs.ts';
 import { MigrationPages } from '../user-migrations/migration-pages.service.ts';
 import { UserMigrations } from '../user-migrations/user-migrations.service.ts';
 import { CommandError } from './command.ts';
-import { openForCommand } from './database.ts';
+import { openMigrated } from './database.ts';
 
 const ADVICE = 'use its GraphQL mutation startUserMigration, which does the same';
 
@@ -36,11 +35,7 @@ export async function openMigrations(
   stack: AsyncDisposableStack,
 ): Promise<CommandMigrations> {
   const { config } = readConfig(env);
-  const database = await openForCommand(config, ADVICE, stack);
-  if (database.isEmbedded) await migrate(database);
-  else if ((await pendingMigrations(database)).length > 0) {
-    throw new CommandError('the schema is older than this release: run portcullis migrate first');
-  }
+  const database = await openMigrated(config, ADVICE, stack);
   const { db } = database;
   if (!(await hasNode(db, nodeId))) throw new CommandError(`there is no node ${nodeId}`);
   const shared = { db, log, nowMs: Date.now, notify: () => undefined };

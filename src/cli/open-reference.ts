@@ -1,8 +1,6 @@
 import { readConfig } from '../config/config.ts';
-import { migrate, pendingMigrations } from '../migrate.ts';
 import { Reference } from '../reference/reference.service.ts';
-import { CommandError } from './command.ts';
-import { openForCommand } from './database.ts';
+import { openMigrated } from './database.ts';
 
 const ADVICE = 'stop it first, or give this one the DATABASE_URL of a PostgreSQL that servers share';
 
@@ -15,11 +13,7 @@ export async function openReference(
   stack: AsyncDisposableStack,
 ): Promise<{ reference: Reference; dropped: string[] }> {
   const { config } = readConfig(env);
-  const database = await openForCommand(config, ADVICE, stack);
-  if (database.isEmbedded) await migrate(database);
-  else if ((await pendingMigrations(database)).length > 0) {
-    throw new CommandError('the schema is older than this release: run portcullis migrate first');
-  }
+  const database = await openMigrated(config, ADVICE, stack);
   const dropped: string[] = [];
   const reference = new Reference({
     db: database.db,

@@ -2,10 +2,9 @@ import { readConfig } from '../config/config.ts';
 import { Replay } from '../events/replay.ts';
 import { ReplayPositions } from '../events/replay-positions.ts';
 import { silentLog } from '../lib/log.ts';
-import { migrate, pendingMigrations } from '../migrate.ts';
 import { openBus, openLogReader } from '../stores.ts';
 import { CommandError } from './command.ts';
-import { openForCommand } from './database.ts';
+import { openMigrated } from './database.ts';
 
 const ADVICE = 'stop it first; what is replayed is applied when it starts again';
 
@@ -19,11 +18,7 @@ export async function openReplay(
   stack: AsyncDisposableStack,
 ): Promise<Replay> {
   const { config } = readConfig(env);
-  const database = await openForCommand(config, ADVICE, stack);
-  if (database.isEmbedded) await migrate(database);
-  else if ((await pendingMigrations(database)).length > 0) {
-    throw new CommandError('the schema is older than this release: run portcullis migrate first');
-  }
+  const database = await openMigrated(config, ADVICE, stack);
   const { db } = database;
   const bus = await openBus(config, db, silentLog, stack);
   const missing = await bus.missingTopics(topics);

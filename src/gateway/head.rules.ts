@@ -28,6 +28,11 @@ export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade 
   return undefined;
 }
 
+/** Whether a request announces a body (RFC 9112 section 6.3). */
+export function announcesBody({ headers }: Pick<Head, 'headers'>): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /** How many there are: of two, the parser keeps the first (RFC 9112 section 3.2). */
 function hosts(rawHeaders: readonly string[]): number {
   let count = 0;

@@ -1,6 +1,7 @@
 import { AppError, invalidRequest } from '../errors/app-error.ts';
 import { type ErrorEnvelope, errorEnvelope } from '../errors/envelope.ts';
 import type { Exchange } from '../gateway/exchange.ts';
+import { announcesBody } from '../gateway/head.rules.ts';
 import type { Log } from '../lib/log.ts';
 import { lingerOnClose } from './lingering-close.ts';
 import { sendJson } from './send.ts';
@@ -29,7 +30,7 @@ export function refuse(
     return;
   }
   for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
-  if (!req.complete && hasBody(exchange)) {
+  if (!req.complete && announcesBody(req)) {
     res.setHeader('Connection', 'close');
     lingerOnClose(exchange);
   }
@@ -54,10 +55,6 @@ function refusalOf(exchange: Exchange, error: unknown): AppError {
   }
   if (refusal.status > 500) return new AppError(500, 'internal_error', { cause: refusal.cause });
   return refusal;
-}
-
-function hasBody({ req }: Exchange): boolean {
-  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
 }
 
 function logFault(exchange: Exchange, error: unknown, log: Log): void {

@@ -2,11 +2,10 @@ import { readConfig } from '../../config/config.ts';
 import { readSecrets } from '../../config/secrets.ts';
 import { demoPath } from '../../demo/demo-file.ts';
 import { ensureDemo } from '../../demo/ensure-demo.ts';
-import { migrate, pendingMigrations } from '../../migrate.ts';
 import { Passwords } from '../../oauth/passwords.ts';
 import { Transactions } from '../../transactions/transactions.service.ts';
 import { type Command, CommandError, EXIT_OK } from '../command.ts';
-import { openForCommand } from '../database.ts';
+import { openMigrated } from '../database.ts';
 
 /** `portcullis seed`: the demo of the embedded instance, on real servers. */
 export const seed: Command = {
@@ -25,11 +24,7 @@ export const seed: Command = {
     const { config, env: variables } = readConfig(env);
     if (config.production) throw new CommandError('the demo never goes into production: unset NODE_ENV');
     await using stack = new AsyncDisposableStack();
-    const database = await openForCommand(config, 'it has the demo since its start', stack);
-    if (database.isEmbedded) await migrate(database);
-    else if ((await pendingMigrations(database)).length > 0) {
-      throw new CommandError('the schema is older than this release: run portcullis migrate first');
-    }
+    const database = await openMigrated(config, 'it has the demo since its start', stack);
     const secrets = readSecrets(config, variables);
     // Nobody is subscribed in this process; the readers of others poll.
     const transactions = new Transactions({ db: database.db, wake: () => undefined });

@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
 import { lingerOnClose } from '../../rest/lingering-close.ts';
 import type { Exchange } from '../exchange.ts';
+import { announcesBody } from '../head.rules.ts';
 import { BadAnswerError } from './failures.ts';
 import { eachAnswerField } from './headers.ts';
-import { announcesBody } from './request-body.ts';
 
 type Controller = Pick<Dispatcher.DispatchController, 'pause' | 'resume'>;
 
@@ -51,7 +51,7 @@ export class Answer {
     res.statusCode = status;
     eachAnswerField(headers, (name, value) => this.#pass(name, value));
     if (status === 204) res.removeHeader('content-length');
-    if (!req.complete && announcesBody(this.#exchange)) {
+    if (!req.complete && announcesBody(req)) {
       // The upstream does not wait for the rest of the body, which nobody takes.
       res.setHeader('Connection', 'close');
       lingerOnClose(this.#exchange);

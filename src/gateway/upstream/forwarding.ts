@@ -3,11 +3,12 @@ import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { type AppError, invalidRequest } from '../../errors/app-error.ts';
 import type { Exchange } from '../exchange.ts';
+import { announcesBody } from '../head.rules.ts';
 import { Answer } from './answer.ts';
 import type { Outcome } from './breaker.rules.ts';
 import { badGateway, gatewayTimeout, payloadTooLarge, unavailable } from './failures.ts';
 import { requestFields } from './headers.ts';
-import { announcesBody, RequestBody } from './request-body.ts';
+import { RequestBody } from './request-body.ts';
 import { mayRetry } from './retry.rules.ts';
 import { openTunnel } from './tunnel.ts';
 import type { Turns, Waiter } from './turns.ts';
@@ -51,7 +52,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#upstream = upstream;
     this.#refuse = refuse;
     this.#answer = new Answer(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
-    if (!announcesBody(exchange)) return;
+    if (!announcesBody(exchange.req)) return;
     this.#body = new RequestBody({
       exchange,
       maxBytes: this.#maxBytes,

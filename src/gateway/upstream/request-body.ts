@@ -2,11 +2,6 @@ import { Readable } from 'node:stream';
 import { giveLeaveToSend } from '../../rest/leave-to-send.ts';
 import type { Exchange } from '../exchange.ts';
 
-/** Whether a request announces a body (RFC 9112 section 6.3). */
-export function announcesBody({ req }: Exchange): boolean {
-  return req.headers['transfer-encoding'] !== undefined || Number(req.headers['content-length'] ?? 0) > 0;
-}
-
 interface RequestBodyParts {
   exchange: Exchange;
   /** 0: no limit. */
