@@ -52,10 +52,10 @@ export async function killUnderAudit({ spoolDir, answers, kills }: KillOptions):
     const isLast = life === kills;
     // The first life ends while PostgreSQL is away; the last one bears an outage.
     await answered(perLife / 3);
-    if (life === 0 || isLast) world.database.cut();
+    if (life === 0 || isLast) world.database.set('cut');
     await answered(perLife / 3);
     if (isLast) spooled.outage.push(bytesIn(spoolDir));
-    if (isLast) world.database.mend();
+    if (isLast) world.database.set('passing');
     await answered(perLife / 3);
     if (isLast) {
       await load.stop();
@@ -65,7 +65,7 @@ export async function killUnderAudit({ spoolDir, answers, kills }: KillOptions):
     } else {
       await kill(instance, load, journal);
       spooled.killed.push(bytesIn(spoolDir));
-      world.database.mend();
+      world.database.set('passing');
     }
   }
   const records = (await recordsOf(world)).filter((record) => !before.has(record.correlation_id));

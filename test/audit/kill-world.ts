@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gatewayFile } from '../gateway/gateway-file.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { addClient, type ClientCredentials } from '../oauth/clients.ts';
-import { type Severable, severable } from './severable.ts';
+import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 
 /** What requests are made of. */
 export interface Credentials {
@@ -26,7 +26,7 @@ export interface KillWorld extends AsyncDisposable {
   spoolDir: string;
   credentials: Credentials;
   /** Its way to PostgreSQL. */
-  database: Severable;
+  database: FaultProxy;
 }
 
 /** More than passes in one piece. */
@@ -44,12 +44,13 @@ export async function killWorld(spoolDir: string): Promise<KillWorld> {
       { methods: ['GET', 'POST'], path: '/v1/moved/**', services: ['moved'], visibility: 'public' },
     ]),
   );
-  const database = stack.use(await severable(p.env.DATABASE_URL ?? ''));
+  const databaseUrl = p.env.DATABASE_URL ?? '';
+  const database = stack.use(await faultProxy(Number(new URL(databaseUrl).port)));
   const credentials = await credentialsOf(p);
   const held = stack.move();
   return {
     p,
-    env: { ...p.env, DATABASE_URL: database.url, GATEWAY_CONFIG: file.path, AUDIT_SPOOL_DIR: spoolDir },
+    env: { ...p.env, DATABASE_URL: database.urlOf(databaseUrl), GATEWAY_CONFIG: file.path, AUDIT_SPOOL_DIR: spoolDir },
     spoolDir,
     credentials,
     database,
