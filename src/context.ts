@@ -123,7 +123,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
   const keys = await importJwtKeys(secrets.jwt);
   const publicUrl = { value: config.publicUrl ?? '' };
   const health = new Health({
-    database: async () => void (await db.unscoped('health').raw((sql) => sql`select 1`)),
+    database: () => database.checkHealth(),
     cache: () => cache.checkHealth(),
     bus: () => bus.checkHealth(),
   });

@@ -2,6 +2,7 @@ import { join, resolve } from 'node:path';
 import type { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { Db } from './db.ts';
+import { type Executor, Room, refuseWithoutRoom } from './embedded/room.ts';
 import { entities, type Tables } from './entities.ts';
 import { type ConnectingPool, releaseDeadConnections } from './lib/dead-connections.ts';
 import type { TableScopes } from './lib/node-scope.ts';
@@ -15,6 +16,8 @@ export interface Database extends AsyncDisposable {
   orm: MikroORM;
   db: Db;
   isEmbedded: boolean;
+  /** Rejects where it cannot be asked, or where the disk of an embedded one is too full to write. */
+  checkHealth(): Promise<void>;
 }
 
 /** The folder of the migrations. */
@@ -45,7 +48,17 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   };
   const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
   const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes, () => pool);
-  return { orm, db, isEmbedded: 'dataDir' in location, [Symbol.asyncDispose]: () => orm.close(true) };
+  const room = 'dataDir' in location ? new Room(location.dataDir) : undefined;
+  return {
+    orm,
+    db,
+    isEmbedded: room !== undefined,
+    async checkHealth() {
+      room?.check();
+      await db.unscoped('health').raw((sql) => sql`select 1`);
+    },
+    [Symbol.asyncDispose]: () => orm.close(true),
+  };
 }
 
 const shared = {
@@ -79,6 +92,7 @@ async function openEmbedded(dataDir: string): Promise<MikroORM> {
   return MikroORM.init({
     ...shared,
     dbName: 'postgres',
+    onCreateConnection: async (connection) => refuseWithoutRoom(connection as Executor, new Room(dataDir)),
     driverOptions: {
       dataDir,
       startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', '-c', 'timezone=UTC'],

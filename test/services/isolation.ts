@@ -67,16 +67,21 @@ export function topicPrefix(): string {
 }
 
 /**
- * Creates topics of a prefix with two partitions each, enough for keys to part, and waits for their leaders: what an
+ * Creates topics of a prefix, by default with two partitions each, enough for keys to part, and waits for their leaders: what an
  * instance creates itself has twelve, and a suite's instances would keep the broker busy with that alone.
  */
-export async function createTopics(brokers: string, prefix: string, topics: readonly string[]): Promise<void> {
+export async function createTopics(
+  brokers: string,
+  prefix: string,
+  topics: readonly string[],
+  numPartitions = 2,
+): Promise<void> {
   const admin = new Kafka({ brokers: brokers.split(','), logLevel: logLevel.NOTHING }).admin();
   await admin.connect();
   try {
     await admin.createTopics({
       waitForLeaders: false,
-      topics: topics.map((topic) => ({ topic: prefix + topic, numPartitions: 2, replicationFactor: 1 })),
+      topics: topics.map((topic) => ({ topic: prefix + topic, numPartitions, replicationFactor: 1 })),
     });
     for (const topic of topics) {
       await vi.waitFor(() => admin.fetchTopicOffsets(prefix + topic), { timeout: 15_000 });

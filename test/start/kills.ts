@@ -44,7 +44,8 @@ export async function killUnderLoad(dataDir: string, { kills, mostAnswers }: Kil
   return { kills, acknowledged, answered: journal.answered.size, losses };
 }
 
-async function prepare(dataDir: string): Promise<{
+/** An instance's credentials, and transactions that it has registered. */
+export async function prepare(dataDir: string): Promise<{
   demo: Demo;
   webhook: { username: string; password: string };
   registered: string[];
@@ -64,9 +65,14 @@ async function prepare(dataDir: string): Promise<{
   return { demo, webhook, registered };
 }
 
-/** The last start consumes what is left, and writes the audit records. */
-async function lossesAfterRestart(dataDir: string, journal: Journal, registered: string[]): Promise<Losses> {
-  await using portcullis = await startPortcullis({ dataDir });
+/** Starts an instance once more, which applies what is left and writes the audit records, and compares. */
+export async function lossesAfterRestart(
+  dataDir: string,
+  journal: Journal,
+  registered: string[],
+  env: Record<string, string> = {},
+): Promise<Losses> {
+  await using portcullis = await startPortcullis({ dataDir, env });
   const { auditWriter, database } = portcullis.service.context;
   const door = database.db.unscoped('a test waits for every group');
   for (;;) {

@@ -43,15 +43,24 @@ export type Variables = Record<string, string>;
 /** The embedded database of a process that is killed soon lives too short for its code to be worth optimising. */
 export const SHORT_LIFE: readonly string[] = ['--liftoff-only'];
 
-/** Runs Node as `npm start` does, and with further flags, on free ports unless told otherwise. */
-export function spawnInstance(variables: Variables, flags: readonly string[] = []): Spawned {
-  return spawnNode([...flags, ...START], { PORT: '0', ADMIN_PORT: '0', ...variables });
+/** Runs Node as `npm start` does, and with further flags, on free ports unless told otherwise; by way of a command. */
+export function spawnInstance(
+  variables: Variables,
+  flags: readonly string[] = [],
+  through: readonly string[] = [],
+): Spawned {
+  return spawnNode([...flags, ...START], { PORT: '0', ADMIN_PORT: '0', ...variables }, '', through);
 }
 
 /** Starts an instance and waits until it serves. */
-export async function startInstance(variables: Variables, flags: readonly string[] = []): Promise<Running> {
-  const spawned = spawnInstance(variables, flags);
-  const started = /^\{.*"base_url":"(?<baseUrl>[^"]+)","admin_url":"(?<adminUrl>[^"]+)".*"msg":"started"\}$/m;
+export async function startInstance(
+  variables: Variables,
+  flags: readonly string[] = [],
+  through: readonly string[] = [],
+): Promise<Running> {
+  const spawned = spawnInstance(variables, flags, through);
+  // A worker has no public listener.
+  const started = /^\{(?:.*"base_url":"(?<baseUrl>[^"]+)",)?.*"admin_url":"(?<adminUrl>[^"]+)".*"msg":"started"\}$/m;
   const found = await printed(spawned, started);
   return { ...spawned, baseUrl: found.baseUrl ?? '', adminUrl: found.adminUrl ?? '' };
 }
@@ -81,9 +90,15 @@ export async function printed(spawned: Spawned, pattern: RegExp): Promise<Record
   }
 }
 
-function spawnNode(args: readonly string[], variables: Variables, input: string | Readable = ''): Spawned {
+function spawnNode(
+  args: readonly string[],
+  variables: Variables,
+  input: string | Readable = '',
+  through: readonly string[] = [],
+): Spawned {
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, args, { cwd: ROOT, env: { PATH, HOME, ...variables } });
+  const [command = process.execPath, ...rest] = [...through, process.execPath, ...args];
+  const child = spawn(command, rest, { cwd: ROOT, env: { PATH, HOME, ...variables } });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {

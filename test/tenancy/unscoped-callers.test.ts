@@ -14,7 +14,7 @@ const CALLERS = {
   'src/cli/commands/users-erase.ts': 1,
   'src/cli/open-migrations.ts': 1,
   'src/clients/clients.service.ts': 2,
-  'src/context.ts': 1,
+  'src/database.ts': 1,
   'src/demo/seed.ts': 3,
   'src/events/embedded-store.ts': 1,
   'src/events/replay-positions.ts': 1,

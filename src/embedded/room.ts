@@ -1,0 +1,47 @@
+import { statfsSync } from 'node:fs';
+
+/**
+ * What the embedded database must find free before it writes: a segment of its write-ahead log (16 MiB) and some rows.
+ * Where it cannot make a segment it does not fail, it never returns.
+ */
+const NEEDED_BYTES = 20 * 1024 * 1024;
+const READS =
+  /^\s*(?:select|show|begin|start|commit|rollback|savepoint|release|set)\b(?![\s\S]*\bfor\s+(?:no\s+key\s+)?(?:update|share)\b)/i;
+
+/** The disk has no room for another write. Its code is the SQLSTATE that PostgreSQL has for it. */
+export class DiskFullError extends Error {
+  override name = 'DiskFullError';
+  readonly code = '53100';
+}
+
+/** The room on the disk that a folder is on. */
+export class Room {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** @throws DiskFullError where there is not enough for the embedded database to write. */
+  check(): void {
+    const { bavail, bsize } = statfsSync(this.#folder);
+    if (bavail * bsize >= NEEDED_BYTES) return;
+    throw new DiskFullError(
+      `the disk of ${this.#folder} has less than ${NEEDED_BYTES / 1024 / 1024} MiB left: make room`,
+    );
+  }
+}
+
+/** What runs the statements of a connection. */
+export interface Executor {
+  executeQuery(query: { sql: string }, ...rest: unknown[]): Promise<unknown>;
+}
+
+/** Lets nothing but reads pass while there is no room; what was begun can still be ended. */
+export function refuseWithoutRoom(connection: Executor, room: Room): void {
+  const execute = connection.executeQuery.bind(connection);
+  connection.executeQuery = async (query, ...rest) => {
+    if (!READS.test(query.sql)) room.check();
+    return execute(query, ...rest);
+  };
+}

@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { describeReal } from '../services/real.ts';
+import { cut, killed, rollingRestart, underFault } from './faults.ts';
+import { NOTHING_AMISS } from './findings.ts';
+import { type Lab, startLab } from './lab.ts';
+
+const READERS = 3;
+
+describeReal(['postgres', 'redis', 'kafka'], 'three replicas under load', () => {
+  let lab: Lab;
+  beforeAll(async () => {
+    lab = await startLab(['all', 'all', 'all'], { partitions: 3 });
+  }, 120_000);
+  afterAll(() => lab?.[Symbol.asyncDispose]());
+
+  it.each([killed('kafka'), cut('postgres', 1_500), killed('redis', 200), killed('all', 0)])(
+    'D6-10 D6-16 D6-18: $name: what was acknowledged is applied once, and every reader sees each change once',
+    { timeout: 120_000 },
+    async (fault) => {
+      const { amiss, answers } = await underFault(lab, fault);
+      expect(amiss).toEqual(NOTHING_AMISS(READERS));
+      expect(answers).toHaveProperty('200');
+    },
+  );
+
+  it('D1-13 D6-10: a rolling restart fails no request, and nobody misses anything', { timeout: 120_000 }, async () => {
+    const { amiss, answers, returns } = await underFault(lab, rollingRestart);
+    expect(amiss).toEqual(NOTHING_AMISS(READERS));
+    // A connection that is idle may be closed as its client begins to use it.
+    const { 200: _told, 201: _made, unanswered: _reconnects, ...failed } = answers;
+    expect(failed).toEqual({});
+    expect(returns).toBeGreaterThanOrEqual(READERS);
+  });
+});

@@ -1,0 +1,179 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { withPostgres } from '../services/pg-client.ts';
+import { type Findings, findings } from './findings.ts';
+import type { Lab, Replica, Role, Server, ServerName, Victim } from './lab.ts';
+import { type Journal, startLoad } from './load.ts';
+import { startReader } from './reader.ts';
+
+/** A fault: what it is done to, and for how long. */
+export interface Fault {
+  name: string;
+  run(lab: Lab): Promise<void>;
+}
+
+/** What a fault did to those who were using the service, and what is amiss after it. */
+export interface FaultReport {
+  name: string;
+  acknowledged: number;
+  answers: Journal['answers'];
+  users: number;
+  /** Events that the subscribers saw together, and how often they had to come back. */
+  delivered: number;
+  returns: number;
+  /** From the end of the fault until every process says that all parts are well, and until an event arrives of what is sent then. */
+  healthyMs: number;
+  amiss: Findings;
+}
+
+const READERS = 3;
+const REGISTERED = 20_000;
+/** A service that was well is well again by then. */
+const HEALTHY_WITHIN_MS = 10_000;
+const BEFORE_MS = 1_000;
+const AFTER_MS = 1_500;
+
+export function killed(name: ServerName | Role, awayMs = 1_000): Fault {
+  return {
+    name: `${name}: kill -9, back after ${awayMs / 1_000} s`,
+    run: async (lab) => {
+      const victim = victimOf(lab, name);
+      await victim.kill();
+      await delay(awayMs);
+      await victim.restart();
+    },
+  };
+}
+
+export function frozen(name: ServerName | Role, forMs: number): Fault {
+  return {
+    name: `${name}: frozen for ${forMs / 1_000} s`,
+    run: async (lab) => {
+      const victim = victimOf(lab, name);
+      await victim.freeze();
+      await delay(forMs);
+      victim.thaw();
+    },
+  };
+}
+
+export function cut(name: ServerName, forMs: number): Fault {
+  return {
+    name: `${name}: cut for ${forMs / 1_000} s`,
+    run: async ({ servers }) => {
+      servers[name].proxy.set('cut');
+      await delay(forMs);
+      servers[name].proxy.set('passing');
+    },
+  };
+}
+
+export function delayed(name: ServerName, byMs: number, forMs: number): Fault {
+  return {
+    name: `${name}: each piece delayed by ${byMs / 1_000} s, for ${forMs / 1_000} s`,
+    run: async ({ servers }) => {
+      servers[name].proxy.delayMs = byMs;
+      await delay(forMs);
+      servers[name].proxy.delayMs = 0;
+    },
+  };
+}
+
+/** Every replica in turn is stopped in order and started again, as an upgrade does it. */
+export const rollingRestart: Fault = {
+  name: 'a rolling restart of every replica',
+  run: async ({ replicas }) => {
+    for (const replica of replicas) {
+      const code = await replica.stop();
+      if (code !== 0) throw new Error(`a ${replica.role} ended with ${code}`);
+      await replica.restart();
+      await replica.ready(HEALTHY_WITHIN_MS);
+    }
+  },
+};
+
+/** Does a fault under load, with subscribers, and looks for what is amiss when it is over. */
+export async function underFault(lab: Lab, fault: Fault): Promise<FaultReport> {
+  const registered = await registerMany(lab);
+  const token = await tokenOf(lab);
+  const after = await headOf(lab);
+  const baseUrls = listening(lab).map(({ baseUrl }) => baseUrl);
+  const readers = Array.from({ length: READERS }, (_, index) =>
+    startReader({ baseUrls: [...baseUrls.slice(index), ...baseUrls.slice(0, index)], token, after }),
+  );
+  const load = startLoad({ lab, token, registered });
+  try {
+    await delay(BEFORE_MS);
+    await fault.run(lab);
+    const endedAt = performance.now();
+    await Promise.all(lab.replicas.map((replica) => replica.ready(HEALTHY_WITHIN_MS)));
+    await news(load.acknowledged, readers);
+    const healthyMs = Math.round(performance.now() - endedAt);
+    await delay(AFTER_MS);
+    await load.stop();
+    const amiss = await findings({ lab, journal: load.journal, readers, after });
+    return {
+      name: fault.name,
+      acknowledged: load.acknowledged(),
+      answers: load.journal.answers,
+      users: load.journal.users.length,
+      delivered: readers.reduce((sum, { seen }) => sum + seen.length, 0),
+      returns: readers.reduce((sum, reader) => sum + reader.returns(), 0),
+      healthyMs,
+      amiss,
+    };
+  } finally {
+    await load.stop();
+    await Promise.all(readers.map((reader) => reader.stop()));
+  }
+}
+
+/** Resolves when something more has been acknowledged, and every subscriber has seen something more after that. */
+async function news(acknowledged: () => number, readers: readonly { seen: bigint[] }[]): Promise<void> {
+  const before = acknowledged();
+  while (acknowledged() < before + 1) await delay(5);
+  const seen = readers.map((reader) => reader.seen.length);
+  while (readers.some((reader, index) => reader.seen.length <= (seen[index] ?? 0))) await delay(5);
+}
+
+export function listening({ replicas }: Lab): Replica[] {
+  return replicas.filter(({ role }) => role !== 'worker');
+}
+
+function victimOf({ servers, replicas }: Lab, name: ServerName | Role): Victim {
+  const server: Server | undefined = name in servers ? servers[name as ServerName] : undefined;
+  const victim = server ?? replicas.find(({ role }) => role === name);
+  if (!victim) throw new Error(`the laboratory has no ${name}`);
+  return victim;
+}
+
+/** Registers as the owning service would, without the way through Kafka. */
+async function registerMany({ direct, demo }: Lab): Promise<string[]> {
+  const { rows } = await withPostgres(direct.databaseUrl, (client) =>
+    client.query(
+      `with ids as (select gen_random_uuid()::text as id from generate_series(1, ${REGISTERED})),
+            locked as (insert into transaction_ids (id) select id from ids)
+       insert into transactions (id, node_id, collection, registered_type, registered_by, type)
+       select id, $1, 'token_transactions', 1, 'topic', 1 from ids returning id`,
+      [demo.node_id],
+    ),
+  );
+  return rows.map(({ id }) => String(id));
+}
+
+async function headOf({ direct, demo }: Lab): Promise<bigint> {
+  const { rows } = await withPostgres(direct.databaseUrl, (client) =>
+    client.query('select seq from node_event_seq where node_id = $1', [demo.node_id]),
+  );
+  return BigInt(String(rows[0]?.seq ?? 0));
+}
+
+async function tokenOf(lab: Lab): Promise<string> {
+  const [door] = listening(lab);
+  const answer = await fetch(`${door?.baseUrl}/v2/oauth/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ grant_type: 'client_credentials', ...lab.demo.client }),
+  });
+  const { access_token } = (await answer.json()) as { access_token: string };
+  return access_token;
+}

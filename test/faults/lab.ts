@@ -1,0 +1,167 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { vi } from 'vitest';
+import type { Demo } from '../../src/demo/demo.ts';
+import { ALL_TOPICS } from '../../src/events/topics.ts';
+import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { freeze } from '../services/freeze.ts';
+import { createTopics } from '../services/isolation.ts';
+import { startKafka } from '../services/kafka.ts';
+import { freePorts } from '../services/ports.ts';
+import { startPostgres } from '../services/postgres.ts';
+import { startRedis } from '../services/redis.ts';
+import { type Running, runCli, startInstance } from '../start/process.ts';
+
+export type ServerName = 'kafka' | 'redis' | 'postgres';
+export type Role = 'all' | 'gateway' | 'worker';
+
+/** Something that faults are done to. */
+export interface Victim {
+  /** Ends it with SIGKILL. */
+  kill(): Promise<void>;
+  /** Starts it again where it was, with the data that it had. */
+  restart(): Promise<void>;
+  freeze(): Promise<void>;
+  thaw(): void;
+}
+
+export interface Server extends Victim {
+  /** The product's way to it. */
+  proxy: FaultProxy;
+}
+
+/** A process of the product, at the same addresses in all its lives. */
+export interface Replica extends Victim {
+  role: Role;
+  baseUrl: string;
+  adminUrl: string;
+  /** Ends it in order; gives its exit code. */
+  stop(): Promise<number | null>;
+  /** Resolves when `/readyz` says that every part is well. */
+  ready(timeoutMs: number): Promise<void>;
+}
+
+/** Servers and processes of its own, so that any of them can be killed. */
+export interface Lab extends AsyncDisposable {
+  servers: Record<ServerName, Server>;
+  replicas: Replica[];
+  demo: Demo;
+  /** The value of the webhook's `Authorization` header. */
+  webhook: string;
+  /** PostgreSQL and Kafka without a fault in between. */
+  direct: { databaseUrl: string; brokers: string; topicPrefix: string };
+}
+
+const WEBHOOK_PASSWORD = 'the password of the laboratory';
+const TOPIC_PREFIX = 'lab-';
+
+/** PostgreSQL, Redis and Kafka behind fault proxies, the demo, and a process for each role. */
+export async function startLab(roles: readonly Role[], options: { partitions: number }): Promise<Lab> {
+  await using stack = new AsyncDisposableStack();
+  const root = await temporaryFolder();
+  stack.defer(() => rm(root, { recursive: true, force: true }));
+  const [postgres, redis, kafka] = await Promise.all([
+    server(stack, (port) => startPostgres({ dataDir: join(root, 'postgres'), port })),
+    server(stack, (port) => startRedis({ dataDir: join(root, 'redis'), port })),
+    server(stack, (port, { port: advertisedPort }) =>
+      startKafka({ dataDir: join(root, 'kafka'), port, advertisedPort }),
+    ),
+  ]);
+  const dataDir = join(root, 'instance');
+  const brokers = `127.0.0.1:${kafka.proxy.port}`;
+  await createTopics(brokers, TOPIC_PREFIX, ALL_TOPICS, options.partitions);
+  const env = {
+    DATA_DIR: dataDir,
+    DATABASE_URL: postgres.proxy.urlOf(postgres.address()),
+    REDIS_URL: redis.proxy.urlOf(redis.address()),
+    KAFKA_BROKERS: brokers,
+    TOPIC_PREFIX,
+    WEBHOOK_USERNAME: 'laboratory',
+    WEBHOOK_PASSWORD,
+  };
+  await command(['migrate'], env);
+  await command(['seed'], env);
+  const replicas: Replica[] = [];
+  for (const [index, role] of roles.entries()) {
+    replicas.push(await replica(stack, role, { ...env, AUDIT_SPOOL_DIR: join(root, `audit-${index}`) }));
+  }
+  const held = stack.move();
+  return {
+    servers: { kafka, redis, postgres },
+    replicas,
+    demo: JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')),
+    webhook: `Basic ${Buffer.from(`laboratory:${WEBHOOK_PASSWORD}`).toString('base64')}`,
+    direct: { databaseUrl: postgres.address(), brokers, topicPrefix: TOPIC_PREFIX },
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+interface StartedServer {
+  pid: number;
+  port: number;
+  url?: string;
+  stop(): Promise<void>;
+}
+
+async function server(
+  stack: AsyncDisposableStack,
+  start: (port: number | undefined, proxy: FaultProxy) => Promise<StartedServer>,
+): Promise<Server & { address(): string }> {
+  const proxy = stack.use(await faultProxy());
+  let running = await start(undefined, proxy);
+  stack.defer(() => running.stop());
+  const { port } = running;
+  proxy.targetPort = port;
+  return {
+    proxy,
+    address: () => running.url ?? '',
+    kill: async () => {
+      process.kill(running.pid, 'SIGKILL');
+      await running.stop();
+    },
+    // What a killed server leaves behind, children and ports, takes a moment to go.
+    restart: async () => {
+      running = await vi.waitFor(() => start(port, proxy), { timeout: 30_000, interval: 200 });
+    },
+    freeze: () => freeze(running.pid),
+    thaw: () => void process.kill(running.pid, 'SIGCONT'),
+  };
+}
+
+async function replica(stack: AsyncDisposableStack, role: Role, env: Record<string, string>): Promise<Replica> {
+  const [port, adminPort] = await freePorts(2);
+  const variables = { ...env, PORTCULLIS_ROLE: role, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
+  let running: Running = await startInstance(variables);
+  stack.defer(() => running[Symbol.asyncDispose]());
+  const { baseUrl, adminUrl } = running;
+  return {
+    role,
+    baseUrl,
+    adminUrl,
+    kill: async () => void (await running.kill('SIGKILL')),
+    restart: async () => {
+      running = await startInstance(variables);
+    },
+    freeze: () => freeze(running.pid),
+    thaw: () => void process.kill(running.pid, 'SIGCONT'),
+    stop: async () => (await running.kill('SIGTERM')).code,
+    ready: (timeoutMs) =>
+      vi.waitFor(
+        async () => {
+          const answer = await fetch(`${adminUrl}/readyz`, { signal: AbortSignal.timeout(1_000) });
+          if (answer.status !== 200) throw new Error(`${role} is not well: ${await answer.text()}`);
+          await answer.text();
+          const report = await fetch(`${adminUrl}/readyz`);
+          const { status } = (await report.json()) as { status: string };
+          if (status !== 'ok') throw new Error(`${role} is ${status}`);
+        },
+        { timeout: timeoutMs, interval: 50 },
+      ),
+  };
+}
+
+async function command(args: string[], env: Record<string, string>): Promise<void> {
+  const { code, stderr } = await runCli(args, env);
+  if (code !== 0) throw new Error(`portcullis ${args.join(' ')} failed with ${code}: ${stderr}`);
+}

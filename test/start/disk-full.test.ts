@@ -1,0 +1,50 @@
+import { cp } from 'node:fs/promises';
+import { describe, expect, it, vi } from 'vitest';
+import { emptyFolder, migratedFolder } from './folders.ts';
+import { lossesAfterRestart, prepare } from './kills.ts';
+import { loadUntilDeath, newJournal } from './load.ts';
+import { SHORT_LIFE, startInstance } from './process.ts';
+import { smallDisk, whyNoSmallDisk } from './small-disk.ts';
+
+const MIB = 1024 * 1024;
+const DISK_BYTES = 160 * MIB;
+/** Less than a segment of the write-ahead log and some rows; more than none, so that most writes would still succeed. */
+const LEFT_BYTES = 12 * MIB;
+const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: [], audit: [] };
+
+const reason = whyNoSmallDisk();
+
+describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${reason ? ` [${reason}]` : ''}`, () => {
+  it('7.3-01: refuses what it cannot keep, goes on by itself when there is room, and has lost nothing', {
+    timeout: 120_000,
+  }, async () => {
+    await using folder = await migratedFolder();
+    await using spool = await emptyFolder();
+    const { demo, webhook, registered } = await prepare(folder.path);
+    await using disk = await smallDisk(DISK_BYTES);
+    await cp(folder.path, disk.path, { recursive: true });
+    const env = { DATA_DIR: disk.inside, AUDIT_SPOOL_DIR: spool.path };
+    await using instance = await startInstance(env, SHORT_LIFE, disk.through);
+    const journal = newJournal();
+    const load = loadUntilDeath({ instance, demo, webhook, registered, journal });
+    const acknowledged = () => journal.notifications.filter(({ isAcknowledged }) => isAcknowledged).length;
+    const health = async () => (await fetch(`${instance.adminUrl}/readyz`)).status;
+
+    await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(20), 20_000);
+    await disk.fill(LEFT_BYTES);
+    await vi.waitFor(async () => expect(await health()).toBe(503), 20_000);
+    const [before, sent] = [acknowledged(), journal.notifications.length];
+    await vi.waitFor(() => expect(journal.notifications.length).toBeGreaterThan(sent + 200), 20_000);
+    expect(acknowledged()).toBe(before);
+
+    await disk.empty();
+    await vi.waitFor(async () => expect(await health()).toBe(200), 10_000);
+    await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(before + 20), 20_000);
+    await instance.kill('SIGKILL');
+    await load;
+    await using after = await emptyFolder();
+    await cp(disk.path, after.path, { recursive: true });
+    const losses = await lossesAfterRestart(after.path, journal, registered, { AUDIT_SPOOL_DIR: spool.path });
+    expect(losses).toEqual(NOTHING);
+  });
+});
