@@ -1,40 +1,92 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { cut, delayed, type Fault, type FaultReport, frozen, killed, underFault } from '../faults/faults.ts';
+import {
+  cut,
+  delayed,
+  type Fault,
+  type FaultReport,
+  frozen,
+  killed,
+  rollingRestart,
+  underFault,
+} from '../faults/faults.ts';
 import { NOTHING_AMISS } from '../faults/findings.ts';
-import { type Lab, startLab } from '../faults/lab.ts';
+import { type Lab, type Role, startLab } from '../faults/lab.ts';
 import { describeReal } from '../services/real.ts';
 
-const FAULTS: Fault[] = [
-  killed('kafka'),
-  killed('redis'),
-  killed('postgres'),
-  killed('gateway'),
-  killed('worker'),
-  cut('kafka', 5_000),
-  cut('redis', 5_000),
-  cut('postgres', 5_000),
-  delayed('kafka', 2_000, 15_000),
-  delayed('redis', 2_000, 15_000),
-  delayed('postgres', 2_000, 15_000),
-  frozen('kafka', 30_000),
-  frozen('redis', 30_000),
-  frozen('postgres', 30_000),
-  frozen('gateway', 30_000),
-  frozen('worker', 30_000),
+const READERS = 3;
+const PARTITIONS = 12;
+
+const LABS: { roles: Role[]; faults: Fault[] }[] = [
+  {
+    roles: ['gateway', 'worker'],
+    faults: [
+      killed('kafka'),
+      killed('redis'),
+      killed('postgres'),
+      killed('gateway'),
+      killed('worker'),
+      cut('kafka', 5_000),
+      cut('redis', 5_000),
+      cut('postgres', 5_000),
+      delayed('kafka', 2_000, 15_000),
+      delayed('redis', 2_000, 15_000),
+      delayed('postgres', 2_000, 15_000),
+      frozen('kafka', 30_000),
+      frozen('redis', 30_000),
+      frozen('postgres', 30_000),
+      frozen('gateway', 30_000),
+      frozen('worker', 30_000),
+    ],
+  },
+  { roles: ['all', 'all', 'all'], faults: [killed('all'), frozen('all', 30_000), rollingRestart] },
 ];
 
-describeReal(['postgres', 'redis', 'kafka'], 'a gateway and a worker under faults', () => {
-  let lab: Lab;
-  const reports: FaultReport[] = [];
-  beforeAll(async () => {
-    lab = await startLab(['gateway', 'worker'], { partitions: 12 });
-  });
-  afterAll(() => lab?.[Symbol.asyncDispose]());
+const reports: FaultReport[] = [];
+afterAll(() => process.stdout.write(`\n${tableOf(reports)}\n`));
 
-  it.each(FAULTS)('$name', async (fault) => {
-    const report = await underFault(lab, fault);
-    reports.push(report);
-    process.stdout.write(`${JSON.stringify(report)}\n`);
-    expect(report.amiss).toEqual(NOTHING_AMISS(3));
+for (const { roles, faults } of LABS) {
+  describeReal(['postgres', 'redis', 'kafka'], `replicas in the roles ${roles.join(', ')}`, () => {
+    let lab: Lab;
+    beforeAll(async () => {
+      lab = await startLab(roles, { partitions: PARTITIONS });
+    });
+    afterAll(() => lab?.[Symbol.asyncDispose]());
+
+    it.each(faults)('D6-10 D6-16 D6-18: $name: nothing is lost, nothing comes twice', async (fault) => {
+      const report = await underFault(lab, fault);
+      reports.push(report);
+      expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
+    });
   });
-});
+}
+
+function tableOf(all: readonly FaultReport[]): string {
+  const rows = all.map(({ name, acknowledged, users, delivered, returns, healthyMs, answers, amiss }) => {
+    const { 200: _told, 201: _made, ...failed } = answers;
+    const others = Object.entries(failed).map(([answer, count]) => `${count} × ${answer}`);
+    const { lost, doubled, usersLost, usersWithoutEvent, missed, repeated } = amiss;
+    const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
+    const wrong = [
+      lost.length,
+      doubled.length,
+      usersLost.length + usersWithoutEvent.length,
+      sum(missed),
+      sum(repeated),
+    ];
+    const seen = [acknowledged, users, delivered, others.join(', ') || '–', returns, (healthyMs / 1_000).toFixed(1)];
+    return `| ${[name, ...seen, ...wrong].join(' | ')} |`;
+  });
+  const head = [
+    'fault',
+    'acknowledged',
+    'users',
+    'events delivered',
+    'other answers',
+    'readers came back',
+    'healthy after, s',
+  ];
+  const wrong = ['lost', 'doubled', 'users lost', 'missed', 'repeated'];
+  return [`| ${[...head, ...wrong].join(' | ')} |`, `|${'---|'.repeat(head.length + wrong.length)}`, ...rows].join(
+    '\n',
+  );
+}
