@@ -9,6 +9,8 @@ import type { Config } from './config/config.ts';
 import type { Secrets } from './config/secrets.ts';
 import type { Database } from './database.ts';
 import type { EventBus } from './events/event-bus.ts';
+import type { GasFees } from './gas-fee/gas-fees.service.ts';
+import { openGasFees } from './gas-fees-of.ts';
 import { Health } from './health/health.ts';
 import { IdempotentAnswers } from './idempotency/idempotent-answers.ts';
 import type { Log } from './lib/log.ts';
@@ -93,6 +95,7 @@ export interface Context {
   migrationJobs: MigrationJobs;
   userErasure: UserErasure;
   streams: EventStreams;
+  gasFees: GasFees;
   /** The base of every address that the instance gives out; known once it listens. */
   publicUrl: { value: string };
 }
@@ -165,6 +168,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     }),
     ...openUsers({ database, bus, log, nowMs, auditWriter: audit.auditWriter }),
     streams,
+    gasFees: openGasFees({ config, nowMs, log }, stack),
     publicUrl,
   };
 }

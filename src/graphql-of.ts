@@ -8,6 +8,7 @@ export function graphqlOf(context: Context): GraphqlServer {
   const { config, secrets, database, transactions, streams, judge, audit, log } = context;
   const { userMigrations, migrationFiles, userErasure, clientAdministration, supervisorAdministration, locks, watch } =
     context;
+  const { gasFees } = context;
   return createGraphqlServer({
     db: database.db,
     transactions,
@@ -18,6 +19,7 @@ export function graphqlOf(context: Context): GraphqlServer {
     supervisorAdministration,
     locks,
     streams,
+    gasFees,
     nowMs: context.nowMs,
     watchAccess: (principal, onEnd) => watch.watch(principal, onEnd),
     judge: async (token, exchange) => {

@@ -6,6 +6,7 @@ import { type GraphqlListener, localServices } from './app.ts';
 import { assetsRouter } from './assets/assets.rest.ts';
 import { Assets } from './assets/assets.service.ts';
 import type { Context } from './context.ts';
+import { gasFeeRouter } from './gas-fee/gas-fee.rest.ts';
 import { type ChainParts, gatewayChain } from './gateway/chain.ts';
 import { clientGuards } from './gateway/client-guards.ts';
 import { cors } from './gateway/cors.ts';
@@ -102,6 +103,7 @@ function routersOf(context: Context): Router[] {
     networksRouter(new NetworkAssignments({ db: context.database.db, nowMs: context.nowMs })),
     userMigrationsRouter(context),
     ...oauthRouters(context),
+    gasFeeRouter(context.gasFees),
     healthRouter(context.health),
     swaggerRouter(context.config.publicUrl),
   ];

@@ -41,6 +41,8 @@ export interface Config {
   maxSessions: number;
   /** Undefined: `/v1/discovers/**` is not registered. */
   discoversUpstreamUrl: string | undefined;
+  /** The nodes that are asked what gas costs, by the id of their network. */
+  gasNodes: ReadonlyMap<string, string>;
   trustProxy: string[];
   corsOrigins: string[];
   graphqlIntrospection: boolean;
@@ -126,6 +128,7 @@ function toConfig(env: Env, production: boolean): Config {
     webhookSignature: env.WEBHOOK_SIGNATURE,
     maxSessions: env.MAX_SESSIONS,
     discoversUpstreamUrl: env.DISCOVERS_UPSTREAM_URL,
+    gasNodes: new Map(env.GAS_RPC_URLS),
     trustProxy: env.TRUST_PROXY,
     corsOrigins: env.CORS_ORIGINS,
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',

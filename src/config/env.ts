@@ -52,6 +52,18 @@ function isOrigin(text: string): boolean {
   return text === '*' || (URL.canParse(text) && new URL(text).origin === text);
 }
 
+const gasNodes = z.string().transform((text, context) => {
+  // A URL may hold a comma: only one before another id and its = parts two entries.
+  const entries = text.split(/,(?=\s*[0-9a-f-]{36}=)/i).map((entry) => /^\s*([^=]*)=(.*?)\s*$/.exec(entry));
+  const nodes = entries.map((entry) => [entry?.[1]?.toLowerCase() ?? '', entry?.[2] ?? ''] as const);
+  const isRight = nodes.every(
+    ([id, url]) => z.guid().safeParse(id).success && /^https?:$/.test(URL.parse(url)?.protocol ?? ''),
+  );
+  if (isRight && new Set(nodes.map(([id]) => id)).size === nodes.length) return nodes;
+  context.addIssue('a comma-separated list of network_id=url, each network once, each URL http:// or https://');
+  return z.NEVER;
+});
+
 /** Every environment variable, one by one; what one means together with another is decided in `config.ts`. */
 export const envSchema = z.object({
   NODE_ENV: z.string().optional(),
@@ -96,6 +108,7 @@ export const envSchema = z.object({
   DISCOVERS_UPSTREAM_URL: httpUrl.optional(),
   TRUST_PROXY: peers.default(['loopback']),
   CORS_ORIGINS: origins.default(['*']),
+  GAS_RPC_URLS: gasNodes.optional(),
   AUDIT_RETENTION_DAYS: days.default(90),
   EVENTS_RETENTION_DAYS: days.default(30),
   GRAPHQL_INTROSPECTION: z.enum(['on', 'off'], 'on or off').optional(),
@@ -136,6 +149,7 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'REDIS_URL',
   'KAFKA_SASL_PASSWORD',
+  'GAS_RPC_URLS',
   'JWT_SECRET_USER',
   'JWT_SECRET_USER_PREVIOUS',
   'JWT_SECRET_DISCOVER',

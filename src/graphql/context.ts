@@ -3,6 +3,7 @@ import type { Assets } from '../assets/assets.service.ts';
 import type { AuditPages } from '../audit/audit-pages.service.ts';
 import type { ClientAdministration } from '../clients/client-administration.service.ts';
 import type { ClientPages } from '../clients/client-pages.service.ts';
+import type { GasFees } from '../gas-fee/gas-fees.service.ts';
 import type { PageCursors } from '../lib/keyset.ts';
 import type { NetworkAssignments } from '../networks/network-assignments.service.ts';
 import type { NetworkPages } from '../networks/network-pages.service.ts';
@@ -67,6 +68,7 @@ export interface GraphqlServices {
   supervisorAdministration: SupervisorAdministration;
   locks: Pick<LoginLocks, 'lockedUntil'>;
   auditPages: AuditPages;
+  gasFees: Pick<GasFees, 'list'>;
   streams: EventSource;
   /** Calls back when the token has ended before its time. @returns the function that stops watching. */
   watchAccess(principal: Principal, onEnd: (error?: unknown) => void): () => void;

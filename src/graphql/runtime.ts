@@ -89,7 +89,7 @@ function progressOf({ migrationFiles, nowMs, log }: GraphqlServerDeps): Progress
 
 function servicesOf(deps: GraphqlServerDeps, migrationProgress: ProgressFeeds): GraphqlServices {
   const { db, cursorKey, transactions, clientAdministration, supervisorAdministration, locks } = deps;
-  const { streams, watchAccess, nowMs, userMigrations, userErasure, migrationFiles } = deps;
+  const { streams, watchAccess, nowMs, userMigrations, userErasure, migrationFiles, gasFees } = deps;
   const walletRulePages = new WalletRulePages(db);
   return {
     accountPages: new AccountPages(db),
@@ -115,6 +115,7 @@ function servicesOf(deps: GraphqlServerDeps, migrationProgress: ProgressFeeds): 
     supervisorAdministration,
     locks,
     auditPages: new AuditPages(db),
+    gasFees,
     streams,
     watchAccess,
     cursors: new PageCursors(cursorKey),

@@ -3,6 +3,7 @@ import { addAccounts } from '../accounts/accounts.graphql.ts';
 import { addAssets } from '../assets/assets.graphql.ts';
 import { addAuditRecords } from '../audit/audit-records.graphql.ts';
 import { addClients } from '../clients/clients.graphql.ts';
+import { addGasFees } from '../gas-fee/gas-fees.graphql.ts';
 import { addNetworks } from '../networks/networks.graphql.ts';
 import { addSupervisors } from '../supervisors/supervisors.graphql.ts';
 import { addTransactions } from '../transactions/transactions.graphql.ts';
@@ -43,5 +44,6 @@ export function buildSchema(): GraphQLSchema {
   addClients(builder, refs);
   addSupervisors(builder, refs);
   addAuditRecords(builder, refs);
+  addGasFees(builder);
   return builder.toSchema();
 }

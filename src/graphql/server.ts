@@ -18,6 +18,7 @@ export interface GraphqlServerDeps {
   userMigrations: GraphqlServices['userMigrations'];
   userErasure: GraphqlServices['userErasure'];
   migrationFiles: GraphqlServices['migrationFiles'];
+  gasFees: GraphqlServices['gasFees'];
   clientAdministration: GraphqlServices['clientAdministration'];
   supervisorAdministration: GraphqlServices['supervisorAdministration'];
   locks: GraphqlServices['locks'];

@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import { BodyTooLongError, bytesOf } from '../lib/bounded-body.ts';
 import { parseRegistration } from './registration.input.ts';
 import { type NewTransaction, PoisonError } from './transactions.service.ts';
 
@@ -73,7 +74,7 @@ export class TransactionOwner {
       },
       signal,
     });
-    const answer = await bytesOf(body);
+    const answer = await bytesOf(body, MAX_ANSWER_BYTES);
     if (statusCode === 404) return undefined;
     if (statusCode !== 200) throw new OwnerFault(`the answer is ${statusCode}`);
     const registration = parseRegistration(answer);
@@ -82,20 +83,9 @@ export class TransactionOwner {
   }
 }
 
-async function bytesOf(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  // Leaving the loop closes the connection: nothing more is read.
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > MAX_ANSWER_BYTES) throw new OwnerFault(`the answer has more than ${MAX_ANSWER_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
-}
-
 function faultOf(error: unknown): OwnerFault {
   if (error instanceof OwnerFault) return error;
+  if (error instanceof BodyTooLongError) return new OwnerFault(error.message);
   if (error instanceof PoisonError) return new OwnerFault('the answer is no registration');
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unexpected';
   return new OwnerFault(`no answer (${code})`);

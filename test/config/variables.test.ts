@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { ConfigError, readConfig } from '../../src/config/config.ts';
 import { SECRET_VARIABLES } from '../../src/config/env.ts';
 
+const NETWORK = 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7';
 const LONG = 'x'.repeat(32);
 
 function faults(env: NodeJS.ProcessEnv): readonly string[] {
@@ -49,6 +50,10 @@ it.each([
   ['TRUST_PROXY', '10.0.0.0/33'],
   ['CORS_ORIGINS', 'https://app.example/'],
   ['CORS_ORIGINS', ','],
+  ['GAS_RPC_URLS', 'https://node.example'],
+  ['GAS_RPC_URLS', 'mainnet=https://node.example'],
+  ['GAS_RPC_URLS', `${NETWORK}=ws://node.example`],
+  ['GAS_RPC_URLS', `${NETWORK}=https://a.example,${NETWORK.toUpperCase()}=https://b.example`],
   ['AUDIT_RETENTION_DAYS', '0'],
   ['EVENTS_RETENTION_DAYS', 'forever'],
   ['GRAPHQL_INTROSPECTION', 'true'],
@@ -65,6 +70,10 @@ it.each([
   [{ KAFKA_BROKERS: 'a:1, b:2,' }, { kafka: { brokers: ['a:1', 'b:2'], ssl: false, sasl: undefined } }],
   [{ TRUST_PROXY: 'loopback, 10.0.0.0/8' }, { trustProxy: ['loopback', '10.0.0.0/8'] }],
   [{ CORS_ORIGINS: 'https://a.example,http://b:8080' }, { corsOrigins: ['https://a.example', 'http://b:8080'] }],
+  [
+    { GAS_RPC_URLS: ` ${NETWORK.toUpperCase()}=https://n.example/?a=1,2 ` },
+    { gasNodes: new Map([[NETWORK, 'https://n.example/?a=1,2']]) },
+  ],
   [{ JWT_SECRET_USER: 'é'.repeat(16) }, {}],
   [{ GRAPHQL_INTROSPECTION: 'off' }, { graphqlIntrospection: false }],
 ])('%j is read', (env: NodeJS.ProcessEnv, expected) => {

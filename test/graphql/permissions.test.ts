@@ -16,6 +16,8 @@ import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload
 // Whoever adds a type or a root field says here what it needs; null: any token.
 const OF_TYPE: Record<string, Permission | null> = {
   Viewer: null,
+  GasFee: null,
+  PriorityFee: null,
   Account: 'accounts:read',
   AccountConnection: 'accounts:read',
   AccountEdge: 'accounts:read',

@@ -6,6 +6,7 @@ import { MemoryCache } from '../../src/cache/memory-cache.ts';
 import { ClientAdministration } from '../../src/clients/client-administration.service.ts';
 import type { Database } from '../../src/database.ts';
 import type { Db } from '../../src/db.ts';
+import { GasFees } from '../../src/gas-fee/gas-fees.service.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
 import type { OperationRecord } from '../../src/graphql/operation-records.ts';
 import { createGraphqlServer, type GraphqlServer, type GraphqlServerDeps } from '../../src/graphql/server.ts';
@@ -123,6 +124,7 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
     migrationFiles: new MigrationFiles({ db, nowMs: Date.now, notify: () => undefined }),
     userErasure: new UserErasure({ db, nowMs: Date.now, auditSettled: async () => undefined }),
     ...administrationOn(db),
+    gasFees: new GasFees({ sources: new Map(), nowMs: Date.now, log }),
     streams,
     nowMs: Date.now,
     judge: async (token) => (token === undefined ? undefined : principals.get(token)),

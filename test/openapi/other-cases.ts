@@ -84,6 +84,7 @@ export const otherCases: readonly Tries[] = [
       ...refusals,
     ],
   },
+  { method: 'GET', path: '/v2/blockchain/gas-fee', tries: [['one network that answers, and one that does not', 200]] },
   ...['/health', '/v1/health', '/v2/health'].flatMap((path) => [
     { method: 'GET', path, tries: health },
     { method: 'HEAD', path, tries: health },

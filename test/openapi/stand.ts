@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { fakeNode } from '../gas-fee/node.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, type ClientCredentials } from '../oauth/clients.ts';
 import { basic } from '../webhook/stand.ts';
@@ -20,7 +21,9 @@ export interface OpenApiStand extends AsyncDisposable {
 }
 
 export async function openApiStand(): Promise<OpenApiStand> {
-  const p = await startPortcullis();
+  const node = await fakeNode();
+  const nowhere = 'http://127.0.0.1:1';
+  const p = await startPortcullis({ env: { GAS_RPC_URLS: `${randomUUID()}=${node.url},${randomUUID()}=${nowhere}` } });
   const token = await p.clientToken();
   const call: OpenApiStand['call'] = (method, path, values = {}, options = {}) =>
     p.call(
@@ -37,7 +40,10 @@ export async function openApiStand(): Promise<OpenApiStand> {
     limited: await addClient(p, { requests_per_second: 100, requests_per_hour: 3, monthly_limit: 50 }),
     ruleId: made.headers.get('location')?.split('/').at(-1) ?? '',
     call,
-    [Symbol.asyncDispose]: () => p[Symbol.asyncDispose](),
+    [Symbol.asyncDispose]: async () => {
+      await p[Symbol.asyncDispose]();
+      await node[Symbol.asyncDispose]();
+    },
   };
 }
 

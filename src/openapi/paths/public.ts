@@ -93,7 +93,6 @@ export const publicOperations: Operations = {
     operationId: 'getGasFees',
     tag: 'Blockchain',
     summary: 'Show what gas costs on each network, in wei',
-    description: NOT_YET,
     responses: {
       200: json(
         'A network that cannot be asked has `error` alone.',

@@ -1,0 +1,98 @@
+import { Pool } from 'undici';
+import { z } from 'zod';
+import { bytesOf } from '../lib/bounded-body.ts';
+import { type GasPrices, gasPricesOf, PERCENTILES } from './fee-history.rules.ts';
+
+/** The node gave no answer, or none that counts. The message never holds its address, which may carry a key. */
+export class NodeFault extends Error {
+  override name = 'NodeFault';
+}
+
+const TIMEOUT_MS = 2_000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+const BLOCKS = 5;
+const CONNECTIONS = 4;
+
+const answerSchema = z.object({ jsonrpc: z.literal('2.0'), id: z.literal(1), result: z.unknown() });
+
+/** A node of a network of the Ethereum kind, asked by JSON-RPC over HTTP. Its redirects lead nowhere. */
+export class EthereumNode {
+  readonly #path: string;
+  readonly #authorization: string | undefined;
+  readonly #pool: Pool;
+  #chainId: number | undefined;
+
+  constructor(url: string) {
+    const { origin, pathname, search, username, password } = new URL(url);
+    this.#path = pathname + search;
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    this.#authorization = username === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
+    this.#pool = new Pool(origin, {
+      connections: CONNECTIONS,
+      connect: { timeout: TIMEOUT_MS },
+      allowH2: false,
+      // One time for all of it is set at each request.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  /**
+   * What gas costs now.
+   * @throws NodeFault where it does not answer within 2 s and 1 MiB, answers an error or malformed numbers, or is suddenly
+   * of another chain than before.
+   */
+  async gasPrices(): Promise<GasPrices> {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const [chainId, feeHistory] = await Promise.all([
+      this.#call('eth_chainId', [], signal),
+      this.#call('eth_feeHistory', [`0x${BLOCKS.toString(16)}`, 'latest', PERCENTILES], signal),
+    ]).catch((error: unknown) => {
+      throw faultOf(error, signal);
+    });
+    const prices = gasPricesOf(chainId, feeHistory);
+    if (!prices) throw new NodeFault('the answer is malformed');
+    this.#chainId ??= prices.chainId;
+    if (prices.chainId !== this.#chainId) throw new NodeFault('the answer is of another chain than before');
+    return prices;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #call(method: string, params: unknown[], signal: AbortSignal): Promise<unknown> {
+    const { statusCode, body } = await this.#pool.request({
+      method: 'POST',
+      path: this.#path,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        ...(this.#authorization === undefined ? {} : { authorization: this.#authorization }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      signal,
+    });
+    const bytes = await bytesOf(body, MAX_ANSWER_BYTES);
+    if (statusCode !== 200) throw new NodeFault(`the answer is ${statusCode}`);
+    const answer = answerSchema.safeParse(jsonOf(bytes));
+    if (!answer.success || answer.data.result === undefined) throw new NodeFault('the answer is no result');
+    return answer.data.result;
+  }
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function faultOf(error: unknown, signal: AbortSignal): NodeFault {
+  if (error instanceof NodeFault) return error;
+  if (signal.aborted) return new NodeFault('no answer in time');
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unexpected';
+  return new NodeFault(`no answer (${code})`);
+}

@@ -1,0 +1,77 @@
+import type { Log } from '../lib/log.ts';
+import type { GasPrices } from './fee-history.rules.ts';
+
+/** What gas costs on a network, or that it cannot be said. */
+export type GasFee = { networkId: string } & ((GasPrices & { updatedAtMs: number }) | { error: 'unavailable' });
+
+/** Who is asked about one network. */
+export interface GasSource {
+  gasPrices(): Promise<GasPrices>;
+}
+
+interface GasFeesParts {
+  /** By the id of the network. */
+  sources: ReadonlyMap<string, GasSource>;
+  nowMs(): number;
+  log: Log;
+}
+
+interface Known {
+  fee: GasFee;
+  atMs: number;
+}
+
+const FRESH_MS = 5_000;
+/** Nobody is shown a price that is older than that while a newer one is fetched. */
+const STALE_MS = 60_000;
+
+/**
+ * Gas fees of every network that is configured. What is known is fresh for 5 s; for a minute after that it is still shown
+ * while it is asked for anew. However many ask, each network is asked once at a time, and a network that fails makes the
+ * others neither fail nor wait.
+ */
+export class GasFees {
+  readonly #parts: GasFeesParts;
+  readonly #known = new Map<string, Known>();
+  readonly #asking = new Map<string, Promise<GasFee>>();
+
+  constructor(parts: GasFeesParts) {
+    this.#parts = parts;
+  }
+
+  /** In the order of the configuration. */
+  list(): Promise<GasFee[]> {
+    return Promise.all(this.#parts.sources.keys().map((networkId) => this.#feeOf(networkId)));
+  }
+
+  #feeOf(networkId: string): GasFee | Promise<GasFee> {
+    const known = this.#known.get(networkId);
+    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : this.#parts.nowMs() - known.atMs;
+    if (known && ageMs < FRESH_MS) return known.fee;
+    const asked = this.#ask(networkId);
+    return known && ageMs < STALE_MS ? known.fee : asked;
+  }
+
+  #ask(networkId: string): Promise<GasFee> {
+    const asking =
+      this.#asking.get(networkId) ??
+      this.#asked(networkId).then((fee) => {
+        this.#known.set(networkId, { fee, atMs: this.#parts.nowMs() });
+        this.#asking.delete(networkId);
+        return fee;
+      });
+    this.#asking.set(networkId, asking);
+    return asking;
+  }
+
+  async #asked(networkId: string): Promise<GasFee> {
+    const { sources, nowMs, log } = this.#parts;
+    try {
+      const prices = await sources.get(networkId)?.gasPrices();
+      if (prices) return { networkId, ...prices, updatedAtMs: nowMs() };
+    } catch (error) {
+      log.warn({ network_id: networkId, err: error }, 'the gas fee of a network is unavailable');
+    }
+    return { networkId, error: 'unavailable' };
+  }
+}

@@ -1,0 +1,87 @@
+import { expect, it, vi } from 'vitest';
+import type { GasPrices } from '../../src/gas-fee/fee-history.rules.ts';
+import { GasFees } from '../../src/gas-fee/gas-fees.service.ts';
+import { silentLog } from '../../src/lib/log.ts';
+
+const PRICES: GasPrices = {
+  chainId: 1,
+  baseFee: '10',
+  priorityFee: { slow: '1', standard: '2', fast: '3' },
+  gasPrice: '12',
+  blockNumber: 7,
+};
+
+/** A network that answers when it is told to, and a clock that stands. */
+function stand(count = 1) {
+  const clock = { nowMs: 1_000_000 };
+  const sources = Array.from({ length: count }, () => {
+    const asked: PromiseWithResolvers<GasPrices>[] = [];
+    const gasPrices = () => {
+      const question = Promise.withResolvers<GasPrices>();
+      asked.push(question);
+      return question.promise;
+    };
+    return { asked, gasPrices };
+  });
+  const byId = new Map(sources.map((source, index) => [`network-${index}`, source]));
+  const fees = new GasFees({ sources: byId, nowMs: () => clock.nowMs, log: silentLog });
+  const [first] = sources;
+  if (!first) throw new Error('there is one');
+  return { fees, clock, first, sources };
+}
+
+const soon = () => new Promise((resolve) => setImmediate(resolve));
+
+it('4.9-05 D8-03: 1,000 concurrent calls ask a network once', async () => {
+  const { fees, first } = stand();
+  const lists = Array.from({ length: 1_000 }, () => fees.list());
+  expect(first.asked).toHaveLength(1);
+  first.asked[0]?.resolve(PRICES);
+  for (const list of await Promise.all(lists))
+    expect(list).toEqual([{ networkId: 'network-0', ...PRICES, updatedAtMs: 1_000_000 }]);
+  await fees.list();
+  expect(first.asked).toHaveLength(1);
+});
+
+it('4.9-05 D8-03: after 5 s the known price is shown while it is asked for anew, after a minute it is not', async () => {
+  const { fees, clock, first } = stand();
+  const list = fees.list();
+  first.asked[0]?.resolve(PRICES);
+  await list;
+  clock.nowMs += 4_999;
+  await fees.list();
+  expect(first.asked).toHaveLength(1);
+  clock.nowMs += 1;
+  expect(await fees.list()).toMatchObject([{ blockNumber: 7 }]);
+  expect(await fees.list()).toMatchObject([{ blockNumber: 7 }]);
+  expect(first.asked).toHaveLength(2);
+  first.asked[1]?.resolve({ ...PRICES, blockNumber: 8 });
+  await soon();
+  expect(await fees.list()).toMatchObject([{ blockNumber: 8 }]);
+  clock.nowMs += 60_000;
+  const shown = vi.fn();
+  const waiting = fees.list().then(shown);
+  await soon();
+  expect(shown).not.toHaveBeenCalled();
+  first.asked[2]?.resolve({ ...PRICES, blockNumber: 9 });
+  await waiting;
+  expect(shown).toHaveBeenCalledWith([expect.objectContaining({ blockNumber: 9 })]);
+});
+
+it('4.9-05 D8-03: a network that fails is unavailable for 5 s, and the others are not', async () => {
+  const { fees, clock, sources } = stand(2);
+  const list = fees.list();
+  sources[0]?.asked[0]?.reject(new Error('gone'));
+  sources[1]?.asked[0]?.resolve(PRICES);
+  expect(await list).toEqual([
+    { networkId: 'network-0', error: 'unavailable' },
+    { networkId: 'network-1', ...PRICES, updatedAtMs: clock.nowMs },
+  ]);
+  expect(await fees.list()).toMatchObject([{ error: 'unavailable' }, { blockNumber: 7 }]);
+  expect(sources[0]?.asked).toHaveLength(1);
+  clock.nowMs += 5_000;
+  await fees.list();
+  sources[0]?.asked[1]?.resolve(PRICES);
+  await soon();
+  expect((await fees.list())[0]).toMatchObject({ blockNumber: 7 });
+});

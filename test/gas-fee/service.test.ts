@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type FakeNode, fakeNode } from './node.ts';
+
+const [NETWORK, DEAD] = [randomUUID(), randomUUID()];
+let fake: FakeNode;
+let p: Portcullis;
+
+beforeAll(async () => {
+  fake = await fakeNode();
+  const dead = await fakeNode();
+  await dead[Symbol.asyncDispose]();
+  p = await startPortcullis({
+    env: { GAS_RPC_URLS: `${NETWORK.toUpperCase()}=${fake.url}/?a=1,2, ${DEAD}=${dead.url}` },
+  });
+});
+afterAll(async () => {
+  await p[Symbol.asyncDispose]();
+  await fake[Symbol.asyncDispose]();
+});
+
+it('4.9-05 D8-03: gas fees need no token, in the order of the configuration; one that fails does not fail the others', async () => {
+  const { status, json } = await p.call('GET', '/v2/blockchain/gas-fee');
+  expect(status).toBe(200);
+  expect(json).toEqual({
+    data: [
+      {
+        network_id: NETWORK,
+        chain_id: 1,
+        base_fee: '2000000000',
+        priority_fee: { slow: '1', standard: '2', fast: '3' },
+        gas_price: '2000000002',
+        block_number: 16,
+        updated_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      },
+      { network_id: DEAD, error: 'unavailable' },
+    ],
+  });
+});
+
+it('DG-01: gasFees has the same', async () => {
+  const query = `{ gasFees { networkId chainId baseFee priorityFee { slow standard fast } gasPrice blockNumber updatedAt error } }`;
+  const { json } = await p.call('POST', '/graphql', { token: await p.clientToken(), json: { query } });
+  const none = { chainId: null, baseFee: null, priorityFee: null, gasPrice: null, blockNumber: null, updatedAt: null };
+  expect(json.data.gasFees).toEqual([
+    {
+      networkId: NETWORK,
+      chainId: 1,
+      baseFee: '2000000000',
+      priorityFee: { slow: '1', standard: '2', fast: '3' },
+      gasPrice: '2000000002',
+      blockNumber: 16,
+      updatedAt: expect.any(String),
+      error: null,
+    },
+    { networkId: DEAD, ...none, error: 'unavailable' },
+  ]);
+});
+
+it('4.9-05: without a configured network there is none', async () => {
+  await using none = await startPortcullis();
+  expect((await none.call('GET', '/v2/blockchain/gas-fee')).text).toBe('{"data":[]}');
+});
