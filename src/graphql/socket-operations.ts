@@ -120,7 +120,7 @@ async function prepare(
   { id, principal, payload }: { id: string; principal: Principal; payload: SubscribePayload },
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
   const { exchange } = extra;
-  const enveloped = yoga.getEnveloped({ exchange, principal, isLater: true, params: payload });
+  const enveloped = yoga.getEnveloped({ exchange, bearer: principal, isLater: true, params: payload });
   try {
     const contextValue: object = await enveloped.contextFactory();
     const document = enveloped.parse(payload.query);
