@@ -8,6 +8,8 @@ import type { SocketExtra } from './socket-operations.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024;
 const PING_MS = 12_000;
+/** What may wait for a reader before nothing more is taken from it. */
+const MAX_UNSENT_BYTES = 1_048_576;
 const CLOSE_WAIT_MS = 1_000;
 const INTERNAL_ERROR = 4500;
 const SERVICE_RESTART = 1012;
@@ -82,6 +84,10 @@ export class GraphqlSockets {
     const { protocol, recordOperation, log } = this.#parts;
     // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
+    // Each message may be answered, pings as well: whoever does not read them sends no more, and no pong.
+    const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
+    socket.on('ping', slowDown);
+    exchange.upgrade?.socket.on('drain', () => socket.resume());
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
@@ -89,6 +95,7 @@ export class GraphqlSockets {
         close: (code, reason) => socket.close(code, reason),
         onMessage: (handle) => {
           socket.on('message', (data: RawData) => {
+            slowDown();
             handle(String(data)).catch((err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
               socket.close(INTERNAL_ERROR, 'Internal server error');

@@ -20,15 +20,21 @@ export class SseStreams {
   readonly #open = new Set<OpenStream>();
   #pings: NodeJS.Timeout | undefined;
 
-  /** Answers with a stream of results, each a `next`, and a `complete` behind the last. */
+  /**
+   * Answers with a stream of results, each a `next`, and a `complete` behind the last. `drop` ends the connection of a
+   * reader that has taken nothing from one ping to the next though something waited for it.
+   */
   respond(
     fetchAPI: FetchAPI,
     results: AsyncIterable<ExecutionResult>,
     told: (result: ExecutionResult) => ExecutionResult,
+    drop: () => void,
   ): Response {
     const source = results[Symbol.asyncIterator]();
     const opened = Promise.withResolvers<OpenStream>();
     let isOpen = true;
+    let isAwaited = false;
+    let isStalled = false;
     const leave = (stream: OpenStream) => {
       isOpen = false;
       this.#leave(stream);
@@ -37,7 +43,11 @@ export class SseStreams {
       start: (controller) => {
         const send = (chunk: string) => controller.enqueue(encoder.encode(chunk));
         const stream: OpenStream = {
-          ping: () => void ((controller.desiredSize ?? 0) > 0 && send(PING)),
+          ping: () => {
+            if (isAwaited) send(PING);
+            else if (isStalled) drop();
+            else isStalled = true;
+          },
           cut: () => {
             leave(stream);
             controller.close();
@@ -50,7 +60,10 @@ export class SseStreams {
         send(PING);
       },
       pull: async (controller) => {
+        isStalled = false;
+        isAwaited = true;
         const next = await source.next();
+        isAwaited = false;
         const stream = await opened.promise;
         if (!isOpen) return;
         if (next.done) {
