@@ -72,9 +72,10 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
     },
     accept: (exchange) => sockets.accept(exchange),
     async stop() {
-      migrationProgress.stop();
       sse.stop();
       await sockets.stop();
+      // Behind the sockets, whose clients would be told that their subscriptions have failed.
+      migrationProgress.stop();
     },
   };
 }

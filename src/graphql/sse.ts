@@ -19,6 +19,7 @@ interface OpenStream {
 export class SseStreams {
   readonly #open = new Set<OpenStream>();
   #pings: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
   /**
    * Answers with a stream of results, each a `next`, and a `complete` behind the last. `drop` ends the connection of a
@@ -58,6 +59,7 @@ export class SseStreams {
         this.#enter(stream);
         // Some clients wait for a first byte.
         send(PING);
+        if (this.#isStopped) stream.cut();
       },
       pull: async (controller) => {
         isStalled = false;
@@ -87,8 +89,9 @@ export class SseStreams {
     return this.#open.size;
   }
 
-  /** Ends every stream without `complete`. */
+  /** Ends every stream without `complete`, those that begin later as well. */
   stop(): void {
+    this.#isStopped = true;
     for (const stream of this.#open) stream.cut();
   }
 
