@@ -11,6 +11,7 @@ import type { Portcullis } from '../harness.ts';
 import { basic, notification } from '../webhook/stand.ts';
 
 const UPDATES = print(TransactionUpdatesDocument);
+const REGISTERED_AT_ONCE = 50;
 const WAIT = { timeout: 15_000, interval: 10 };
 
 /** A subscriber to the changes of the demo's node, with what it was told so far. */
@@ -110,7 +111,10 @@ export async function registered(p: Portcullis, count: number): Promise<string[]
   const ids = Array.from({ length: count }, () => randomUUID());
   const { transactions } = p.service.context;
   const more = { nodeId: p.demo.node_id, collection: 'user_transactions', type: 1, assetId: null } as const;
-  await Promise.all(ids.map((id) => transactions.register({ id, ...more })));
+  for (let at = 0; at < count; at += REGISTERED_AT_ONCE) {
+    const some = ids.slice(at, at + REGISTERED_AT_ONCE);
+    await Promise.all(some.map((id) => transactions.register({ id, ...more })));
+  }
   return ids;
 }
 
