@@ -32,7 +32,7 @@ import { TokenJudge } from './oauth/token-judge.ts';
 import { TokenVerifier } from './oauth/token-verifier.ts';
 import { OutboxRelay } from './outbox/outbox-relay.ts';
 import { databaseEventLog } from './realtime/database-event-log.ts';
-import { EventStreams } from './realtime/event-streams.ts';
+import { EventStreams, type EventStreamsOptions } from './realtime/event-streams.ts';
 import type { WakeUps } from './realtime/wake-ups.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
 import { SupervisorAdministration } from './supervisors/supervisor-administration.service.ts';
@@ -50,6 +50,8 @@ export interface Overrides {
   bus?: (bus: EventBus) => EventBus;
   /** Takes what was answered, in the place of the spool and the log. */
   audit?: AuditTrail;
+  /** What the subscribers' events are made from. */
+  streams?: (options: EventStreamsOptions) => EventStreamsOptions;
 }
 
 /** Every part of a running instance, built once. */
@@ -131,11 +133,12 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     bus: () => bus.checkHealth(),
   });
   stack.defer(() => health.stop());
-  const streams = new EventStreams({
+  const streaming: EventStreamsOptions = {
     log: databaseEventLog(db),
     wakeUps,
     onError: (error) => log.error({ err: error }, 'the event log cannot be read'),
-  });
+  };
+  const streams = new EventStreams(overrides.streams?.(streaming) ?? streaming);
   stack.defer(() => streams.stop());
   const verifier = new TokenVerifier(keys);
   const access = openAccess({ config, database, cache, clients, verifier, log, nowMs, stack });

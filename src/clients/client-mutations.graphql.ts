@@ -1,9 +1,9 @@
+import { administrating } from '../graphql/administrating.ts';
 import type { Builder } from '../graphql/builder.ts';
 import { parsedInput } from '../graphql/camel-input.ts';
 import { ForbiddenError, NotFoundError, ValidationError } from '../graphql/errors.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { orMember } from '../graphql/refusals.ts';
-import { administratorOf } from '../oauth/administration.rules.ts';
 import { clientInput, rotationInput } from './client.input.ts';
 import type { ClientWithSecret } from './client-administration.service.ts';
 import { clientInputType } from './client-input.graphql.ts';
@@ -25,9 +25,9 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
       authScopes,
       errors: errorsOf('CreateClientResult', 'The client with its secret, or why it was not created.'),
       args: { input: t.arg({ type: input, required: true, description: 'The client.' }) },
-      resolve: (_root, args, { services: { clientAdministration }, principal }) => {
+      resolve: (_root, args, context) => {
         const client = parsedInput(clientInput, args.input);
-        return orMember(clientAdministration.create(principal.nodeId, administratorOf(principal), client));
+        return orMember(context.services.clientAdministration.create(...administrating(context), client));
       },
     }),
     updateClient: t.field({
@@ -40,9 +40,9 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
         id: t.arg.id(idOptions),
         input: t.arg({ type: input, required: true, description: 'The client as it shall be.' }),
       },
-      resolve: (_root, args, { services: { clientAdministration }, principal }) => {
+      resolve: (_root, args, context) => {
         const client = parsedInput(clientInput, args.input);
-        return orMember(clientAdministration.replace(principal.nodeId, administratorOf(principal), args.id, client));
+        return orMember(context.services.clientAdministration.replace(...administrating(context), args.id, client));
       },
     }),
     rotateClientSecret: t.field({
@@ -56,10 +56,11 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
           description: 'For how long the secret so far stays good beside it: 0, the default, to 2592000 (30 days).',
         }),
       },
-      resolve: (_root, { id, overlapSeconds }, { services: { clientAdministration }, principal }) => {
+      resolve: (_root, { id, overlapSeconds }, context) => {
         const { overlap_seconds } = parsedInput(rotationInput, { overlapSeconds });
-        const by = administratorOf(principal);
-        return orMember(clientAdministration.rotateSecret(principal.nodeId, by, id, overlap_seconds));
+        return orMember(
+          context.services.clientAdministration.rotateSecret(...administrating(context), id, overlap_seconds),
+        );
       },
     }),
     setClientStatus: t.field({
@@ -72,8 +73,8 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
         id: t.arg.id(idOptions),
         status: t.arg({ type: enums.status, required: true, description: 'The status that it gets.' }),
       },
-      resolve: (_root, { id, status }, { services: { clientAdministration }, principal }) =>
-        orMember(clientAdministration.setStatus(principal.nodeId, administratorOf(principal), id, status)),
+      resolve: (_root, { id, status }, context) =>
+        orMember(context.services.clientAdministration.setStatus(...administrating(context), id, status)),
     }),
   }));
 }

@@ -14,22 +14,30 @@ const BEGINNING = 'after';
 
 type Subscription = Pick<ValidatedSubscriptionArgs, 'document' | 'operation' | 'rawVariableValues'>;
 
+/** All of a principal that an answer to an event can depend on: nothing else of it is there where events are answered. */
+export type SharedPrincipal = Pick<Principal, 'nodeId' | 'tokenClass' | 'tokenUse' | 'permissions'>;
+
+/** That much of a principal, and no other member. */
+export function sharedPrincipalOf({ nodeId, tokenClass, tokenUse, permissions }: Principal): SharedPrincipal {
+  return { nodeId, tokenClass, tokenUse, permissions };
+}
+
 /**
  * What the answer to an event depends on beside the event: the document, the operation, its variables but for the one
- * that says where it begins, and what the principal may see. A field below a subscription that shows more of its principal
- * than this must have it here as well.
+ * that says where it begins, and every member of the principal that there is where it is answered.
  */
-export function answerKeyOf({ document, operation, rawVariableValues }: Subscription, principal: Principal): string {
+export function answerKeyOf(
+  { document, operation, rawVariableValues }: Subscription,
+  principal: SharedPrincipal,
+): string {
   const source = document.loc?.source.body ?? print(document);
-  const { nodeId, tokenClass, tokenUse, permissions } = principal;
   const beginnings = beginningsOf(document, operation);
   const declared = (operation.variableDefinitions ?? []).map(({ variable }) => variable.name.value);
   const variables = declared
     .filter((name) => !beginnings.has(name) && Object.hasOwn(rawVariableValues ?? {}, name))
     .sort()
     .map((name) => [name, rawVariableValues?.[name]]);
-  const seen = [nodeId, tokenClass, tokenUse, [...permissions].sort()];
-  const text = JSON.stringify([source, operation.name?.value, variables, seen], canonical);
+  const text = JSON.stringify([source, operation.name?.value, variables, principal], canonical);
   return createHash('sha256').update(text).digest('base64');
 }
 
@@ -51,9 +59,10 @@ function beginningsOf(document: DocumentNode, { selectionSet }: OperationDefinit
   return new Set(names.filter((name) => mentions.get(name) === 2));
 }
 
-/** Members in one order, and integers that JSON does not know. */
+/** Members in one order, those of a set as well, and integers that JSON does not know. */
 function canonical(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`;
+  if (value instanceof Set) return [...value].sort();
   if (typeof value !== 'object' || value === null || Array.isArray(value) || 'toJSON' in value) return value;
   // A raw number is no plain object, and has no members to put in order.
   if (Object.getPrototypeOf(value) === null) return value;

@@ -25,6 +25,7 @@ import type { WalletRulePreviews } from '../wallet-rules/preview.service.ts';
 import type { WalletRulePages } from '../wallet-rules/wallet-rule-pages.service.ts';
 import type { WalletRules } from '../wallet-rules/wallet-rules.service.ts';
 import type { WalletPages } from '../wallets/wallet-pages.service.ts';
+import type { SharedPrincipal } from './answer-key.rules.ts';
 
 /** A node's events as they are logged, from a place in the log on. */
 export interface EventSource {
@@ -75,11 +76,24 @@ export interface GraphqlServices {
   cursors: PageCursors;
 }
 
-/** One operation: who asks, and under which correlation id. A fresh one for each event of a subscription. */
-export interface GraphqlContext {
+/** What is the own of whoever asked for an operation. */
+export interface Asker {
   principal: Principal;
   correlationId: string;
   /** The cursor that an SSE client gives when it comes back; it outranks the operation's own. */
   lastEventId: string | undefined;
+}
+
+/** One operation. A fresh one for each event of a subscription, whose answer goes to all whose principal is the same here. */
+export interface GraphqlContext {
+  principal: SharedPrincipal;
+  /** Undefined where an event is answered. */
+  asker: Asker | undefined;
   services: GraphqlServices;
+}
+
+/** Who asked for the operation. @throws Error where an event is answered: others are told the same. */
+export function askerOf({ asker }: Pick<GraphqlContext, 'asker'>): Asker {
+  if (!asker) throw new Error('the answer to an event goes to many: it has nothing of whoever asked');
+  return asker;
 }

@@ -46,7 +46,8 @@ export function createEngine({ introspection, hideSuggestions }: EngineOptions) 
 
 /**
  * Subscribes, and answers each event of the source with an execution in a context of its own, so that no loader
- * remembers what an earlier event has read; one for all whom the same answer is good for.
+ * remembers what an earlier event has read; one for all whom the same answer is good for. That context has nothing of
+ * its subscriber beyond what the answer's key is made from.
  */
 async function subscribe(
   args: ExecutionArgs,
@@ -63,8 +64,8 @@ async function subscribe(
 }
 
 function execution(args: ValidatedSubscriptionArgs): ReturnType<typeof executeSubscriptionEvent> {
-  const { principal, correlationId, lastEventId, services } = args.contextValue as GraphqlContext;
-  const contextValue: GraphqlContext = { principal, correlationId, lastEventId, services };
+  const { principal, services } = args.contextValue as GraphqlContext;
+  const contextValue: GraphqlContext = { principal, asker: undefined, services };
   // Others may wait for it when this subscriber has left.
   return executeSubscriptionEvent({ ...args, contextValue, externalAbortSignal: undefined });
 }

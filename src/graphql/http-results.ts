@@ -31,7 +31,8 @@ export function useHttpResults(mask: ErrorMask, streams: SseStreams, audits: Ope
       };
       const streamed = (fetchAPI: FetchAPI, results: AsyncIterable<ExecutionResult>, types: readonly string[]) => {
         if (types.includes(SSE) || types.includes('*/*')) {
-          return streams.respond(fetchAPI, results, (one) => mask.result(one, { correlationId }));
+          const told = (one: ExecutionResult) => mask.result(one, { correlationId });
+          return streams.respond(fetchAPI, results, told, () => exchange.res.destroy());
         }
         void results[Symbol.asyncIterator]().return?.();
         return json(fetchAPI, 406, '{"errors":[{"message":"a subscription needs accept: text/event-stream"}]}', types);

@@ -6,7 +6,7 @@ import {
   StreamStoppedError,
   TokenEndedError,
 } from '../realtime/stream-errors.ts';
-import type { GraphqlContext } from './context.ts';
+import { askerOf, type GraphqlContext } from './context.ts';
 import { unauthenticatedError } from './errors.ts';
 
 /** The code of the error that says that the service is stopping: no answer carries it, the stream just ends. */
@@ -23,7 +23,9 @@ export interface LiveEvents extends AsyncIterableIterator<LoggedEvent, undefined
 }
 
 /** The events of the caller's node that match, until its token ends in any way; errors are those that a client is told. */
-export function liveEvents({ services, principal }: GraphqlContext, request: LiveEventsRequest): LiveEvents {
+export function liveEvents(context: GraphqlContext, request: LiveEventsRequest): LiveEvents {
+  const { services } = context;
+  const { principal } = askerOf(context);
   const { nodeId, expiresAtMs } = principal;
   const watchToken = (onEnd: (error?: unknown) => void) => services.watchAccess(principal, onEnd);
   const source = services.streams.subscribe({ nodeId, ...request, expiresAtMs, watchToken });

@@ -1,11 +1,11 @@
 import type { Plugin } from '@envelop/core';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { Log } from '../lib/log.ts';
-import type { GraphqlContext } from './context.ts';
+import { type Asker, askerOf, type GraphqlContext } from './context.ts';
 import { withoutGivenValues } from './told-messages.rules.ts';
 
 /** Whoever is told an error: the id that finds it in the log again. */
-type Recipient = Pick<GraphqlContext, 'correlationId'>;
+type Recipient = Pick<Asker, 'correlationId'>;
 
 /** Turns unexpected errors into ones that tell nothing but the correlation id, and logs each of them once. */
 export class ErrorMask {
@@ -39,17 +39,17 @@ export function useMasking(mask: ErrorMask): Plugin<GraphqlContext> {
   return {
     onExecute: ({ args }) => ({
       onExecuteDone({ result, setResult }) {
-        if (!isStream(result)) setResult(mask.result(result, args.contextValue));
+        if (!isStream(result)) setResult(mask.result(result, askerOf(args.contextValue)));
       },
     }),
     onSubscribe: ({ args }) => ({
       onSubscribeResult({ result, setResult }) {
-        if (!isStream(result)) setResult(mask.result(result, args.contextValue));
+        if (!isStream(result)) setResult(mask.result(result, askerOf(args.contextValue)));
         return {
-          onNext: ({ result: next, setResult: setNext }) => setNext(mask.result(next, args.contextValue)),
+          onNext: ({ result: next, setResult: setNext }) => setNext(mask.result(next, askerOf(args.contextValue))),
         };
       },
-      onSubscribeError: ({ error, setError }) => setError(mask.error(error, args.contextValue)),
+      onSubscribeError: ({ error, setError }) => setError(mask.error(error, askerOf(args.contextValue))),
     }),
   };
 }

@@ -2,13 +2,15 @@ import type { Plugin } from '@envelop/core';
 import { AppError } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Principal } from '../oauth/principal.ts';
+import { sharedPrincipalOf } from './answer-key.rules.ts';
 import type { GraphqlContext, GraphqlServices } from './context.ts';
 import { refusedError, unauthenticatedError } from './errors.ts';
 
 /** What is known of an operation when it arrives. */
 export interface Arrival {
   exchange: Exchange;
-  principal: Principal;
+  /** Who sent it: an operation's own context tells less of them. */
+  bearer: Principal;
   /** Whether time has passed since the gateway judged the token: on a socket, and in a batch. */
   isLater: boolean;
   /** Whether it came with others in one request. */
@@ -19,7 +21,7 @@ export interface Arrival {
 export function useAuthentication(recheck: (principal: Principal) => Promise<boolean>): Plugin<Arrival> {
   return {
     async onContextBuilding({ context }) {
-      if (context.isLater && !(await recheck(context.principal))) throw unauthenticatedError();
+      if (context.isLater && !(await recheck(context.bearer))) throw unauthenticatedError();
     },
   };
 }
@@ -34,10 +36,10 @@ export type OperationGuard = (principal: Principal, exchange: Exchange) => void 
 export function useClientGuards(passGuards: OperationGuard): Plugin<Arrival> {
   const begun = new WeakSet<Exchange>();
   return {
-    async onContextBuilding({ context: { principal, exchange, isLater, isBatch } }) {
+    async onContextBuilding({ context: { bearer, exchange, isLater, isBatch } }) {
       if (!isLater) return;
       try {
-        if (!isBatch || begun.has(exchange)) return await passGuards(principal, exchange);
+        if (!isBatch || begun.has(exchange)) return await passGuards(bearer, exchange);
         begun.add(exchange);
         if (exchange.limitRefusal) throw exchange.limitRefusal;
       } catch (error) {
@@ -48,15 +50,18 @@ export function useClientGuards(passGuards: OperationGuard): Plugin<Arrival> {
 }
 
 /** Envelop plugin: gives each operation the context that fields resolve in. */
-export function useOperationContext(services: GraphqlServices): Plugin<Arrival> {
+export function useOperationContext(services: GraphqlServices): Plugin<Arrival & Partial<GraphqlContext>> {
   return {
     onContextBuilding({ context, extendContext }) {
-      const { principal, exchange } = context;
+      const { bearer, exchange } = context;
       const lastEventId = exchange.req.headers['last-event-id'];
       const operation: GraphqlContext = {
-        principal,
-        correlationId: exchange.correlationId,
-        lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
+        principal: sharedPrincipalOf(bearer),
+        asker: {
+          principal: bearer,
+          correlationId: exchange.correlationId,
+          lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
+        },
         services,
       };
       extendContext(operation);

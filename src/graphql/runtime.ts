@@ -68,13 +68,14 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
       const upload = bringsForm(req) ? await readUpload(exchange, uploadLimits) : undefined;
       const maxBytes = match?.endpoint.max_body_bytes ?? MEBIBYTE;
       const body = upload ? undefined : await readArrival(exchange, maxBytes);
-      await yoga.handle(req, res, { exchange, principal, body, upload, isLater: false });
+      await yoga.handle(req, res, { exchange, bearer: principal, body, upload, isLater: false });
     },
     accept: (exchange) => sockets.accept(exchange),
     async stop() {
-      migrationProgress.stop();
       sse.stop();
       await sockets.stop();
+      // Behind the sockets, whose clients would be told that their subscriptions have failed.
+      migrationProgress.stop();
     },
   };
 }

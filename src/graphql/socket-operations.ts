@@ -8,6 +8,7 @@ import { sharedTextOf } from './event-answers.ts';
 import { limitError } from './limits.ts';
 import { type ErrorMask, formatted } from './masking.ts';
 import type { OperationRecords } from './operation-records.ts';
+import type { Unanswered } from './unanswered.ts';
 import type { YogaServer } from './yoga.ts';
 
 const MAX_OPERATIONS = 100;
@@ -20,6 +21,7 @@ export interface SocketExtra {
   /** Known once `connection_init` has been judged. */
   principal: Principal | undefined;
   records: OperationRecords;
+  unanswered: Unanswered;
   /** Resolves when the message is out. */
   send(message: string): Promise<void>;
   close(code: number, reason: string): void;
@@ -72,6 +74,7 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       // An acknowledged socket has one.
       if (!principal) return [new GraphQLError('the token is missing')];
       context.extra.records.begin(id, principal, payload);
+      context.extra.unanswered.begin(id);
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
       }
@@ -83,6 +86,7 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
     },
     subscribe: async (args) => {
       const operation = runningOf(args);
+      operation.extra.unanswered.end(operation.id);
       return sendingShared(operation, await begun(operation.enveloped.subscribe(args)));
     },
     onNext: ({ extra }, id, _payload, _args, result) => extra.records.next(id, result),
@@ -90,9 +94,13 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       const { correlationId } = extra.exchange;
       const told = errors.flatMap(reasonsOf).map((error) => formatted(parts.mask.error(error, { correlationId })));
       extra.records.refused(id, told);
+      extra.unanswered.end(id);
       return told;
     },
-    onComplete: ({ extra }, id) => extra.records.end(id),
+    onComplete: ({ extra }, id) => {
+      extra.records.end(id);
+      extra.unanswered.end(id);
+    },
   });
 }
 
@@ -120,7 +128,7 @@ async function prepare(
   { id, principal, payload }: { id: string; principal: Principal; payload: SubscribePayload },
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
   const { exchange } = extra;
-  const enveloped = yoga.getEnveloped({ exchange, principal, isLater: true, params: payload });
+  const enveloped = yoga.getEnveloped({ exchange, bearer: principal, isLater: true, params: payload });
   try {
     const contextValue: object = await enveloped.contextFactory();
     const document = enveloped.parse(payload.query);

@@ -5,9 +5,12 @@ import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
 import { type OperationRecord, OperationRecords } from './operation-records.ts';
 import type { SocketExtra } from './socket-operations.ts';
+import { Unanswered } from './unanswered.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024;
 const PING_MS = 12_000;
+/** What may wait for a reader before nothing more is taken from it. */
+const MAX_UNSENT_BYTES = 1_048_576;
 const CLOSE_WAIT_MS = 1_000;
 const INTERNAL_ERROR = 4500;
 const SERVICE_RESTART = 1012;
@@ -34,6 +37,8 @@ export class GraphqlSockets {
     handleProtocols,
   });
   readonly #answered = new WeakSet<WebSocket>();
+  readonly #unanswered = new WeakMap<WebSocket, Unanswered>();
+  #isStopping = false;
   #pings: NodeJS.Timeout | undefined;
 
   constructor(parts: SocketsParts) {
@@ -66,22 +71,35 @@ export class GraphqlSockets {
     });
   }
 
-  /** Closes every socket with 1012, so that clients come back; those that do not answer are cut. */
+  /**
+   * Closes every socket with 1012, so that clients come back, once its queries and mutations are answered; it takes no
+   * further ones. Those that do not answer the close are cut.
+   */
   async stop(): Promise<void> {
-    const closing = [...this.#server.clients].map((socket) => {
-      const closed = Promise.withResolvers<void>();
-      socket.once('close', () => closed.resolve());
-      socket.close(SERVICE_RESTART, 'Service Restart');
-      const cut = setTimeout(() => socket.terminate(), CLOSE_WAIT_MS);
-      return closed.promise.then(() => clearTimeout(cut));
-    });
-    await Promise.all(closing);
+    this.#isStopping = true;
+    await Promise.all([...this.#server.clients].map((socket) => this.#close(socket)));
+  }
+
+  async #close(socket: WebSocket): Promise<void> {
+    const closed = Promise.withResolvers<void>();
+    socket.once('close', () => closed.resolve());
+    await Promise.race([this.#unanswered.get(socket)?.none(), closed.promise]);
+    socket.close(SERVICE_RESTART, 'Service Restart');
+    const cut = setTimeout(() => socket.terminate(), CLOSE_WAIT_MS);
+    await closed.promise;
+    clearTimeout(cut);
   }
 
   #open(socket: WebSocket, exchange: Exchange): void {
     const { protocol, recordOperation, log } = this.#parts;
     // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
+    const unanswered = new Unanswered();
+    this.#unanswered.set(socket, unanswered);
+    // Each message may be answered, pings as well: whoever does not read them sends no more, and no pong.
+    const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
+    socket.on('ping', slowDown);
+    exchange.upgrade?.socket.on('drain', () => socket.resume());
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
@@ -89,6 +107,9 @@ export class GraphqlSockets {
         close: (code, reason) => socket.close(code, reason),
         onMessage: (handle) => {
           socket.on('message', (data: RawData) => {
+            slowDown();
+            // Whoever sent it sends it again where it comes back to.
+            if (this.#isStopping) return;
             handle(String(data)).catch((err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
               socket.close(INTERNAL_ERROR, 'Internal server error');
@@ -100,6 +121,7 @@ export class GraphqlSockets {
         exchange,
         principal: undefined,
         records: new OperationRecords({ exchange, record: recordOperation }),
+        unanswered,
         send,
         close: (code, reason) => socket.close(code, reason),
       },

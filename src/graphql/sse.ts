@@ -19,16 +19,23 @@ interface OpenStream {
 export class SseStreams {
   readonly #open = new Set<OpenStream>();
   #pings: NodeJS.Timeout | undefined;
+  #isStopped = false;
 
-  /** Answers with a stream of results, each a `next`, and a `complete` behind the last. */
+  /**
+   * Answers with a stream of results, each a `next`, and a `complete` behind the last. `drop` ends the connection of a
+   * reader that has taken nothing from one ping to the next though something waited for it.
+   */
   respond(
     fetchAPI: FetchAPI,
     results: AsyncIterable<ExecutionResult>,
     told: (result: ExecutionResult) => ExecutionResult,
+    drop: () => void,
   ): Response {
     const source = results[Symbol.asyncIterator]();
     const opened = Promise.withResolvers<OpenStream>();
     let isOpen = true;
+    let isAwaited = false;
+    let isStalled = false;
     const leave = (stream: OpenStream) => {
       isOpen = false;
       this.#leave(stream);
@@ -37,7 +44,11 @@ export class SseStreams {
       start: (controller) => {
         const send = (chunk: string) => controller.enqueue(encoder.encode(chunk));
         const stream: OpenStream = {
-          ping: () => void ((controller.desiredSize ?? 0) > 0 && send(PING)),
+          ping: () => {
+            if (isAwaited) send(PING);
+            else if (isStalled) drop();
+            else isStalled = true;
+          },
           cut: () => {
             leave(stream);
             controller.close();
@@ -48,9 +59,13 @@ export class SseStreams {
         this.#enter(stream);
         // Some clients wait for a first byte.
         send(PING);
+        if (this.#isStopped) stream.cut();
       },
       pull: async (controller) => {
+        isStalled = false;
+        isAwaited = true;
         const next = await source.next();
+        isAwaited = false;
         const stream = await opened.promise;
         if (!isOpen) return;
         if (next.done) {
@@ -74,8 +89,9 @@ export class SseStreams {
     return this.#open.size;
   }
 
-  /** Ends every stream without `complete`. */
+  /** Ends every stream without `complete`, those that begin later as well. */
   stop(): void {
+    this.#isStopped = true;
     for (const stream of this.#open) stream.cut();
   }
 

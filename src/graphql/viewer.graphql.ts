@@ -1,5 +1,6 @@
 import type { Principal } from '../oauth/principal.ts';
 import type { Builder } from './builder.ts';
+import { askerOf } from './context.ts';
 
 /** The largest Date (ECMA-262, section 21.4.1.1): a token may end later. */
 const LAST_DATE_MS = 8.64e15;
@@ -31,7 +32,7 @@ export function addViewer(builder: Builder): void {
       type: viewer,
       description: 'Whoever asks. Any token.',
       authScopes: { token: true },
-      resolve: (_root, _args, { principal }) => principal,
+      resolve: (_root, _args, context) => askerOf(context).principal,
     }),
   );
 }

@@ -34,7 +34,8 @@ export class AccessChanges {
   readonly #parts: AccessChangesParts;
   readonly #followers: Follower[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #polling: Promise<void> = Promise.resolve();
+  /** What was begun last for each follower. */
+  readonly #turns = new Map<Follower, Promise<void>>();
   #prunedAtMs = performance.now();
   #isFailing = false;
 
@@ -73,13 +74,15 @@ export class AccessChanges {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await this.#polling;
+    await Promise.allSettled(this.#turns.values());
   }
 
-  /** Reads on now. */
-  poll(): Promise<void> {
-    this.#polling = this.#polling.then(() => this.#pollOnce());
-    return this.#polling;
+  /** Reads on now. A follower that is slow keeps no other one waiting. */
+  async poll(): Promise<void> {
+    const work = [...this.#followers.map((follower) => this.#inTurn(follower)), this.#prune()];
+    const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected');
+    if (failed && !this.#isFailing) this.#parts.onError(failed.reason);
+    this.#isFailing = failed !== undefined;
   }
 
   #commitOnce<Result>(
@@ -93,11 +96,11 @@ export class AccessChanges {
     });
   }
 
-  async #pollOnce(): Promise<void> {
-    const work = [...this.#followers.map((follower) => this.#advance(follower)), this.#prune()];
-    const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected');
-    if (failed && !this.#isFailing) this.#parts.onError(failed.reason);
-    this.#isFailing = failed !== undefined;
+  #inTurn(follower: Follower): Promise<void> {
+    const before = this.#turns.get(follower) ?? Promise.resolve();
+    const turn = before.catch(() => undefined).then(() => this.#advance(follower));
+    this.#turns.set(follower, turn);
+    return turn;
   }
 
   async #advance(follower: Follower): Promise<void> {

@@ -37,9 +37,13 @@ export function followEnds({ changes, denied, directory, sessions, watch }: EndF
   changes.follow({
     kinds: ['session'],
     sinceMs,
+    // Known without the cache, which may be away or slow; those who come until it has forgotten them are judged by it.
+    apply: (ended) => watch.apply(ended),
+  });
+  changes.follow({
+    kinds: ['session'],
+    sinceMs,
     async apply(ended) {
-      // Known without the cache, which may be away; those who come until it has forgotten them are judged by it.
-      await watch.apply(ended);
       await sessions.forget(ended);
       await watch.apply(ended);
     },

@@ -1,9 +1,13 @@
 import { at, type Clock } from './clock.ts';
 import { EventQueue } from './event-queue.ts';
+import { eventBytes } from './event-size.ts';
 import type { LoggedEvent } from './logged-event.ts';
 import { PAGE_EVENTS, type PatientLog } from './patient-log.ts';
 import { CursorExpiredError, TokenEndedError } from './stream-errors.ts';
 import type { EventTailers } from './tailer.ts';
+
+/** What a replay holds for a subscriber that takes nothing: a page of long events would be 128 MB. */
+const MAX_GIVEN_BYTES = 1_048_576;
 
 export interface SubscribeOptions {
   nodeId: string;
@@ -107,14 +111,17 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     await this.#join(replayed);
   }
 
-  /** Gives the log page by page, each once the one before has been taken. @returns where it ended. */
+  /**
+   * Gives the log page by page, of long events a part of a page, each once what was before has been taken.
+   * @returns where it ended.
+   */
   async #replay(after: bigint): Promise<bigint> {
     const { signal } = this.#ended;
     for (let position = after; ; ) {
       const page = await this.#parts.log.backfill(this.#options.nodeId, position, signal);
       if (position > 0n && page[0]?.seq !== position + 1n) await this.#checkKept(position);
-      position = this.#give(page) ?? position;
-      if (page.length < PAGE_EVENTS) return position;
+      position = this.#give(page, MAX_GIVEN_BYTES) ?? position;
+      if (page.length < PAGE_EVENTS && position === (page.at(-1)?.seq ?? position)) return position;
       await this.#queue.whenDrained();
     }
   }
@@ -139,8 +146,15 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     if (position < oldest - 1n || position > head) throw new CursorExpiredError(position);
   }
 
-  #give(page: readonly LoggedEvent[]): bigint | undefined {
-    for (const event of page) if (this.#options.matches(event)) this.#queue.replay(event);
+  /** Gives a page, or as much of it as reaches so many bytes. @returns the number of the last event that it has seen to. */
+  #give(page: readonly LoggedEvent[], mostBytes = Number.POSITIVE_INFINITY): bigint | undefined {
+    let bytes = 0;
+    for (const event of page) {
+      if (!this.#options.matches(event)) continue;
+      this.#queue.replay(event);
+      bytes += eventBytes(event);
+      if (bytes >= mostBytes) return event.seq;
+    }
     return page.at(-1)?.seq;
   }
 

@@ -14,6 +14,8 @@ export interface EventStreamsOptions {
   /** Told once of each outage of the log, with its first error. */
   onError: (error: unknown) => void;
   clock?: Clock | undefined;
+  /** How often a node's log is read without a wake-up; each second unless told otherwise. */
+  pollMs?: number | undefined;
 }
 
 /** The fan-out of a process: whatever reaches a subscriber comes from the log, read once for each node. */
@@ -24,10 +26,10 @@ export class EventStreams {
   readonly #streams = new Set<EventStream>();
   #isStopped = false;
 
-  constructor({ log, wakeUps, onError, clock = systemClock }: EventStreamsOptions) {
+  constructor({ log, wakeUps, onError, clock = systemClock, pollMs = POLL_MS }: EventStreamsOptions) {
     this.#clock = clock;
     this.#log = new PatientLog({ log, clock, onError });
-    this.#tailers = new EventTailers({ log: this.#log, wakeUps, clock, pollMs: POLL_MS });
+    this.#tailers = new EventTailers({ log: this.#log, wakeUps, clock, pollMs });
   }
 
   /** Without `after`, whatever is committed once the stream's `started` has resolved is delivered. */

@@ -1,3 +1,4 @@
+import { administrating } from '../graphql/administrating.ts';
 import type { Builder } from '../graphql/builder.ts';
 import { parsedInput } from '../graphql/camel-input.ts';
 import {
@@ -9,7 +10,6 @@ import {
 } from '../graphql/errors.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { orMember } from '../graphql/refusals.ts';
-import { administratorOf } from '../oauth/administration.rules.ts';
 import { passwordInput, roleInput, supervisorInput } from './supervisor.input.ts';
 import type { SupervisorStatus } from './supervisors.graphql.ts';
 
@@ -37,10 +37,8 @@ export function addSupervisorMutations(builder: Builder, refs: Refs, status: Sup
         id: t.arg.id(idOptions),
         status: t.arg({ type: status, required: true, description: 'The status that the supervisor gets.' }),
       },
-      resolve: (_root, args, { services: { supervisorAdministration }, principal }) =>
-        orMember(
-          supervisorAdministration.setStatus(principal.nodeId, administratorOf(principal), args.id, args.status),
-        ),
+      resolve: (_root, args, context) =>
+        orMember(context.services.supervisorAdministration.setStatus(...administrating(context), args.id, args.status)),
     }),
     setSupervisorPassword: t.field({
       type: refs.supervisor,
@@ -48,10 +46,11 @@ export function addSupervisorMutations(builder: Builder, refs: Refs, status: Sup
       authScopes,
       errors: errorsOf('SetSupervisorPasswordResult'),
       args: { id: t.arg.id(idOptions), password: t.arg.string(passwordOptions) },
-      resolve: (_root, { id, ...args }, { services: { supervisorAdministration }, principal }) => {
+      resolve: (_root, { id, ...args }, context) => {
         const { password } = parsedInput(passwordInput, args);
-        const by = administratorOf(principal);
-        return orMember(supervisorAdministration.setPassword(principal.nodeId, by, id, password));
+        return orMember(
+          context.services.supervisorAdministration.setPassword(...administrating(context), id, password),
+        );
       },
     }),
     setSupervisorRole: t.field({
@@ -61,9 +60,9 @@ export function addSupervisorMutations(builder: Builder, refs: Refs, status: Sup
       authScopes,
       errors: errorsOf('SetSupervisorRoleResult'),
       args: { id: t.arg.id(idOptions), role: t.arg.string(roleOptions) },
-      resolve: (_root, { id, ...args }, { services: { supervisorAdministration }, principal }) => {
+      resolve: (_root, { id, ...args }, context) => {
         const { role } = parsedInput(roleInput, args);
-        return orMember(supervisorAdministration.setRole(principal.nodeId, administratorOf(principal), id, role));
+        return orMember(context.services.supervisorAdministration.setRole(...administrating(context), id, role));
       },
     }),
     unlockSupervisor: t.field({
@@ -72,8 +71,8 @@ export function addSupervisorMutations(builder: Builder, refs: Refs, status: Sup
       authScopes,
       errors: errorsOf('UnlockSupervisorResult'),
       args: { id: t.arg.id(idOptions) },
-      resolve: (_root, { id }, { services: { supervisorAdministration }, principal }) =>
-        orMember(supervisorAdministration.unlock(principal.nodeId, administratorOf(principal), id)),
+      resolve: (_root, { id }, context) =>
+        orMember(context.services.supervisorAdministration.unlock(...administrating(context), id)),
     }),
     revokeSessions: t.field({
       type: refs.supervisor,
@@ -81,8 +80,8 @@ export function addSupervisorMutations(builder: Builder, refs: Refs, status: Sup
       authScopes,
       errors: errorsOf('RevokeSessionsResult'),
       args: { supervisorId: t.arg.id(idOptions) },
-      resolve: (_root, { supervisorId }, { services: { supervisorAdministration }, principal }) =>
-        orMember(supervisorAdministration.revokeSessions(principal.nodeId, administratorOf(principal), supervisorId)),
+      resolve: (_root, { supervisorId }, context) =>
+        orMember(context.services.supervisorAdministration.revokeSessions(...administrating(context), supervisorId)),
     }),
   }));
 }
@@ -109,9 +108,9 @@ function addSupervisorCreation(builder: Builder, refs: Refs): void {
         union: { name: 'CreateSupervisorResult', description: 'The supervisor, or why there is none.' },
       },
       args: { input: t.arg({ type: input, required: true, description: 'The supervisor.' }) },
-      resolve: (_root, args, { services: { supervisorAdministration }, principal }) => {
+      resolve: (_root, args, context) => {
         const supervisor = parsedInput(supervisorInput, args.input);
-        return orMember(supervisorAdministration.create(principal.nodeId, administratorOf(principal), supervisor));
+        return orMember(context.services.supervisorAdministration.create(...administrating(context), supervisor));
       },
     }),
   );

@@ -1,5 +1,5 @@
 import type { Builder } from '../graphql/builder.ts';
-import type { GraphqlContext } from '../graphql/context.ts';
+import { askerOf, type GraphqlContext } from '../graphql/context.ts';
 import { badInputError, notFoundError } from '../graphql/errors.ts';
 import { liveEvents } from '../graphql/live-events.ts';
 import type { Refs } from '../graphql/refs.ts';
@@ -91,7 +91,7 @@ interface UpdatesArgs {
 }
 
 async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<AsyncIterable<LoggedEvent>> {
-  const after = context.lastEventId ?? args.after ?? undefined;
+  const after = askerOf(context).lastEventId ?? args.after ?? undefined;
   if (after !== undefined && !CURSOR.test(after)) throw badInputError([{ path: ['after'], message: 'is no cursor' }]);
   const wanted = transactionFilterOf(args.filter);
   const events = liveEvents(context, {

@@ -1,6 +1,6 @@
 import type { Builder } from '../graphql/builder.ts';
 import { parsedInput } from '../graphql/camel-input.ts';
-import type { GraphqlContext } from '../graphql/context.ts';
+import { askerOf, type GraphqlContext } from '../graphql/context.ts';
 import { DuplicateError, ForbiddenError, NotFoundError, ValidationError } from '../graphql/errors.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { orMember } from '../graphql/refusals.ts';
@@ -74,7 +74,8 @@ function migrateUserInputType(builder: Builder) {
 }
 
 /** Who asks for a migration. */
-export function callerOf({ principal, correlationId }: GraphqlContext): MigrationCaller {
+export function callerOf(context: GraphqlContext): MigrationCaller {
+  const { principal, correlationId } = askerOf(context);
   return { nodeId: principal.nodeId, createdBy: principal.subject, correlationId };
 }
 

@@ -1,5 +1,5 @@
 import type { Builder } from '../graphql/builder.ts';
-import type { GraphqlContext } from '../graphql/context.ts';
+import { askerOf, type GraphqlContext } from '../graphql/context.ts';
 import { notFoundError } from '../graphql/errors.ts';
 import { withToldErrors } from '../graphql/live-events.ts';
 import type { Refs } from '../graphql/refs.ts';
@@ -42,8 +42,10 @@ function progressType(builder: Builder, { migration }: Refs) {
   });
 }
 
-async function follow(id: string, { services, principal }: GraphqlContext) {
+async function follow(id: string, context: GraphqlContext) {
   if (!isUuid(id)) throw notFoundError();
+  const { services } = context;
+  const { principal } = askerOf(context);
   const { nodeId, expiresAtMs } = principal;
   const watchToken = (onEnd: (error?: unknown) => void) => services.watchAccess(principal, onEnd);
   const stream = await services.migrationProgress.follow(nodeId, id.toLowerCase(), { expiresAtMs, watchToken });

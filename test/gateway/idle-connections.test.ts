@@ -1,9 +1,16 @@
+import type { Writable } from 'node:stream';
 import { expect, it, vi } from 'vitest';
 import { startIdleStand, type Watched, watched } from './idle-stand.ts';
 import { request, sendRaw } from './raw.ts';
 
 const NEVER_MS = 600_000;
 const CONNECTIONS = 400;
+const HANDSHAKE = {
+  Connection: 'Upgrade',
+  Upgrade: 'websocket',
+  'Sec-WebSocket-Version': '13',
+  'Sec-WebSocket-Key': 'AAAAAAAAAAAAAAAAAAAAAA==',
+};
 const KEPT = request('GET', '/x', { Connection: 'keep-alive' });
 
 async function answered(all: readonly Watched[], times: number): Promise<void> {
@@ -38,6 +45,31 @@ it('a connection that has been idle for its time is closed without another word,
   expect(idle.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(idle.text()).toMatch(/\r\nKeep-Alive: timeout=1\r\n/i);
   expect(idle.text()).toMatch(/\r\n\r\nok$/);
+});
+
+it('DG-08: an answer that goes on, and a WebSocket, are open past every time that idle connections have', async () => {
+  const open = new Set<Writable>();
+  await using stand = await startIdleStand({ headMs: 300, idleMs: 300, checkEveryMs: 20 }, ({ req, res, upgrade }) => {
+    if (req.url === '/x') return void res.end('ok');
+    open.add(upgrade?.socket ?? res);
+    if (upgrade) upgrade.socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n');
+    else res.write('first');
+  });
+  const [stream, socket, idle, silent] = [0, 1, 2, 3].map(() => watched(stand.url));
+  stream?.socket.write(request('GET', '/stream'));
+  socket?.socket.write(request('GET', '/socket', HANDSHAKE));
+  await vi.waitFor(() => expect(open.size).toBe(2), { timeout: 10_000 });
+  idle?.socket.write(KEPT);
+  await vi.waitFor(() => expect([idle?.isOpen(), silent?.isOpen()]).toEqual([false, false]), { timeout: 10_000 });
+  for (const answer of open) answer.write('last');
+  await vi.waitFor(() => {
+    expect([stream?.text(), socket?.text()]).toEqual([
+      expect.stringContaining('last'),
+      expect.stringContaining('last'),
+    ]);
+  });
+  expect([stream?.isOpen(), socket?.isOpen()]).toEqual([true, true]);
+  for (const answer of open) answer.destroy();
 });
 
 it('a connection is kept for longer than a load balancer does', async () => {

@@ -11,7 +11,7 @@ import { silentLog } from '../../src/lib/log.ts';
 import { listening } from './forwarder.ts';
 import { openSocket } from './raw.ts';
 
-/** The public listener with times of its own; every request is answered `ok`. */
+/** The public listener with times of its own; every request is answered `ok`, unless `answer` answers it. */
 export interface IdleStand extends AsyncDisposable {
   url: string;
   server: Server;
@@ -19,14 +19,17 @@ export interface IdleStand extends AsyncDisposable {
   ended: number[];
 }
 
-export async function startIdleStand(times: ConnectionTimes): Promise<IdleStand> {
+export async function startIdleStand(
+  times: ConnectionTimes,
+  answer: (exchange: Exchange) => void = ({ res }) => void res.end('ok'),
+): Promise<IdleStand> {
   const ended: number[] = [];
   const onEnd = ({ res }: Exchange, _aborted: boolean, kept: () => void) => {
     ended.push(res.statusCode);
     kept();
   };
   const gateway = new Gateway({
-    chain: [correlation, captureStage(onEnd), ({ res }) => void res.end('ok')],
+    chain: [correlation, captureStage(onEnd), answer],
     trusts: compileTrust([]),
     cors: cors(['*']),
     isAuditFull: () => false,

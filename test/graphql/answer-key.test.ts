@@ -1,6 +1,6 @@
 import { type ExecutionArgs, parse, validateSubscriptionArgs } from 'graphql';
 import { expect, it } from 'vitest';
-import { answerKeyOf } from '../../src/graphql/answer-key.rules.ts';
+import { answerKeyOf, type SharedPrincipal, sharedPrincipalOf } from '../../src/graphql/answer-key.rules.ts';
 import { buildSchema } from '../../src/graphql/schema.ts';
 import type { Principal } from '../../src/oauth/principal.ts';
 
@@ -34,7 +34,7 @@ function keyOf(
   const named = document.includes('subscription A') ? { ...args, operationName: operationName ?? 'A' } : args;
   const validated = validateSubscriptionArgs(named);
   if (!('schema' in validated)) throw new Error(validated.map(({ message }) => message).join());
-  return answerKeyOf(validated, { ...PRINCIPAL, ...principal });
+  return answerKeyOf(validated, sharedPrincipalOf({ ...PRINCIPAL, ...principal }));
 }
 
 const filter = { collection: 'OTC_TRANSACTIONS', type: 3 };
@@ -56,16 +56,28 @@ it.each<[name: string, key: () => string]>([
 });
 
 it.each<[name: string, key: () => string]>([
-  ['another node', () => keyOf(UPDATES, { filter }, { nodeId: 'b' })],
-  ['fewer permissions', () => keyOf(UPDATES, { filter }, { permissions: new Set(['transactions:read']) })],
-  ['another class of token', () => keyOf(UPDATES, { filter }, { tokenClass: 'legacy' })],
-  ['another use of token', () => keyOf(UPDATES, { filter }, { tokenUse: 'login' })],
   ['another filter', () => keyOf(UPDATES, { filter: { ...filter, type: 4 } })],
   ['no filter', () => keyOf(UPDATES)],
   ['another operation of the document', () => keyOf(UPDATES, { filter }, { operationName: 'B' })],
   ['another document', () => keyOf(UPDATES.replace('{ cursor }', '{ event }'), { filter })],
 ])('D6-10: %s is another answer', (_name, key) => {
   expect(key()).not.toBe(keyOf(UPDATES, { filter }));
+});
+
+/** Another value of each member that there is where events are answered. */
+const OTHERS: { [Member in keyof SharedPrincipal]: SharedPrincipal[Member] } = {
+  nodeId: 'b',
+  tokenClass: 'legacy',
+  tokenUse: 'login',
+  permissions: new Set(['transactions:read']),
+};
+
+it('D6-10: whatever else a principal has is not there where events are answered', () => {
+  expect(Object.keys(sharedPrincipalOf(PRINCIPAL)).sort()).toEqual(Object.keys(OTHERS).sort());
+});
+
+it.each(Object.entries(OTHERS))('D6-10: another %s is another answer', (member, other) => {
+  expect(keyOf(UPDATES, { filter }, { [member]: other })).not.toBe(keyOf(UPDATES, { filter }));
 });
 
 it('D6-10: a beginning that says something else, too, makes another answer', () => {

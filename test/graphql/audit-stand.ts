@@ -113,7 +113,7 @@ export async function startAuditStand(): Promise<AuditStand> {
     try {
       audits.begin(exchange);
       const body = await readArrival(exchange, 1024 * 1024);
-      await yoga.handle(req, res, { exchange, principal, body, isLater: false });
+      await yoga.handle(req, res, { exchange, bearer: principal, body, isLater: false });
     } catch (error) {
       refuse(exchange, error, log);
     }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { buildSchema, type ExecutionResult, type GraphQLSchema, parse } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import type { GraphqlContext } from '../../src/graphql/context.ts';
+import { askerOf, type GraphqlContext } from '../../src/graphql/context.ts';
 import { createEngine } from '../../src/graphql/engine.ts';
 import { EventAnswers, eventIdOf, frameOf, sharedTextOf } from '../../src/graphql/event-answers.ts';
 import type { EventStream } from '../../src/realtime/event-stream.ts';
@@ -165,12 +165,12 @@ describe('answers of subscribers that share', () => {
 describe('the engine', () => {
   const schema = slowSchema();
   const document = parse('subscription { events { id slow } }');
-  const principal = {
+  const principal: GraphqlContext['principal'] = {
     nodeId: 'node',
     tokenClass: 'user',
     tokenUse: 'api',
     permissions: new Set<string>(),
-  } as unknown as GraphqlContext['principal'];
+  };
   const { subscribe } = createEngine({ introspection: false, hideSuggestions: false });
 
   it('D6-10: one that leaves, or aborts, during the execution that it shares takes nothing from the others', async () => {
@@ -206,7 +206,31 @@ describe('the engine', () => {
     expect((await nexts[2])?.value).toMatchObject({ data: { events: { id: '1', slow: 'done' } } });
     expect(executions).toBe(1);
   });
+
+  it('D4-01 D6-10: an event is answered with nothing of its subscriber but what the key is made from', async () => {
+    const seen: { context: GraphqlContext; asked: unknown }[] = [];
+    const shown = {
+      id: (_args: unknown, context: GraphqlContext) => {
+        seen.push({ context, asked: thrownBy(() => askerOf(context)) });
+        return '1';
+      },
+    };
+    const services = {};
+    const asker = { principal: { ...principal, subject: 'somebody' }, correlationId: 'c', lastEventId: '7' };
+    const contextValue = { principal, asker, services, shown, exchange: {}, request: {} };
+    const stream = await subscribe({ schema, document, contextValue });
+    await streamOf(stream).next();
+    expect(seen).toEqual([{ context: { principal, asker: undefined, services }, asked: expect.any(Error) }]);
+  });
 });
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
 
 function streamOf(result: unknown): AsyncGenerator<ExecutionResult> {
   return result as AsyncGenerator<ExecutionResult>;

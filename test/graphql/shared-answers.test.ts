@@ -153,6 +153,23 @@ it('D6-10: one that comes back with a cursor replays by itself, and shares what 
   expect(executions).toBe(4);
 });
 
+it('D6-10 D6-19: Last-Event-ID outranks `after` for its own subscriber alone; what is live is shared', async () => {
+  await stand.register('u');
+  for (const status of [1, 2]) await notify(status);
+  await using all = await stand.stream(UPDATES, { variables: { after: '0' } });
+  await using back = await stand.stream(UPDATES, { variables: { after: '0' }, headers: { 'last-event-id': '1' } });
+  await listening(2);
+  expect((await take(all, 2)).map((frame) => frame?.id)).toEqual(['1', '2']);
+  expect((await take(back, 1)).map((frame) => frame?.id)).toEqual(['2']);
+  const before = executions;
+  await notify(3);
+  await notify(1, 'u');
+  const frames = await take(all, 2);
+  expect(await take(back, 2)).toEqual(frames);
+  expect(frames.map((frame) => frame?.id)).toEqual(['3', '4']);
+  expect(executions - before).toBe(2);
+});
+
 it('D4-01: other permissions and other nodes have executions of their own, and see what is theirs', async () => {
   await stand.register('o', OTHER_NODE);
   const tokens = [

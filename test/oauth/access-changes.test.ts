@@ -88,6 +88,18 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     }
   });
 
+  it('D3-23: a follower that never finishes, as the cache is frozen, keeps no other one waiting', async () => {
+    const [here, there] = [replica(), replica()];
+    there.follow({ kinds: ['client'], sinceMs: MINUTE_MS, apply: () => new Promise(() => undefined) });
+    const seen = following(there);
+    const ids = [randomUUID(), randomUUID()];
+    for (const id of ids) {
+      await here.commit(async (ended) => ended(client(id)));
+      void there.poll();
+      await expect.poll(() => seen.includes(id)).toBe(true);
+    }
+  });
+
   it('a follower that fails is told again until it succeeds, and holds no other up', async () => {
     const errors: unknown[] = [];
     const there = replica({ onError: (error) => errors.push(error) });

@@ -126,6 +126,26 @@ describe('a replay of the event log', () => {
     expect(idle.some((stream) => stream.isEnded)).toBe(false);
   });
 
+  it('D6-19: of long events no more than a mebibyte waits for a reader that takes nothing, and one event more', async () => {
+    const { log, subscribe } = modelStreams();
+    log.append(NODE, 20, { text: 'x'.repeat(300_000) });
+    const stream = subscribe({ after: 0n });
+    await settle();
+    for (const seq of seqs(1, 3)) expect(await stream.next()).toMatchObject({ value: { seq } });
+    await settle();
+    expect(log.reads).toBe(1);
+    expect(await stream.next()).toMatchObject({ value: { seq: 4n } });
+    await settle();
+    expect(log.reads).toBe(2);
+    const reader = new Reader(stream);
+    await settle();
+    expect(reader.seqs).toEqual(seqs(5, 20));
+    log.append(NODE, 600, { text: 'x'.repeat(3_000) });
+    const late = new Reader(subscribe({ after: 0n }));
+    await settle();
+    expect(late.seqs).toEqual(seqs(1, 620));
+  });
+
   it('D6-10: a reader that leaves while it waits for its turn frees the turn', async () => {
     const { log, streams, subscribe } = modelStreams();
     log.append(NODE, 3);

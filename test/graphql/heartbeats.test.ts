@@ -1,0 +1,172 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import { type Stand, startStandOn, until } from './stand.ts';
+
+/** How often idle connections are pinged: more often than any proxy on the way gives one up. */
+const PING_MS = 12_000;
+const UPDATES = 'subscription { transactionUpdates { cursor transaction { error } } }';
+const MEBIBYTE = 1024 ** 2;
+
+let database: EmbeddedDatabase;
+let stand: Stand;
+const sockets: { destroy?(): void; terminate?(): void }[] = [];
+
+beforeAll(async () => {
+  database = await embeddedDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+beforeEach(async () => {
+  stand = await startStandOn(database);
+  await stand.register('t');
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  for (const socket of sockets.splice(0)) (socket.terminate ?? socket.destroy)?.call(socket);
+  await stand[Symbol.asyncDispose]();
+});
+
+/** Asks for a stream; `text` has what has come, chunk by chunk as they were sent. */
+async function eventStream() {
+  const { hostname, port, host } = new URL(stand.url);
+  const socket: Socket = connect({ host: hostname, port: Number(port) });
+  sockets.push(socket);
+  const body = JSON.stringify({ query: UPDATES });
+  socket.write(
+    `POST /graphql HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${stand.token}\r\n` +
+      `Content-Type: application/json\r\nAccept: text/event-stream\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  const stream = { socket, text: '', isClosed: false };
+  socket.setEncoding('latin1').on('data', (chunk) => {
+    stream.text += chunk;
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    stream.isClosed = true;
+  });
+  await until(() => comments(stream.text) === 1);
+  return stream;
+}
+
+function comments(text: string): number {
+  return text.split('\r\n:\n\n\r\n').length - 1;
+}
+
+async function acknowledged(options: { autoPong?: boolean } = {}) {
+  const socket = new WebSocket(stand.url.replace('http', 'ws'), 'graphql-transport-ws', options);
+  sockets.push(socket);
+  const seen = { pings: 0, messages: 0 };
+  socket.on('ping', () => {
+    seen.pings += 1;
+  });
+  socket.on('message', () => {
+    seen.messages += 1;
+  });
+  await once(socket, 'open');
+  socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${stand.token}` } }));
+  await until(() => seen.messages === 1);
+  return { socket, seen };
+}
+
+/** Waits until what a client has sent has been read. */
+async function answered({ socket, seen }: Awaited<ReturnType<typeof acknowledged>>): Promise<void> {
+  const { messages } = seen;
+  socket.send('{"type":"ping"}');
+  await until(() => seen.messages > messages);
+}
+
+describe('idle connections', () => {
+  it('DG-08: an event stream gets a comment every 12 s, for as long as it is open', async () => {
+    const stream = await eventStream();
+    for (let ping = 2; ping < 12; ping += 1) {
+      vi.advanceTimersByTime(PING_MS);
+      await until(() => comments(stream.text) === ping);
+    }
+    await stand.notify('t', 1);
+    await until(() => stream.text.includes('"cursor":"1"'));
+    expect(stream.isClosed).toBe(false);
+    stream.socket.destroy();
+    await until(() => vi.getTimerCount() === 0);
+  });
+
+  it('DG-08: a WebSocket gets a ping every 12 s, and stays where it answers', async () => {
+    const client = await acknowledged();
+    for (let ping = 1; ping < 10; ping += 1) {
+      vi.advanceTimersByTime(PING_MS);
+      await until(() => client.seen.pings === ping);
+      await answered(client);
+    }
+    expect(client.socket.readyState).toBe(WebSocket.OPEN);
+    client.socket.terminate();
+    await until(() => vi.getTimerCount() === 0);
+  });
+
+  it('DG-08: a WebSocket that has not answered a ping at the next one is closed', async () => {
+    const [silent, lively] = [await acknowledged({ autoPong: false }), await acknowledged()];
+    const closed = once(silent.socket, 'close');
+    vi.advanceTimersByTime(PING_MS);
+    await until(() => silent.seen.pings + lively.seen.pings === 2);
+    await answered(silent);
+    await answered(lively);
+    vi.advanceTimersByTime(PING_MS);
+    expect((await closed)[0]).toBe(1006);
+    await answered(lively);
+  });
+});
+
+describe('connections that nobody reads', () => {
+  it('D6-19: an event stream that takes nothing from one ping to the next is closed', async () => {
+    await using lively = await stand.stream(UPDATES);
+    const stalled = await eventStream();
+    await until(() => stand.streams.load.streams === 2);
+    stalled.socket.pause();
+    for (let at = 0; stand.streams.load.streams === 2; at += 1) {
+      await stand.register(`large-${at}`);
+      await stand.notify(`large-${at}`, 1, { error: 'x'.repeat(200_000) });
+      expect(await lively.next()).toMatchObject({ event: 'next' });
+    }
+    vi.advanceTimersByTime(PING_MS);
+    vi.advanceTimersByTime(PING_MS);
+    stalled.socket.resume();
+    await until(() => stalled.isClosed);
+    expect(stalled.text).not.toContain('slow_consumer');
+    await stand.notify('t', 1);
+    expect(await lively.next()).toMatchObject({ event: 'next' });
+    await lively[Symbol.asyncDispose]();
+    await until(() => vi.getTimerCount() === 0);
+  });
+
+  it('D6-19: a WebSocket that sends and does not read is taken nothing from, and closed at the next ping but one', async () => {
+    const accepted: Socket[] = [];
+    const accept = (message: unknown) => void accepted.push((message as { socket: Socket }).socket);
+    subscribe('net.server.socket', accept);
+    const { socket } = await acknowledged();
+    unsubscribe('net.server.socket', accept);
+    const closed = once(socket, 'close');
+    socket.pause();
+    const ping = JSON.stringify({ type: 'ping', payload: { filler: 'x'.repeat(60_000) } });
+    for (let at = 0; at < 500; at += 1) socket.send(ping);
+    const [served] = accepted;
+    await until(() => (served?.writableLength ?? 0) > MEBIBYTE);
+    vi.advanceTimersByTime(PING_MS);
+    vi.advanceTimersByTime(PING_MS);
+    expect(served?.writableLength).toBeLessThan(2 * MEBIBYTE);
+    socket.resume();
+    expect((await closed)[0]).toBe(1006);
+  });
+
+  it('D6-19: a WebSocket that reads late gets every answer', async () => {
+    const { socket, seen } = await acknowledged();
+    socket.pause();
+    const ping = JSON.stringify({ type: 'ping', payload: { filler: 'x'.repeat(60_000) } });
+    for (let at = 0; at < 500; at += 1) socket.send(ping);
+    await until(() => socket.bufferedAmount > 0);
+    socket.resume();
+    await until(() => seen.messages === 501);
+    expect(socket.readyState).toBe(WebSocket.OPEN);
+  });
+});

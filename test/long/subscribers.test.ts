@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { logged, notify, registered } from '../realtime/live.ts';
+import { describeReal } from '../services/real.ts';
+import { type Running, startInstance } from '../start/process.ts';
+
+const SUBSCRIBERS = 10_000;
+const PROCESSES = 4;
+/** Those who make the service compile and allocate what it does for all. */
+const FIRST = 200;
+const MOST_BYTES_EACH = 60 * 1024;
+/** More than a ping, and more than the pings of one turn. */
+const HELD_MS = 30_000;
+const PATIENCE = { timeout: 120_000, interval: 250 };
+/** Collects all garbage on a signal, so that memory is what is held. */
+const COLLECTING = ['--expose-gc', '--import', "data:text/javascript,process.on('SIGUSR2',()=>{gc();gc()})"];
+
+interface Told {
+  open: number;
+  got: Record<string, number>;
+  gotAtMs: number[];
+}
+
+class Clients implements AsyncDisposable {
+  readonly #child: ChildProcess;
+  readonly #lines: Interface;
+
+  constructor(...args: readonly string[]) {
+    const program = join(import.meta.dirname, 'subscriber-clients.ts');
+    this.#child = spawn(process.execPath, [program, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+    if (!this.#child.stdout) throw new Error('it has one');
+    this.#lines = createInterface({ input: this.#child.stdout });
+  }
+
+  async ask(command: string): Promise<Told> {
+    const answered = once(this.#lines, 'line');
+    this.#child.stdin?.write(`${command}\n`);
+    return JSON.parse(String((await answered)[0]));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = once(this.#child, 'exit');
+    this.#child.stdin?.end();
+    await ended;
+  }
+}
+
+/** What all processes of clients tell together. */
+async function askAll(all: readonly Clients[], command: string): Promise<Told> {
+  const told = await Promise.all(all.map((clients) => clients.ask(command)));
+  const got: Record<string, number> = {};
+  for (const one of told)
+    for (const [cursors, count] of Object.entries(one.got)) got[cursors] = (got[cursors] ?? 0) + count;
+  return {
+    open: told.reduce((sum, { open }) => sum + open, 0),
+    got,
+    gotAtMs: told.flatMap(({ gotAtMs }) => gotAtMs).sort((one, other) => one - other),
+  };
+}
+
+describeReal(['postgres', 'redis', 'kafka'], 'many who wait', () => {
+  let p: Portcullis;
+  let instance: Running;
+  let spool: string;
+
+  beforeAll(async () => {
+    p = await startOnRealServers();
+    spool = await mkdtemp(join(tmpdir(), 'portcullis-subscribers-'));
+    instance = await startInstance({ ...p.env, AUDIT_SPOOL_DIR: spool }, COLLECTING);
+  });
+  afterAll(async () => {
+    await instance[Symbol.asyncDispose]();
+    await p[Symbol.asyncDispose]();
+    await rm(spool, { recursive: true, force: true });
+  });
+
+  /** The processor time of the instance so far, in hundredths of a second. */
+  async function ticks(): Promise<number> {
+    const stat = await readFile(`/proc/${instance.pid}/stat`, 'utf8');
+    const [user = '0', system = '0'] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 13);
+    return Number(user) + Number(system);
+  }
+
+  /** What it holds once it has nothing to do. */
+  async function residentBytes(): Promise<number> {
+    for (let last = -1_000, now = await ticks(); now - last > 20; now = await ticks()) {
+      last = now;
+      await delay(1_000);
+    }
+    process.kill(instance.pid, 'SIGUSR2');
+    await delay(2_000);
+    const status = await readFile(`/proc/${instance.pid}/status`, 'utf8');
+    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1_024;
+  }
+
+  it('D6-10: 10,000 idle subscribers are held in little memory, and one event reaches each of them once', async () => {
+    const token = await p.clientToken();
+    const [first = '', second = '', third = ''] = await registered(p, 3);
+    await notify(p, first, 2);
+    await vi.waitFor(async () => expect(await logged(p)).toEqual(['1']), PATIENCE);
+    await using stack = new AsyncDisposableStack();
+    const all = Array.from({ length: PROCESSES }, () => stack.use(new Clients(instance.baseUrl, token, '1')));
+    const [some] = all;
+    expect(await some?.ask(`open ${FIRST}`)).toMatchObject({ open: FIRST });
+    const before = await residentBytes();
+    const openedAt = performance.now();
+    await askAll(all, `open ${(SUBSCRIBERS - FIRST) / PROCESSES}`);
+    const openSeconds = Math.round((performance.now() - openedAt) / 1_000);
+    await delay(HELD_MS);
+    const resident = await residentBytes();
+    expect(await askAll(all, 'count')).toMatchObject({ open: SUBSCRIBERS, got: { '': SUBSCRIBERS } });
+
+    const latencies: number[][] = [];
+    const processorMicros: number[] = [];
+    for (const [id, got] of [
+      [second, '2'],
+      [third, '2,3'],
+    ] as const) {
+      const ticksBefore = await ticks();
+      const sentAtMs = Date.now();
+      await notify(p, id, 2);
+      await vi.waitFor(async () => expect((await askAll(all, 'count')).got).toEqual({ [got]: SUBSCRIBERS }), PATIENCE);
+      processorMicros.push(Math.round((((await ticks()) - ticksBefore) * 10_000) / SUBSCRIBERS));
+      latencies.push((await askAll(all, 'tell')).gotAtMs.map((atMs) => atMs - sentAtMs));
+    }
+    const afterwards = await residentBytes();
+    expect((await askAll(all, 'count')).open).toBe(SUBSCRIBERS);
+
+    const bytesEach = Math.round((resident - before) / (SUBSCRIBERS - FIRST));
+    const at = (fraction: number) => latencies.map((sorted) => sorted[Math.floor(sorted.length * fraction)]);
+    const report = {
+      subscribers: SUBSCRIBERS,
+      open_seconds: openSeconds,
+      mebibytes: [before, resident, afterwards].map((bytes) => Math.round(bytes / 1_048_576)),
+      bytes_each: bytesEach,
+      processor_micros_each: processorMicros,
+      p50_ms: at(0.5),
+      p99_ms: at(0.99),
+    };
+    process.stdout.write(`${JSON.stringify(report)}\n`);
+    expect(bytesEach).toBeLessThan(MOST_BYTES_EACH);
+  });
+});

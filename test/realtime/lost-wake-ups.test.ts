@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { countedWakeUps, hasGot, type Live, loggedSoon, notify, overSocket, overSse, registered } from './live.ts';
+
+const TRANSACTIONS = 20;
+const EVENTS = 2 * TRANSACTIONS;
+/** More than a page of a replay, and not a multiple of it. */
+const OLDER = 1_234;
+
+describeReal(['postgres', 'redis', 'kafka'], 'where every wake-up is lost', () => {
+  const near = countedWakeUps({ dropped: true });
+  const far = countedWakeUps({ dropped: true });
+  let p: Portcullis;
+  let replica: Portcullis;
+  let token: string;
+
+  beforeAll(async () => {
+    p = await startOnRealServers({ overrides: { streams: near.streams } });
+    replica = await startReplica(p, { overrides: { streams: far.streams } });
+    token = await p.clientToken();
+  });
+  afterAll(async () => {
+    await replica[Symbol.asyncDispose]();
+    await p[Symbol.asyncDispose]();
+  });
+
+  it('D6-10: subscribers on two replicas get each event once and in order, from the log alone', async () => {
+    const open: Live[] = [];
+    await using stack = new AsyncDisposableStack();
+    const live = async (subscribing: Promise<Live>) => {
+      open.push(stack.use(await subscribing));
+    };
+    for (const at of [p, replica]) {
+      await live(overSse(at, { token }));
+      await live(overSse(at, { token, after: '0' }));
+      await live(overSocket(at, { token }));
+    }
+    const ids = await registered(p, TRANSACTIONS);
+    await Promise.all(ids.map((id) => notify(p, id, 2)));
+    // One who comes while events come.
+    await live(overSocket(replica, { token, after: '0' }));
+    await Promise.all(ids.map((id) => notify(replica, id, 3)));
+    const cursors = await loggedSoon(p, EVENTS);
+    for (const subscriber of open) await hasGot(subscriber, cursors);
+    expect(open).toHaveLength(7);
+    expect(Math.min(near.counted.arrived, far.counted.arrived)).toBeGreaterThan(0);
+  });
+
+  it('D6-14: "0" replays everything that is kept, page by page, on each replica', async () => {
+    const { transactions } = p.service.context;
+    const ids = await registered(p, OLDER);
+    const at = '2026-11-21T10:30:00Z';
+    const deliveries = ids.map((id) => ({
+      body: Buffer.from(JSON.stringify({ id, type: 1, status: 2, created_at: at, updated_at: at })),
+      correlationId: 'older',
+    }));
+    await transactions.applyBatch('transactions.user', deliveries);
+    const cursors = await loggedSoon(p, EVENTS + OLDER);
+    for (const replayed of [overSse(p, { token, after: '0' }), overSocket(replica, { token, after: '0' })]) {
+      await using subscriber = await replayed;
+      await hasGot(subscriber, cursors);
+    }
+  });
+});
