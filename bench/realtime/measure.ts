@@ -90,7 +90,13 @@ export async function compare(contenders: readonly Contender[], base: Contender,
     baseRounds.push(...pairs.map(([, beside]) => beside));
     results.push(resultOf(contender, pairs));
   }
-  return [...results, resultOf(base, baseRounds.map((round) => [round, round]))];
+  return [
+    ...results,
+    resultOf(
+      base,
+      baseRounds.map((round) => [round, round]),
+    ),
+  ];
 }
 
 type Pair = [round: Round, beside: Round];
@@ -113,7 +119,8 @@ async function allPairs(contender: Contender, base: Contender, scene: Scene): Pr
 /** A transaction is started once and goes on once: each pair has an audience of its own. */
 async function eachPairs(contender: Contender, base: Contender, scene: Scene): Promise<Pair[]> {
   const pairs: Pair[] = [];
-  for (let pair = 0; pair < scene.pairs; pair++) pairs.push(...(await allPairs(contender, base, { ...scene, pairs: 1 })));
+  for (let pair = 0; pair < scene.pairs; pair++)
+    pairs.push(...(await allPairs(contender, base, { ...scene, pairs: 1 })));
   return pairs;
 }
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import { queryOf } from './documents.ts';
 import type { Subscriber, SubscriberOptions } from './audience.ts';
+import { queryOf } from './documents.ts';
 
 const UPDATE = /"id":"([^"]+)","status":/g;
 

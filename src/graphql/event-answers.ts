@@ -1,6 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 
-type Awaitable<Value> = Value | Promise<Value>;
+/** What is there already, or will be. */
+export type Awaitable<Value> = Value | Promise<Value>;
 
 /** What all who are told an answer need of it, made once. */
 interface Told {
@@ -9,7 +10,7 @@ interface Told {
   /** The answer in JSON; undefined where it has errors, which are told to each in words of its own. */
   text: string | undefined;
   /** The answer as an event of an event stream. */
-  frame: Uint8Array | undefined;
+  frame: Buffer | undefined;
 }
 
 interface Kept {
@@ -36,7 +37,7 @@ export function sharedTextOf(result: object): string | undefined {
 }
 
 /** The frame of a result for event streams; `make` is called once for all of them where the text is shared. */
-export function frameOf(result: object, make: () => Uint8Array): Uint8Array {
+export function frameOf(result: object, make: () => Buffer): Buffer {
   const told = toldOf(result);
   if (told?.text === undefined) return make();
   told.frame ??= make();

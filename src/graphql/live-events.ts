@@ -33,12 +33,8 @@ export function liveEvents({ services, principal }: GraphqlContext, request: Liv
 /** The same stream; errors are those that a client is told. */
 export function withToldErrors<Item>(source: AsyncIterator<Item, undefined>): AsyncIterableIterator<Item, undefined> {
   return {
-    async next() {
-      try {
-        return await source.next();
-      } catch (error) {
-        throw toldError(error);
-      }
+    next() {
+      return source.next().catch(throwTold);
     },
     async return() {
       await source.return?.();
@@ -48,6 +44,10 @@ export function withToldErrors<Item>(source: AsyncIterator<Item, undefined>): As
       return this;
     },
   };
+}
+
+function throwTold(error: unknown): never {
+  throw toldError(error);
 }
 
 function toldError(error: unknown): unknown {

@@ -83,7 +83,7 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
     },
     subscribe: async (args) => {
       const operation = runningOf(args);
-      return sendingShared(operation, await begun(operation.enveloped.subscribe(args)));
+      return sendingShared(parts.mask, operation, await begun(operation.enveloped.subscribe(args)));
     },
     onNext: ({ extra }, id, _payload, _args, result) => extra.records.next(id, result),
     onError: ({ extra }, id, _payload, errors) => {
@@ -148,7 +148,8 @@ async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<A
 
 /** Sends by itself what others are told as well, its text as it is; gives on the rest, which the protocol sends. */
 function sendingShared(
-  { id, extra: { records, send } }: Running,
+  mask: ErrorMask,
+  { id, extra: { records, send, exchange } }: Running,
   results: AsyncIterableIterator<ExecutionResult>,
 ): AsyncIterableIterator<ExecutionResult> {
   const head = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
@@ -157,7 +158,8 @@ function sendingShared(
       for (;;) {
         const next = await results.next();
         const shared = next.done ? undefined : sharedTextOf(next.value);
-        if (next.done || shared === undefined) return next;
+        if (next.done) return next;
+        if (shared === undefined) return { done: false, value: mask.result(next.value, exchange) };
         records.next(id, next.value);
         await send(`${head}${shared}}`);
       }
