@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util';
 import { print, type Table, tell } from './lib/report.ts';
-import { type Stores, storesNamed } from './lib/world.ts';
+import { onEachStores, type Stores, storesNamed } from './lib/world.ts';
 import { checkDescriptors } from './realtime/descriptors.ts';
 import { compare, type Result, type Scene } from './realtime/measure.ts';
+import { profile } from './realtime/profile.ts';
 import { onStage, type Stage } from './realtime/stage.ts';
 
 const PAIRS = 3;
 const DELIVERIES = 50_000;
-const DELIVERIES_PER_SECOND = 5_000;
+const DELIVERIES_PER_SECOND = 10_000;
 /** Of those that follow a transaction of their own. */
 const EACH = 1_000;
 const EACH_PER_SECOND = 200;
@@ -83,7 +84,12 @@ if (import.meta.main) {
       stores: { type: 'string', multiple: true },
       pairs: { type: 'string', default: `${PAIRS}` },
       scene: { type: 'string', multiple: true },
+      profile: { type: 'string' },
     },
   });
-  (await measureRealtime(storesNamed(values.stores), Number(values.pairs), values.scene)).forEach(print);
+  const stores = storesNamed(values.stores);
+  if (values.profile === 'sse' || values.profile === 'ws') {
+    const transport = values.profile;
+    await onEachStores(stores, async (world) => (await profile(world, transport)).forEach(print));
+  } else (await measureRealtime(stores, Number(values.pairs), values.scene)).forEach(print);
 }

@@ -39,7 +39,11 @@ export async function startYoga(folder: string): Promise<{ ws: Contender; sse: C
 /** The product on a world, one process that does all; its audience comes over either. */
 export async function startPortcullis(world: World): Promise<{ sse: Contender; ws: Contender }> {
   await seedWorld(world);
-  const server = await startProduct(world);
+  return contendersOf(world, await startProduct(world));
+}
+
+/** The product that runs on a world, for audiences over either. */
+export async function contendersOf(world: World, server: Server): Promise<{ sse: Contender; ws: Contender }> {
   const demo = readDemoFile(world.dataDir);
   const { username, password } = demo.webhook;
   const token = await clientToken(server.url, demo);

@@ -11,6 +11,8 @@ interface Told {
   text: string | undefined;
   /** The answer as an event of an event stream. */
   frame: Buffer | undefined;
+  /** The text in UTF-8. */
+  bytes: Buffer | undefined;
 }
 
 interface Kept {
@@ -34,6 +36,14 @@ export function eventIdOf(result: object): string | undefined {
 /** A result's JSON text where it answers an event and has no errors: the same for all who are told it. */
 export function sharedTextOf(result: object): string | undefined {
   return toldOf(result)?.text;
+}
+
+/** The same text in UTF-8. */
+export function sharedBytesOf(result: object): Buffer | undefined {
+  const told = toldOf(result);
+  if (told?.text === undefined) return undefined;
+  told.bytes ??= Buffer.from(told.text);
+  return told.bytes;
 }
 
 /** The frame of a result for event streams; `make` is called once for all of them where the text is shared. */
@@ -83,7 +93,12 @@ export class EventAnswers {
 
   #keep(event: object, key: string, result: ExecutionResult): ExecutionResult {
     const text = result.errors ? undefined : JSON.stringify(result);
-    const told: Told = { eventId: 'seq' in event ? String(event.seq) : undefined, text, frame: undefined };
+    const told: Told = {
+      eventId: 'seq' in event ? String(event.seq) : undefined,
+      text,
+      frame: undefined,
+      bytes: undefined,
+    };
     const kept = { event, key, weight: OWN_WEIGHT + (text?.length ?? 0) };
     this.#kept.add(kept);
     this.#weight += kept.weight;

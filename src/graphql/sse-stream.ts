@@ -5,7 +5,12 @@ import { text } from './http-results.ts';
 import { STOPPING } from './live-events.ts';
 import type { Teller } from './masking.ts';
 
-const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-cache', 'x-accel-buffering': 'no' };
+const HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+  connection: 'close',
+};
 const PING = Buffer.from(':\n\n');
 const COMPLETE = Buffer.from('event: complete\ndata:\n\n');
 
@@ -36,7 +41,7 @@ export class SseStream {
   run(): void {
     const { res } = this.#parts;
     if (!this.#isOpen) return;
-    res.writeHead(200, HEADERS);
+    this.#writeHead();
     // Some clients wait for a first byte.
     res.write(PING);
     void this.#pump();
@@ -51,8 +56,15 @@ export class SseStream {
   cut(): void {
     const { res } = this.#parts;
     if (!this.#end()) return;
-    if (!res.headersSent) res.writeHead(200, HEADERS);
+    if (!res.headersSent) this.#writeHead();
     res.end();
+  }
+
+  /** The stream ends with its connection (RFC 9112 section 6.3): in chunks each event would be a write of four pieces. */
+  #writeHead(): void {
+    const { res } = this.#parts;
+    res.removeHeader('transfer-encoding');
+    res.writeHead(200, HEADERS);
   }
 
   async #pump(): Promise<void> {
