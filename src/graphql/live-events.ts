@@ -15,6 +15,8 @@ export const STOPPING = 'STOPPING';
 interface LiveEventsRequest {
   after: bigint | undefined;
   matches: (event: LoggedEvent) => boolean;
+  /** Where only the events of one transaction can match. */
+  transactionId?: string;
 }
 
 export interface LiveEvents extends AsyncIterableIterator<LoggedEvent, undefined> {
