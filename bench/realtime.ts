@@ -8,12 +8,20 @@ import { onStage, type Stage } from './realtime/stage.ts';
 
 const PAIRS = 3;
 const DELIVERIES = 50_000;
-const DELIVERIES_PER_SECOND = 10_000;
+const DELIVERIES_PER_SECOND = 20_000;
 /** Of those that follow a transaction of their own. */
 const EACH = 1_000;
-const EACH_PER_SECOND = 200;
+const EACH_PER_SECOND = 500;
 const WEBHOOKS = 250;
 const WEBHOOKS_PER_SECOND = 50;
+
+/** What is measured of it all. */
+interface Chosen {
+  pairs?: number;
+  scenes?: readonly string[] | undefined;
+  /** Pieces of the titles of contenders; all by default. */
+  titles?: readonly string[] | undefined;
+}
 
 type MeasureScene = (stage: Stage, pairs: number) => Promise<Table[]>;
 
@@ -27,11 +35,10 @@ const SCENES: Record<string, MeasureScene> = {
 /** One event to many, events each to one, and the way from the webhook: the product on each of the stores beside its peers. */
 export async function measureRealtime(
   kinds: readonly Stores[],
-  pairs = PAIRS,
-  scenes: readonly string[] = Object.keys(SCENES),
+  { pairs = PAIRS, scenes = Object.keys(SCENES), titles }: Chosen = {},
 ): Promise<Table[]> {
   const tables: Table[] = [];
-  await onStage(kinds, async (stage) => {
+  await onStage(kinds, titles, async (stage) => {
     for (const scene of scenes) {
       tell(`${scene} …`);
       const measure = SCENES[scene];
@@ -65,8 +72,8 @@ async function fromWebhook({ behindKafka }: Stage, pairs: number): Promise<Table
 
 function toTable(title: string, results: readonly Result[]): Table {
   return {
-    head: [title, 'CPU a delivery, µs', '× bare', 'of the pairs', 'p50, ms', '× bare', 'p99, ms'],
-    rows: results.map(({ title: name, cpuUs, ratio, ratios, p50, p50Ratio, p99 }) => [
+    head: [title, 'CPU a delivery, µs', '× bare', 'of the pairs', 'p50, ms', '× bare', 'p99, ms', 'idle, ms/s'],
+    rows: results.map(({ title: name, cpuUs, ratio, ratios, p50, p50Ratio, p99, idleMs }) => [
       name,
       cpuUs.toFixed(1),
       ratio.toFixed(2),
@@ -74,6 +81,7 @@ function toTable(title: string, results: readonly Result[]): Table {
       p50.toFixed(1),
       p50Ratio.toFixed(2),
       p99.toFixed(1),
+      idleMs.toFixed(0),
     ]),
   };
 }
@@ -83,6 +91,7 @@ if (import.meta.main) {
     options: {
       stores: { type: 'string', multiple: true },
       pairs: { type: 'string', default: `${PAIRS}` },
+      contender: { type: 'string', multiple: true },
       scene: { type: 'string', multiple: true },
       profile: { type: 'string' },
     },
@@ -91,5 +100,8 @@ if (import.meta.main) {
   if (values.profile === 'sse' || values.profile === 'ws') {
     const transport = values.profile;
     await onEachStores(stores, async (world) => (await profile(world, transport)).forEach(print));
-  } else (await measureRealtime(stores, Number(values.pairs), values.scene)).forEach(print);
+  } else {
+    const { scene: scenes, contender: titles } = values;
+    (await measureRealtime(stores, { pairs: Number(values.pairs), scenes, titles })).forEach(print);
+  }
 }

@@ -10,6 +10,7 @@ import type { Contender } from './contenders.ts';
 const AUDIENCE = join(import.meta.dirname, 'audience.ts');
 /** What a server does after its last delivery, such as writing audit records, belongs to the round. */
 const SETTLE_MS = 700;
+const IDLE_MS = 3_000;
 
 /** One round: the server's microseconds of CPU for each delivery, and its subscribers' milliseconds. */
 export interface Round extends Reception {
@@ -26,6 +27,8 @@ export interface Result {
   p50: number;
   p50Ratio: number;
   p99: number;
+  /** Milliseconds of CPU a second that the server takes for its audience while nothing is published. */
+  idleMs: number;
 }
 
 /** How an audience is spoken to. */
@@ -65,6 +68,14 @@ export class AudienceProcess implements AsyncDisposable {
     return { ...reception, cpuUs: ((cpuMs(pid) - before) * 1_000) / reception.deliveries };
   }
 
+  /** Milliseconds of CPU a second while nothing is published. */
+  async idle({ pid }: { pid: number }): Promise<number> {
+    await delay(SETTLE_MS);
+    const before = cpuMs(pid);
+    await delay(IDLE_MS);
+    return ((cpuMs(pid) - before) * 1_000) / IDLE_MS;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#child.connected) this.#child.send({ close: true } satisfies Order);
     await this.#exited;
@@ -84,34 +95,36 @@ export class AudienceProcess implements AsyncDisposable {
 /** Each contender's rounds before one of the base's, whose audience is there all the time; the last result is the base's. */
 export async function compare(contenders: readonly Contender[], base: Contender, scene: Scene): Promise<Result[]> {
   const results: Result[] = [];
-  const baseRounds: Round[] = [];
+  const besides: Pair[] = [];
   for (const contender of contenders) {
     const pairs = scene.each ? await eachPairs(contender, base, scene) : await allPairs(contender, base, scene);
-    baseRounds.push(...pairs.map(([, beside]) => beside));
+    for (const { beside, idle } of pairs) {
+      besides.push({ round: beside, beside, idle: { round: idle.beside, beside: idle.beside } });
+    }
     results.push(resultOf(contender, pairs));
   }
-  return [
-    ...results,
-    resultOf(
-      base,
-      baseRounds.map((round) => [round, round]),
-    ),
-  ];
+  return [...results, resultOf(base, besides)];
 }
 
-type Pair = [round: Round, beside: Round];
+interface Pair {
+  round: Round;
+  beside: Round;
+  idle: { round: number; beside: number };
+}
 
 async function allPairs(contender: Contender, base: Contender, scene: Scene): Promise<Pair[]> {
   await using listening = await audienceOf(contender, scene);
   await using beside = await audienceOf(base, scene);
   await listening.round(contender.server, scene.warmUp);
   await beside.round(base.server, scene.warmUp);
+  const [round, besides] = await Promise.all([listening.idle(contender.server), beside.idle(base.server)]);
   const pairs: Pair[] = [];
   for (let pair = 0; pair < scene.pairs; pair++) {
-    pairs.push([
-      await listening.round(contender.server, scene.publication),
-      await beside.round(base.server, scene.publication),
-    ]);
+    pairs.push({
+      round: await listening.round(contender.server, scene.publication),
+      beside: await beside.round(base.server, scene.publication),
+      idle: { round, beside: besides },
+    });
   }
   return pairs;
 }
@@ -130,14 +143,15 @@ function audienceOf({ audience }: Contender, { subscribers, each }: Scene): Prom
 
 function resultOf({ title }: Contender, pairs: readonly Pair[]): Result {
   const of = (value: (pair: Pair) => number) => median(pairs.map(value));
-  const ratios = pairs.map(([round, beside]) => round.cpuUs / beside.cpuUs);
+  const ratios = pairs.map(({ round, beside }) => round.cpuUs / beside.cpuUs);
   return {
     title,
-    cpuUs: of(([{ cpuUs }]) => cpuUs),
+    cpuUs: of(({ round }) => round.cpuUs),
     ratio: median(ratios),
     ratios,
-    p50: of(([{ p50 }]) => p50),
-    p50Ratio: of(([round, beside]) => round.p50 / beside.p50),
-    p99: of(([{ p99 }]) => p99),
+    p50: of(({ round }) => round.p50),
+    p50Ratio: of(({ round, beside }) => round.p50 / beside.p50),
+    p99: of(({ round }) => round.p99),
+    idleMs: of(({ idle }) => idle.round),
   };
 }

@@ -10,8 +10,12 @@ export interface Stage {
   behindKafka: { product: Contender; bare: Contender } | undefined;
 }
 
-/** Calls `use` while the product runs on each of the stores, beside its peers. */
-export async function onStage(kinds: readonly Stores[], use: (stage: Stage) => Promise<void>): Promise<void> {
+/** Calls `use` while the product runs on each of the stores, beside its peers; with `titles` only with those that have one. */
+export async function onStage(
+  kinds: readonly Stores[],
+  titles: readonly string[] | undefined,
+  use: (stage: Stage) => Promise<void>,
+): Promise<void> {
   await using folder = await emptyFolder();
   await onAllStores(kinds, async (worlds) => {
     await using servers = new AsyncDisposableStack();
@@ -32,6 +36,7 @@ export async function onStage(kinds: readonly Stores[], use: (stage: Stage) => P
       stage.behindKafka = { product: product.sse, bare: kept(await startBare(folder.path, world)) };
     }
     stage.contenders.push(yoga.ws, yoga.sse);
-    await use(stage);
+    const isMeant = ({ title }: Contender) => titles?.some((text) => title.includes(text)) ?? true;
+    await use({ ...stage, contenders: stage.contenders.filter(isMeant) });
   });
 }
