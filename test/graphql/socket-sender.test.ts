@@ -27,7 +27,7 @@ describe('what sends messages to a socket', () => {
     expect(writes).toEqual([Buffer.from('\x81\x07{"a":1}', 'latin1')]);
   });
 
-  it('D6-14: waits for a slow reader, so that what it leaves unsent stays where it is counted', async () => {
+  it('D6-19: waits for a slow reader, so that what it leaves unsent stays where it is counted', async () => {
     const { send, take } = slowSocket();
     let isOut = false;
     const sent = send([Buffer.alloc(2_000)])?.then(() => {

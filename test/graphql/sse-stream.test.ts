@@ -50,7 +50,7 @@ async function request(): Promise<{ res: ServerResponse; client: Socket }> {
   return { res, client };
 }
 
-it('D6-14: a client that does not read is sent no more than its connection holds', async () => {
+it('D6-19: a client that does not read is sent no more than its connection holds', async () => {
   const { res } = await request();
   const streams = new SseStreams();
   const { state, iterator } = results('x'.repeat(64 * 1024));
