@@ -10,6 +10,7 @@ import { measureImport } from './import.ts';
 import { busyShare } from './lib/process-stats.ts';
 import { ROOT } from './lib/product.ts';
 import { markdown, type Table, tell, writeSection } from './lib/report.ts';
+import { measureRealtime } from './realtime.ts';
 import { measureRoutes } from './routes.ts';
 import { measureStart, packagesTable } from './start.ts';
 import { measureStorm } from './storm.ts';
@@ -31,6 +32,7 @@ const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
   routes: () => measureRoutes(),
   storm: async () => [await measureStorm(STORES)],
   delivery: async () => [await measureDelivery(STORES)],
+  realtime: () => measureRealtime(STORES),
   import: async () => [await measureImport()],
 };
 

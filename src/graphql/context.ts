@@ -34,6 +34,8 @@ export interface EventSource {
     /** The last number that was seen; 0: everything kept; undefined: only what comes now. */
     after?: bigint | undefined;
     matches: (event: LoggedEvent) => boolean;
+    /** Where only the events of one transaction can match. */
+    transactionId?: string | undefined;
     /** When the subscriber's token ends, in ms since 1970. */
     expiresAtMs?: number | undefined;
     /** Watches whether it ends before; returns the function that stops watching. */

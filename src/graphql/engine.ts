@@ -6,7 +6,6 @@ import {
   execute,
   executeSubscriptionEvent,
   type GraphQLSchema,
-  mapSourceToResponseEvent,
   NoSchemaIntrospectionCustomRule,
   parse,
   type Source,
@@ -16,6 +15,7 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { answerKeyOf } from './answer-key.rules.ts';
+import { AnswerStream } from './answer-stream.ts';
 import type { GraphqlContext } from './context.ts';
 import { EventAnswers } from './event-answers.ts';
 
@@ -49,17 +49,14 @@ export function createEngine({ introspection, hideSuggestions }: EngineOptions) 
  * remembers what an earlier event has read; one for all whom the same answer is good for. That context has nothing of
  * its subscriber beyond what the answer's key is made from.
  */
-async function subscribe(
-  args: ExecutionArgs,
-  answers: EventAnswers,
-): Promise<AsyncGenerator<ExecutionResult, void, void> | ExecutionResult> {
+async function subscribe(args: ExecutionArgs, answers: EventAnswers): Promise<AnswerStream | ExecutionResult> {
   const validated = validateSubscriptionArgs(args);
   if (!('schema' in validated)) return { errors: validated };
   const source = await createSourceEventStream(validated);
   if (!(Symbol.asyncIterator in source)) return source;
   const key = answerKeyOf(validated, (validated.contextValue as GraphqlContext).principal);
-  return mapSourceToResponseEvent(validated, source, (event) =>
-    answers.answer(event.rootValue, key, () => execution(event)),
+  return new AnswerStream(source, (event) =>
+    answers.answer(event, key, () => execution({ ...validated, rootValue: event })),
   );
 }
 

@@ -1,6 +1,7 @@
 import type { ExecutionResult } from 'graphql';
 
-type Awaitable<Value> = Value | Promise<Value>;
+/** What is there already, or will be. */
+export type Awaitable<Value> = Value | Promise<Value>;
 
 /** What all who are told an answer need of it, made once. */
 interface Told {
@@ -9,7 +10,9 @@ interface Told {
   /** The answer in JSON; undefined where it has errors, which are told to each in words of its own. */
   text: string | undefined;
   /** The answer as an event of an event stream. */
-  frame: Uint8Array | undefined;
+  frame: Buffer | undefined;
+  /** The text in UTF-8. */
+  bytes: Buffer | undefined;
 }
 
 interface Kept {
@@ -35,8 +38,16 @@ export function sharedTextOf(result: object): string | undefined {
   return toldOf(result)?.text;
 }
 
+/** The same text in UTF-8. */
+export function sharedBytesOf(result: object): Buffer | undefined {
+  const told = toldOf(result);
+  if (told?.text === undefined) return undefined;
+  told.bytes ??= Buffer.from(told.text);
+  return told.bytes;
+}
+
 /** The frame of a result for event streams; `make` is called once for all of them where the text is shared. */
-export function frameOf(result: object, make: () => Uint8Array): Uint8Array {
+export function frameOf(result: object, make: () => Buffer): Buffer {
   const told = toldOf(result);
   if (told?.text === undefined) return make();
   told.frame ??= make();
@@ -82,7 +93,12 @@ export class EventAnswers {
 
   #keep(event: object, key: string, result: ExecutionResult): ExecutionResult {
     const text = result.errors ? undefined : JSON.stringify(result);
-    const told: Told = { eventId: 'seq' in event ? String(event.seq) : undefined, text, frame: undefined };
+    const told: Told = {
+      eventId: 'seq' in event ? String(event.seq) : undefined,
+      text,
+      frame: undefined,
+      bytes: undefined,
+    };
     const kept = { event, key, weight: OWN_WEIGHT + (text?.length ?? 0) };
     this.#kept.add(kept);
     this.#weight += kept.weight;

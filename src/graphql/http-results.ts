@@ -1,5 +1,7 @@
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { FetchAPI, Plugin } from 'graphql-yoga';
+import type { Exchange } from '../gateway/exchange.ts';
+import { AnswerStream } from './answer-stream.ts';
 import type { OperationAudits } from './audit-masking.ts';
 import { sharedTextOf } from './event-answers.ts';
 import { type ErrorMask, formatted } from './masking.ts';
@@ -11,8 +13,19 @@ const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as 
 const WILDCARDS = new Set(['*/*', 'application/*']);
 
 /** Yoga plugin: renders results as JSON or as a stream of events, with the status that the errors ask for. */
-export function useHttpResults(mask: ErrorMask, streams: SseStreams, audits: OperationAudits): Plugin<object, Arrival> {
+export function useHttpResults(
+  mask: ErrorMask,
+  streams: SseStreams,
+  audits: OperationAudits,
+): Plugin<Arrival, Arrival> {
+  const subscriptions = new WeakMap<Exchange, AnswerStream>();
   return {
+    // Yoga would put a stream of its own around it.
+    onSubscribe: ({ args }) => ({
+      onSubscribeResult({ result }) {
+        if (result instanceof AnswerStream) subscriptions.set(args.contextValue.exchange, result);
+      },
+    }),
     onResultProcess({ request, result, setResultProcessor, serverContext }) {
       const { exchange } = serverContext;
       const { correlationId } = exchange;
@@ -23,18 +36,19 @@ export function useHttpResults(mask: ErrorMask, streams: SseStreams, audits: Ope
           audits.answered(exchange, texts);
           return json(fetchAPI, 200, `[${texts.join(',')}]`, accepted);
         }
-        if (Symbol.asyncIterator in result) return streamed(fetchAPI, result, accepted);
+        if (Symbol.asyncIterator in result) {
+          return streamed(fetchAPI, subscriptions.get(exchange) ?? result[Symbol.asyncIterator](), accepted);
+        }
         const masked = mask.result(result, { correlationId });
         const status = statusOf(masked);
         if (status === 200 && accepted[0] === SSE) return streamed(fetchAPI, once(masked), accepted);
         return json(fetchAPI, status, text(masked), accepted, masked.errors);
       };
-      const streamed = (fetchAPI: FetchAPI, results: AsyncIterable<ExecutionResult>, types: readonly string[]) => {
+      const streamed = (fetchAPI: FetchAPI, results: AsyncIterator<ExecutionResult>, types: readonly string[]) => {
         if (types.includes(SSE) || types.includes('*/*')) {
-          const told = (one: ExecutionResult) => mask.result(one, { correlationId });
-          return streams.respond(fetchAPI, results, told, () => exchange.res.destroy());
+          return streams.respond(fetchAPI, { res: exchange.res, results, teller: mask.of({ correlationId }) });
         }
-        void results[Symbol.asyncIterator]().return?.();
+        void results.return?.();
         return json(fetchAPI, 406, '{"errors":[{"message":"a subscription needs accept: text/event-stream"}]}', types);
       };
       setResultProcessor((_result, fetchAPI) => render(fetchAPI), JSON_TYPES[0]);

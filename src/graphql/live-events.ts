@@ -15,6 +15,8 @@ export const STOPPING = 'STOPPING';
 interface LiveEventsRequest {
   after: bigint | undefined;
   matches: (event: LoggedEvent) => boolean;
+  /** Where only the events of one transaction can match. */
+  transactionId?: string;
 }
 
 export interface LiveEvents extends AsyncIterableIterator<LoggedEvent, undefined> {
@@ -35,12 +37,8 @@ export function liveEvents(context: GraphqlContext, request: LiveEventsRequest):
 /** The same stream; errors are those that a client is told. */
 export function withToldErrors<Item>(source: AsyncIterator<Item, undefined>): AsyncIterableIterator<Item, undefined> {
   return {
-    async next() {
-      try {
-        return await source.next();
-      } catch (error) {
-        throw toldError(error);
-      }
+    next() {
+      return source.next().catch(throwTold);
     },
     async return() {
       await source.return?.();
@@ -50,6 +48,10 @@ export function withToldErrors<Item>(source: AsyncIterator<Item, undefined>): As
       return this;
     },
   };
+}
+
+function throwTold(error: unknown): never {
+  throw toldError(error);
 }
 
 function toldError(error: unknown): unknown {

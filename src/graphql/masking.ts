@@ -7,6 +7,12 @@ import { withoutGivenValues } from './told-messages.rules.ts';
 /** Whoever is told an error: the id that finds it in the log again. */
 type Recipient = Pick<Asker, 'correlationId'>;
 
+/** Makes results and errors such that they may be told. */
+export interface Teller {
+  result(result: ExecutionResult): ExecutionResult;
+  error(error: unknown): GraphQLError;
+}
+
 /** Turns unexpected errors into ones that tell nothing but the correlation id, and logs each of them once. */
 export class ErrorMask {
   readonly #log: Log;
@@ -27,6 +33,11 @@ export class ErrorMask {
     });
   }
 
+  /** What tells one recipient results and errors. */
+  of(recipient: Recipient): Teller {
+    return { result: (result) => this.result(result, recipient), error: (error) => this.error(error, recipient) };
+  }
+
   /** The result with its errors as they may be told. */
   result(result: ExecutionResult, recipient: Recipient): ExecutionResult {
     const { errors } = result;
@@ -34,7 +45,10 @@ export class ErrorMask {
   }
 }
 
-/** Envelop plugin: masks what executions and subscriptions give. */
+/**
+ * Envelop plugin: masks what executions give, and subscriptions that could not begin. What a subscription goes on giving is
+ * masked by whoever sends it, so that nothing stands between the two for each event.
+ */
 export function useMasking(mask: ErrorMask): Plugin<GraphqlContext> {
   return {
     onExecute: ({ args }) => ({
@@ -45,11 +59,7 @@ export function useMasking(mask: ErrorMask): Plugin<GraphqlContext> {
     onSubscribe: ({ args }) => ({
       onSubscribeResult({ result, setResult }) {
         if (!isStream(result)) setResult(mask.result(result, askerOf(args.contextValue)));
-        return {
-          onNext: ({ result: next, setResult: setNext }) => setNext(mask.result(next, askerOf(args.contextValue))),
-        };
       },
-      onSubscribeError: ({ error, setError }) => setError(mask.error(error, askerOf(args.contextValue))),
     }),
   };
 }

@@ -31,17 +31,24 @@ interface Parts {
   record(record: OperationRecord): void;
 }
 
+/** An operation that goes on: the texts that it was sent are those of all who share them. */
+interface OpenOperation {
+  record: OperationRecord;
+  texts: string[];
+  characters: number;
+}
+
 /** The operations of one socket that have not ended yet. */
 export class OperationRecords {
   readonly #parts: Parts;
-  readonly #open = new Map<string, OperationRecord>();
+  readonly #open = new Map<string, OpenOperation>();
 
   constructor(parts: Parts) {
     this.#parts = parts;
   }
 
   begin(id: string, principal: Principal, params: SubscribePayload): void {
-    this.#open.set(id, {
+    const record: OperationRecord = {
       exchange: this.#parts.exchange,
       principal,
       params,
@@ -51,34 +58,36 @@ export class OperationRecords {
       ok: true,
       hasData: false,
       audited: undefined,
-    });
+    };
+    this.#open.set(id, { record, texts: [], characters: 0 });
   }
 
   next(id: string, result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): void {
-    const record = this.#open.get(id);
-    if (!record) return;
-    if (result.errors) record.ok = false;
-    record.hasData ||= 'data' in result;
-    if (record.responseText.length < KEPT_CHARACTERS) append(record, text(result));
+    const open = this.#open.get(id);
+    if (!open) return;
+    if (result.errors) open.record.ok = false;
+    open.record.hasData ||= 'data' in result;
+    if (open.characters < KEPT_CHARACTERS) append(open, text(result));
   }
 
   refused(id: string, errors: readonly GraphQLFormattedError[]): void {
-    const record = this.#open.get(id);
-    if (!record) return;
-    record.ok = false;
-    append(record, JSON.stringify({ errors }));
+    const open = this.#open.get(id);
+    if (!open) return;
+    open.record.ok = false;
+    append(open, JSON.stringify({ errors }));
     this.end(id);
   }
 
   end(id: string): void {
-    const record = this.#open.get(id);
-    if (!record) return;
+    const open = this.#open.get(id);
+    if (!open) return;
     this.#open.delete(id);
-    this.#parts.record(record);
+    const responseText = open.texts.join('\n').slice(0, KEPT_CHARACTERS);
+    this.#parts.record({ ...open.record, responseText });
   }
 }
 
-function append(record: OperationRecord, line: string): void {
-  const joined = record.responseText === '' ? line : `${record.responseText}\n${line}`;
-  record.responseText = joined.slice(0, KEPT_CHARACTERS);
+function append(open: OpenOperation, line: string): void {
+  open.characters += line.length + 1;
+  open.texts.push(line);
 }

@@ -25,6 +25,7 @@ import { readArrival } from './http-requests.ts';
 import { ErrorMask } from './masking.ts';
 import type { OperationRecord } from './operation-records.ts';
 import { buildSchema } from './schema.ts';
+import { sendResponse } from './send-response.ts';
 import type { GraphqlServerDeps } from './server.ts';
 import { socketProtocol } from './socket-operations.ts';
 import { GraphqlSockets } from './sockets.ts';
@@ -68,7 +69,14 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
       const upload = bringsForm(req) ? await readUpload(exchange, uploadLimits) : undefined;
       const maxBytes = match?.endpoint.max_body_bytes ?? MEBIBYTE;
       const body = upload ? undefined : await readArrival(exchange, maxBytes);
-      await yoga.handle(req, res, { exchange, bearer: principal, body, upload, isLater: false });
+      const arrival = { exchange, bearer: principal, body, upload, isLater: false };
+      try {
+        const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
+        if (!sse.run(answer)) await sendResponse(answer, res);
+      } catch (error) {
+        // Yoga gives up what nobody waits for any more.
+        if (!res.destroyed) throw error;
+      }
     },
     accept: (exchange) => sockets.accept(exchange),
     async stop() {

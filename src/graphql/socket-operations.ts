@@ -4,7 +4,7 @@ import { AppError } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import { reviveExact } from '../lib/json.ts';
 import type { Principal } from '../oauth/principal.ts';
-import { sharedTextOf } from './event-answers.ts';
+import { sharedBytesOf } from './event-answers.ts';
 import { limitError } from './limits.ts';
 import { type ErrorMask, formatted } from './masking.ts';
 import type { OperationRecords } from './operation-records.ts';
@@ -13,6 +13,7 @@ import type { YogaServer } from './yoga.ts';
 
 const MAX_OPERATIONS = 100;
 const INIT_WAIT_MS = 3_000;
+const END = Buffer.from('}');
 const BEARER = /^Bearer +([^\s]+)$/i;
 
 /** What a socket has beside its protocol. */
@@ -22,8 +23,8 @@ export interface SocketExtra {
   principal: Principal | undefined;
   records: OperationRecords;
   unanswered: Unanswered;
-  /** Resolves when the message is out. */
-  send(message: string): Promise<void>;
+  /** Sends a message in pieces of UTF-8. Where it is not out at once, resolves when it is, or when the socket has closed. */
+  send(message: readonly Buffer[]): Promise<void> | undefined;
   close(code: number, reason: string): void;
 }
 
@@ -87,7 +88,7 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
     subscribe: async (args) => {
       const operation = runningOf(args);
       operation.extra.unanswered.end(operation.id);
-      return sendingShared(operation, await begun(operation.enveloped.subscribe(args)));
+      return sendingShared(parts.mask, operation, await begun(operation.enveloped.subscribe(args)));
     },
     onNext: ({ extra }, id, _payload, _args, result) => extra.records.next(id, result),
     onError: ({ extra }, id, _payload, errors) => {
@@ -156,18 +157,21 @@ async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<A
 
 /** Sends by itself what others are told as well, its text as it is; gives on the rest, which the protocol sends. */
 function sendingShared(
-  { id, extra: { records, send } }: Running,
+  mask: ErrorMask,
+  { id, extra: { records, send, exchange } }: Running,
   results: AsyncIterableIterator<ExecutionResult>,
 ): AsyncIterableIterator<ExecutionResult> {
-  const head = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
+  const head = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":`);
   const rest: AsyncIterableIterator<ExecutionResult> = {
     async next() {
       for (;;) {
         const next = await results.next();
-        const shared = next.done ? undefined : sharedTextOf(next.value);
-        if (next.done || shared === undefined) return next;
+        const shared = next.done ? undefined : sharedBytesOf(next.value);
+        if (next.done) return next;
+        if (shared === undefined) return { done: false, value: mask.result(next.value, exchange) };
         records.next(id, next.value);
-        await send(`${head}${shared}}`);
+        const sent = send([head, shared, END]);
+        if (sent) await sent;
       }
     },
     async return() {

@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import { handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { invalidRequest } from '../errors/app-error.ts';
@@ -5,6 +6,7 @@ import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
 import { type OperationRecord, OperationRecords } from './operation-records.ts';
 import type { SocketExtra } from './socket-operations.ts';
+import { sender } from './socket-sender.ts';
 import { Unanswered } from './unanswered.ts';
 
 const MAX_FRAME_BYTES = 64 * 1024;
@@ -67,7 +69,7 @@ export class GraphqlSockets {
       res.statusCode = 101;
       // From here on its end is no loss of the client.
       if (res.socket) res.detachSocket(req.socket);
-      this.#open(socket, exchange);
+      this.#open(socket, exchange, upgrade.socket);
     });
   }
 
@@ -90,7 +92,7 @@ export class GraphqlSockets {
     clearTimeout(cut);
   }
 
-  #open(socket: WebSocket, exchange: Exchange): void {
+  #open(socket: WebSocket, exchange: Exchange, raw: Duplex): void {
     const { protocol, recordOperation, log } = this.#parts;
     // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
@@ -99,7 +101,7 @@ export class GraphqlSockets {
     // Each message may be answered, pings as well: whoever does not read them sends no more, and no pong.
     const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
     socket.on('ping', slowDown);
-    exchange.upgrade?.socket.on('drain', () => socket.resume());
+    raw.on('drain', () => socket.resume());
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
@@ -122,7 +124,7 @@ export class GraphqlSockets {
         principal: undefined,
         records: new OperationRecords({ exchange, record: recordOperation }),
         unanswered,
-        send,
+        send: sender(socket, raw),
         close: (code, reason) => socket.close(code, reason),
       },
     );

@@ -4,18 +4,17 @@ import type { EventLog } from './event-log.ts';
 
 /** The event log as the database keeps it. */
 export function databaseEventLog(db: Db): EventLog {
+  const page = db.prepare((k, value: <Value>(name: 'after' | 'limit') => Value) =>
+    k
+      .selectFrom('transaction_events')
+      .selectAll()
+      .where('seq', '>', value<string>('after'))
+      .orderBy('seq')
+      .limit(value<number>('limit')),
+  );
   return {
     async readEvents(nodeId, afterSeq, limit) {
-      const rows = await db
-        .forNode(nodeId)
-        .run((k) =>
-          k
-            .selectFrom('transaction_events')
-            .selectAll()
-            .where('seq', '>', afterSeq.toString())
-            .orderBy('seq')
-            .limit(limit),
-        );
+      const rows = await page.run(nodeId, { after: afterSeq.toString(), limit });
       return rows.map((row) => ({
         nodeId,
         seq: BigInt(row.seq),

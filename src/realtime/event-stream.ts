@@ -14,6 +14,8 @@ export interface SubscribeOptions {
   /** The number of the last event that the subscriber has seen; 0: everything kept; undefined: only what comes now. */
   after?: bigint | undefined;
   matches: (event: LoggedEvent) => boolean;
+  /** Where only the events of one transaction can match, which one: live ones of others are then not looked at. */
+  transactionId?: string | undefined;
   /** Ends the stream in order. */
   signal?: AbortSignal | undefined;
   /** When the subscriber's token ends, in ms since 1970. */
@@ -128,9 +130,10 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
 
   /** Listens to the tailer, reads what lies between, then lets the live events go. */
   async #join(replayed: bigint): Promise<void> {
-    const { nodeId } = this.#options;
+    const { nodeId, transactionId } = this.#options;
     const { tailers, log } = this.#parts;
-    const { from, detach } = tailers.attach(nodeId, replayed, (events) => this.#hear(events));
+    const hear = (events: readonly LoggedEvent[]) => this.#hear(events);
+    const { from, detach } = tailers.attach(nodeId, replayed, hear, transactionId);
     this.#detach = detach;
     let position = replayed;
     while (position < from) position = this.#give(await log.backfill(nodeId, position, this.#ended.signal)) ?? from;

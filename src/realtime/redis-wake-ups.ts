@@ -13,11 +13,16 @@ export interface RedisWakeUpsOptions {
   onOutage?: ((error: unknown) => void) | undefined;
 }
 
-/** Wake-ups between processes, published on one channel. Those sent while Redis is away are lost. */
+/**
+ * Wake-ups between processes, published on one channel. Those sent while Redis is away are lost for the other processes;
+ * the own one hears them without it.
+ */
 export class RedisWakeUps implements WakeUps {
   readonly #redis: RedisConnection;
   readonly #listeners = new Set<WakeUpListener>();
   readonly #pending: PendingWakeUps;
+  /** The highest number of each node that was told here already. */
+  readonly #told = new Map<string, bigint>();
 
   /** Starts whether or not Redis is there. */
   static async open(options: RedisWakeUpsOptions): Promise<RedisWakeUps> {
@@ -27,6 +32,8 @@ export class RedisWakeUps implements WakeUps {
   private constructor(redis: RedisConnection, channel: string) {
     this.#redis = redis;
     this.#pending = new PendingWakeUps((nodeId, seq) => {
+      this.#told.set(nodeId, BigInt(seq));
+      this.#tell(nodeId, seq);
       // The connection reports its outages itself; the readers' polling makes up for what is lost.
       redis.command(['PUBLISH', channel, `${nodeId} ${seq}`]).catch(() => undefined);
     });
@@ -53,6 +60,12 @@ export class RedisWakeUps implements WakeUps {
   #hear(message: string): void {
     const { nodeId, seq } = MESSAGE.exec(message)?.groups ?? {};
     if (nodeId === undefined || seq === undefined) return;
+    // The echo of what this process has sent, or what that has made superfluous.
+    if (BigInt(seq) <= (this.#told.get(nodeId) ?? 0n)) return;
+    this.#tell(nodeId, seq);
+  }
+
+  #tell(nodeId: string, seq: string): void {
     for (const listener of this.#listeners) listener(nodeId, seq);
   }
 }

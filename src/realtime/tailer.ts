@@ -34,14 +34,15 @@ export class EventTailers {
 
   /**
    * Hands a node's events to the listener from now on. `position` is where a tailer begins that is not running yet:
-   * the number of the last event that the listener has seen. One that runs is somewhere else; `from` says where.
+   * the number of the last event that the listener has seen. One that runs is somewhere else; `from` says where. With
+   * `transactionId` it gets the events of that transaction alone, and costs those of others nothing.
    */
-  attach(nodeId: string, position: bigint, listener: EventListener): Attachment {
+  attach(nodeId: string, position: bigint, listener: EventListener, transactionId?: string): Attachment {
     const tailer = this.#tailers.get(nodeId) ?? new NodeTailer(nodeId, position, this.#parts);
     this.#tailers.set(nodeId, tailer);
-    tailer.add(listener);
+    tailer.add(listener, transactionId);
     const detach = () => {
-      if (tailer.remove(listener) && this.#tailers.get(nodeId) === tailer) this.#tailers.delete(nodeId);
+      if (tailer.remove(listener, transactionId) && this.#tailers.get(nodeId) === tailer) this.#tailers.delete(nodeId);
     };
     return { from: tailer.position, detach };
   }
@@ -62,6 +63,7 @@ class NodeTailer {
   readonly #nodeId: string;
   readonly #parts: TailerParts;
   readonly #listeners = new Set<EventListener>();
+  readonly #ofTransactions = new Map<string, Set<EventListener>>();
   readonly #ended = new AbortController();
   #position: bigint;
   #isReading = false;
@@ -79,14 +81,21 @@ class NodeTailer {
     return this.#position;
   }
 
-  add(listener: EventListener): void {
-    this.#listeners.add(listener);
+  add(listener: EventListener, transactionId: string | undefined): void {
+    if (transactionId === undefined) {
+      this.#listeners.add(listener);
+      return;
+    }
+    const listeners = this.#ofTransactions.get(transactionId) ?? new Set();
+    this.#ofTransactions.set(transactionId, listeners.add(listener));
   }
 
   /** @returns whether it was the last one, with which the tailer has ended. */
-  remove(listener: EventListener): boolean {
-    this.#listeners.delete(listener);
-    if (this.#listeners.size > 0) return false;
+  remove(listener: EventListener, transactionId: string | undefined): boolean {
+    const listeners = transactionId === undefined ? this.#listeners : this.#ofTransactions.get(transactionId);
+    listeners?.delete(listener);
+    if (transactionId !== undefined && listeners?.size === 0) this.#ofTransactions.delete(transactionId);
+    if (this.#listeners.size + this.#ofTransactions.size > 0) return false;
     this.stop();
     return true;
   }
@@ -107,6 +116,7 @@ class NodeTailer {
     this.#ended.abort();
     this.#cancelPoll();
     this.#listeners.clear();
+    this.#ofTransactions.clear();
   }
 
   async #readOn(): Promise<void> {
@@ -118,7 +128,7 @@ class NodeTailer {
       const last = events.at(-1);
       if (last === undefined) continue;
       this.#position = last.seq;
-      for (const listener of this.#listeners) listener(events);
+      this.#hand(events);
       if (events.length < PAGE_EVENTS) continue;
       this.#isAwaited = true;
       // A long log must not make slow those who only wait for their turn.
@@ -126,5 +136,13 @@ class NodeTailer {
     }
     this.#isReading = false;
     this.#cancelPoll = clock.after(pollMs, () => this.wake());
+  }
+
+  #hand(events: readonly LoggedEvent[]): void {
+    for (const listener of this.#listeners) listener(events);
+    if (this.#ofTransactions.size === 0) return;
+    for (const event of events) {
+      for (const listener of this.#ofTransactions.get(event.transactionId) ?? []) listener([event]);
+    }
   }
 }

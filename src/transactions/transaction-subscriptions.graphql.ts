@@ -108,6 +108,10 @@ async function states(id: string, context: GraphqlContext): Promise<TransactionS
   const found = await services.transactionPages.positioned(principal.nodeId, id);
   if (!found) throw notFoundError();
   return new TransactionStates(found.snapshot, () =>
-    liveEvents(context, { after: found.seq, matches: (event) => event.transactionId === id }),
+    liveEvents(context, {
+      after: found.seq,
+      transactionId: id,
+      matches: (event) => event.transactionId === id,
+    }),
   );
 }

@@ -8,6 +8,7 @@ import { OperationAudits } from '../../src/graphql/audit-masking.ts';
 import type { GraphqlServices } from '../../src/graphql/context.ts';
 import { readArrival } from '../../src/graphql/http-requests.ts';
 import { ErrorMask } from '../../src/graphql/masking.ts';
+import { sendResponse } from '../../src/graphql/send-response.ts';
 import { socketProtocol } from '../../src/graphql/socket-operations.ts';
 import { GraphqlSockets } from '../../src/graphql/sockets.ts';
 import { SseStreams } from '../../src/graphql/sse.ts';
@@ -113,7 +114,9 @@ export async function startAuditStand(): Promise<AuditStand> {
     try {
       audits.begin(exchange);
       const body = await readArrival(exchange, 1024 * 1024);
-      await yoga.handle(req, res, { exchange, bearer: principal, body, isLater: false });
+      const arrival = { exchange, bearer: principal, body, isLater: false };
+      const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
+      if (!sse.run(answer)) await sendResponse(answer, res);
     } catch (error) {
       refuse(exchange, error, log);
     }

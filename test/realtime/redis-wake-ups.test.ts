@@ -37,9 +37,22 @@ describeReal('redis', 'the wake-ups between processes', () => {
         },
         { timeout: 10_000 },
       )
-      .toEqual(['early a', 'early b', 'late a', 'late b']);
+      .toEqual(['early a', 'early b', 'early lost', 'late a', 'late b']);
     await Promise.all([early.stop(), late.stop()]);
     await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  it('D6-10: the own process hears of its events while Redis is away', async () => {
+    const dataDir = await temporaryFolder();
+    const server = await startRedis({ dataDir });
+    const wakeUps = await RedisWakeUps.open({ url: server.url });
+    await server.stop();
+    const heard: string[] = [];
+    wakeUps.listen((nodeId, seq) => heard.push(`${nodeId} ${seq}`));
+    wakeUps.notify('a', '1');
+    await expect.poll(() => heard).toEqual(['a 1']);
+    await wakeUps.stop();
     await rm(dataDir, { recursive: true, force: true });
   });
 

@@ -50,6 +50,42 @@ describe('the tailer of a node', () => {
     expect(log.reads).toBe(before);
   });
 
+  it('D6-11: whoever follows a transaction gets its events, and is not asked about those of others', async () => {
+    const { streams, subscribe, write } = modelStreams();
+    const asked: string[] = [];
+    const follow = (transactionId: string) =>
+      subscribe({
+        transactionId,
+        matches: (event) => {
+          asked.push(`${transactionId} ${event.transactionId}`);
+          return event.transactionId === transactionId;
+        },
+      });
+    const all = new Reader(subscribe());
+    const [first, second, other] = [follow('t2'), follow('t2'), follow('t3')];
+    const readers = [first, second, other].map((stream) => new Reader(stream));
+    await settle();
+    await write(4);
+    expect(all.seqs).toEqual(seqs(1, 4));
+    expect(readers.map((reader) => reader.seqs)).toEqual([[2n], [2n], [3n]]);
+    expect(asked).toEqual(['t2 t2', 't2 t2', 't3 t3']);
+    await first.return();
+    await write(1);
+    expect(streams.load).toEqual({ streams: 3, tailers: 1 });
+    streams.stop();
+    expect(streams.load).toEqual({ streams: 0, tailers: 0 });
+  });
+
+  it('D6-11: a tailer ends with the last one, whether that follows a transaction or all', async () => {
+    const { streams, subscribe } = modelStreams();
+    const [all, one] = [subscribe(), subscribe({ transactionId: 't1' })];
+    await settle();
+    await all.return();
+    expect(streams.load).toEqual({ streams: 1, tailers: 1 });
+    await one.return();
+    expect(streams.load).toEqual({ streams: 0, tailers: 0 });
+  });
+
   it('D6-10: finds within a second what no wake-up has told it of', async () => {
     const { log, clock, subscribe } = modelStreams();
     const reader = new Reader(subscribe());

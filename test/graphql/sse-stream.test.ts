@@ -1,0 +1,111 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { ExecutionResult } from 'graphql';
+import { afterEach, expect, it } from 'vitest';
+import type { Teller } from '../../src/graphql/masking.ts';
+import { SseStreams } from '../../src/graphql/sse.ts';
+
+const teller: Teller = {
+  result: (result) => result,
+  error: () => {
+    throw new Error('no error is expected');
+  },
+};
+
+const cleanups: (() => void)[] = [];
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup();
+});
+
+/** Results that are made as they are taken, and counted. */
+function results(data: string) {
+  const state = { taken: 0, isGivenUp: false };
+  const iterator: AsyncIterator<ExecutionResult> = {
+    async next() {
+      if (state.isGivenUp) return { done: true, value: undefined };
+      state.taken += 1;
+      return { done: false, value: { data: { text: data } } };
+    },
+    async return() {
+      state.isGivenUp = true;
+      return { done: true, value: undefined };
+    },
+  };
+  return { state, iterator };
+}
+
+/** A request that has come in, and its client. */
+async function request(): Promise<{ res: ServerResponse; client: Socket }> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  cleanups.push(() => {
+    client.destroy();
+    server.close();
+  });
+  const asked = once(server, 'request');
+  client.write('GET / HTTP/1.1\r\nhost: h\r\n\r\n');
+  const [, res] = await asked;
+  return { res, client };
+}
+
+it('D6-19: a client that does not read is sent no more than its connection holds', async () => {
+  const { res } = await request();
+  const streams = new SseStreams();
+  const { state, iterator } = results('x'.repeat(64 * 1024));
+  streams.run(streams.respond({ Response } as never, { res, results: iterator, teller }));
+  let before = -1;
+  await expect
+    .poll(
+      () => {
+        const isSame = state.taken === before;
+        before = state.taken;
+        return isSame;
+      },
+      { interval: 100 },
+    )
+    .toBe(true);
+  expect(state.taken).toBeLessThan(1_000);
+  expect(res.writableNeedDrain).toBe(true);
+  streams.stop();
+  expect(state.isGivenUp).toBe(true);
+  expect(streams.size).toBe(0);
+});
+
+it('DG-08: one whose client goes before it is sent is over, too', async () => {
+  const { res, client } = await request();
+  const streams = new SseStreams();
+  const { state, iterator } = results('x');
+  const closed = once(res, 'close');
+  streams.respond({ Response } as never, { res, results: iterator, teller });
+  expect(streams.size).toBe(1);
+  client.destroy();
+  await closed;
+  expect(state).toEqual({ taken: 0, isGivenUp: true });
+  expect(streams.size).toBe(0);
+  const late = results('x');
+  streams.respond({ Response } as never, { res, results: late.iterator, teller });
+  expect(late.state.isGivenUp).toBe(true);
+});
+
+it('DG-08: it ends with its connection, each event in one piece', async () => {
+  const { res, client } = await request();
+  const streams = new SseStreams();
+  let left = 2;
+  const iterator: AsyncIterator<ExecutionResult> = {
+    next: async () => (left-- > 0 ? { done: false, value: { data: { left } } } : { done: true, value: undefined }),
+  };
+  let received = '';
+  client.setEncoding('utf8').on('data', (text) => {
+    received += text;
+  });
+  streams.run(streams.respond({ Response } as never, { res, results: iterator, teller }));
+  await once(client, 'end');
+  const [head = '', body] = received.split('\r\n\r\n');
+  expect(head.toLowerCase()).toContain('connection: close');
+  expect(head.toLowerCase()).not.toContain('transfer-encoding');
+  expect(body).toBe(
+    ':\n\nevent: next\ndata: {"data":{"left":1}}\n\nevent: next\ndata: {"data":{"left":0}}\n\nevent: complete\ndata:\n\n',
+  );
+});
