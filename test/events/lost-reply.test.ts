@@ -12,6 +12,8 @@ import { message } from './recorder.ts';
 const REQUEST_TIMEOUT_MS = 500;
 /** A message of which nobody learns that it has arrived: its sender gives up within this time. */
 const PATIENCE_MS = 700;
+/** Until then nobody waits for that reply any more: the bus lets a request wait for 1 s. */
+const GIVEN_UP_MS = 1_000;
 /** The fault is one of timing: where a machine is too busy for it, it is tried again. */
 const ATTEMPTS = 5;
 
@@ -45,7 +47,7 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
     return { topic, prefix, name };
   }
 
-  /** Sends keys one by one. The broker takes the second one, but its reply stays away, and then the connection breaks. */
+  /** Sends keys one by one. The broker takes the second one, but its reply stays away, and then the connection breaks, too. */
   async function sendWithLostReply(name: string, send: (key: string) => Promise<unknown>): Promise<Told> {
     const told: Told = { acknowledged: [], refused: [] };
     const sent = (key: string) =>
@@ -57,8 +59,9 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
     kafka.proxy.set('mute');
     const lost = sent('reply lost');
     await expect.poll(() => endOf(kafka.directly, name), { interval: 20 }).toBe(2);
-    kafka.proxy.set('cut');
     await lost;
+    await setTimeout(GIVEN_UP_MS);
+    kafka.proxy.set('cut');
     kafka.proxy.set('passing');
     for (const key of ['third', 'fourth']) await sent(key);
     return told;
