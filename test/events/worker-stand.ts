@@ -35,20 +35,17 @@ export function kafkaOf({ env }: Portcullis): Kafka {
 
 /** Waits until a consumer group has settled with so many members. */
 export async function untilMembers(kafka: Kafka, groupId: string, count: number): Promise<void> {
-  const admin = kafka.admin();
-  await admin.connect();
-  try {
-    await vi.waitFor(
-      async () => {
-        const { groups } = await admin.describeGroups([groupId]);
-        const [{ state, members } = { state: 'none', members: [] }] = groups;
-        if (state !== 'Stable' || members.length !== count) throw new Error(`${state}, ${members.length} members`);
-      },
-      { timeout: 20_000, interval: 50 },
-    );
-  } finally {
-    await admin.disconnect();
-  }
+  await vi.waitFor(
+    async () => {
+      // One that has been told of another coordinator does not look for it.
+      const admin = kafka.admin();
+      await admin.connect();
+      const { groups } = await admin.describeGroups([groupId]).finally(() => admin.disconnect());
+      const [{ state, members } = { state: 'none', members: [] }] = groups;
+      if (state !== 'Stable' || members.length !== count) throw new Error(`${state}, ${members.length} members`);
+    },
+    { timeout: 30_000, interval: 100 },
+  );
 }
 
 /** How much of a topic a group has committed. */
