@@ -1,4 +1,5 @@
 import { readConfig } from '../config/config.ts';
+import type { Db } from '../db.ts';
 import { Reference } from '../reference/reference.service.ts';
 import { openMigrated } from './database.ts';
 
@@ -15,11 +16,15 @@ export async function openReference(
   const { config } = readConfig(env);
   const database = await openMigrated(config, ADVICE, stack);
   const dropped: string[] = [];
-  const reference = new Reference({
-    db: database.db,
+  return { reference: referenceFor(database.db, dropped), dropped };
+}
+
+/** Reference data on a database. Rows that had waited for a parent and cannot be applied are named in `dropped`. */
+export function referenceFor(db: Db, dropped: string[]): Reference {
+  return new Reference({
+    db,
     nowMs: Date.now,
     dropped: (kind, id, reason) =>
       void dropped.push(`reference.${kind} ${id}, which had waited for its parent: ${reason}`),
   });
-  return { reference, dropped };
 }

@@ -1,4 +1,4 @@
-import type { EventBus, IncomingMessage, OutgoingMessage } from './event-bus.ts';
+import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from './event-bus.ts';
 import type { LogReader, PartitionSpan } from './log-reader.ts';
 import type { ReplayPositions } from './replay-positions.ts';
 import { deadLetterTopicOf } from './topics.ts';
@@ -11,6 +11,8 @@ interface ReplayParts {
   bus: Pick<EventBus, 'publish'>;
   reader: LogReader;
   positions: ReplayPositions;
+  /** Of a topic whose dead letters are applied at once, and not published to it again: what applies them. */
+  applying?(topic: string): BatchHandler | undefined;
 }
 
 /** What goes from one topic to another, as it was when this was planned: what comes later is not of it. */
@@ -27,7 +29,7 @@ interface ReplayOptions {
   onReplayed(messages: number): void;
 }
 
-/** Publishes again what a topic has had: consumers bear repeats, and what was dead may be mended. */
+/** Gives again what a topic has had: consumers bear repeats, and what was dead may be mended. */
 export class Replay {
   readonly #parts: ReplayParts;
 
@@ -48,17 +50,22 @@ export class Replay {
   }
 
   /**
-   * Publishes what is planned, with its headers and `replayed-from` (topic/partition/offset). What was acknowledged of
-   * dead letters is not planned again; a crash in between repeats a batch. Stops early when `signal` aborts.
+   * Publishes or applies what is planned, with its headers and `replayed-from` (topic/partition/offset). What was
+   * acknowledged of dead letters is not planned again; a crash in between repeats a batch. Stops early when `signal`
+   * aborts.
    * @throws BusUnavailableError when the bus takes or gives nothing any more.
    */
   async run({ source, topic, spans }: ReplayPlan, { signal, onReplayed }: ReplayOptions): Promise<void> {
-    const { bus, reader, positions } = this.#parts;
+    const { bus, reader, positions, applying } = this.#parts;
+    const apply = source === topic ? undefined : applying?.(topic);
     const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
+      if (apply) await apply(batch.map((message) => revived(message, topic)));
       // Each by itself: the bus puts them together, and one that it cannot take stands for itself alone.
-      await Promise.all(
-        batch.map((message) => bus.publish([replayed(message, topic)], { deadlineMs: PUBLISH_DEADLINE_MS })),
-      );
+      else {
+        await Promise.all(
+          batch.map((message) => bus.publish([replayed(message, topic)], { deadlineMs: PUBLISH_DEADLINE_MS })),
+        );
+      }
       const last = batch.at(-1);
       if (last && source !== topic) await positions.keep(source, last.partition, last.offset);
       onReplayed(batch.length);
@@ -75,4 +82,12 @@ function replayed({ topic, partition, offset, key, value, headers }: IncomingMes
   const kept = Object.entries(headers).filter(([name]) => topic === target || !HEADERS_OF_DEATH.has(name));
   const replayedFrom = `${topic}/${partition}/${offset}`;
   return { topic: target, key, value, headers: { ...Object.fromEntries(kept), 'replayed-from': replayedFrom } };
+}
+
+/** The message that a dead letter was, where it stood; one that does not say where counts as the oldest of all. */
+function revived(letter: IncomingMessage, topic: string): IncomingMessage {
+  const { 'original-partition': partition = '', 'original-offset': offset = '' } = letter.headers;
+  const isPlaced = [partition, offset].every((part) => /^\d{1,18}$/.test(part));
+  const place = isPlaced ? { partition: Number(partition), offset } : { partition: 0, offset: '0' };
+  return { ...replayed(letter, topic), ...place, timestampMs: letter.timestampMs };
 }

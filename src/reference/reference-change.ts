@@ -17,6 +17,8 @@ export interface ReferenceChange {
   row: ReferenceRow | undefined;
   /** Known for what came by a topic: a repeated tombstone is told from a new one. */
   place?: LogPlace | undefined;
+  /** Given once more out of its order: what came after it in the log may have been applied. */
+  isLate?: boolean;
 }
 
 /** What no repeat makes applicable. */

@@ -1,4 +1,4 @@
-import type { EventBus, IncomingMessage, Subscription } from '../events/event-bus.ts';
+import type { BatchHandler, EventBus, IncomingMessage, Subscription } from '../events/event-bus.ts';
 import { withDeadLetters } from '../events/poison.ts';
 import { REFERENCE_TOPICS } from '../events/topics.ts';
 import { decodeUtf8, parseJson, Utf8Error } from '../lib/json.ts';
@@ -8,23 +8,44 @@ import type { Reference } from './reference.service.ts';
 import { type ReferenceChange, UnfitReferenceError } from './reference-change.ts';
 import { kindOfTopic } from './reference-kinds.ts';
 
-interface ConsumerParts {
+interface HandlerParts {
+  bus: Pick<EventBus, 'publish'>;
+  reference: Pick<Reference, 'apply'>;
+}
+
+interface ConsumerParts extends HandlerParts {
   bus: EventBus;
-  reference: Reference;
 }
 
 /** Starts the consumer of every topic of reference data. What cannot be applied goes to its topic's dead letters. */
 export function startReferenceConsumers({ bus, reference }: ConsumerParts): Promise<Subscription> {
-  const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
-    const { rejected } = await reference.apply(batch.map(changeOf));
-    const [first] = rejected;
-    if (first) throw new UnfitReferenceError(first.reason);
-  };
   return bus.subscribe({
     groupId: 'portcullis.reference',
     topics: REFERENCE_TOPICS,
-    handle: withDeadLetters(bus, handle, isPoison),
+    handle: handlerOf({ bus, reference }, changeOf),
   });
+}
+
+/**
+ * Applies dead letters of reference data, given as the messages that they were. Later messages of the same ids may have
+ * been applied: a row is outranked by a higher version and by a tombstone that stood behind it, and a tombstone, which
+ * would delete what came after it, is refused. What cannot be applied is a dead letter again.
+ */
+export function lateReferenceHandler(parts: HandlerParts): BatchHandler {
+  return handlerOf(parts, (message) => {
+    const change = changeOf(message);
+    if (change.row === undefined) throw new UnfitReferenceError('a tombstone that is late could delete newer rows');
+    return { ...change, isLate: true };
+  });
+}
+
+function handlerOf({ bus, reference }: HandlerParts, read: (message: IncomingMessage) => ReferenceChange) {
+  const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
+    const { rejected } = await reference.apply(batch.map(read));
+    const [first] = rejected;
+    if (first) throw new UnfitReferenceError(first.reason);
+  };
+  return withDeadLetters(bus, handle, isPoison);
 }
 
 function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): ReferenceChange {

@@ -25,11 +25,11 @@ export interface Outcome {
 
 /**
  * Folds the changes of one id: the higher version wins, and a tombstone deletes every version that was known when it
- * came, for good. A tombstone that the topic repeats changes nothing.
+ * came, for good. A tombstone that the topic repeats changes nothing, and a late row that stood before the tombstone is deleted.
  */
 export function outcomeOf(
   known: KnownState,
-  changes: readonly Pick<ReferenceChange, 'version' | 'row' | 'place'>[],
+  changes: readonly Pick<ReferenceChange, 'version' | 'row' | 'place' | 'isLate'>[],
 ): Outcome {
   const outcome: Outcome = { row: undefined, tombstone: undefined, isDeleted: false };
   let { version = -1n, tombstone } = known;
@@ -39,7 +39,7 @@ export function outcomeOf(
       if (isRepeated(tombstone, change.place)) continue;
       tombstone = { version: floor, place: change.place };
       Object.assign(outcome, { tombstone, isDeleted: true });
-    } else if (change.version > floor) {
+    } else if (change.version > floor && !(change.isLate && stoodBefore(change.place, tombstone?.place))) {
       version = change.version;
       Object.assign(outcome, { row: { version, row: change.row, index }, isDeleted: false });
     }
@@ -51,4 +51,9 @@ export function outcomeOf(
 function isRepeated(tombstone: Tombstone | undefined, place: LogPlace | undefined): boolean {
   const last = tombstone?.place;
   return last !== undefined && place !== undefined && place.offset <= last.offset && place.timeMs <= last.timeMs;
+}
+
+/** The tombstone knew nothing of a row that could not be applied then: its version says nothing of that one. */
+function stoodBefore(place: LogPlace | undefined, tombstone: LogPlace | undefined): boolean {
+  return place !== undefined && tombstone !== undefined && place.offset < tombstone.offset;
 }

@@ -67,6 +67,25 @@ describeReal('kafka', 'the Kafka bus', () => {
     await bus.stop();
   });
 
+  it('64 messages of 20 KB to one partition, more than a broker takes at once, go in batches that it does take', async () => {
+    const complaints: string[] = [];
+    const bus = new KafkaBus(connection, (level, text) => void complaints.push(`${level} ${text}`));
+    const recorder = new Recorder();
+    await bus.ensureTopics(['heavy']);
+    complaints.splice(0);
+    const calls = Array.from({ length: 64 }, (_, index) => {
+      const value = Buffer.alloc(20_000, 'x');
+      return bus.publish([message('heavy', 'one key', { value, headers: { at: String(index) } })]);
+    });
+    await Promise.all(calls);
+    // Nothing was refused and sent once more: that would be told.
+    expect(complaints).toEqual([]);
+    await recorder.follow(bus, 'heavy');
+    await recorder.count(64);
+    expect(recorder.messages.map(({ headers }) => Number(headers.at))).toEqual(calls.map((_, index) => index));
+    await bus.stop();
+  });
+
   it('two members of a group share its partitions, and one takes over when the other stops', async () => {
     const [one, two] = [busOn(connection), busOn(connection)];
     const [first, second] = [new Recorder(), new Recorder()];

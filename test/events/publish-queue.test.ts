@@ -87,6 +87,26 @@ it('the deadline holds while the send hangs, and for what waits behind it, which
   expect(sent).toEqual([['hanging']]);
 });
 
+it.each([
+  ['10,000 messages', 100, Array.from({ length: 100 }, () => message('t', 'k'))],
+  ['64 MiB', 63, [message('t', 'k', { value: Buffer.alloc(1024 * 1024) })]],
+])(
+  'while %s wait, the next are refused at once; when those have gone, there is room again',
+  async (_what, calls, each) => {
+    const { queue, sent, gate } = gatedQueue({ maxBatchMessages: 1_000_000, maxTopicBytes: 2 ** 30 });
+    const waiting = Array.from({ length: calls }, () => queue.publish(each, 60_000));
+    const open = await gate(0);
+    await expect(queue.publish(each, 60_000)).rejects.toThrow('the queue is full');
+    await expect(queue.publish(each, 60_000)).rejects.toThrow(BusUnavailableError);
+    open.resolve();
+    await Promise.all(waiting);
+    const next = queue.publish(each, 60_000);
+    (await gate(1)).resolve();
+    await next;
+    expect(sent.map((batch) => batch.length)).toEqual([calls * each.length, each.length]);
+  },
+);
+
 it('a deadline that has passed refuses at once, and no messages need no send', async () => {
   const { queue, sent } = gatedQueue();
   await expect(queue.publish([message('t', 'a')], 0)).rejects.toThrow(BusUnavailableError);

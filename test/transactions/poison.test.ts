@@ -1,16 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Database } from '../../src/database.ts';
-import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
 import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '../../src/events/event-bus.ts';
 import { TOPICS } from '../../src/events/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { startTransactionConsumers } from '../../src/transactions/transaction-consumers.ts';
-import { message, Recorder } from '../events/recorder.ts';
+import { message } from '../events/recorder.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { withPostgres } from '../services/pg-client.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
-import { delivery, mirrorOn, parkedOf, rowOf, type Stand, standOn, type Told, transactionOf } from './stand.ts';
+import { delivery, mirrorOn, rowOf, type Stand, standOn, type Told, transactionOf } from './stand.ts';
 import { watchedDb } from './watched-db.ts';
 
 /** The handlers of the consumers, called by hand, and what they published. */
@@ -116,30 +115,6 @@ function poisonContract(open: () => Promise<Database>): void {
 
 describe('poison on the embedded database', () => {
   poisonContract(embeddedDatabase);
-
-  it('D6-18: on a bus, what comes after poison is applied, and the dead letter can be read', async () => {
-    const stand = await standOn(await embeddedDatabase());
-    const bus = new EmbeddedBus(stand.db, () => undefined);
-    const parts = { bus, transactions: stand.mirror, log: silentLog };
-    const subscriptions = await startTransactionConsumers(parts);
-    onTestFinished(async () => {
-      await Promise.all(subscriptions.map((subscription) => subscription.stop()));
-      await bus.stop();
-      await stand.database[Symbol.asyncDispose]();
-    });
-    const dead = new Recorder();
-    await dead.follow(bus, `${TOPICS.admin}.dlq`);
-    const id = randomUUID();
-    const value = Buffer.from(delivery({ id, status: 3 }).body);
-    await bus.publish([message(TOPICS.admin, 'bad', { value: Buffer.from('?'), headers: { 'event-id': 'e' } })]);
-    await bus.publish([message(TOPICS.admin, id, { value })]);
-    await dead.count(1);
-    expect(dead.messages[0]).toMatchObject({
-      key: 'bad',
-      headers: { 'event-id': 'e', 'original-topic': TOPICS.admin },
-    });
-    await expect.poll(() => parkedOf(stand, id), { timeout: 10_000 }).toBe(1);
-  });
 });
 
 describeReal('postgres', 'poison on PostgreSQL', () => {

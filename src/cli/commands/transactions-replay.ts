@@ -1,24 +1,30 @@
 import { BusUnavailableError } from '../../events/event-bus.ts';
 import type { Replay, ReplayPlan } from '../../events/replay.ts';
-import { deadLetterTopicOf, TOPICS } from '../../events/topics.ts';
+import { deadLetterTopicOf, isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/topics.ts';
 import { parseInstant } from '../../lib/iso-instant.ts';
 import { type Command, CommandError, EXIT_OK, UsageError } from '../command.ts';
 import { listOf, text } from '../flags.ts';
 import { Interruption } from '../interruption.ts';
-import { openReplay } from '../open-replay.ts';
+import { type OpenReplay, openReplay } from '../open-replay.ts';
+import { printable } from '../printable.ts';
 import { Progress } from '../progress.ts';
 
-const REPLAYABLE: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.registered];
+/** What is published again. */
+const REPUBLISHED: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.registered];
+/** What dead letters are taken of: those of reference data are applied, for their topics are compacted. */
+const REPLAYABLE: readonly string[] = [...REPUBLISHED, ...REFERENCE_TOPICS];
 
 /** `portcullis transactions replay`: dead letters, or a time, published once more. */
 export const transactionsReplay: Command = {
   name: 'transactions replay',
   summary: 'publish dead letters, or what came in a time, to their topics again',
   description: [
-    `Publishes messages of ${REPLAYABLE.join(', ')} once more, each with the`,
+    `Publishes messages of ${REPUBLISHED.join(', ')} once more, each with the`,
     'header replayed-from. With --dlq the dead letters that have not been replayed yet, with --from what was published',
     'since, up to --to or now. It takes what is there when it begins: what fails again is a new dead letter, for the next run.',
     'Consumers bear repeats: the same message twice changes nothing. It can be ended at any time and run again.',
+    'Dead letters of reference.* are applied here and now: their topics keep the last message of each id, which is to stay.',
+    'A higher version wins, and so does a deletion that came later; a dead deletion stays dead.',
   ].join('\n'),
   positionals: [],
   flags: {
@@ -31,27 +37,33 @@ export const transactionsReplay: Command = {
     dlq: 'the dead letters',
     from: 'what was published at this time or later, in ISO 8601',
     to: 'what was published before this time',
-    topic: `of these topics alone, between commas: ${REPLAYABLE.join(',')}`,
+    topic: `of these topics alone, between commas: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
   },
   examples: [
     'portcullis transactions replay --dlq',
     'portcullis transactions replay --dlq --topic transactions.admin --json',
+    'portcullis transactions replay --dlq --topic reference.accounts,reference.assets',
     'portcullis transactions replay --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z',
   ],
   async run({ flags, env, json, print }) {
     const span = spanOf(flags);
-    const topics = listOf(flags, 'topic', REPLAYABLE) ?? REPLAYABLE;
+    const choice = span ? REPUBLISHED : REPLAYABLE;
+    const topics = listOf(flags, 'topic', choice) ?? choice;
     if (topics.length === 0) throw new UsageError('--topic names none');
-    const sources = span ? [] : topics.map(deadLetterTopicOf);
+    const needed = [
+      ...topics.filter((topic) => !isCompactedTopic(topic)),
+      ...(span ? [] : topics.map(deadLetterTopicOf)),
+    ];
     await using stack = new AsyncDisposableStack();
     const { signal } = stack.use(new Interruption());
-    const replay = await openReplay(env, [...topics, ...sources], stack);
+    const { replay, ...report } = await openReplay(env, needed, stack);
     const plans: ReplayPlan[] = [];
     for (const topic of new Set(topics)) {
       plans.push(await (span ? replay.between(topic, span.fromMs, span.toMs) : replay.deadLetters(topic)));
     }
     const counts = await runAll(replay, plans, signal);
-    print(json ? `${JSON.stringify(view(plans, counts))}\n` : summary(plans, counts));
+    const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, report));
+    print(json ? `${JSON.stringify(view(results, report))}\n` : summary(results, report));
     return EXIT_OK;
   },
 };
@@ -106,15 +118,32 @@ async function runAll(replay: Replay, plans: readonly ReplayPlan[], signal: Abor
   return counts;
 }
 
-function view(plans: readonly ReplayPlan[], counts: readonly number[]) {
-  const topics = plans.map(({ source, topic }, index) => ({ from: source, topic, replayed: counts[index] ?? 0 }));
-  return { replayed: counts.reduce((sum, count) => sum + count, 0), topics };
+type Report = Omit<OpenReplay, 'replay'>;
+
+/** What came of a plan; how many died again is known only of what is applied here. */
+interface Result {
+  from: string;
+  topic: string;
+  replayed: number;
+  dead_again?: number;
 }
 
-function summary(plans: readonly ReplayPlan[], counts: readonly number[]): string {
-  return plans
-    .map(({ source, topic }, index) => `${counted(counts[index] ?? 0)} messages of ${source} published to ${topic}.\n`)
-    .join('');
+function resultOf({ source, topic }: ReplayPlan, replayed: number, { deadAgain }: Report): Result {
+  const result = { from: source, topic, replayed };
+  return isCompactedTopic(topic) ? { ...result, dead_again: deadAgain.get(topic) ?? 0 } : result;
+}
+
+function view(topics: readonly Result[], { dropped }: Report) {
+  return { replayed: topics.reduce((sum, { replayed }) => sum + replayed, 0), topics, dropped };
+}
+
+function summary(results: readonly Result[], { dropped }: Report): string {
+  const lines = results.map(({ from, topic, replayed, dead_again: dead }) => {
+    const messages = `${counted(replayed)} messages of ${from}`;
+    if (dead === undefined) return `${messages} published to ${topic}.\n`;
+    return dead === 0 ? `${messages} applied.\n` : `${messages} applied, but ${counted(dead)} dead again.\n`;
+  });
+  return [...dropped.map((what) => `dropped ${printable(what)}\n`), ...lines].join('');
 }
 
 function counted(number: number): string {

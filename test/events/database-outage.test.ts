@@ -1,0 +1,77 @@
+import { setTimeout } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { TOPICS } from '../../src/events/topics.ts';
+import { type Log, silentLog } from '../../src/lib/log.ts';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
+import { endOf } from '../services/kafka-behind.ts';
+import { describeReal } from '../services/real.ts';
+import {
+  ADMIN_GROUP,
+  changesOf,
+  committed,
+  deadLetters,
+  kafkaOf,
+  notify,
+  registered,
+  untilMembers,
+  workerHere,
+} from './worker-stand.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const FROZEN_MS = 2_000;
+
+describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is away', () => {
+  let gateway: Portcullis;
+  let worker: Portcullis;
+  let proxy: FaultProxy;
+  const complaints: string[] = [];
+  beforeAll(async () => {
+    gateway = await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } });
+    const { DATABASE_URL: url = '' } = gateway.env;
+    proxy = await faultProxy(Number(new URL(url).port));
+    const log: Log = { ...silentLog, warn: (_fields, text) => void complaints.push(text) };
+    worker = await workerHere(gateway, { env: { DATABASE_URL: proxy.urlOf(url) }, overrides: { log } });
+    await untilMembers(kafkaOf(gateway), groupId(), 1);
+  });
+  afterAll(async () => {
+    proxy.set('passing');
+    await worker?.[Symbol.asyncDispose]();
+    await gateway?.[Symbol.asyncDispose]();
+    await proxy?.[Symbol.asyncDispose]();
+  });
+
+  const groupId = () => `${gateway.env.TOPIC_PREFIX}${ADMIN_GROUP}`;
+  const topic = () => `${gateway.env.TOPIC_PREFIX}${TOPICS.admin}`;
+  const offsets = () => committed(kafkaOf(gateway), groupId(), topic());
+
+  it.each<[how: string, begin: () => void, meanwhile: () => Promise<unknown>]>([
+    [
+      'breaks its connections and takes no new ones',
+      () => proxy.set('cut'),
+      () => expect.poll(() => complaints.filter((text) => text.includes('given again')).length).toBeGreaterThan(1),
+    ],
+    ['keeps its connections open and is silent', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS)],
+    ['is frozen, and then dead', () => proxy.set('frozen'), () => setTimeout(FROZEN_MS).then(() => proxy.set('cut'))],
+  ])(
+    'D6-18: while it %s nothing is committed and nothing is a dead letter; back again, all is applied',
+    async (_how, begin, meanwhile) => {
+      complaints.splice(0);
+      const id = await registered(gateway);
+      expect(await notify(gateway, id, 1)).toBe(200);
+      await expect.poll(() => changesOf(gateway, id), { timeout: 15_000 }).toEqual(['null 1']);
+      const before = await endOf(kafkaOf(gateway), topic());
+      await expect.poll(offsets).toBe(before);
+      begin();
+      for (const status of [2, 3]) expect(await notify(gateway, id, status)).toBe(200);
+      await meanwhile();
+      expect(await changesOf(gateway, id)).toEqual(['null 1']);
+      expect(await offsets()).toBe(before);
+      proxy.set('passing');
+      await expect.poll(() => changesOf(gateway, id), { timeout: 20_000 }).toEqual(['null 1', '1 2', '2 3']);
+      await expect.poll(offsets, { timeout: 15_000 }).toBe(before + 2);
+      expect(await deadLetters(kafkaOf(gateway), gateway)).toBe(0);
+    },
+  );
+});

@@ -1,0 +1,83 @@
+import { expect, it, vi } from 'vitest';
+import { openDatabase } from '../../src/database.ts';
+import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import type { BusDatabase } from '../../src/events/embedded-store.ts';
+import { type IncomingMessage, MAX_BATCH_MESSAGES } from '../../src/events/event-bus.ts';
+import { embeddedDatabase } from '../harness/databases.ts';
+import { message, Recorder } from './recorder.ts';
+
+// A hundred thousand messages go through the database in this process.
+vi.setConfig({ testTimeout: 60_000 });
+
+const MESSAGES = 100_000;
+const AT_ONCE = 1_000;
+const quiet = () => undefined;
+
+/** A database, and how many messages were read from it. */
+function countedReads(database: BusDatabase): BusDatabase & { read: number } {
+  const counted = {
+    read: 0,
+    unscoped(reason: string): ReturnType<BusDatabase['unscoped']> {
+      const door = database.unscoped(reason);
+      return {
+        raw: async (build) => {
+          const rows = await door.raw(build);
+          counted.read += rows.filter((row) => 'timestamp_ms' in Object(row)).length;
+          return rows;
+        },
+      };
+    },
+  };
+  return counted;
+}
+
+it('a consumer that lags by 100,000 messages holds one batch of them, and gets them all in their order', async () => {
+  await using database = await embeddedDatabase();
+  const counted = countedReads(database.db);
+  const bus = new EmbeddedBus(counted, quiet);
+  const [entered, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  let handled = 0;
+  let mostHeld = 0;
+  let isInOrder = true;
+  const handle = async (batch: IncomingMessage[]): Promise<void> => {
+    entered.resolve();
+    await gate.promise;
+    mostHeld = Math.max(mostHeld, counted.read - handled);
+    for (const { key } of batch) {
+      isInOrder &&= key === String(handled);
+      handled += 1;
+    }
+  };
+  await bus.subscribe({ groupId: 'slow', topics: ['lag'], handle });
+  for (let first = 0; first < MESSAGES; first += AT_ONCE) {
+    await bus.publish(Array.from({ length: AT_ONCE }, (_, index) => message('lag', String(first + index))));
+  }
+  await entered.promise;
+  expect(counted.read).toBeGreaterThan(0);
+  expect(counted.read).toBeLessThanOrEqual(MAX_BATCH_MESSAGES);
+  gate.resolve();
+  await expect.poll(() => handled, { timeout: 50_000 }).toBe(MESSAGES);
+  expect({ isInOrder, read: counted.read }).toEqual({ isInOrder: true, read: MESSAGES });
+  expect(mostHeld).toBeLessThanOrEqual(MAX_BATCH_MESSAGES);
+  await bus.stop();
+});
+
+it('what was acknowledged is there after the database was closed and opened again, and what took effect is not given again', async () => {
+  await using database = await embeddedDatabase();
+  const [before, after] = [new Recorder(), new Recorder()];
+  const first = new EmbeddedBus(database.db, quiet);
+  const member = await before.follow(first, 'kept', 'readers');
+  await first.publish([message('kept', 'a')]);
+  await before.count(1);
+  await member.stop();
+  await first.publish([message('kept', 'b'), message('kept', 'c')]);
+  await first.stop();
+  await database.orm.close(true);
+
+  await using again = await openDatabase({ dataDir: database.dataDir });
+  const second = new EmbeddedBus(again.db, quiet);
+  await after.follow(second, 'kept', 'readers');
+  await after.count(2);
+  expect([before.keys, after.keys]).toEqual([['a'], ['b', 'c']]);
+  await second.stop();
+});

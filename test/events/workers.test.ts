@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, it, vi } from 'vitest';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { expectAllOnce, load, widenTopics } from './worker-load.ts';
+import { ADMIN_GROUP, kafkaOf, untilMembers, workerHere, workerProcess } from './worker-stand.ts';
+
+// Workers are processes, and the group gives one that was killed six seconds.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+describeReal(['postgres', 'redis', 'kafka'], 'workers that share the partitions', () => {
+  let gateway: Portcullis;
+  beforeAll(async () => {
+    gateway = await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } });
+    await widenTopics(gateway);
+  });
+  afterAll(() => gateway?.[Symbol.asyncDispose]());
+
+  it('D1-12 D6-17: three workers join, one is killed, one leaves and one comes: nothing is lost, nothing is double', async () => {
+    const kafka = kafkaOf(gateway);
+    const group = `${gateway.env.TOPIC_PREFIX}${ADMIN_GROUP}`;
+    const sending = load(gateway);
+    await using first = await workerProcess(gateway);
+    await sending.more(10);
+    await using _second = await workerProcess(gateway);
+    const third = await workerHere(gateway);
+    await untilMembers(kafka, group, 3);
+    await sending.more(10);
+    await first.kill('SIGKILL');
+    await sending.more(10);
+    await third[Symbol.asyncDispose]();
+    await using _fourth = await workerHere(gateway);
+    await untilMembers(kafka, group, 2);
+    await sending.more(10);
+    await expectAllOnce(gateway, await sending.end());
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import type { EventBus } from '../../src/events/event-bus.ts';
+import { KafkaBus } from '../../src/events/kafka-bus.ts';
+import { deadLetterTopicOf, TOPICS } from '../../src/events/topics.ts';
+import { silentLog } from '../../src/lib/log.ts';
+import { startTransactionConsumers } from '../../src/transactions/transaction-consumers.ts';
+import { message, Recorder } from '../events/recorder.ts';
+import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { createTopics, deleteTopics, topicPrefix } from '../services/isolation.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { delivery, eventsOf, rowOf, type Stand, standOn, transactionOf } from './stand.ts';
+
+describe('poison on the embedded bus', () => {
+  it('D6-18: on a bus, what comes after poison is applied, and the dead letter can be read', async () => {
+    const stand = await standOn(await embeddedDatabase());
+    await poisonOnBus(stand, new EmbeddedBus(stand.db, () => undefined));
+  });
+});
+
+describeReal(['postgres', 'kafka'], 'poison on Kafka', () => {
+  it('D6-18: on a bus, what comes after poison is applied, and the dead letter can be read', async () => {
+    const [brokers, prefix] = [serviceAddress('kafka'), topicPrefix()];
+    const topics = [TOPICS.admin, TOPICS.user, TOPICS.registered];
+    await createTopics(brokers, prefix, [...topics, ...topics.map(deadLetterTopicOf)]);
+    onTestFinished(() => deleteTopics(brokers, prefix));
+    const connection = {
+      brokers: brokers.split(','),
+      ssl: false,
+      sasl: undefined,
+      topicPrefix: prefix,
+      clientId: 'test',
+    };
+    await poisonOnBus(await standOn(await realDatabase()), new KafkaBus(connection, () => undefined));
+  });
+});
+
+/** Poison between two notifications of one id, so of one partition, and the consumers as they run. */
+async function poisonOnBus(stand: Stand, bus: EventBus): Promise<void> {
+  const subscriptions = await startTransactionConsumers({ bus, transactions: stand.mirror, log: silentLog });
+  onTestFinished(async () => {
+    await Promise.all(subscriptions.map((subscription) => subscription.stop()));
+    await bus.stop();
+    await stand.database[Symbol.asyncDispose]();
+  });
+  const dead = new Recorder();
+  await dead.follow(bus, `${TOPICS.admin}.dlq`);
+  const transaction = transactionOf(stand);
+  await stand.mirror.registerByOwner(transaction);
+  const { id } = transaction;
+  const [before, after] = [1, 3].map((status) => Buffer.from(delivery({ id, status, second: status }).body));
+  const headers = { 'event-id': 'e', 'correlation-id': 'c' };
+  for (const value of [before, Buffer.from('?'), after]) {
+    await bus.publish([message(TOPICS.admin, id, { value: value ?? null, headers })]);
+  }
+  await expect.poll(() => rowOf(stand, id), { timeout: 15_000 }).toMatchObject({ status: 3 });
+  await dead.count(1);
+  expect(dead.messages).toMatchObject([{ key: id, value: Buffer.from('?') }]);
+  expect(dead.messages[0]?.headers).toEqual({
+    ...headers,
+    error: expect.stringMatching(/^PoisonError: ./),
+    'original-topic': TOPICS.admin,
+    'original-partition': expect.stringMatching(/^\d+$/),
+    'original-offset': expect.stringMatching(/^\d+$/),
+  });
+  expect((await eventsOf(stand, id)).map(({ status }) => status)).toEqual([1, 3]);
+}

@@ -1,0 +1,88 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { ALL_TOPICS } from '../../src/events/topics.ts';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { freeze } from '../services/freeze.ts';
+import { createTopics, topicPrefix } from '../services/isolation.ts';
+import { type KafkaServer, startKafka } from '../services/kafka.ts';
+import { type KafkaBehindProxy, startKafkaBehindProxy } from '../services/kafka-behind.ts';
+import { describeReal } from '../services/real.ts';
+import { basic, notification } from './stand.ts';
+
+/** The decided deadline, and half a second for the way there and back. */
+const LIMIT_MS = 4_500;
+
+describeReal(['postgres', 'redis', 'kafka'], 'the webhook while Kafka fails', () => {
+  let folder: string;
+  let kafka: KafkaBehindProxy;
+  let portcullis: Portcullis;
+  /** The broker that has taken the place of one that was killed. */
+  let next: KafkaServer | undefined;
+
+  const dataDir = () => join(folder, 'kafka');
+
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+    kafka = await startKafkaBehindProxy(dataDir());
+    const prefix = topicPrefix();
+    await createTopics(kafka.server.brokers, prefix, ALL_TOPICS);
+    portcullis = await startOnRealServers({
+      env: { KAFKA_BROKERS: kafka.server.brokers, TOPIC_PREFIX: prefix, PORTCULLIS_ROLE: 'gateway' },
+    });
+  });
+
+  afterAll(async () => {
+    await portcullis?.[Symbol.asyncDispose]();
+    await kafka?.stop();
+    await next?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  async function post(): Promise<number> {
+    const { username, password } = portcullis.webhook;
+    const headers = { authorization: basic(username, password) };
+    return (await portcullis.call('POST', '/v2/webhooks/custodial', { json: notification(), headers })).status;
+  }
+
+  const signal = (name: NodeJS.Signals) => process.kill(kafka.server.pid, name);
+
+  it.each<[fault: string, begin: () => unknown, end: () => unknown]>([
+    ['is frozen', () => freeze(kafka.server.pid), () => signal('SIGCONT')],
+    ['takes everything and answers nothing', () => kafka.proxy.set('mute'), mended],
+    ['was killed', () => signal('SIGKILL'), restarted],
+  ])(
+    '7.3-01: while it %s every request is answered 500 by the deadline, and 200 afterwards',
+    async (_fault, begin, end) => {
+      await expect.poll(post, { timeout: 15_000, interval: 100 }).toBe(200);
+      await begin();
+      try {
+        const startedAt = performance.now();
+        const answers = await Promise.all(
+          Array.from({ length: 5 }, async () => ({ status: await post(), tookMs: performance.now() - startedAt })),
+        );
+        for (const { status, tookMs } of answers) {
+          expect(status).toBe(500);
+          expect(tookMs).toBeLessThan(LIMIT_MS);
+        }
+      } finally {
+        await end();
+      }
+      await expect.poll(post, { timeout: 15_000, interval: 100 }).toBe(200);
+    },
+    40_000,
+  );
+
+  /** What a muted server has said never comes: its connections go with it. */
+  function mended(): void {
+    kafka.proxy.set('cut');
+    kafka.proxy.set('passing');
+  }
+
+  async function restarted(): Promise<void> {
+    const { port: advertisedPort } = kafka.proxy;
+    next = await startKafka({ dataDir: dataDir(), advertisedPort });
+    kafka.proxy.targetPort = next.port;
+  }
+});

@@ -1,0 +1,71 @@
+import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { TOPICS } from '../../src/events/topics.ts';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { keysInLog } from '../services/kafka-behind.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { basic, notification } from './stand.ts';
+
+const LARGEST = 262_144;
+const LARGE = 24;
+const SMALL = 24;
+
+/** A notification whose body has exactly so many bytes. */
+function padded(bytes: number): { id: string; body: string } {
+  const told = notification({ padding: '' });
+  const body = JSON.stringify(told);
+  return { id: told.id, body: body.replace('"padding":""', `"padding":"${'x'.repeat(bytes - body.length)}"`) };
+}
+
+describeReal(['postgres', 'redis', 'kafka'], 'notifications as large as they may be, on Kafka', () => {
+  let portcullis: Portcullis;
+  let kafka: Kafka;
+
+  beforeAll(async () => {
+    kafka = new Kafka({ brokers: [serviceAddress('kafka')], logLevel: logLevel.NOTHING });
+    portcullis = await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } });
+  });
+  afterAll(() => portcullis?.[Symbol.asyncDispose]());
+
+  const nameOf = (topic: string) => `${portcullis.env.TOPIC_PREFIX}${topic}`;
+
+  async function post(body: string): Promise<number> {
+    const { username, password } = portcullis.webhook;
+    const headers = { authorization: basic(username, password), 'content-type': 'application/json' };
+    return (await portcullis.call('POST', '/v2/webhooks/custodial', { body, headers })).status;
+  }
+
+  it('4.5-01 6-01: they and their small neighbours are all accepted and in both topics once; one too large fails alone', async () => {
+    const large = Array.from({ length: LARGE }, () => padded(LARGEST));
+    const small = Array.from({ length: SMALL }, () => padded(1_000));
+    const mixed = [...large, ...small].toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const [tooLarge, ...statuses] = await Promise.all([
+      post(padded(LARGEST + 1).body),
+      ...mixed.map(({ body }) => post(body)),
+    ]);
+    expect(tooLarge).toBe(400);
+    expect(statuses).toEqual(mixed.map(() => 200));
+    for (const topic of [TOPICS.admin, TOPICS.user]) {
+      const keys = await keysInLog(kafka, nameOf(topic));
+      expect(keys.sort()).toEqual(mixed.map(({ id }) => id));
+    }
+  });
+
+  it('7.3-01: one that is larger than a broker of other settings takes is answered 500, and fails none of its neighbours', async () => {
+    const admin = kafka.admin();
+    await admin.connect();
+    const configEntries = [{ name: 'max.message.bytes', value: '100000' }];
+    const resources = [{ type: ConfigResourceTypes.TOPIC, name: nameOf(TOPICS.user), configEntries }];
+    await admin.alterConfigs({ validateOnly: false, resources });
+    await admin.disconnect();
+    const small = Array.from({ length: SMALL }, () => padded(1_000));
+    const tooLarge = padded(200_000);
+    await expect.poll(() => post(tooLarge.body)).toBe(500);
+    const [status, ...statuses] = await Promise.all([tooLarge, ...small].map(({ body }) => post(body)));
+    expect(status).toBe(500);
+    expect(statuses).toEqual(small.map(() => 200));
+    const keys = await keysInLog(kafka, nameOf(TOPICS.user));
+    expect(keys).toEqual(expect.arrayContaining(small.map(({ id }) => id)));
+    expect(keys).not.toContain(tooLarge.id);
+  });
+});
