@@ -155,8 +155,7 @@ class Writer {
   blob(value: Buffer | null): void {
     this.varint(value === null ? -1 : value.length);
     if (value === null) return;
-    this.bytes.set(value, this.at);
-    this.at += value.length;
+    this.at += value.copy(this.bytes, this.at);
   }
 
   text(value: string): void {
