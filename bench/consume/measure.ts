@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { request } from 'undici';
 import { type PostgresClient, withPostgres } from '../../test/services/pg-client.ts';
 import { SIGNING_SECRET } from '../gateway/contenders.ts';
-import { STEPS, stepsOf, transactionId } from '../lib/notifications.ts';
+import { STEPS } from '../lib/notifications.ts';
 import { cpuMs } from '../lib/process-stats.ts';
-import { clientToken, type ProductOptions, readDemoFile, type Server, startProduct } from '../lib/product.ts';
+import { type ProductOptions, type Server, startProduct } from '../lib/product.ts';
 import { runScript } from '../lib/run-script.ts';
 import { deleteTopics, migrateWorld } from '../lib/topics.ts';
 import { seedWorld, type World } from '../lib/world.ts';
@@ -40,20 +39,21 @@ export interface Consumed {
 /** How far the consumers are, and what PostgreSQL has taken so far. */
 interface Progress {
   applied: number;
-  postgresMs: number | undefined;
+  postgresMs: number;
 }
 
-/** Applies what waits in the topics: the tables are filled first, and the product is started then. */
-export async function consume(world: World, effort: Effort): Promise<Consumed> {
+/** Applies what waits in the topics of Kafka: the tables are filled first, and the worker is started then. */
+export async function consumeFromKafka(world: World, effort: Effort): Promise<Consumed> {
+  const { DATABASE_URL = '' } = world.servers;
   try {
     const product = await startProduct(await filled(world, effort));
     try {
-      return await withProgress(world, product, effort, (progress) => applied(progress, product, effort));
+      return await withPostgres(DATABASE_URL, (client) => applied(queried(client), product, effort));
     } finally {
       await product.stop();
     }
   } finally {
-    if (world.stores === 'servers') await deleteTopics(world);
+    await deleteTopics(world);
   }
 }
 
@@ -84,12 +84,10 @@ async function applied(
   const last = await until(progress, notifications);
   const [elapsedMs, cpu] = [performance.now() - from, cpuMs(pid) - fromCpu];
   const count = last.applied - first.applied;
-  const { postgresMs: before } = first;
-  const { postgresMs: after } = last;
   return {
     perSecond: (count * 1000) / elapsedMs,
     productUs: (cpu * 1000) / count,
-    postgresUs: before === undefined || after === undefined ? undefined : ((after - before) * 1000) / count,
+    postgresUs: ((last.postgresMs - first.postgresMs) * 1000) / count,
   };
 }
 
@@ -105,19 +103,8 @@ async function until(progress: () => Promise<Progress>, count: number): Promise<
 }
 
 /** Resolves once so many notifications have been applied. */
-export function applying(world: World, product: Server, effort: Effort, count: number): Promise<Progress> {
-  return withProgress(world, product, effort, (progress) => until(progress, count));
-}
-
-async function withProgress<Result>(
-  world: World,
-  product: Server,
-  effort: Effort,
-  use: (progress: () => Promise<Progress>) => Promise<Result>,
-): Promise<Result> {
-  const { DATABASE_URL } = world.servers;
-  if (DATABASE_URL === undefined) return use(await asked(product, world, effort));
-  return withPostgres(DATABASE_URL, (client) => use(queried(client)));
+export function applying({ servers: { DATABASE_URL = '' } }: World, count: number): Promise<Progress> {
+  return withPostgres(DATABASE_URL, (client) => until(queried(client), count));
 }
 
 /** Every notification adds one event to the log of the demo's node: its length is how far the consumers are. */
@@ -129,30 +116,8 @@ function queried(client: PostgresClient): () => Promise<Progress> {
   };
 }
 
-/**
- * The embedded database is asked through the product. Each topic is one partition there, worked off in order: the last
- * transaction of each tells how many steps all of them have behind them.
- */
-async function asked({ url }: Server, { dataDir }: World, effort: Effort): Promise<() => Promise<Progress>> {
-  const authorization = `Bearer ${await clientToken(url, readDemoFile(dataDir))}`;
-  const [transactions, stride] = [effort.notifications / STEPS, strideOf(effort)];
-  const ids = [1, 2].map((fromEnd) => transactionId(1 + (transactions - fromEnd) * stride));
-  const query = '{ one: transaction(id: "ONE") { gasUsed } other: transaction(id: "OTHER") { gasUsed } }';
-  const named = query.replace('ONE', ids[0] ?? '').replace('OTHER', ids[1] ?? '');
-  return async () => {
-    const { body } = await request(`${url}/graphql`, {
-      method: 'POST',
-      headers: { authorization, 'content-type': 'application/json', accept: 'application/json' },
-      body: JSON.stringify({ query: named }),
-    });
-    const { data } = (await body.json()) as { data: Record<'one' | 'other', { gasUsed: string }> };
-    const steps = [data.one, data.other].map(({ gasUsed }) => stepsOf(Number(gasUsed)));
-    return { applied: Math.min(...steps) * transactions, postgresMs: undefined };
-  };
-}
-
 /** An odd number: of two transactions that follow each other one is of the admin topic and one of the user topic. */
-function strideOf({ notifications, transactions }: Effort): number {
+export function strideOf({ notifications, transactions }: Effort): number {
   const stride = Math.floor(transactions / (notifications / STEPS));
   return stride % 2 === 0 ? stride - 1 : stride;
 }

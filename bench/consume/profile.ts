@@ -4,7 +4,7 @@ import { deleteTopics } from '../lib/topics.ts';
 import type { World } from '../lib/world.ts';
 import { applying, type Effort, filled } from './measure.ts';
 
-/** Where the product spends its time on notifications that wait, once it is warm. */
+/** Where a worker on servers spends its time on notifications that wait, once it is warm. */
 export async function profile(world: World, effort: Effort): Promise<Table[]> {
   const { notifications, warmUp } = effort;
   try {
@@ -12,15 +12,15 @@ export async function profile(world: World, effort: Effort): Promise<Table[]> {
       product: await filled(world, effort),
       warmUp: notifications * warmUp,
       requests: notifications * (1 - warmUp),
-      prepare: async (server) => {
+      prepare: async () => {
         let count = 0;
-        return async (more) => {
+        return (more) => {
           count += more;
-          await applying(world, server, effort, count);
+          return applying(world, count);
         };
       },
     });
   } finally {
-    if (world.stores === 'servers') await deleteTopics(world);
+    await deleteTopics(world);
   }
 }
