@@ -4,6 +4,7 @@ import { measureDeepPages } from './accounts/deep-pages.ts';
 import { measureAccounts } from './accounts.ts';
 import { measureAudit } from './audit.ts';
 import { measureBulk } from './bulk.ts';
+import { measureConsume } from './consume.ts';
 import { measureDelivery } from './delivery.ts';
 import { measureFrozen, measureGateway } from './gateway.ts';
 import { measureImport } from './import.ts';
@@ -15,6 +16,7 @@ import { measureRoutes } from './routes.ts';
 import { measureStart, packagesTable } from './start.ts';
 import { measureStorm } from './storm.ts';
 import { measureTokens } from './tokens.ts';
+import { measureWebhook } from './webhook.ts';
 
 const STORES = ['embedded', 'servers'] as const;
 const ACCOUNTS = 1_000_000;
@@ -33,6 +35,8 @@ const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
   storm: async () => [await measureStorm(STORES)],
   delivery: async () => [await measureDelivery(STORES)],
   realtime: () => measureRealtime(STORES),
+  webhook: () => measureWebhook(STORES),
+  consume: async () => [await measureConsume(STORES)],
   import: async () => [await measureImport()],
 };
 

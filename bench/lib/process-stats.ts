@@ -4,13 +4,25 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 const TICKS_PER_SECOND = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 const SAMPLE_MS = 2_000;
+const IDLE_SAMPLE_MS = 700;
+const IDLE_SHARE = 0.1;
 
 /** Milliseconds of CPU, user and system, that all threads of a process have used so far. */
 export function cpuMs(pid: number): number {
   return cpuMsOf(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 }
 
-/** The same by the name of the thread; threads of one name are one. */
+/** Resolves once a process has come to rest: what it was given has been worked off. */
+export async function untilIdle(pid: number): Promise<void> {
+  for (let before = cpuMs(pid), busy = true; busy; ) {
+    await delay(IDLE_SAMPLE_MS);
+    const now = cpuMs(pid);
+    busy = now - before > IDLE_SHARE * IDLE_SAMPLE_MS;
+    before = now;
+  }
+}
+
+/** CPU as of `cpuMs` by the name of the thread; threads of one name are one. */
 export function threadCpuMs(pid: number): Map<string, number> {
   const spent = new Map<string, number>();
   for (const thread of readdirSync(`/proc/${pid}/task`)) {

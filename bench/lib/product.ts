@@ -44,7 +44,7 @@ export function productEnv({ dataDir, servers, env }: ProductOptions): NodeJS.Pr
 
 /**
  * Starts the product as `npm start` does, or on servers as its image does, its output into a file, and returns when
- * GET /health answers 200.
+ * GET /health answers 200; a worker, which has none, when its operator's listener says that it is ready.
  */
 export async function startProduct(options: ProductOptions): Promise<Server> {
   const [port, adminPort] = [await freePort(), await freePort()];
@@ -53,7 +53,11 @@ export async function startProduct(options: ProductOptions): Promise<Server> {
   const main = nodeOptions.pop() ?? '';
   const args = [...(options.nodeArgs ?? []), ...nodeOptions, options.main ?? main];
   const logPath = join(options.dataDir, `bench-${port}.log`);
-  return startServer({ args, env, url: `http://127.0.0.1:${port}`, logPath });
+  const isWorker = options.env?.PORTCULLIS_ROLE === 'worker';
+  const at = isWorker
+    ? { url: `http://127.0.0.1:${adminPort}`, ready: '/readyz' }
+    : { url: `http://127.0.0.1:${port}` };
+  return startServer({ args, env, ...at, logPath });
 }
 
 interface ServerOptions {
@@ -62,12 +66,14 @@ interface ServerOptions {
   args: readonly string[];
   env: NodeJS.ProcessEnv;
   url: string;
+  /** What answers 200 once it is ready; `/health` unless given. */
+  ready?: string;
   logPath: string;
 }
 
-/** Starts a server and returns when its GET /health answers 200. */
+/** Starts a server and returns when it is ready. */
 export async function startServer(options: ServerOptions): Promise<Server> {
-  const { command = process.execPath, args, env, url, logPath } = options;
+  const { command = process.execPath, args, env, url, ready = '/health', logPath } = options;
   const log = openSync(logPath, 'w');
   const startedAt = performance.now();
   const child = spawn(command, args, { cwd: ROOT, env, stdio: ['ignore', log, log] });
@@ -78,7 +84,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
     await exited;
   };
   try {
-    await healthy(url, () => child.exitCode !== null || child.signalCode !== null);
+    await healthy(`${url}${ready}`, () => child.exitCode !== null || child.signalCode !== null);
   } catch (error) {
     child.kill('SIGKILL');
     throw new Error(`${command} ${args.at(-1)} did not start: ${readFileSync(logPath, 'utf8').slice(-2_000)}`, {
@@ -91,7 +97,7 @@ export async function startServer(options: ServerOptions): Promise<Server> {
 async function healthy(url: string, hasEnded: () => boolean): Promise<void> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline && !hasEnded()) {
-    const status = await statusOf(`${url}/health`);
+    const status = await statusOf(url);
     if (status === 200) return;
     await delay(POLL_MS);
   }

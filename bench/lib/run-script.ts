@@ -7,9 +7,9 @@ import type { Load } from './load.ts';
 const LOAD = join(import.meta.dirname, 'load.ts');
 
 /** Runs a script of this folder's package with one argument, as JSON, in a process of its own; gives the JSON it prints. */
-export async function runScript(script: string, argument: unknown): Promise<unknown> {
+export async function runScript(script: string, argument: unknown, env = process.env): Promise<unknown> {
   const args = [script, JSON.stringify(argument)];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const [printed, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   if (code !== 0) throw new Error(`${script} ended with ${code}`);
   return JSON.parse(printed);

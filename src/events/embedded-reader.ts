@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { backoffMs, pause } from './backoff.ts';
 import type { EmbeddedStore, ReadPosition } from './embedded-store.ts';
 import type { BatchHandler, BusLog } from './event-bus.ts';
@@ -52,6 +53,8 @@ export class EmbeddedReader {
         const isIdle = !(await this.#step());
         failures = 0;
         if (isIdle) await this.#news();
+        // The embedded database answers within the turn of the event loop: many batches would keep all others waiting.
+        else await setImmediate();
       } catch (error) {
         failures += 1;
         this.#options.log('warn', 'a batch of events failed and will be given again', {

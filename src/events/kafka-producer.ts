@@ -1,7 +1,10 @@
-import type { Message, Producer, TopicMessages } from 'kafkajs';
+import type { Producer, TopicMessages } from 'kafkajs';
 import { backoffMs, pause } from './backoff.ts';
 import type { BusLog, OutgoingMessage } from './event-bus.ts';
 import { KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+import { encodePlainMessages } from './kafka-encoding.ts';
+import { partitionOf } from './kafka-partition.ts';
+import { PlainMessage } from './kafka-record-batch.ts';
 
 const REQUEST_TIMEOUT_MS = 1_000;
 const MAX_PAUSE_MS = 500;
@@ -56,14 +59,12 @@ export class KafkaProducer {
   }
 
   async #connect(): Promise<Producer> {
-    const [kafka, { Partitioners }] = await Promise.all([
-      kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log),
-      import('kafkajs'),
-    ]);
+    const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
+    encodePlainMessages();
     const producer = kafka.producer({
       allowAutoTopicCreation: false,
       idempotent: false,
-      createPartitioner: Partitioners.DefaultPartitioner,
+      createPartitioner: () => partitionOf,
       retry: { ...KAFKA_RETRY, retries: 0 },
     });
     await producer.connect();
@@ -71,12 +72,12 @@ export class KafkaProducer {
   }
 
   #byTopic(messages: readonly OutgoingMessage[]): TopicMessages[] {
-    const byTopic = new Map<string, Message[]>();
-    for (const { topic, key, value, headers } of messages) {
-      const name = this.#connection.topicPrefix + topic;
+    const byTopic = new Map<string, PlainMessage[]>();
+    for (const message of messages) {
+      const name = this.#connection.topicPrefix + message.topic;
       const sameTopic = byTopic.get(name);
-      if (sameTopic) sameTopic.push({ key, value, headers });
-      else byTopic.set(name, [{ key, value, headers }]);
+      if (sameTopic) sameTopic.push(new PlainMessage(message));
+      else byTopic.set(name, [new PlainMessage(message)]);
     }
     return Array.from(byTopic, ([topic, ofTopic]) => ({ topic, messages: ofTopic }));
   }

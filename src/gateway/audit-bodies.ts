@@ -18,20 +18,21 @@ export interface RecordedBodies {
 
 interface BodyForm {
   truncated: boolean;
-  /** This process has written the body. */
+  /** This process has written the body, or parsed it. */
   wellFormed: boolean;
   rule: JsonRule | undefined;
 }
 
 /** The bodies of a request, or of one operation of it; without one nothing but their lengths. */
 export function bodiesOf(exchange: Exchange, operation: AuditedOperation | undefined): RecordedBodies {
-  const { req, res, capture, bodyRead, match } = exchange;
+  const { req, res, capture, bodyRead, isBodyJson, match } = exchange;
   const { request, response } = operation ?? WHOLE;
   const isHidden = operation === undefined || match?.endpoint.doNotLog === true;
   const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
   const answerType = headerText(res.getHeader('Content-Type'));
   return {
-    request_body: isHidden || !bodyRead ? null : bodyText(request, req.headers['content-type'], capture.request, false),
+    request_body:
+      isHidden || !bodyRead ? null : bodyText(request, req.headers['content-type'], capture.request, isBodyJson),
     request_bytes: request.isPart ? Buffer.byteLength(request.text ?? '') : sentBytes,
     response_body: isHidden ? null : bodyText(response, answerType, capture.response, exchange.upstream === undefined),
     response_bytes: response.isPart ? Buffer.byteLength(response.text ?? '') : capture.response.totalBytes,

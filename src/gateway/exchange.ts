@@ -67,6 +67,8 @@ export class Exchange {
   limitRefusal: AppError | undefined;
   /** Whether a handler has begun to read the body: what a refused request sent is not kept. */
   bodyRead = false;
+  /** Whether a handler has parsed the whole body as JSON in UTF-8. */
+  isBodyJson = false;
   /** Whether its turn on its connection has come. */
   hasBegun = false;
   /** Whether its body was no HTTP: it is refused, whatever is still at work on it. */

@@ -1,6 +1,6 @@
+import { GatheredLines } from './gathered-lines.ts';
 import type { Log } from './log.ts';
 
-const BUFFER_BYTES = 64 * 1024;
 const FLUSH_EVERY_MS = 200;
 
 /** A log and how to hand over what it still holds. */
@@ -16,10 +16,16 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
     const stream = pretty({ ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
     return withFlush(pino({ level }, stream), () => undefined);
   }
-  const destination = pino.destination({ dest: 1, sync: false, minLength: BUFFER_BYTES, maxWrite: 2 * BUFFER_BYTES });
+  const destination = pino.destination({ dest: 1, sync: false });
+  const lines = new GatheredLines((text) => destination.write(text));
   // What is shorter than the buffer would wait for the next line.
-  setInterval(() => destination.flush(), FLUSH_EVERY_MS).unref();
-  return withFlush(pino({ level }, destination), () => destination.flushSync());
+  setInterval(() => lines.flush(), FLUSH_EVERY_MS).unref();
+  const flush = () => {
+    lines.flush();
+    destination.flushSync();
+  };
+  process.once('exit', flush);
+  return withFlush(pino({ level }, lines), flush);
 }
 
 function withFlush(logger: Log, flush: () => void): FlushableLog {

@@ -23,7 +23,9 @@ export function jsonBody(req: Request): unknown {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(req.headers['content-type'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
-  return parseBody(bytesOf(req));
+  const value = parseBody(bytesOf(req));
+  exchangeOf(req).isBodyJson = true;
+  return value;
 }
 
 /** The bytes of a request that `readBody` has read; empty where it had no body. */

@@ -1,4 +1,5 @@
 import type { Db } from '../db.ts';
+import { textArray } from '../lib/text-array.ts';
 import type { TransactionSnapshot } from './transaction-rows.ts';
 import type { TransactionStatus } from './type-codes.rules.ts';
 
@@ -39,19 +40,23 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
     last.set(nodeId, BigInt(seq));
     next.set(nodeId, BigInt(seq) - BigInt(counts.get(nodeId)?.length ?? 0));
   }
-  const rows = events.map((event) => {
-    const seq = (next.get(event.nodeId) ?? 0n) + 1n;
-    next.set(event.nodeId, seq);
-    return {
-      node_id: event.nodeId,
-      seq: seq.toString(),
-      transaction_id: event.transactionId,
-      status: event.status,
-      previous_status: event.previousStatus,
-      correlation_id: event.correlationId,
-      transaction: event.transaction,
-    };
+  const seqs = events.map(({ nodeId }) => {
+    const seq = (next.get(nodeId) ?? 0n) + 1n;
+    next.set(nodeId, seq);
+    return seq.toString();
   });
-  await door.run((k) => k.insertInto('transaction_events').values(rows));
+  const column = (textOf: (event: NewEvent) => string | null) => textArray(events.map(textOf));
+  await door.raw(
+    (sql) => sql`
+      insert into transaction_events (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction)
+      select e.node_id::uuid, e.seq::bigint, e.transaction_id, e.status::smallint, e.previous_status::smallint,
+        e.correlation_id, e.transaction::jsonb
+      from unnest(${column((event) => event.nodeId)}::text[], ${textArray(seqs)}::text[],
+        ${column((event) => event.transactionId)}::text[], ${column((event) => String(event.status))}::text[],
+        ${column(({ previousStatus }) => (previousStatus === null ? null : String(previousStatus)))}::text[],
+        ${column((event) => event.correlationId)}::text[],
+        ${column(({ transaction }) => JSON.stringify(transaction))}::text[])
+        as e (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction)`,
+  );
   return last;
 }

@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
+import { textArray } from '../lib/text-array.ts';
 
 export type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | 'attempts'>;
 
@@ -21,13 +22,12 @@ export class LookupStore {
 
   /** Notifications of these ids wait: in the transaction that parks them. */
   async add(ids: Iterable<string>): Promise<void> {
-    const rows = Array.from(ids, (id) => ({ id }));
-    if (rows.length === 0) return;
-    await this.#door().run((k) =>
-      k
-        .insertInto('transaction_lookups')
-        .values(rows)
-        .onConflict((conflict) => conflict.doNothing()),
+    const waiting = [...ids];
+    if (waiting.length === 0) return;
+    await this.#door().raw(
+      (sql) => sql`
+        insert into transaction_lookups (id) select id from unnest(${textArray(waiting)}::text[]) as w (id)
+        on conflict do nothing`,
     );
   }
 

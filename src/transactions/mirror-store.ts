@@ -1,5 +1,8 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
+import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
+import type { Tables } from '../entities.ts';
+import { textArray } from '../lib/text-array.ts';
 import type { TransactionState } from './join.rules.ts';
 import { columnsOfState, type NewTransactionRow, stateOfRow, type TransactionRow } from './transaction-rows.ts';
 
@@ -25,6 +28,8 @@ export type RegistrationRow = Pick<
   'id' | 'node_id' | 'collection' | 'registered_type' | 'registered_by' | 'asset_id' | 'type'
 >;
 
+type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'parked_at'>;
+
 /** The tables of the mirror. Every method is to run inside of a transaction. */
 export class MirrorStore {
   readonly #db: Db;
@@ -35,20 +40,20 @@ export class MirrorStore {
 
   /** Locks the rows that parking and registering share, in the order of the ids: nobody waits in a ring. */
   async lockIds(ids: readonly string[]): Promise<void> {
-    const rows = ids.toSorted().map((id) => ({ id }));
-    await this.#door().run((k) =>
-      k
-        .insertInto('transaction_ids')
-        .values(rows)
-        .onConflict((conflict) => conflict.doNothing()),
+    const sorted = textArray(ids.toSorted());
+    await this.#door().raw(
+      (sql) => sql`
+        insert into transaction_ids (id) select id from unnest(${sorted}::text[]) as i (id) on conflict do nothing`,
     );
-    await this.#door().run((k) =>
-      k.selectFrom('transaction_ids').select('id').where('id', 'in', ids).orderBy('id').forUpdate(),
+    await this.#door().raw(
+      (sql) => sql`select 1 from transaction_ids where id = any (${sorted}::text[]) order by id for update`,
     );
   }
 
   async rows(ids: readonly string[]): Promise<TransactionRow[]> {
-    return this.#door().run((k) => k.selectFrom('transactions').selectAll().where('id', 'in', ids));
+    return this.#door().raw(
+      (sql) => sql<TransactionRow>`select * from transactions where id = any (${textArray(ids)}::text[])`,
+    );
   }
 
   async load(ids: readonly string[]): Promise<Map<string, Known>> {
@@ -72,55 +77,61 @@ export class MirrorStore {
   /** Keeps notifications by id and hash: the same one is kept once. */
   async park(deliveries: readonly (Delivery & { id: string })[]): Promise<void> {
     if (deliveries.length === 0) return;
-    const rows = deliveries.map(({ id, body, correlationId }) => ({
-      id,
-      body_sha256: createHash('sha256').update(body).digest(),
-      body,
-      correlation_id: correlationId,
-    }));
-    await this.#door().run((k) =>
-      k
-        .insertInto('parked_notifications')
-        .values(rows)
-        .onConflict((conflict) => conflict.doNothing()),
+    const hex = (bytes: readonly Uint8Array[]) => textArray(bytes.map((one) => Buffer.from(one).toString('hex')));
+    const bodies = deliveries.map(({ body }) => body);
+    const hashes = bodies.map((body) => hash('sha256', body, 'buffer'));
+    await this.#door().raw(
+      (sql) => sql`
+        insert into parked_notifications (id, body_sha256, body, correlation_id)
+        select p.id, decode(p.body_sha256, 'hex'), decode(p.body, 'hex'), p.correlation_id
+        from unnest(${textArray(deliveries.map(({ id }) => id))}::text[], ${hex(hashes)}::text[], ${hex(bodies)}::text[],
+          ${textArray(deliveries.map(({ correlationId }) => correlationId))}::text[])
+          as p (id, body_sha256, body, correlation_id)
+        on conflict do nothing`,
     );
   }
 
   /** Takes out what is parked for the ids, oldest first. */
   async takeParked(ids: readonly string[]): Promise<Delivery[]> {
     if (ids.length === 0) return [];
-    const rows = await this.#door().run((k) =>
-      k.deleteFrom('parked_notifications').where('id', 'in', ids).returningAll(),
+    const rows = await this.#door().raw(
+      (sql) => sql<ParkedRow>`
+        delete from parked_notifications where id = any (${textArray(ids)}::text[]) returning body, correlation_id, parked_at`,
     );
     return rows
       .toSorted((a, b) => (a.parked_at < b.parked_at ? -1 : 1))
       .map((row) => ({ body: row.body, correlationId: row.correlation_id }));
   }
 
-  /** Writes the joins of registered transactions, all in one statement. */
+  /** Writes the joins of registered transactions, all in one statement: the rows are there, what registration wrote of them stays. */
   async save(changed: readonly Known[]): Promise<void> {
-    const rows = changed.map(({ id, nodeId, assetId, state }) => ({
-      id,
-      node_id: nodeId,
-      registered_by: 'mutation' as const,
-      asset_id: assetId,
-      ...columnsOfState(state),
-    }));
-    const [first] = changed;
-    if (!first) return;
-    // The rows are there; what registration wrote of them stays.
-    const columns = Object.keys(columnsOfState(first.state));
-    await this.#door().run((k) =>
-      k
-        .insertInto('transactions')
-        .values(rows)
-        .onConflict((conflict) =>
-          conflict
-            .column('id')
-            .doUpdateSet((eb) =>
-              Object.fromEntries(columns.map((column) => [column, eb.ref(`excluded.${column}` as 'excluded.id')])),
-            ),
-        ),
+    if (changed.length === 0) return;
+    const rows = changed.map(({ state }) => columnsOfState(state));
+    const column = (name: keyof (typeof rows)[number]) => textArray(rows.map((row) => textOf(row[name])));
+    await this.#door().raw(
+      (sql) => sql`
+        update transactions t set
+          type = j.type::integer, status = j.status::smallint, status_key = j.status_key, error = j.error,
+          transaction_hash = j.transaction_hash, transaction_hash_key = j.transaction_hash_key,
+          contract_address = j.contract_address, contract_address_key = j.contract_address_key,
+          gas_used = j.gas_used::numeric, gas_used_key = j.gas_used_key,
+          created_text = j.created_text, created_seconds = j.created_seconds::bigint,
+          created_nanos = j.created_nanos::integer,
+          updated_text = j.updated_text, updated_seconds = j.updated_seconds::bigint,
+          updated_nanos = j.updated_nanos::integer,
+          done_seen = j.done_seen::boolean, error_seen = j.error_seen::boolean
+        from unnest(${textArray(changed.map(({ id }) => id))}::text[],
+          ${column('type')}::text[], ${column('status')}::text[], ${column('status_key')}::text[],
+          ${column('error')}::text[], ${column('transaction_hash')}::text[], ${column('transaction_hash_key')}::text[],
+          ${column('contract_address')}::text[], ${column('contract_address_key')}::text[],
+          ${column('gas_used')}::text[], ${column('gas_used_key')}::text[],
+          ${column('created_text')}::text[], ${column('created_seconds')}::text[], ${column('created_nanos')}::text[],
+          ${column('updated_text')}::text[], ${column('updated_seconds')}::text[], ${column('updated_nanos')}::text[],
+          ${column('done_seen')}::text[], ${column('error_seen')}::text[])
+          as j (id, type, status, status_key, error, transaction_hash, transaction_hash_key, contract_address,
+            contract_address_key, gas_used, gas_used_key, created_text, created_seconds, created_nanos, updated_text,
+            updated_seconds, updated_nanos, done_seen, error_seen)
+        where t.id = j.id`,
     );
   }
 
@@ -132,4 +143,8 @@ export class MirrorStore {
 export function knownOfRow(row: TransactionRow): Known {
   const { id, node_id: nodeId, asset_id: assetId, registered_by: by } = row;
   return { id, nodeId, assetId, isProvisional: by === 'mutation', state: stateOfRow(row) };
+}
+
+function textOf(value: string | number | boolean | null): string | null {
+  return value === null ? null : String(value);
 }

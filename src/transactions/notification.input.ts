@@ -133,6 +133,11 @@ export function parseNotification(body: Uint8Array): ParsedNotification {
     if (error instanceof SyntaxError) return refused(`must be well-formed JSON${placeOf(error)}`);
     throw error;
   }
+  return notificationOf(value);
+}
+
+/** The same of a body that `parseJson` has read. */
+export function notificationOf(value: unknown): ParsedNotification {
   const parsed = notificationInput.safeParse(value);
   if (parsed.success) return { ok: true, notification: parsed.data };
   return { ok: false, issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) };
@@ -150,5 +155,6 @@ function placeOf(error: SyntaxError): string {
 
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!Object.values(value).includes(null)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
 }

@@ -3,7 +3,7 @@ import { AppError } from '../errors/app-error.ts';
 import { exchangeOf } from '../gateway/exchange.ts';
 import { bytesOf, jsonBody, readBody } from '../rest/body.ts';
 import { sendEmpty } from '../rest/send.ts';
-import { type BasicCredentials, hasBasicCredentials } from './basic-credentials.rules.ts';
+import { type BasicCredentials, basicCredentials } from './basic-credentials.rules.ts';
 import { isSignedAs, type SignaturePolicy } from './signature.rules.ts';
 import type { Webhook } from './webhook.service.ts';
 
@@ -20,9 +20,10 @@ interface WebhookParts {
 export function webhookRouter({ webhook, credentials, signature, alias }: WebhookParts): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const deprecation = deprecationHeaders(alias);
+  const isCaller = basicCredentials(credentials);
 
   function authenticate(req: Request, _res: Response, next: NextFunction): void {
-    if (!hasBasicCredentials(req.headers.authorization, credentials)) throw unauthenticated();
+    if (!isCaller(req.headers.authorization)) throw unauthenticated();
     next();
   }
 
@@ -34,8 +35,9 @@ export function webhookRouter({ webhook, credentials, signature, alias }: Webhoo
 
   async function accept(req: Request, res: Response): Promise<void> {
     const exchange = exchangeOf(req);
-    jsonBody(req);
+    const value = jsonBody(req);
     await webhook.accept({
+      value,
       body: bytesOf(req),
       correlationId: exchange.correlationId,
       receivedAtMs: exchange.startedAtMs,

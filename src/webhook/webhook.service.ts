@@ -2,13 +2,15 @@ import { AppError, invalidRequest } from '../errors/app-error.ts';
 import { BusUnavailableError, type EventBus } from '../events/event-bus.ts';
 import { TOPICS } from '../events/topics.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
-import { parseNotification } from '../transactions/notification.input.ts';
+import { notificationOf } from '../transactions/notification.input.ts';
 
 const EVENT_TYPE = 'transaction.notification';
 const SCHEMA_VERSION = '1';
 
 interface Received {
   body: Buffer;
+  /** What `parseJson` makes of the body. */
+  value: unknown;
   correlationId: string;
   receivedAtMs: number;
   /** Milliseconds that are left of the sender's patience. */
@@ -28,8 +30,8 @@ export class Webhook {
    * once both have acknowledged.
    * @throws AppError 400 for what is no notification, 500 when the bus does not acknowledge in time.
    */
-  async accept({ body, correlationId, receivedAtMs, deadlineMs }: Received): Promise<void> {
-    const parsed = parseNotification(body);
+  async accept({ body, value, correlationId, receivedAtMs, deadlineMs }: Received): Promise<void> {
+    const parsed = notificationOf(value);
     if (!parsed.ok) throw invalidRequest(parsed.issues.map(({ path, message }) => ({ path, message })));
     const headers = {
       'event-id': uuidV7(),

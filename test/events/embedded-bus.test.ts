@@ -69,6 +69,37 @@ describe('the embedded bus and its database', () => {
     await bus.stop();
   });
 
+  it('while it works through what has waited, everything else has its turn between the batches', async () => {
+    const bus = open();
+    const waiting = Array.from({ length: 1_800 }, (_, index) => message('backlog', String(index)));
+    await bus.publish(waiting.slice(0, 900));
+    await bus.publish(waiting.slice(900));
+    let turns = 0;
+    let isDone = false;
+    const next = () => {
+      turns += 1;
+      if (!isDone) setImmediate(next);
+    };
+    setImmediate(next);
+    const turnsAt: number[] = [];
+    const all = Promise.withResolvers<void>();
+    let taken = 0;
+    await bus.subscribe({
+      groupId: 'backlog',
+      topics: ['backlog'],
+      handle: async (batch) => {
+        turnsAt.push(turns);
+        taken += batch.length;
+        if (taken === waiting.length) all.resolve();
+      },
+    });
+    await all.promise;
+    isDone = true;
+    expect(turnsAt.length).toBe(4);
+    expect(new Set(turnsAt).size).toBe(4);
+    await bus.stop();
+  });
+
   it('a batch is bounded in bytes and skips nothing', async () => {
     const [bus, recorder] = [open(), new Recorder()];
     const value = Buffer.alloc(1024 * 1024, 'x');

@@ -1,0 +1,71 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TOPICS } from '../../src/events/topics.ts';
+import { seedTransactions } from '../consume/transactions.ts';
+import { SIGNING_SECRET } from '../gateway/contenders.ts';
+import { productionEnv } from '../gateway/production.ts';
+import { freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
+import { migrateWorld } from '../lib/topics.ts';
+import { seedWorld, titleOf, type World } from '../lib/world.ts';
+import type { BareOptions } from './bare.ts';
+import type { WebhookLoad } from './load.ts';
+
+export const PATH = '/v2/webhooks/custodial';
+/** How many transactions the notifications are of. */
+export const TRANSACTIONS = 100_000;
+
+/** A server that takes notifications, and how it is asked. */
+export interface Contender {
+  title: string;
+  server: Server;
+  asked: Pick<WebhookLoad, 'port' | 'path' | 'headers'>;
+}
+
+/** The product on a world: embedded all of it, on servers the gateway alone, in production, as beside workers. */
+export async function startPortcullis(world: World): Promise<Contender> {
+  const server = await startProduct(await prepared(world));
+  const role = world.stores === 'embedded' ? 'and it applies them' : 'role gateway, in production';
+  return { title: `Portcullis, ${titleOf(world.stores)}: ${role}`, server, asked: askedOf(server, world) };
+}
+
+/** How to start the product on a world, once it is filled: the transactions are registered. */
+export async function prepared(world: World) {
+  await seedWorld(world);
+  if (world.stores === 'embedded') {
+    await seedTransactions(world, TRANSACTIONS);
+    return world;
+  }
+  await migrateWorld(world);
+  return { ...world, env: { ...productionEnv(world), JWT_SECRET_USER: SIGNING_SECRET, PORTCULLIS_ROLE: 'gateway' } };
+}
+
+/** How the product on this world is notified. */
+export function askedOf({ url }: Server, { dataDir, stores }: World): Contender['asked'] {
+  const { username, password } = readDemoFile(dataDir).webhook;
+  const pair = stores === 'embedded' ? [username, password] : ['chain-processor', password];
+  const authorization = `Basic ${Buffer.from(pair.join(':')).toString('base64')}`;
+  return { ...target(url), headers: { authorization, 'content-type': 'application/json' } };
+}
+
+/** A bare server that sends to the topics of a world; `folder` takes its options and its log. */
+export async function startBare(world: World, folder: string, coalesces: boolean): Promise<Contender> {
+  const name = coalesces ? 'coalescing' : 'singly';
+  const { KAFKA_BROKERS = '', TOPIC_PREFIX = '' } = world.servers;
+  const topics = [TOPICS.admin, TOPICS.user].map((topic) => TOPIC_PREFIX + topic);
+  const port = await freePort();
+  const options: BareOptions = { port, brokers: KAFKA_BROKERS.split(','), topics, coalesces };
+  const path = join(folder, `${name}.json`);
+  writeFileSync(path, JSON.stringify(options));
+  const server = await startServer({
+    args: [join(import.meta.dirname, 'bare.ts'), path],
+    env: { ...process.env, NODE_ENV: 'production' },
+    url: `http://127.0.0.1:${port}`,
+    logPath: join(folder, `${name}.log`),
+  });
+  const title = coalesces ? 'bare node:http, kafkajs, coalescing' : 'bare node:http, kafkajs, a send for each request';
+  return { title, server, asked: { ...target(server.url), headers: { 'content-type': 'application/json' } } };
+}
+
+function target(url: string) {
+  return { port: Number(new URL(url).port), path: PATH };
+}

@@ -1,0 +1,93 @@
+import { join } from 'node:path';
+import { cpuMs, untilIdle } from '../lib/process-stats.ts';
+import { tell } from '../lib/report.ts';
+import { runScript } from '../lib/run-script.ts';
+import { median, percentile } from '../lib/statistics.ts';
+import { deleteTopics } from '../lib/topics.ts';
+import type { World } from '../lib/world.ts';
+import { type Contender, startBare, startPortcullis, TRANSACTIONS } from './contenders.ts';
+import type { Loaded, WebhookLoad } from './load.ts';
+
+const LOAD = join(import.meta.dirname, 'load.ts');
+const CONNECTIONS = 64;
+
+export interface Effort {
+  pairs: number;
+  /** How many requests the rounds of a contender have; a slower one has fewer. */
+  requests: number;
+  warmUp: number;
+}
+
+export interface Round {
+  perSecond: number;
+  /** The server's microseconds of CPU for each request, until it has come to rest. */
+  cpuUs: number;
+  p50: number;
+  p99: number;
+}
+
+export interface Result {
+  contender: Contender;
+  rounds: Round[];
+  /** Of each pair: its requests a second by those of the coalescing server beside it. */
+  ratios: number[];
+}
+
+/** The product on each of the worlds beside the bare servers; the last result is that of the coalescing one. */
+export async function compare(
+  worlds: readonly World[],
+  kafka: World,
+  folder: string,
+  effort: Effort,
+): Promise<Result[]> {
+  await using servers = new AsyncDisposableStack();
+  const started = async (starting: Promise<Contender>) => {
+    const contender = await starting;
+    servers.defer(() => contender.server.stop());
+    return contender;
+  };
+  servers.defer(() => deleteTopics(kafka));
+  const contenders: Contender[] = [];
+  for (const world of worlds) contenders.push(await started(startPortcullis(world)));
+  contenders.push(await started(startBare(kafka, folder, false)));
+  const base = await started(startBare(kafka, folder, true));
+  const results = [...contenders, base].map((contender): Result => ({ contender, rounds: [], ratios: [] }));
+  const round = roundsOf();
+  for (const contender of [...contenders, base]) await round(contender, effort.warmUp);
+  const last = results.at(-1);
+  for (let pair = 1; pair <= effort.pairs; pair++) {
+    tell(`round ${pair} of ${effort.pairs} …`);
+    for (const { contender, rounds, ratios } of results.slice(0, -1)) {
+      const one = await round(contender, effort.requests);
+      const beside = await round(base, effort.requests);
+      rounds.push(one);
+      ratios.push(one.perSecond / beside.perSecond);
+      last?.rounds.push(beside);
+      last?.ratios.push(1);
+    }
+  }
+  return results;
+}
+
+/** Rounds of a load, each going on with the notifications where the one before has ended. */
+export function roundsOf(): (contender: Pick<Contender, 'server' | 'asked'>, requests: number) => Promise<Round> {
+  let first = 0;
+  return async ({ server: { pid }, asked }, requests) => {
+    const load: WebhookLoad = { ...asked, connections: CONNECTIONS, requests, transactions: TRANSACTIONS, first };
+    first += requests;
+    const before = cpuMs(pid);
+    const { elapsedMs, latencies } = (await runScript(LOAD, load)) as Loaded;
+    await untilIdle(pid);
+    return {
+      perSecond: (requests * 1000) / elapsedMs,
+      cpuUs: ((cpuMs(pid) - before) * 1000) / requests,
+      p50: percentile(latencies, 0.5),
+      p99: percentile(latencies, 0.99),
+    };
+  };
+}
+
+/** The median of what the rounds have under a name. */
+export function medianOf({ rounds }: Result, name: keyof Round): number {
+  return median(rounds.map((round) => round[name]));
+}

@@ -1,0 +1,36 @@
+const POLYNOMIAL = 0x82f63b78;
+const SLICES = 4;
+
+/** For each byte, its remainder with so many zero bytes behind it: one table after the other. */
+const TABLES = tables();
+
+/** The CRC-32C (Castagnoli, RFC 3720 appendix B.4) of a part of a buffer, four bytes at a time. */
+export function crc32c(bytes: Buffer, from: number, to: number): number {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  let crc = -1;
+  let at = from;
+  for (const whole = to - ((to - from) % SLICES); at < whole; at += SLICES) {
+    crc ^= view.getInt32(at, true);
+    crc =
+      (TABLES[768 + (crc & 0xff)] ?? 0) ^
+      (TABLES[512 + ((crc >>> 8) & 0xff)] ?? 0) ^
+      (TABLES[256 + ((crc >>> 16) & 0xff)] ?? 0) ^
+      (TABLES[crc >>> 24] ?? 0);
+  }
+  for (; at < to; at += 1) crc = (TABLES[(crc ^ view.getUint8(at)) & 0xff] ?? 0) ^ (crc >>> 8);
+  return ~crc >>> 0;
+}
+
+function tables(): Int32Array {
+  const all = new Int32Array(256 * SLICES);
+  for (let byte = 0; byte < 256; byte += 1) {
+    let remainder = byte;
+    for (let bit = 0; bit < 8; bit += 1) remainder = (remainder >>> 1) ^ (remainder & 1 ? POLYNOMIAL : 0);
+    all[byte] = remainder;
+  }
+  for (let at = 256; at < all.length; at += 1) {
+    const shorter = all[at - 256] ?? 0;
+    all[at] = (shorter >>> 8) ^ (all[shorter & 0xff] ?? 0);
+  }
+  return all;
+}

@@ -1,0 +1,74 @@
+import { createRequire } from 'node:module';
+import fc from 'fast-check';
+import { Partitioners } from 'kafkajs';
+import { expect, it, vi } from 'vitest';
+import { partitionOf } from '../../src/events/kafka-partition.ts';
+import { PlainMessage, producePayload } from '../../src/events/kafka-record-batch.ts';
+
+interface Encoder {
+  buffer: Buffer;
+}
+
+const kafkajsRequest: (given: object) => { encode(): Promise<Encoder> } = createRequire(import.meta.url)(
+  'kafkajs/src/protocol/requests/produce/v7/request',
+);
+
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 200 }),
+  fc.string({ unit: fc.constantFrom('a', 'é', '€', '😀'), maxLength: 100 }),
+);
+const message = fc
+  .record({
+    topic: fc.constant(''),
+    key: text,
+    value: fc.option(fc.uint8Array({ maxLength: 20_000 }).map((bytes) => Buffer.from(bytes))),
+    headers: fc.dictionary(
+      text.filter((name) => name !== '__proto__'),
+      text,
+      { maxKeys: 6 },
+    ),
+  })
+  .map((given) => new PlainMessage(given));
+const topicData = fc.array(
+  fc.record({
+    topic: text,
+    partitions: fc.array(
+      fc.record({ partition: fc.nat(), messages: fc.array(message, { minLength: 1, maxLength: 80 }) }),
+      { maxLength: 3 },
+    ),
+  }),
+  { maxLength: 2 },
+);
+
+it('D6-16: what is sent to the brokers is byte for byte what kafkajs would send', async () => {
+  await fc.assert(
+    fc.asyncProperty(topicData, fc.integer({ min: 0, max: 4e12 }), async (given, nowMs) => {
+      vi.spyOn(Date, 'now').mockReturnValue(nowMs);
+      const partitions = (of: (typeof given)[number]) => of.partitions.map((one) => ({ ...one, firstSequence: 0 }));
+      const sequenced = given.map((of) => ({ topic: of.topic, partitions: partitions(of) }));
+      const { buffer } = await kafkajsRequest({ acks: -1, timeout: 1_000, topicData: sequenced }).encode();
+      vi.restoreAllMocks();
+      expect(producePayload({ acks: -1, timeout: 1_000, topicData: given }, nowMs).equals(buffer)).toBe(true);
+    }),
+    { numRuns: 200 },
+  );
+});
+
+it('D6-16: a key has the partition that kafkajs would choose', () => {
+  const theirs = Partitioners.DefaultPartitioner();
+  const partitions = (count: number) =>
+    Array.from({ length: count }, (_, partitionId) => ({
+      partitionErrorCode: 0,
+      partitionId,
+      leader: 1,
+      replicas: [1],
+      isr: [1],
+    }));
+  fc.assert(
+    fc.property(text, fc.integer({ min: 1, max: 100 }), (key, count) => {
+      const given = { topic: 't', partitionMetadata: partitions(count), message: { key, value: null } };
+      expect(partitionOf(given)).toBe(theirs(given));
+    }),
+    { numRuns: 500 },
+  );
+});
