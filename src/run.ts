@@ -7,6 +7,10 @@ import { startFailure } from './start-failure.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_CONFIG = 78;
+/** A stop takes no longer, whatever has frozen: what was acknowledged is kept where it is. */
+const STOP_DEADLINE_MS = 10_000;
+/** How long what nobody waits for may keep the process after its end, a connection to a frozen server, say. */
+const LINGER_MS = 500;
 
 interface RunOptions {
   /** Whether an embedded instance prints its credentials and first commands. */
@@ -33,14 +37,25 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
     hangups.heed(() => void service.reload());
     const signal = await stopped;
     log.info({ signal }, 'stopping');
-    await service[Symbol.asyncDispose]();
-    log.info({}, 'stopped');
-    return 0;
+    return await stopInTime(service, log);
   } catch (error) {
     return complain(error, config);
   } finally {
     log?.flush();
+    setTimeout(() => process.exit(), LINGER_MS).unref();
   }
+}
+
+async function stopInTime(service: Service, log: FlushableLog): Promise<number> {
+  const deadline = setTimeout(() => {
+    log.error({}, `the stop has taken ${STOP_DEADLINE_MS / 1_000} s: what has not ended is cut`);
+    log.flush();
+    process.exit(EXIT_FAILED);
+  }, STOP_DEADLINE_MS);
+  await service[Symbol.asyncDispose]();
+  clearTimeout(deadline);
+  log.info({}, 'stopped');
+  return 0;
 }
 
 async function greet({ demo, baseUrl, adminUrl, context: { config, secrets } }: Service): Promise<void> {

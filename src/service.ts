@@ -26,7 +26,7 @@ import { startReferenceConsumers } from './reference/reference-consumers.ts';
 import { startTransactionConsumers } from './transactions/transaction-consumers.ts';
 import { knowsLetterCase } from './users/letter-case.ts';
 
-const DRAIN_DEADLINE_MS = 10_000;
+const DRAIN_DEADLINE_MS = 8_000;
 
 /** A running instance. */
 export interface Service extends AsyncDisposable {

@@ -18,7 +18,8 @@ export interface SseStreamParts {
   results: AsyncIterator<ExecutionResult>;
   teller: Teller;
   res: ServerResponse;
-  onEnd: (stream: SseStream) => void;
+  /** Told when its connection has closed: until then somebody may have to drop it. */
+  onClose: (stream: SseStream) => void;
 }
 
 /**
@@ -36,7 +37,10 @@ export class SseStream {
     this.#parts = parts;
     const { res } = parts;
     res.on('drain', () => this.#goOn());
-    res.on('close', () => this.#end());
+    res.on('close', () => {
+      this.#end();
+      parts.onClose(this);
+    });
   }
 
   /** Sends what comes until it is over. */
@@ -56,7 +60,7 @@ export class SseStream {
     const { bytesWritten, writableLength } = res.socket;
     const taken = bytesWritten - writableLength;
     if (writableLength > 0 && taken === this.#taken) res.destroy();
-    else if (!res.writableNeedDrain) res.write(PING);
+    else if (this.#isOpen && !res.writableNeedDrain) res.write(PING);
     this.#taken = taken;
   }
 
@@ -104,7 +108,6 @@ export class SseStream {
     if (!this.#isOpen) return false;
     this.#isOpen = false;
     this.#goOn();
-    this.#parts.onEnd(this);
     void this.#parts.results.return?.();
     return true;
   }

@@ -11,12 +11,12 @@ export class SseStreams {
   #isStopped = false;
 
   /** Stands for a stream of results, each a `next`, and a `complete` behind the last; `run` sends it. */
-  respond(fetchAPI: FetchAPI, parts: Omit<SseStreamParts, 'onEnd'>): Response {
+  respond(fetchAPI: FetchAPI, parts: Omit<SseStreamParts, 'onClose'>): Response {
     const response = new fetchAPI.Response(null);
-    const stream = new SseStream({ ...parts, onEnd: (ended) => this.#leave(ended) });
+    const stream = new SseStream({ ...parts, onClose: (closed) => this.#leave(closed) });
     this.#streams.set(response, stream);
-    this.#enter(stream);
     // Its client may have gone while it was made ready, and the instance may be about to stop.
+    if (!parts.res.closed) this.#enter(stream);
     if (parts.res.destroyed || this.#isStopped) stream.cut();
     return response;
   }

@@ -32,7 +32,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'with a Redis that goes away', () =
       ...wakeUps.streams(options),
       pollMs: NEVER_MS,
     });
-    replica = await startReplica(p, { overrides: { streams } });
+    // It applies nothing, and so hears of nothing but by way of Redis.
+    replica = await startReplica(p, { env: { PORTCULLIS_ROLE: 'gateway' }, overrides: { streams } });
     admin = await p.clientToken();
   });
   afterAll(async () => {

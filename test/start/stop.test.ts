@@ -5,6 +5,9 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/database.ts';
+import { startOnRealServers } from '../harness.ts';
+import { faultProxy } from '../services/fault-proxy.ts';
+import { describeReal } from '../services/real.ts';
 import { migratedFolder } from './folders.ts';
 import { printed, type Running, startInstance } from './process.ts';
 
@@ -68,3 +71,24 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
     ]);
   },
 );
+
+describeReal(['postgres', 'redis', 'kafka'], 'with a PostgreSQL that is silent', () => {
+  it('D1-13: an instance ends all the same', async () => {
+    await using p = await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } });
+    const databaseUrl = p.env.DATABASE_URL ?? '';
+    await using proxy = await faultProxy(Number(new URL(databaseUrl).port));
+    await using spool = await migratedFolder();
+    const env = { ...p.env, DATABASE_URL: proxy.urlOf(databaseUrl), AUDIT_SPOOL_DIR: spool.path };
+    await using instance = await startInstance({ ...env, PORTCULLIS_ROLE: 'all' });
+    proxy.set('frozen');
+    // What waits for it when the stop comes: probes, loops, and a request.
+    await vi.waitFor(async () => {
+      const { status } = await fetch(`${instance.adminUrl}/readyz`);
+      if (status === 200) throw new Error('not noticed yet');
+    }, 10_000);
+    const { code, signal, stderr } = await instance.kill('SIGTERM');
+    expect([signal, stderr]).toEqual([null, '']);
+    // Ended in order, or by its own time.
+    expect([0, 1]).toContain(code);
+  });
+});
