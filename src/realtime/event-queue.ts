@@ -21,6 +21,7 @@ export class EventQueue {
   #error: unknown;
   #readers: Reader[] = [];
   #drained = Promise.withResolvers<void>();
+  #eased: PromiseWithResolvers<void> | undefined;
 
   /** The next event, as soon as there is one. Rejects once where the queue has ended with an error. */
   next(): Promise<IteratorResult<LoggedEvent, undefined>> {
@@ -45,6 +46,13 @@ export class EventQueue {
   whenDrained(): Promise<void> {
     if (this.#replayed.length === 0 || this.#isEnded) return Promise.resolve();
     return this.#drained.promise;
+  }
+
+  /** Resolves once at most half of what may be unsent is; undefined where that is so. */
+  whenEased(): Promise<void> | undefined {
+    if (this.#isEnded || this.#isEased()) return undefined;
+    this.#eased ??= Promise.withResolvers();
+    return this.#eased.promise;
   }
 
   /** @throws SlowConsumerError where too much is unsent. */
@@ -78,6 +86,11 @@ export class EventQueue {
     else first.reject(error);
     for (const reader of others) reader.resolve({ done: true, value: undefined });
     this.#drained.resolve();
+    this.#eased?.resolve();
+  }
+
+  #isEased(): boolean {
+    return this.#live.length <= MAX_UNSENT_EVENTS / 2 && this.#liveBytes <= MAX_UNSENT_BYTES / 2;
   }
 
   // A reader waits only while there is nothing to take.
@@ -97,7 +110,12 @@ export class EventQueue {
       return replayed;
     }
     const event = this.#isLive ? this.#live.shift() : undefined;
-    if (event !== undefined) this.#liveBytes -= eventBytes(event);
+    if (event === undefined) return undefined;
+    this.#liveBytes -= eventBytes(event);
+    if (this.#eased && this.#isEased()) {
+      this.#eased.resolve();
+      this.#eased = undefined;
+    }
     return event;
   }
 }

@@ -132,8 +132,11 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   async #join(replayed: bigint): Promise<void> {
     const { nodeId, transactionId } = this.#options;
     const { tailers, log } = this.#parts;
-    const hear = (events: readonly LoggedEvent[]) => this.#hear(events);
-    const { from, detach } = tailers.attach(nodeId, replayed, hear, transactionId);
+    const listener = {
+      hear: (events: readonly LoggedEvent[]) => this.#hear(events),
+      whenEased: () => this.#queue.whenEased(),
+    };
+    const { from, detach } = tailers.attach(nodeId, replayed, listener, transactionId);
     this.#detach = detach;
     let position = replayed;
     while (position < from) position = this.#give(await log.backfill(nodeId, position, this.#ended.signal)) ?? from;

@@ -1,11 +1,22 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
+import { eventBytes } from './event-size.ts';
 import type { LoggedEvent } from './logged-event.ts';
 import { PAGE_EVENTS, type PatientLog } from './patient-log.ts';
 import type { WakeUps } from './wake-ups.ts';
 
-/** Takes the next events of the log, in order, each once; must not throw. */
-export type EventListener = (events: readonly LoggedEvent[]) => void;
+export interface EventListener {
+  /** Takes the next events of the log, in order, each once; must not throw. */
+  hear(events: readonly LoggedEvent[]): void;
+  /** Resolves once it can take many more; undefined where it can. */
+  whenEased(): Promise<void> | undefined;
+}
+
+/** A burst is handed on in parts of at most so much: a quarter of what may be unsent to a reader. */
+const PART_EVENTS = 250;
+const PART_BYTES = 256 * 1024;
+/** How long the readers of a node wait for one that is behind in a burst. */
+const PATIENCE_MS = 1_000;
 
 export interface Attachment {
   /** The listener gets every event after this one, and none up to it. */
@@ -127,8 +138,8 @@ class NodeTailer {
       const events = await log.readEvents(this.#nodeId, this.#position, signal);
       const last = events.at(-1);
       if (last === undefined) continue;
-      this.#position = last.seq;
-      this.#hand(events);
+      if (events.length === 1) this.#hand(events, last.seq);
+      else await this.#handBurst(events);
       if (events.length < PAGE_EVENTS) continue;
       this.#isAwaited = true;
       // A long log must not make slow those who only wait for their turn.
@@ -138,11 +149,43 @@ class NodeTailer {
     this.#cancelPoll = clock.after(pollMs, () => this.wake());
   }
 
-  #hand(events: readonly LoggedEvent[]): void {
-    for (const listener of this.#listeners) listener(events);
-    if (this.#ofTransactions.size === 0) return;
-    for (const event of events) {
-      for (const listener of this.#ofTransactions.get(event.transactionId) ?? []) listener([event]);
+  /** Whoever reads as fast as it can is not slow because much has come at once. */
+  async #handBurst(events: readonly LoggedEvent[]): Promise<void> {
+    for (const part of partsOf(events)) {
+      this.#hand(part, part.at(-1)?.seq ?? this.#position);
+      if (part.length === events.length && part.length < PART_EVENTS) return;
+      const behind = [...this.#listeners].flatMap((listener) => listener.whenEased() ?? []);
+      if (behind.length > 0) await this.#whilePatient(behind);
     }
   }
+
+  async #whilePatient(behind: Promise<void>[]): Promise<void> {
+    const { promise: impatient, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(PATIENCE_MS, resolve);
+    await Promise.race([Promise.all(behind), impatient]);
+    cancel();
+  }
+
+  #hand(events: readonly LoggedEvent[], upTo: bigint): void {
+    this.#position = upTo;
+    for (const listener of this.#listeners) listener.hear(events);
+    if (this.#ofTransactions.size === 0) return;
+    for (const event of events) {
+      for (const listener of this.#ofTransactions.get(event.transactionId) ?? []) listener.hear([event]);
+    }
+  }
+}
+
+function* partsOf(events: readonly LoggedEvent[]): Generator<readonly LoggedEvent[]> {
+  let part: LoggedEvent[] = [];
+  let bytes = 0;
+  for (const event of events) {
+    part.push(event);
+    bytes += eventBytes(event);
+    if (part.length < PART_EVENTS && bytes < PART_BYTES) continue;
+    yield part;
+    part = [];
+    bytes = 0;
+  }
+  if (part.length > 0) yield part;
 }

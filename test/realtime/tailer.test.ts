@@ -1,4 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { SlowConsumerError } from '../../src/realtime/stream-errors.ts';
 import { Gate, modelStreams, NODE, Reader, seqs, settle } from './model.ts';
 
 describe('the tailer of a node', () => {
@@ -106,6 +108,34 @@ describe('the tailer of a node', () => {
     await write(1_700);
     expect(reader.seqs).toEqual(seqs(1, 1_700));
   });
+
+  it.each([
+    ['many events', 3_000, ''],
+    ['long events', 300, 'x'.repeat(10_000)],
+  ])(
+    'D6-19: %s at once are handed on as they are read; who reads nothing is waited for, told and left',
+    async (_name, count, text) => {
+      const { clock, subscribe, write } = modelStreams();
+      const [lively, silent] = [subscribe(), subscribe()];
+      const seen: bigint[] = [];
+      const reading = (async () => {
+        for await (const { seq } of lively) {
+          seen.push(seq);
+          await nextTurn();
+          if (seen.length === count) return;
+        }
+      })();
+      await settle();
+      await write(count, { text });
+      for (let turn = 1; !silent.isEnded; turn += 1) {
+        await nextTurn();
+        if (turn % (2 * count) === 0) clock.advance(1_000);
+      }
+      await reading;
+      expect(seen).toEqual(seqs(1, count));
+      await expect(silent.next()).rejects.toThrow(SlowConsumerError);
+    },
+  );
 
   it('D6-10: an outage of the log delays events, loses and repeats none, and is told once', async () => {
     const { log, clock, errors, subscribe, write } = modelStreams();
