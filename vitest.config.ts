@@ -1,8 +1,19 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { useMemoryFolder } from './test/services/memory-folder.ts';
 
 useMemoryFolder();
+
+/** What lasts longest begins first, or the others have long ended when it does; by size, which is the default, it comes last. */
+const LONGEST = /test\/(?:faults|start|events)\//;
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    return sorted.toSorted((a, b) => Number(LONGEST.test(b.moduleId)) - Number(LONGEST.test(a.moduleId)));
+  }
+}
 
 export default defineConfig({
   // Vite would pick another build of graphql than Node does, and its schema would not be ours.
@@ -13,6 +24,7 @@ export default defineConfig({
     globalSetup: ['test/services/global-setup.ts'],
     // Most of a test's time is waiting for servers, not computing.
     maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 60_000,
     execArgv: [

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { describeReal } from '../services/real.ts';
-import { cut, killed, rollingRestart, underFault } from './faults.ts';
+import { killed, rollingRestart, underFault } from './faults.ts';
 import { NOTHING_AMISS } from './findings.ts';
 import { type Lab, startLab } from './lab.ts';
 
 const READERS = 3;
 
-describeReal(['postgres', 'redis', 'kafka'], 'three replicas under load', () => {
+describeReal(['postgres', 'redis', 'kafka'], 'replicas under load', () => {
   let lab: Lab;
   beforeAll(async () => {
-    lab = await startLab(['all', 'all', 'all'], { partitions: 3 });
+    lab = await startLab(['all', 'all'], { partitions: 3 });
   }, 120_000);
   afterAll(() => lab?.[Symbol.asyncDispose]());
 
-  it.each([killed('kafka'), cut('postgres', 1_500), killed('redis', 200), killed('all', 0)])(
+  it.each([killed('kafka', 0), killed('all', 0)])(
     'D6-10 D6-16 D6-18: $name: what was acknowledged is applied once, and every reader sees each change once',
     { timeout: 120_000 },
     async (fault) => {
