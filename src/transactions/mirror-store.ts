@@ -5,6 +5,7 @@ import type { Tables } from '../entities.ts';
 import { textArray } from '../lib/text-array.ts';
 import type { TransactionState } from './join.rules.ts';
 import { columnsOfState, type NewTransactionRow, stateOfRow, type TransactionRow } from './transaction-rows.ts';
+import type { TransactionCollection } from './type-codes.rules.ts';
 
 /** A notification as it was received: the body's bytes and the correlation id of the request that brought it. */
 export interface Delivery {
@@ -30,7 +31,7 @@ export type RegistrationRow = Pick<
 
 type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'parked_at'>;
 
-/** The tables of the mirror. Every method is to run inside of a transaction. */
+/** The tables of the mirror. What writes is to run inside of a transaction. */
 export class MirrorStore {
   readonly #db: Db;
 
@@ -48,6 +49,20 @@ export class MirrorStore {
     await this.#door().raw(
       (sql) => sql`select 1 from transaction_ids where id = any (${sorted}::text[]) order by id for update`,
     );
+  }
+
+  /**
+   * Which of the ids their owner has registered in one of the collections. That never changes, and so needs no lock: what is
+   * registered by its owner stays where it is.
+   */
+  async settledIn(collections: readonly TransactionCollection[], ids: readonly string[]): Promise<Set<string>> {
+    const rows = await this.#door().raw(
+      (sql) => sql<{ id: string }>`
+        select id from transactions
+        where id = any (${textArray(ids)}::text[]) and registered_by = 'topic'
+          and collection = any (${textArray(collections)}::text[])`,
+    );
+    return new Set(rows.map(({ id }) => id));
   }
 
   async rows(ids: readonly string[]): Promise<TransactionRow[]> {

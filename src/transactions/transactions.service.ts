@@ -6,7 +6,7 @@ import { LookupStore } from './lookup-store.ts';
 import { type Delivery, type Known, knownOfRow, MirrorStore, type RegistrationRow } from './mirror-store.ts';
 import { type Notification, parseNotification } from './notification.input.ts';
 import { snapshotOf, type TransactionRow } from './transaction-rows.ts';
-import { collectionsOf, type TransactionCollection, type TransactionTopic } from './type-codes.rules.ts';
+import { collectionsOf, otherTopic, type TransactionCollection, type TransactionTopic } from './type-codes.rules.ts';
 
 /** What registration says: whose the transaction is, and what it is. */
 export interface NewTransaction {
@@ -56,8 +56,12 @@ export class Transactions {
    * @throws PoisonError where a message is no notification.
    */
   async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
-    const parsed = deliveries.map(parseDelivery);
-    const ids = [...new Set(parsed.map(({ notification }) => notification.id))];
+    const all = deliveries.map(parseDelivery);
+    // The other group applies these, and is not to wait for this one.
+    const others = await this.#store.settledIn(collectionsOf(otherTopic(topic)), idsOf(all));
+    const parsed = all.filter(({ notification }) => !others.has(notification.id));
+    if (parsed.length === 0) return;
+    const ids = idsOf(parsed);
     await this.#committing(async () => {
       await this.#store.lockIds(ids);
       const known = await this.#store.load(ids);
@@ -166,6 +170,10 @@ export class Transactions {
     const grown = await this.#db.transaction(work);
     for (const [nodeId, seq] of grown) this.#wake(nodeId, seq);
   }
+}
+
+function idsOf(deliveries: readonly ParsedDelivery[]): string[] {
+  return [...new Set(deliveries.map(({ notification }) => notification.id))];
 }
 
 function registrationRow(of: NewTransaction, by: 'mutation' | 'topic', type: number): RegistrationRow {

@@ -90,6 +90,11 @@ export function topicOf(collection: TransactionCollection): TransactionTopic {
   return collections[collection].topic;
 }
 
+/** The topic that carries the notifications of all other collections. */
+export function otherTopic(topic: TransactionTopic): TransactionTopic {
+  return topic === 'transactions.admin' ? 'transactions.user' : 'transactions.admin';
+}
+
 /** The collections whose notifications the topic's consumers apply. */
 export function collectionsOf(topic: TransactionTopic): readonly TransactionCollection[] {
   return TRANSACTION_COLLECTIONS.filter((collection) => topicOf(collection) === topic);

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { embeddedDatabase } from '../harness/databases.ts';
-import { ADMIN, assetAddress, delivery, mirrorOn, newAsset, standOn, transactionOf } from './stand.ts';
+import { ADMIN, assetAddress, delivery, mirrorOn, newAsset, rowOf, standOn, transactionOf, USER } from './stand.ts';
 import { watchedDb } from './watched-db.ts';
 
 it('6-01 D6-08: a batch takes as many statements for sixty transactions with assets of two nodes, and parked ones, as for six', async () => {
@@ -32,4 +32,24 @@ it('6-01 D6-08: a batch takes as many statements for sixty transactions with ass
   }
 
   expect(await statementsOfBatch(60)).toBe(await statementsOfBatch(6));
+});
+
+it('6-01: a group takes one statement for what the other one applies, and waits for nobody', async () => {
+  await using database = await embeddedDatabase();
+  const stand = await standOn(database);
+  const taken = { statements: 0, commits: 0 };
+  const statement = () => {
+    taken.statements += 1;
+  };
+  const commit = () => {
+    taken.commits += 1;
+  };
+  const counted = mirrorOn(watchedDb(stand.db, { statement, commit }));
+  const transactions = Array.from({ length: 20 }, () => transactionOf(stand));
+  for (const transaction of transactions) await stand.mirror.registerByOwner(transaction);
+  const batch = transactions.map(({ id }) => delivery({ id, status: 2 }));
+  await counted.applyBatch(USER, batch);
+  expect(taken).toEqual({ statements: 1, commits: 0 });
+  await counted.applyBatch(ADMIN, batch);
+  for (const { id } of transactions) expect(await rowOf(stand, id)).toMatchObject({ status: 2 });
 });
