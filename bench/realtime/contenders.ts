@@ -51,7 +51,7 @@ export async function contendersOf(world: World, server: Server): Promise<{ sse:
   const audience = {
     url: server.url,
     token,
-    register: `${server.url}/graphql`,
+    register: { url: `${server.url}/graphql`, databaseUrl: world.servers.DATABASE_URL },
     publish: {
       url: `${server.url}/v2/webhooks/custodial`,
       authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
