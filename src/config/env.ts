@@ -39,6 +39,17 @@ function integer(minimum: number, maximum: number, what: string) {
     .refine((value) => value >= minimum && value <= maximum, what);
 }
 
+function isNodeUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return false;
+  try {
+    decodeURIComponent(url.username + url.password);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 function isPeerList(all: string[]): boolean {
   try {
     proxyAddr.compile(all);
@@ -56,9 +67,7 @@ const gasNodes = z.string().transform((text, context) => {
   // A URL may hold a comma: only one before another id and its = parts two entries.
   const entries = text.split(/,(?=\s*[0-9a-f-]{36}=)/i).map((entry) => /^\s*([^=]*)=(.*?)\s*$/.exec(entry));
   const nodes = entries.map((entry) => [entry?.[1]?.toLowerCase() ?? '', entry?.[2] ?? ''] as const);
-  const isRight = nodes.every(
-    ([id, url]) => z.guid().safeParse(id).success && /^https?:$/.test(URL.parse(url)?.protocol ?? ''),
-  );
+  const isRight = nodes.every(([id, url]) => z.guid().safeParse(id).success && isNodeUrl(url));
   if (isRight && new Set(nodes.map(([id]) => id)).size === nodes.length) return nodes;
   context.addIssue('a comma-separated list of network_id=url, each network once, each URL http:// or https://');
   return z.NEVER;

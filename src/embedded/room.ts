@@ -5,8 +5,9 @@ import { statfsSync } from 'node:fs';
  * Where it cannot make a segment it does not fail, it never returns.
  */
 const NEEDED_BYTES = 20 * 1024 * 1024;
-const READS =
-  /^\s*(?:select|show|begin|start|commit|rollback|savepoint|release|set)\b(?![\s\S]*\bfor\s+(?:no\s+key\s+)?(?:update|share)\b)/i;
+/** How a statement begins that only reads, or ends what has begun; and what in it writes after all, locks included. */
+const READS = /^\s*(?:select|with|show|begin|start|commit|rollback|savepoint|release|set)\b/i;
+const WRITES = /\b(?:insert|update|delete|merge|for\s+(?:key\s+)?share)\b/i;
 
 /** The disk has no room for another write. Its code is the SQLSTATE that PostgreSQL has for it. */
 export class DiskFullError extends Error {
@@ -38,10 +39,10 @@ export interface Executor {
 }
 
 /** Lets nothing but reads pass while there is no room; what was begun can still be ended. */
-export function refuseWithoutRoom(connection: Executor, room: Room): void {
+export function refuseWithoutRoom(connection: Executor, room: Pick<Room, 'check'>): void {
   const execute = connection.executeQuery.bind(connection);
   connection.executeQuery = async (query, ...rest) => {
-    if (!READS.test(query.sql)) room.check();
+    if (!READS.test(query.sql) || WRITES.test(query.sql)) room.check();
     return execute(query, ...rest);
   };
 }

@@ -31,7 +31,8 @@ export class KafkaLogReader implements LogReader {
         return kept.map(({ partition, low, high }) => unread(partition, [BigInt(low), BigInt(high)], within.after));
       }
       const [from, to] = await Promise.all(
-        [within.fromMs, within.toMs].map((ms) => admin.fetchTopicOffsetsByTimestamp(name, ms)),
+        // Below zero the protocol means something else.
+        [within.fromMs, within.toMs].map((ms) => admin.fetchTopicOffsetsByTimestamp(name, Math.max(0, ms))),
       );
       const offsetOf = (all: typeof from, at: number) =>
         BigInt(all?.find(({ partition }) => partition === at)?.offset ?? 0);

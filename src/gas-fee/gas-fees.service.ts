@@ -22,7 +22,7 @@ interface Known {
 }
 
 const FRESH_MS = 5_000;
-/** Nobody is shown a price that is older than that while a newer one is fetched. */
+/** Nobody is shown a price that is older than that while a newer one is fetched; an outage is not shown beyond its 5 s. */
 const STALE_MS = 60_000;
 
 /**
@@ -49,7 +49,7 @@ export class GasFees {
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : this.#parts.nowMs() - known.atMs;
     if (known && ageMs < FRESH_MS) return known.fee;
     const asked = this.#ask(networkId);
-    return known && ageMs < STALE_MS ? known.fee : asked;
+    return known && !('error' in known.fee) && ageMs < STALE_MS ? known.fee : asked;
   }
 
   #ask(networkId: string): Promise<GasFee> {

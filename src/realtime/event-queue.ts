@@ -21,7 +21,7 @@ export class EventQueue {
   #error: unknown;
   #readers: Reader[] = [];
   #drained = Promise.withResolvers<void>();
-  #eased: PromiseWithResolvers<void> | undefined;
+  #taken: PromiseWithResolvers<void> | undefined;
 
   /** The next event, as soon as there is one. Rejects once where the queue has ended with an error. */
   next(): Promise<IteratorResult<LoggedEvent, undefined>> {
@@ -48,11 +48,11 @@ export class EventQueue {
     return this.#drained.promise;
   }
 
-  /** Resolves once at most half of what may be unsent is; undefined where that is so. */
-  whenEased(): Promise<void> | undefined {
-    if (this.#isEnded || this.#isEased()) return undefined;
-    this.#eased ??= Promise.withResolvers();
-    return this.#eased.promise;
+  /** Resolves once all live events have been taken; undefined where they have, and where none is to be taken yet. */
+  whenTaken(): Promise<void> | undefined {
+    if (this.#isEnded || !this.#isLive || this.#live.length === 0) return undefined;
+    this.#taken ??= Promise.withResolvers();
+    return this.#taken.promise;
   }
 
   /** @throws SlowConsumerError where too much is unsent. */
@@ -86,11 +86,7 @@ export class EventQueue {
     else first.reject(error);
     for (const reader of others) reader.resolve({ done: true, value: undefined });
     this.#drained.resolve();
-    this.#eased?.resolve();
-  }
-
-  #isEased(): boolean {
-    return this.#live.length <= MAX_UNSENT_EVENTS / 2 && this.#liveBytes <= MAX_UNSENT_BYTES / 2;
+    this.#taken?.resolve();
   }
 
   // A reader waits only while there is nothing to take.
@@ -112,9 +108,9 @@ export class EventQueue {
     const event = this.#isLive ? this.#live.shift() : undefined;
     if (event === undefined) return undefined;
     this.#liveBytes -= eventBytes(event);
-    if (this.#eased && this.#isEased()) {
-      this.#eased.resolve();
-      this.#eased = undefined;
+    if (this.#taken && this.#live.length === 0) {
+      this.#taken.resolve();
+      this.#taken = undefined;
     }
     return event;
   }

@@ -134,7 +134,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     const { tailers, log } = this.#parts;
     const listener = {
       hear: (events: readonly LoggedEvent[]) => this.#hear(events),
-      whenEased: () => this.#queue.whenEased(),
+      whenTaken: () => this.#queue.whenTaken(),
     };
     const { from, detach } = tailers.attach(nodeId, replayed, listener, transactionId);
     this.#detach = detach;

@@ -8,14 +8,16 @@ import type { WakeUps } from './wake-ups.ts';
 export interface EventListener {
   /** Takes the next events of the log, in order, each once; must not throw. */
   hear(events: readonly LoggedEvent[]): void;
-  /** Resolves once it can take many more; undefined where it can. */
-  whenEased(): Promise<void> | undefined;
+  /** Resolves once it has sent all that it was handed; undefined where it has. */
+  whenTaken(): Promise<void> | undefined;
 }
 
 /** A burst is handed on in parts of at most so much: a quarter of what may be unsent to a reader. */
 const PART_EVENTS = 250;
 const PART_BYTES = 256 * 1024;
-/** How long the readers of a node wait for one that is behind in a burst. */
+/** How long a burst waits for the first reader to take a part: where none has, this process is what is slow. */
+const FIRST_READER_MS = 5_000;
+/** How long the readers of a node wait, altogether, for one that is behind, until it has taken everything once. */
 const PATIENCE_MS = 1_000;
 
 export interface Attachment {
@@ -74,6 +76,8 @@ class NodeTailer {
   readonly #nodeId: string;
   readonly #parts: TailerParts;
   readonly #listeners = new Set<EventListener>();
+  /** How long others have waited for a listener since it had last taken everything. */
+  readonly #waitedMs = new WeakMap<EventListener, number>();
   readonly #ofTransactions = new Map<string, Set<EventListener>>();
   readonly #ended = new AbortController();
   #position: bigint;
@@ -154,15 +158,40 @@ class NodeTailer {
     for (const part of partsOf(events)) {
       this.#hand(part, part.at(-1)?.seq ?? this.#position);
       if (part.length === events.length && part.length < PART_EVENTS) return;
-      const behind = [...this.#listeners].flatMap((listener) => listener.whenEased() ?? []);
-      if (behind.length > 0) await this.#whilePatient(behind);
+      await this.#pace();
     }
   }
 
-  async #whilePatient(behind: Promise<void>[]): Promise<void> {
-    const { promise: impatient, resolve } = Promise.withResolvers<void>();
-    const cancel = this.#parts.clock.after(PATIENCE_MS, resolve);
-    await Promise.race([Promise.all(behind), impatient]);
+  /** Lets readers take what they were handed; one that keeps the others waiting is waited for no more. */
+  async #pace(): Promise<void> {
+    const behind = this.#behind();
+    if (behind.length === 0) return;
+    if (behind.length === this.#listeners.size) {
+      await this.#atMost(FIRST_READER_MS, Promise.race(behind.map(({ taken }) => taken)));
+    }
+    const waitedFor = this.#behind().filter(({ waitedMs }) => waitedMs < PATIENCE_MS);
+    if (waitedFor.length === 0) return;
+    const { clock } = this.#parts;
+    const fromMs = clock.nowMs();
+    const leftMs = PATIENCE_MS - Math.max(...waitedFor.map(({ waitedMs }) => waitedMs));
+    await this.#atMost(leftMs, Promise.all(waitedFor.map(({ taken }) => taken)));
+    const tookMs = clock.nowMs() - fromMs;
+    for (const { listener, waitedMs } of waitedFor) this.#waitedMs.set(listener, waitedMs + tookMs);
+  }
+
+  #behind() {
+    return [...this.#listeners].flatMap((listener) => {
+      const taken = listener.whenTaken();
+      if (taken) return [{ listener, taken, waitedMs: this.#waitedMs.get(listener) ?? 0 }];
+      this.#waitedMs.delete(listener);
+      return [];
+    });
+  }
+
+  async #atMost(ms: number, waited: Promise<unknown>): Promise<void> {
+    const { promise: over, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#parts.clock.after(ms, resolve);
+    await Promise.race([waited, over]);
     cancel();
   }
 

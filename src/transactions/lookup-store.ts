@@ -32,8 +32,9 @@ export class LookupStore {
   }
 
   /** The id is registered. */
-  async remove(id: string): Promise<void> {
-    await this.#door().run((k) => k.deleteFrom('transaction_lookups').where('id', '=', id));
+  async remove(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return;
+    await this.#door().raw((sql) => sql`delete from transaction_lookups where id = any (${textArray(ids)}::text[])`);
   }
 
   /** Takes those that have waited longest, new ones first, and counts the attempt. */

@@ -29,7 +29,7 @@ export type RegistrationRow = Pick<
   'id' | 'node_id' | 'collection' | 'registered_type' | 'registered_by' | 'asset_id' | 'type'
 >;
 
-type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'parked_at'>;
+type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id'>;
 
 /** The tables of the mirror. What writes is to run inside of a transaction. */
 export class MirrorStore {
@@ -85,6 +85,20 @@ export class MirrorStore {
     );
   }
 
+  /** Inserts registrations of ids that have none, in one statement. */
+  async registerNew(rows: readonly RegistrationRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    const column = (name: keyof RegistrationRow) => textArray(rows.map((row) => textOf(row[name])));
+    await this.#door().raw(
+      (sql) => sql`
+        insert into transactions (id, node_id, collection, registered_type, registered_by, asset_id, type)
+        select r.id, r.node_id::uuid, r.collection, r.registered_type::integer, r.registered_by, r.asset_id::uuid, r.type::integer
+        from unnest(${column('id')}::text[], ${column('node_id')}::text[], ${column('collection')}::text[],
+          ${column('registered_type')}::text[], ${column('registered_by')}::text[], ${column('asset_id')}::text[],
+          ${column('type')}::text[]) as r (id, node_id, collection, registered_type, registered_by, asset_id, type)`,
+    );
+  }
+
   async removeEvents(id: string): Promise<void> {
     await this.#door().run((k) => k.deleteFrom('transaction_events').where('transaction_id', '=', id));
   }
@@ -106,16 +120,14 @@ export class MirrorStore {
     );
   }
 
-  /** Takes out what is parked for the ids, oldest first. */
+  /** Takes out what is parked for the ids, in no order. */
   async takeParked(ids: readonly string[]): Promise<Delivery[]> {
     if (ids.length === 0) return [];
     const rows = await this.#door().raw(
       (sql) => sql<ParkedRow>`
-        delete from parked_notifications where id = any (${textArray(ids)}::text[]) returning body, correlation_id, parked_at`,
+        delete from parked_notifications where id = any (${textArray(ids)}::text[]) returning body, correlation_id`,
     );
-    return rows
-      .toSorted((a, b) => (a.parked_at < b.parked_at ? -1 : 1))
-      .map((row) => ({ body: row.body, correlationId: row.correlation_id }));
+    return rows.map((row) => ({ body: row.body, correlationId: row.correlation_id }));
   }
 
   /** Writes the joins of registered transactions, all in one statement: the rows are there, what registration wrote of them stays. */
@@ -160,6 +172,6 @@ export function knownOfRow(row: TransactionRow): Known {
   return { id, nodeId, assetId, isProvisional: by === 'mutation', state: stateOfRow(row) };
 }
 
-function textOf(value: string | number | boolean | null): string | null {
-  return value === null ? null : String(value);
+function textOf(value: string | number | boolean | null | undefined): string | null {
+  return value === null || value === undefined ? null : String(value);
 }

@@ -35,10 +35,9 @@ export async function startTransactionConsumers(parts: ConsumerParts): Promise<S
 }
 
 async function registerAll(batch: readonly IncomingMessage[], transactions: Transactions, log: Log): Promise<void> {
-  for (const message of batch) {
-    const registration = parseRegistration(message.value ?? new Uint8Array());
-    const { moved } = await transactions.registerByOwner(registration);
-    if (moved) log.warn({ transaction_id: registration.id }, 'a transaction moved to the node that its owner names');
+  const registrations = batch.map(({ value }) => parseRegistration(value ?? new Uint8Array()));
+  for (const id of await transactions.registerAllByOwner(registrations)) {
+    log.warn({ transaction_id: id }, 'a transaction moved to the node that its owner names');
   }
 }
 

@@ -126,7 +126,7 @@ export class TransactionLookups {
     if (!found) return 'unknown';
     const { moved } = await transactions.registerByOwner(found);
     // A process of an earlier version may have registered it.
-    await this.#store.remove(id);
+    await this.#store.remove([id]);
     if (moved) log.warn({ transaction_id: id }, 'a transaction moved to the node that its owner names');
     return 'registered';
   }

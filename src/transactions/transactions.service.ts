@@ -5,6 +5,7 @@ import { emptyState, hasConflict, joinNotification, type TransactionState } from
 import { LookupStore } from './lookup-store.ts';
 import { type Delivery, type Known, knownOfRow, MirrorStore, type RegistrationRow } from './mirror-store.ts';
 import { type Notification, parseNotification } from './notification.input.ts';
+import { compareKeys, orderKeyOf } from './order-key.rules.ts';
 import { snapshotOf, type TransactionRow } from './transaction-rows.ts';
 import { collectionsOf, otherTopic, type TransactionCollection, type TransactionTopic } from './type-codes.rules.ts';
 
@@ -88,7 +89,7 @@ export class Transactions {
     await this.#committing(async () => {
       await this.#store.lockIds([transaction.id]);
       const existing = (await this.#store.load([transaction.id])).get(transaction.id);
-      if (!existing) return this.#insert(transaction, 'mutation');
+      if (!existing) return this.#insert([transaction], 'mutation');
       outcome = isSame(existing, transaction) ? 'registered' : 'duplicate';
       return new Map();
     });
@@ -100,25 +101,59 @@ export class Transactions {
    * the events written under the other are removed. Gives whether a row moved.
    */
   async registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> {
+    const moved = await this.registerAllByOwner([transaction]);
+    return { moved: moved.length > 0 };
+  }
+
+  /**
+   * The same for a batch: what is new in one transaction, what outranks a mutation one by one, since each of those writes
+   * to logs of two nodes. Of several for one id the first counts. Gives the ids whose rows moved.
+   */
+  async registerAllByOwner(transactions: readonly NewTransaction[]): Promise<string[]> {
+    const byId = new Map(transactions.toReversed().map((transaction) => [transaction.id, transaction]));
+    const ids = [...byId.keys()];
+    let registered: TransactionRow[] = [];
+    await this.#committing(async () => {
+      await this.#store.lockIds(ids);
+      registered = await this.#store.rows(ids);
+      const known = new Set(registered.map(({ id }) => id));
+      return this.#insert(
+        [...byId.values()].filter(({ id }) => !known.has(id)),
+        'topic',
+      );
+    });
+    const moved: string[] = [];
+    for (const { id, registered_by } of registered) {
+      const transaction = byId.get(id);
+      if (transaction && registered_by !== 'topic' && (await this.#outrank(transaction))) moved.push(id);
+    }
+    return moved;
+  }
+
+  /** @returns whether its row moved to another node. */
+  async #outrank(transaction: NewTransaction): Promise<boolean> {
     let moved = false;
     await this.#committing(async () => {
       await this.#store.lockIds([transaction.id]);
       const [row] = await this.#store.rows([transaction.id]);
-      if (!row) return this.#insert(transaction, 'topic');
-      if (row.registered_by === 'topic') return new Map();
+      if (!row || row.registered_by === 'topic') return new Map();
       moved = row.node_id !== transaction.nodeId;
       return this.#takeOver(row, transaction);
     });
-    return { moved };
+    return moved;
   }
 
-  async #insert(transaction: NewTransaction, by: 'mutation' | 'topic'): Promise<Map<string, bigint>> {
-    const { id, nodeId, collection, type, assetId } = transaction;
-    await this.#store.register(registrationRow(transaction, by, type));
-    await this.#lookups.remove(id);
-    const state = emptyState({ collection, registeredType: type });
-    const known: Known = { id, nodeId, assetId, isProvisional: by === 'mutation', state };
-    return this.#apply(new Map([[id, known]]), await this.#takeParked([known]));
+  async #insert(transactions: readonly NewTransaction[], by: 'mutation' | 'topic'): Promise<Map<string, bigint>> {
+    if (transactions.length === 0) return new Map();
+    await this.#store.registerNew(
+      transactions.map((transaction) => registrationRow(transaction, by, transaction.type)),
+    );
+    await this.#lookups.remove(transactions.map(({ id }) => id));
+    const known = transactions.map(({ id, nodeId, collection, type, assetId }): Known => {
+      const state = emptyState({ collection, registeredType: type });
+      return { id, nodeId, assetId, isProvisional: by === 'mutation', state };
+    });
+    return this.#apply(new Map(known.map((one) => [one.id, one])), await this.#takeParked(known));
   }
 
   /** The readers of the new node are told by an event of the state that the transaction already has. */
@@ -161,8 +196,11 @@ export class Transactions {
     return appendEvents(this.#db, events);
   }
 
+  /** In the total order, so that each that tells something new is told: they came in an order that nobody knows any more. */
   async #takeParked(transactions: readonly Known[]): Promise<ParsedDelivery[]> {
-    return (await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery);
+    const parked = (await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery);
+    const keyed = parked.map((delivery) => ({ delivery, key: orderKeyOf(delivery.notification) }));
+    return keyed.toSorted((a, b) => compareKeys(a.key, b.key)).map(({ delivery }) => delivery);
   }
 
   /** Runs `work` in a transaction, and after its commit wakes the readers of the nodes whose log has grown. */

@@ -53,6 +53,7 @@ it.each([
   ['GAS_RPC_URLS', 'https://node.example'],
   ['GAS_RPC_URLS', 'mainnet=https://node.example'],
   ['GAS_RPC_URLS', `${NETWORK}=ws://node.example`],
+  ['GAS_RPC_URLS', `${NETWORK}=http://a%zz:b@node.example/`],
   ['GAS_RPC_URLS', `${NETWORK}=https://a.example,${NETWORK.toUpperCase()}=https://b.example`],
   ['AUDIT_RETENTION_DAYS', '0'],
   ['EVENTS_RETENTION_DAYS', 'forever'],

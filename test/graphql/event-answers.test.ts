@@ -113,12 +113,12 @@ describe('answers of subscribers that share', () => {
   });
 
   it('D6-19: one that is slow is told and ends; the others see everything, executed once', async () => {
-    const { subscribe, write } = modelStreams();
+    const { subscribe, write, writePast } = modelStreams();
     const shared = counted();
     const slow = subscribe();
     const readers = [answered(subscribe(), shared), answered(subscribe(), shared)];
     await settle();
-    for (let page = 0; page < 5; page += 1) await write(250);
+    for (let page = 0; page < 5; page += 1) await writePast(250);
     await expect(slow.next()).rejects.toBeInstanceOf(SlowConsumerError);
     for (const { seqs: seen } of readers) expect(seen()).toEqual(seqs(1, 1_250));
     expect(new Set(shared.executions.values())).toEqual(new Set([1]));

@@ -9,6 +9,7 @@ import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
 export const NODE = 'node';
 
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+const PAST_SECONDS = 60;
 
 /** How a model's read takes place: now, later, or not at all. */
 export type Reading = <Result>(read: () => Result) => Promise<Result>;
@@ -170,7 +171,15 @@ export function modelStreams() {
     wakeUps.notify(NODE, String(log.append(NODE, count, transaction)));
     await settle();
   };
-  return { log, clock, wakeUps, errors, streams, subscribe, write };
+  /** The same, and lets so much time pass that nobody waits any more for whoever reads nothing. */
+  const writePast = async (count: number, transaction: Record<string, unknown> = {}) => {
+    await write(count, transaction);
+    for (let second = 0; second < PAST_SECONDS; second += 1) {
+      clock.advance(1_000);
+      await settle();
+    }
+  };
+  return { log, clock, wakeUps, errors, streams, subscribe, write, writePast };
 }
 
 /** Holds reads back until they are let through, one by one, in the order of their coming. */

@@ -26,38 +26,38 @@ function watchedToken() {
 
 describe('the end of a stream', () => {
   it('D6-19: a reader may leave 1,000 events unsent, with one more it gets SlowConsumerError', async () => {
-    const { streams, subscribe, write } = modelStreams();
+    const { streams, subscribe, writePast } = modelStreams();
     const stream = subscribe();
     await settle();
-    await write(1_000);
+    await writePast(1_000);
     expect(await stream.next()).toMatchObject({ value: { seq: 1n } });
-    await write(1);
+    await writePast(1);
     expect(stream.isEnded).toBe(false);
-    await write(1);
+    await writePast(1);
     await expect(stream.next()).rejects.toThrow(SlowConsumerError);
     expect(await stream.next()).toEqual(DONE);
     expect(streams.load).toEqual(NOTHING);
   });
 
   it('D6-19: a reader may leave a mebibyte unsent, and no more', async () => {
-    const { subscribe, write } = modelStreams();
+    const { subscribe, writePast } = modelStreams();
     const stream = subscribe();
     await settle();
-    await write(800, KIBIBYTE);
+    await writePast(800, KIBIBYTE);
     expect(stream.isEnded).toBe(false);
-    await write(100, KIBIBYTE);
+    await writePast(100, KIBIBYTE);
     await expect(stream.next()).rejects.toThrow(SlowConsumerError);
   });
 
   it('D6-19: only what matches counts, and what is taken counts no more', async () => {
-    const { subscribe, write } = modelStreams();
+    const { subscribe, writePast } = modelStreams();
     const picky = subscribe({ matches: (event) => event.status === 1 });
     const reader = new Reader(subscribe());
     await settle();
-    for (let i = 0; i < 5; i += 1) await write(450, KIBIBYTE);
+    for (let i = 0; i < 5; i += 1) await writePast(450, KIBIBYTE);
     expect(picky.isEnded).toBe(false);
     expect(reader.events).toHaveLength(2_250);
-    await write(1_000, KIBIBYTE);
+    await writePast(1_000, KIBIBYTE);
     await expect(picky.next()).rejects.toThrow(SlowConsumerError);
   });
 

@@ -137,6 +137,30 @@ describe('the tailer of a node', () => {
     },
   );
 
+  it('D6-19: one that keeps taking, but less than is logged, holds the others up for a second, and is left', async () => {
+    const { clock, subscribe, write } = modelStreams();
+    const [lively, slow] = [subscribe(), subscribe()];
+    const fast = new Reader(lively);
+    await settle();
+    await write(3_000);
+    let logged = 3_000;
+    let taken = 0;
+    const tenths = 80;
+    for (let tenth = 0; tenth < tenths && !slow.isEnded; tenth += 1) {
+      for (let n = 0; n < 40 && !slow.isEnded; n += 1) {
+        await slow.next();
+        taken += 1;
+      }
+      clock.advance(100);
+      await write(100);
+      logged += 100;
+    }
+    expect(slow.isEnded).toBe(true);
+    expect(taken).toBeLessThan(logged);
+    for (let turn = 0; turn < 100; turn += 1) await settle();
+    expect(fast.seqs).toEqual(seqs(1, logged));
+  });
+
   it('D6-10: an outage of the log delays events, loses and repeats none, and is told once', async () => {
     const { log, clock, errors, subscribe, write } = modelStreams();
     const reader = new Reader(subscribe());

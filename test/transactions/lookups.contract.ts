@@ -159,7 +159,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
     const [parked, registered] = [transactionOf(stand), transactionOf(stand)];
     for (const { id } of [parked, registered]) await park(id);
     const store = new LookupStore(stand.db);
-    await store.remove(parked.id);
+    await store.remove([parked.id]);
     await stand.mirror.register(registered);
     await store.add([registered.id]);
     await store.mend();

@@ -1,6 +1,17 @@
 import { expect, it } from 'vitest';
 import { embeddedDatabase } from '../harness/databases.ts';
-import { ADMIN, assetAddress, delivery, mirrorOn, newAsset, rowOf, standOn, transactionOf, USER } from './stand.ts';
+import {
+  ADMIN,
+  assetAddress,
+  delivery,
+  eventsOf,
+  mirrorOn,
+  newAsset,
+  rowOf,
+  standOn,
+  transactionOf,
+  USER,
+} from './stand.ts';
 import { watchedDb } from './watched-db.ts';
 
 it('6-01 D6-08: a batch takes as many statements for sixty transactions with assets of two nodes, and parked ones, as for six', async () => {
@@ -52,4 +63,33 @@ it('6-01: a group takes one statement for what the other one applies, and waits 
   expect(taken).toEqual({ statements: 1, commits: 0 });
   await counted.applyBatch(ADMIN, batch);
   for (const { id } of transactions) expect(await rowOf(stand, id)).toMatchObject({ status: 2 });
+});
+
+it('6-01 D6-06: a batch of registrations takes as many statements for sixty as for six, parked notifications applied', async () => {
+  await using database = await embeddedDatabase();
+  const stand = await standOn(database);
+  let statements = 0;
+  const count = () => {
+    statements += 1;
+  };
+  const counted = mirrorOn(watchedDb(stand.db, { statement: count }));
+
+  async function statementsOfBatch(size: number): Promise<number> {
+    const transactions = Array.from({ length: size }, (_, n) =>
+      transactionOf(stand, { nodeId: stand.nodeIds[n % 2] ?? '' }),
+    );
+    await stand.mirror.applyBatch(
+      ADMIN,
+      // As a partition may have them once an outage is over: in any order.
+      transactions.flatMap(({ id }) => [3, 1, 5, 2].map((status) => delivery({ id, status, second: status }))),
+    );
+    statements = 0;
+    expect(await counted.registerAllByOwner([...transactions, ...transactions])).toEqual([]);
+    for (const { id } of transactions) {
+      expect((await eventsOf(stand, id)).map(({ status }) => status)).toEqual([1, 2, 5, 3]);
+    }
+    return statements;
+  }
+
+  expect(await statementsOfBatch(60)).toBe(await statementsOfBatch(6));
 });
