@@ -52,6 +52,23 @@ describeReal('postgres', 'transactions replay, ended half-way', () => {
     expect(await published()).toEqual({ messages: LETTERS, keys: LETTERS });
   });
 
+  it('D6-18: interrupted in a time without end, it names the end: with that it takes nothing that it has published itself', async () => {
+    await database.db.unscoped('test').raw(
+      (text) => text`
+        insert into bus_messages (topic, key, value, headers)
+        select ${TOPICS.admin}, 'key-' || number, 'x'::bytea, '{}'::jsonb from generate_series(1, ${LETTERS}::integer) number`,
+    );
+    const from = ['transactions', 'replay', '--from', '2000-01-01T00:00:00Z', '--topic', TOPICS.admin];
+    const spawned = spawnCli(from, env);
+    const more = async () => expect((await published()).messages).toBeGreaterThan(LETTERS);
+    await vi.waitFor(more, { timeout: 60_000, interval: 5 });
+    const { code, stderr } = await spawned.kill('SIGINT');
+    expect(code).toBe(1);
+    const [, to = ''] = /run it again, with --to (\S+)$/m.exec(stderr) ?? [];
+    const { stdout } = await runCli([...from, '--to', to, '--json'], env);
+    expect(JSON.parse(stdout).replayed).toBe(LETTERS);
+  });
+
   it('D6-18: killed, the next run publishes the rest, and repeats a batch at most', async () => {
     const spawned = spawnCli(DLQ, env);
     await begun();

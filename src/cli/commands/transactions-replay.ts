@@ -61,7 +61,9 @@ export const transactionsReplay: Command = {
     for (const topic of new Set(topics)) {
       plans.push(await (span ? replay.between(topic, span.fromMs, span.toMs) : replay.deadLetters(topic)));
     }
-    const counts = await runAll(replay, plans, signal);
+    // What this run has published is after that time: another one is not to take it for what came.
+    const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
+    const counts = await runAll(replay, plans, { signal, again });
     const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, report));
     print(json ? `${JSON.stringify(view(results, report))}\n` : summary(results, report));
     return EXIT_OK;
@@ -93,7 +95,11 @@ function instantMs(flags: Flags, name: string): number | undefined {
 }
 
 /** Runs plan after plan; gives how many messages of each were published. */
-async function runAll(replay: Replay, plans: readonly ReplayPlan[], signal: AbortSignal): Promise<number[]> {
+async function runAll(
+  replay: Replay,
+  plans: readonly ReplayPlan[],
+  { signal, again }: { signal: AbortSignal; again: string },
+): Promise<number[]> {
   const total = plans.reduce((sum, { count }) => sum + count, 0);
   const progress = new Progress(process.stderr);
   const counts = plans.map(() => 0);
@@ -110,11 +116,11 @@ async function runAll(replay: Replay, plans: readonly ReplayPlan[], signal: Abor
     }
   } catch (error) {
     if (!(error instanceof BusUnavailableError)) throw error;
-    throw new CommandError(`the bus failed after ${soFar()} (${error.message}): run it again`);
+    throw new CommandError(`the bus failed after ${soFar()} (${error.message}): ${again}`);
   } finally {
     progress.end();
   }
-  if (signal.aborted) throw new CommandError(`interrupted after ${soFar()}: run it again`);
+  if (signal.aborted) throw new CommandError(`interrupted after ${soFar()}: ${again}`);
   return counts;
 }
 
