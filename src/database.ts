@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import type { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { Db } from './db.ts';
-import { type Executor, Room, refuseWithoutRoom } from './embedded/room.ts';
+import { checkRoom, type Executor, refuseWithoutRoom } from './embedded/room.ts';
 import { entities, type Tables } from './entities.ts';
 import { type ConnectingPool, releaseDeadConnections } from './lib/dead-connections.ts';
 import type { TableScopes } from './lib/node-scope.ts';
@@ -48,13 +48,12 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   };
   const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
   const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes, () => pool);
-  const room = 'dataDir' in location ? new Room(location.dataDir) : undefined;
   return {
     orm,
     db,
-    isEmbedded: room !== undefined,
+    isEmbedded: 'dataDir' in location,
     async checkHealth() {
-      room?.check();
+      if ('dataDir' in location) checkRoom(location.dataDir);
       await db.unscoped('health').raw((sql) => sql`select 1`);
     },
     [Symbol.asyncDispose]: () => orm.close(true),
@@ -92,7 +91,7 @@ async function openEmbedded(dataDir: string): Promise<MikroORM> {
   return MikroORM.init({
     ...shared,
     dbName: 'postgres',
-    onCreateConnection: async (connection) => refuseWithoutRoom(connection as Executor, new Room(dataDir)),
+    onCreateConnection: async (connection) => refuseWithoutRoom(connection as Executor, () => checkRoom(dataDir)),
     driverOptions: {
       dataDir,
       startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', '-c', 'timezone=UTC'],

@@ -15,22 +15,11 @@ export class DiskFullError extends Error {
   readonly code = '53100';
 }
 
-/** The room on the disk that a folder is on. */
-export class Room {
-  readonly #folder: string;
-
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
-
-  /** @throws DiskFullError where there is not enough for the embedded database to write. */
-  check(): void {
-    const { bavail, bsize } = statfsSync(this.#folder);
-    if (bavail * bsize >= NEEDED_BYTES) return;
-    throw new DiskFullError(
-      `the disk of ${this.#folder} has less than ${NEEDED_BYTES / 1024 / 1024} MiB left: make room`,
-    );
-  }
+/** @throws DiskFullError where the disk that a folder is on has too little room for the embedded database to write. */
+export function checkRoom(folder: string): void {
+  const { bavail, bsize } = statfsSync(folder);
+  if (bavail * bsize >= NEEDED_BYTES) return;
+  throw new DiskFullError(`the disk of ${folder} has less than ${NEEDED_BYTES / 1024 / 1024} MiB left: make room`);
 }
 
 /** What runs the statements of a connection. */
@@ -38,11 +27,11 @@ export interface Executor {
   executeQuery(query: { sql: string }, ...rest: unknown[]): Promise<unknown>;
 }
 
-/** Lets nothing but reads pass while there is no room; what was begun can still be ended. */
-export function refuseWithoutRoom(connection: Executor, room: Pick<Room, 'check'>): void {
+/** Lets nothing but reads pass while `check` throws; what was begun can still be ended. */
+export function refuseWithoutRoom(connection: Executor, check: () => void): void {
   const execute = connection.executeQuery.bind(connection);
   connection.executeQuery = async (query, ...rest) => {
-    if (!READS.test(query.sql) || WRITES.test(query.sql)) room.check();
+    if (!READS.test(query.sql) || WRITES.test(query.sql)) check();
     return execute(query, ...rest);
   };
 }

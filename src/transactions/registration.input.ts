@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { objectInput, textInput, uuidInput } from '../lib/input.ts';
 import { decodeUtf8, parseJson, Utf8Error } from '../lib/json.ts';
-import { type NewTransaction, PoisonError } from './transactions.service.ts';
+import { PoisonError } from './parsed-delivery.ts';
+import type { NewTransaction } from './transactions.service.ts';
 import { TRANSACTION_COLLECTIONS } from './type-codes.rules.ts';
 
 const MAX_ID_CHARACTERS = 128;

@@ -3,8 +3,9 @@ import { withDeadLetters } from '../events/poison.ts';
 import { TOPICS } from '../events/topics.ts';
 import type { Log } from '../lib/log.ts';
 import { sqlState } from '../lib/sql-state.ts';
+import { PoisonError } from './parsed-delivery.ts';
 import { parseRegistration } from './registration.input.ts';
-import { PoisonError, type Transactions } from './transactions.service.ts';
+import type { Transactions } from './transactions.service.ts';
 import type { TransactionTopic } from './type-codes.rules.ts';
 
 interface ConsumerParts {

@@ -1,7 +1,8 @@
 import { Pool } from 'undici';
 import { BodyTooLongError, bytesOf } from '../lib/bounded-body.ts';
+import { PoisonError } from './parsed-delivery.ts';
 import { parseRegistration } from './registration.input.ts';
-import { type NewTransaction, PoisonError } from './transactions.service.ts';
+import type { NewTransaction } from './transactions.service.ts';
 
 /** Where the service is that owns the transactions, and how it is asked. */
 export interface OwnerSettings {

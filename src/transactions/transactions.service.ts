@@ -4,8 +4,7 @@ import { appendEvents, type NewEvent } from './event-log.ts';
 import { emptyState, hasConflict, joinNotification, type TransactionState } from './join.rules.ts';
 import { LookupStore } from './lookup-store.ts';
 import { type Delivery, type Known, knownOfRow, MirrorStore, type RegistrationRow } from './mirror-store.ts';
-import { type Notification, parseNotification } from './notification.input.ts';
-import { compareKeys, orderKeyOf } from './order-key.rules.ts';
+import { idsOf, inTotalOrder, type ParsedDelivery, parseDelivery } from './parsed-delivery.ts';
 import { snapshotOf, type TransactionRow } from './transaction-rows.ts';
 import { collectionsOf, otherTopic, type TransactionCollection, type TransactionTopic } from './type-codes.rules.ts';
 
@@ -18,21 +17,12 @@ export interface NewTransaction {
   assetId: string | null;
 }
 
-/** A message that no repeat makes applicable: it goes to the dead letters. */
-export class PoisonError extends Error {
-  override name = 'PoisonError';
-}
-
 interface TransactionsParts {
   db: Db;
   /** Told after the commit that a node's log reaches up to `seq`. */
   wake(nodeId: string, seq: bigint): void;
   /** Told when Done meets Error: two outcomes of one transaction, which an operator has to look at. */
   conflicted?(transactionId: string): void;
-}
-
-interface ParsedDelivery extends Delivery {
-  notification: Notification;
 }
 
 /** The mirror: applies notifications to registered transactions and parks those of ids that are not known yet. */
@@ -196,11 +186,9 @@ export class Transactions {
     return appendEvents(this.#db, events);
   }
 
-  /** In the total order, so that each that tells something new is told: they came in an order that nobody knows any more. */
+  /** They came in an order that nobody knows any more. */
   async #takeParked(transactions: readonly Known[]): Promise<ParsedDelivery[]> {
-    const parked = (await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery);
-    const keyed = parked.map((delivery) => ({ delivery, key: orderKeyOf(delivery.notification) }));
-    return keyed.toSorted((a, b) => compareKeys(a.key, b.key)).map(({ delivery }) => delivery);
+    return inTotalOrder((await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery));
   }
 
   /** Runs `work` in a transaction, and after its commit wakes the readers of the nodes whose log has grown. */
@@ -208,10 +196,6 @@ export class Transactions {
     const grown = await this.#db.transaction(work);
     for (const [nodeId, seq] of grown) this.#wake(nodeId, seq);
   }
-}
-
-function idsOf(deliveries: readonly ParsedDelivery[]): string[] {
-  return [...new Set(deliveries.map(({ notification }) => notification.id))];
 }
 
 function registrationRow(of: NewTransaction, by: 'mutation' | 'topic', type: number): RegistrationRow {
@@ -242,11 +226,4 @@ function isOfTopic({ state }: Known, topic: TransactionTopic): boolean {
  */
 function isToBeParked({ notification }: ParsedDelivery, known: Known | undefined): boolean {
   return !known || (known.isProvisional && joinNotification(known.state, notification).changed);
-}
-
-function parseDelivery(delivery: Delivery): ParsedDelivery {
-  const parsed = parseNotification(delivery.body);
-  if (parsed.ok) return { ...delivery, notification: parsed.notification };
-  const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`.trim());
-  throw new PoisonError(`not a notification: ${issues.join('; ')}`);
 }

@@ -1,11 +1,9 @@
 import { expect, it } from 'vitest';
 import { DiskFullError, refuseWithoutRoom } from '../../src/embedded/room.ts';
 
-const full = {
-  check() {
-    throw new DiskFullError('full');
-  },
-};
+function full(): never {
+  throw new DiskFullError('full');
+}
 
 async function passes(sql: string): Promise<boolean> {
   const connection = { executeQuery: async (_query: { sql: string }): Promise<unknown> => true };

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database.ts';
-import { PoisonError } from '../../src/transactions/transactions.service.ts';
+import { PoisonError } from '../../src/transactions/parsed-delivery.ts';
 import { collectionsOf, TRANSACTION_COLLECTIONS, topicOf } from '../../src/transactions/type-codes.rules.ts';
 import {
   ADMIN,

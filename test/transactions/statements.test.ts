@@ -8,20 +8,29 @@ import {
   mirrorOn,
   newAsset,
   rowOf,
+  type Stand,
   standOn,
   transactionOf,
   USER,
 } from './stand.ts';
 import { watchedDb } from './watched-db.ts';
 
+/** A mirror whose statements and commits are counted. */
+function countedMirror({ db }: Stand) {
+  const taken = { statements: 0, commits: 0 };
+  const statement = () => {
+    taken.statements += 1;
+  };
+  const commit = () => {
+    taken.commits += 1;
+  };
+  return { taken, counted: mirrorOn(watchedDb(db, { statement, commit })) };
+}
+
 it('6-01 D6-08: a batch takes as many statements for sixty transactions with assets of two nodes, and parked ones, as for six', async () => {
   await using database = await embeddedDatabase();
   const stand = await standOn(database);
-  let statements = 0;
-  const count = () => {
-    statements += 1;
-  };
-  const counted = mirrorOn(watchedDb(stand.db, { statement: count }));
+  const { counted, taken } = countedMirror(stand);
 
   async function statementsOfBatch(size: number): Promise<number> {
     const assets: string[] = [];
@@ -35,11 +44,11 @@ it('6-01 D6-08: a batch takes as many statements for sixty transactions with ass
       batch.push(delivery({ id: transaction.id, status: 3, contract_address: `0x${n}` }));
       batch.push(delivery({ id: transactionOf(stand).id, status: 1 }));
     }
-    statements = 0;
+    taken.statements = 0;
     await counted.applyBatch(ADMIN, batch);
-    const taken = statements;
+    const { statements } = taken;
     for (const [n, assetId] of assets.entries()) expect(await assetAddress(stand, assetId)).toBe(`0x${n}`);
-    return taken;
+    return statements;
   }
 
   expect(await statementsOfBatch(60)).toBe(await statementsOfBatch(6));
@@ -48,14 +57,7 @@ it('6-01 D6-08: a batch takes as many statements for sixty transactions with ass
 it('6-01: a group takes one statement for what the other one applies, and waits for nobody', async () => {
   await using database = await embeddedDatabase();
   const stand = await standOn(database);
-  const taken = { statements: 0, commits: 0 };
-  const statement = () => {
-    taken.statements += 1;
-  };
-  const commit = () => {
-    taken.commits += 1;
-  };
-  const counted = mirrorOn(watchedDb(stand.db, { statement, commit }));
+  const { counted, taken } = countedMirror(stand);
   const transactions = Array.from({ length: 20 }, () => transactionOf(stand));
   for (const transaction of transactions) await stand.mirror.registerByOwner(transaction);
   const batch = transactions.map(({ id }) => delivery({ id, status: 2 }));
@@ -68,11 +70,7 @@ it('6-01: a group takes one statement for what the other one applies, and waits 
 it('6-01 D6-06: a batch of registrations takes as many statements for sixty as for six, parked notifications applied', async () => {
   await using database = await embeddedDatabase();
   const stand = await standOn(database);
-  let statements = 0;
-  const count = () => {
-    statements += 1;
-  };
-  const counted = mirrorOn(watchedDb(stand.db, { statement: count }));
+  const { counted, taken } = countedMirror(stand);
 
   async function statementsOfBatch(size: number): Promise<number> {
     const transactions = Array.from({ length: size }, (_, n) =>
@@ -83,8 +81,9 @@ it('6-01 D6-06: a batch of registrations takes as many statements for sixty as f
       // As a partition may have them once an outage is over: in any order.
       transactions.flatMap(({ id }) => [3, 1, 5, 2].map((status) => delivery({ id, status, second: status }))),
     );
-    statements = 0;
+    taken.statements = 0;
     expect(await counted.registerAllByOwner([...transactions, ...transactions])).toEqual([]);
+    const { statements } = taken;
     for (const { id } of transactions) {
       expect((await eventsOf(stand, id)).map(({ status }) => status)).toEqual([1, 2, 5, 3]);
     }
