@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { Context } from './context.ts';
 import { operationGuards, originOf } from './gateway/client-guards.ts';
+import type { PersistedFile } from './graphql/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 
 /** GraphQL over the parts of this instance. */
-export function graphqlOf(context: Context): GraphqlServer {
+export function graphqlOf(context: Context, persisted: PersistedFile): GraphqlServer {
   const { config, secrets, database, transactions, streams, judge, audit, log } = context;
   const { userMigrations, migrationFiles, userErasure, clientAdministration, supervisorAdministration, locks, watch } =
     context;
@@ -35,6 +36,8 @@ export function graphqlOf(context: Context): GraphqlServer {
     cursorKey: createHmac('sha256', secrets.jwt.user.current).update('portcullis page cursors').digest(),
     maxCost: config.graphqlMaxCost,
     introspection: config.graphqlIntrospection,
+    persistedMode: config.graphqlPersisted,
+    persistedDocuments: () => persisted.documents,
     production: config.production,
     graphiql: !config.production,
   });

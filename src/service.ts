@@ -1,6 +1,7 @@
 import { adminServer } from './admin/admin-server.ts';
 import { type Config, ConfigError } from './config/config.ts';
 import type { Secrets } from './config/secrets.ts';
+import { startConsumers } from './consumers-of.ts';
 import { type Context, createContext, type Overrides } from './context.ts';
 import type { Demo } from './demo/demo.ts';
 import { lockDataDir } from './embedded/data-dir-lock.ts';
@@ -13,17 +14,14 @@ import { readTableText } from './gateway/table-file.ts';
 import { upstreamMetrics } from './gateway/upstream/upstream-metrics.ts';
 import { Upstreams } from './gateway/upstream/upstreams.ts';
 import { watchTable } from './gateway/watched-table.ts';
+import { PersistedFile } from './graphql/persisted-file.ts';
 import { graphqlOf } from './graphql-of.ts';
-import { housekeepingOf } from './housekeeping-of.ts';
 import { publicServer } from './http-server.ts';
 import { baseUrlOf } from './lib/base-url.ts';
 import type { Log } from './lib/log.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { startLookups } from './lookups-of.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
-import { Reference } from './reference/reference.service.ts';
-import { startReferenceConsumers } from './reference/reference-consumers.ts';
-import { startTransactionConsumers } from './transactions/transaction-consumers.ts';
 import { knowsLetterCase } from './users/letter-case.ts';
 
 const DRAIN_DEADLINE_MS = 8_000;
@@ -36,7 +34,10 @@ export interface Service extends AsyncDisposable {
   adminUrl: string;
   /** The demo of an embedded instance. */
   demo: Demo | undefined;
-  /** Replaces the gateway's table by what its file says; resolves when that is done, or refused and logged. */
+  /**
+   * Replaces the gateway's table and the persisted operations by what their files say; resolves when that is done, or
+   * refused and logged.
+   */
   reload(): Promise<void>;
 }
 
@@ -69,6 +70,7 @@ export async function startService({
   const lookup = gatewayConfig.transactions_lookup;
   const faults = isWorker ? lookupFaults(lookup, variables) : [];
   if (faults.length > 0) throw new ConfigError(faults);
+  const persisted = await PersistedFile.open(config.graphqlPersistedFile, log);
   if (config.databaseUrl === undefined) await openDataDir(config, stack);
   const context = await createContext({ config, secrets, log, overrides, stack });
   await prepareStores(context);
@@ -93,7 +95,9 @@ export async function startService({
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
   stack.defer(() => closeGracefully(admin, 0));
   const baseUrl =
-    config.role === 'worker' ? undefined : await startPublic(context, { gatewayConfig, upstreams, reloads }, stack);
+    config.role === 'worker'
+      ? undefined
+      : await startPublic(context, { gatewayConfig, upstreams, reloads, persisted }, stack);
   if (demo && baseUrl !== undefined) await publishDemo(context, demo, baseUrl);
   const running = stack.move();
   return {
@@ -101,7 +105,9 @@ export async function startService({
     baseUrl,
     adminUrl: baseUrlOf(config.host, adminPort),
     demo,
-    reload: () => reloads.reload(),
+    reload: async () => {
+      await Promise.all([reloads.reload(), persisted.reload()]);
+    },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
@@ -131,37 +137,20 @@ async function prepareStores({ config, database, bus, log }: Context): Promise<v
   if (faults.length > 0) throw new ConfigError(faults);
 }
 
-async function startConsumers(context: Context, stack: AsyncDisposableStack): Promise<void> {
-  const subscriptions = [...(await startTransactionConsumers(context)), await startReferenceConsumer(context)];
-  stack.defer(async () => {
-    await Promise.all(subscriptions.map((subscription) => subscription.stop()));
-  });
-  startRelay(context, stack);
-  const housekeeping = housekeepingOf(context);
-  housekeeping.start();
-  stack.defer(() => housekeeping.stop());
-}
-
-function startReferenceConsumer({ bus, database, log, nowMs }: Context) {
-  const dropped = (kind: string, id: string, reason: string) =>
-    log.warn({ kind, id, reason }, 'a row of reference data had waited for its parent and cannot be applied');
-  return startReferenceConsumers({ bus, reference: new Reference({ db: database.db, nowMs, dropped }) });
-}
-
-function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableStack): void {
-  outbox.start();
-  stack.defer(() => outbox.stop());
-  migrationJobs.start();
-  stack.defer(() => migrationJobs.stop());
+interface PublicParts {
+  gatewayConfig: GatewayConfig;
+  upstreams: Upstreams;
+  reloads: Reloads;
+  persisted: PersistedFile;
 }
 
 async function startPublic(
   context: Context,
-  { gatewayConfig, upstreams, reloads }: { gatewayConfig: GatewayConfig; upstreams: Upstreams; reloads: Reloads },
+  { gatewayConfig, upstreams, reloads, persisted }: PublicParts,
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { config, publicUrl } = context;
-  const graphql = graphqlOf(context);
+  const graphql = graphqlOf(context, persisted);
   const { server, use } = publicServer(context, gatewayConfig, { graphql, upstreams });
   const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
   const baseUrl = baseUrlOf(config.host, port);

@@ -47,6 +47,9 @@ export interface Config {
   corsOrigins: string[];
   graphqlIntrospection: boolean;
   graphqlMaxCost: number;
+  graphqlPersisted: Env['GRAPHQL_PERSISTED'];
+  /** Of the documents that ids stand for. */
+  graphqlPersistedFile: string | undefined;
   auditRetentionDays: number;
   eventsRetentionDays: number;
   logLevel: Env['LOG_LEVEL'];
@@ -106,6 +109,11 @@ function clashes(given: Given): string[] {
       faults.push('WEBHOOK_SIGNING_SECRET_PREVIOUS needs WEBHOOK_SIGNING_SECRET');
     }
   }
+  const { GRAPHQL_PERSISTED: persisted = 'off', GRAPHQL_PERSISTED_FILE: file } = given;
+  if (persisted === 'only' && file === undefined) faults.push('GRAPHQL_PERSISTED=only needs GRAPHQL_PERSISTED_FILE');
+  if (persisted === 'off' && file !== undefined) {
+    faults.push('GRAPHQL_PERSISTED_FILE needs GRAPHQL_PERSISTED to be allow or only');
+  }
   return faults;
 }
 
@@ -133,6 +141,8 @@ function toConfig(env: Env, production: boolean): Config {
     corsOrigins: env.CORS_ORIGINS,
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',
     graphqlMaxCost: env.GRAPHQL_MAX_COST,
+    graphqlPersisted: env.GRAPHQL_PERSISTED,
+    graphqlPersistedFile: env.GRAPHQL_PERSISTED_FILE && resolve(env.GRAPHQL_PERSISTED_FILE),
     auditRetentionDays: env.AUDIT_RETENTION_DAYS,
     eventsRetentionDays: env.EVENTS_RETENTION_DAYS,
     logLevel: env.LOG_LEVEL,

@@ -122,6 +122,8 @@ export const envSchema = z.object({
   EVENTS_RETENTION_DAYS: days.default(30),
   GRAPHQL_INTROSPECTION: z.enum(['on', 'off'], 'on or off').optional(),
   GRAPHQL_MAX_COST: atLeastOne.default(5000),
+  GRAPHQL_PERSISTED: z.enum(['off', 'allow', 'only'], 'off, allow or only').default('off'),
+  GRAPHQL_PERSISTED_FILE: text.optional(),
   LOG_LEVEL: z
     .enum(
       ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],

@@ -27,10 +27,11 @@ export function useQueryParameters(): Plugin<object, HttpArrival> {
 function paramsOf(parameters: URLSearchParams): GraphQLParams {
   const given = (name: string) => parameters.get(name) || undefined;
   const objectOf = (name: string) => parseJson(given(name) ?? 'null') as Record<string, unknown> | null;
-  const [query, operationName] = [given('query'), given('operationName')];
+  const [query, operationName, documentId] = [given('query'), given('operationName'), given('documentId')];
   return {
     ...(query === undefined ? {} : { query }),
     ...(operationName === undefined ? {} : { operationName }),
+    ...(documentId === undefined ? {} : { documentId }),
     variables: objectOf('variables') ?? {},
     extensions: objectOf('extensions') ?? {},
   };

@@ -24,6 +24,7 @@ import { bringsForm } from './csrf.rules.ts';
 import { readArrival } from './http-requests.ts';
 import { ErrorMask } from './masking.ts';
 import type { OperationRecord } from './operation-records.ts';
+import { PersistedOperations } from './persisted-operations.ts';
 import { buildSchema } from './schema.ts';
 import { sendResponse } from './send-response.ts';
 import type { GraphqlServerDeps } from './server.ts';
@@ -57,8 +58,9 @@ export function createGraphqlRuntime(deps: GraphqlServerDeps): GraphqlRuntime {
   const audits = new OperationAudits(schema);
   const migrationProgress = progressOf(deps);
   const services = servicesOf(deps, migrationProgress);
-  const yoga = createYogaServer({ ...deps, schema, services, mask, sse, audits });
-  const protocol = socketProtocol({ yoga, mask, judge: deps.judge });
+  const persisted = new PersistedOperations(deps.persistedMode, deps.persistedDocuments);
+  const yoga = createYogaServer({ ...deps, schema, services, mask, sse, audits, persisted });
+  const protocol = socketProtocol({ yoga, mask, persisted, judge: deps.judge });
   const recordOperation = (record: OperationRecord) =>
     deps.recordOperation({ ...record, audited: audits.ofSocket(record) });
   const sockets = new GraphqlSockets({ protocol, recordOperation, log });

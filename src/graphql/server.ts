@@ -9,6 +9,8 @@ import type { EventSource, GraphqlServices } from './context.ts';
 import { bringsForm, passesCsrfCheck } from './csrf.rules.ts';
 import { asksForPage, sendGraphiql } from './graphiql.ts';
 import type { OperationRecord } from './operation-records.ts';
+import type { PersistedDocuments } from './persisted-file.ts';
+import type { PersistedMode } from './persisted-operations.ts';
 import type { GraphqlRuntime } from './runtime.ts';
 import type { UploadLimits } from './upload-form.ts';
 
@@ -47,6 +49,9 @@ export interface GraphqlServerDeps {
   /** Of requests with a file: by default 1 GiB, and a minute without a byte. */
   uploadLimits?: UploadLimits | undefined;
   introspection: boolean;
+  persistedMode: PersistedMode;
+  /** Those in force. */
+  persistedDocuments: () => PersistedDocuments;
   /** Errors then suggest no names, and there is no GraphiQL. */
   production: boolean;
   graphiql: boolean;

@@ -8,6 +8,7 @@ import { sharedBytesOf } from './event-answers.ts';
 import { limitError } from './limits.ts';
 import { type ErrorMask, formatted } from './masking.ts';
 import type { OperationRecords } from './operation-records.ts';
+import type { PersistedOperations } from './persisted-operations.ts';
 import type { Unanswered } from './unanswered.ts';
 import type { YogaServer } from './yoga.ts';
 
@@ -31,6 +32,7 @@ export interface SocketExtra {
 interface Parts {
   yoga: YogaServer;
   mask: ErrorMask;
+  persisted: PersistedOperations;
   /**
    * Whoever an access token speaks for; undefined where it is missing or does not hold.
    * @throws AppError 403 where a guard of its client refuses the socket.
@@ -123,7 +125,7 @@ async function connect({ judge }: Parts, { extra, connectionParams }: SocketCont
 }
 
 async function prepare(
-  { yoga, mask }: Parts,
+  { yoga, mask, persisted }: Parts,
   running: WeakMap<object, Running>,
   extra: SocketExtra,
   { id, principal, payload }: { id: string; principal: Principal; payload: SubscribePayload },
@@ -131,6 +133,7 @@ async function prepare(
   const { exchange } = extra;
   const enveloped = yoga.getEnveloped({ exchange, bearer: principal, isLater: true, params: payload });
   try {
+    persisted.complete(payload);
     const contextValue: object = await enveloped.contextFactory();
     const document = enveloped.parse(payload.query);
     const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);

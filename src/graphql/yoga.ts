@@ -11,6 +11,7 @@ import { useHttpResults } from './http-results.ts';
 import { MAX_BATCH, useLimits } from './limits.ts';
 import { type ErrorMask, useMasking } from './masking.ts';
 import { type OperationGuard, useAuthentication, useClientGuards, useOperationContext } from './operation-context.ts';
+import { type PersistedOperations, usePersistedOperations } from './persisted-operations.ts';
 import type { SseStreams } from './sse.ts';
 import { useUploads } from './uploads.ts';
 
@@ -20,6 +21,7 @@ interface YogaParts {
   mask: ErrorMask;
   sse: SseStreams;
   audits: OperationAudits;
+  persisted: PersistedOperations;
   recheck: (principal: Principal) => Promise<boolean>;
   passGuards: OperationGuard;
   maxCost: number;
@@ -30,7 +32,8 @@ interface YogaParts {
 
 /** Yoga with the plugins of this service: what is its own, GraphiQL and masking and CORS, is off. */
 export function createYogaServer(parts: YogaParts) {
-  const { schema, services, mask, sse, audits, recheck, passGuards, maxCost, introspection, production } = parts;
+  const { schema, services, mask, sse, audits, persisted, recheck, passGuards, maxCost, introspection, production } =
+    parts;
   return createYoga<HttpArrival>({
     schema,
     plugins: [
@@ -38,6 +41,7 @@ export function createYogaServer(parts: YogaParts) {
       useQueryParameters(),
       useJsonBody(),
       useUploads(),
+      usePersistedOperations(persisted),
       useHttpResults(mask, sse, audits),
       audits.plugin(),
       useLimits(maxCost),

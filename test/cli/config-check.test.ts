@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { envSchema } from '../../src/config/env.ts';
 import { gatewayFile } from '../gateway/gateway-file.ts';
+import { temporaryFile } from '../harness/temporary-file.ts';
 import { portcullis } from './in-process.ts';
 
 const SECRET = 'this one must never be shown to anyone';
@@ -66,4 +67,33 @@ it('D6-20, D1-12: config check names the variable that transactions_lookup needs
   const given = await portcullis(['config', 'check'], { ...env, OWNER_TOKEN: SECRET.replaceAll(' ', '') });
   expect(given.code).toBe(0);
   expect(given.out).not.toContain(SECRET.replaceAll(' ', ''));
+});
+
+it('DG-11, D1-12: config check names each persisted operation that cannot run on the schema', async () => {
+  await using file = await temporaryFile('operations.json', {
+    fine: '{ me { nodeId } }',
+    old: '{ me { nodeIdentifier } }',
+    broken: '{ me {',
+  });
+  const env = { GRAPHQL_PERSISTED: 'only', GRAPHQL_PERSISTED_FILE: file.path };
+  const { code, out } = await portcullis(['config', 'check'], env);
+  expect(code).toBe(1);
+  expect(out.trimEnd().split('\n')).toEqual([
+    expect.stringMatching(/has the document old, which cannot run: Cannot query field "nodeIdentifier"/),
+    expect.stringMatching(/has the document broken, which cannot run: Syntax Error/),
+  ]);
+});
+
+it.each([
+  [{ GRAPHQL_PERSISTED: 'only' }, /^GRAPHQL_PERSISTED=only needs GRAPHQL_PERSISTED_FILE$/m],
+  [
+    { GRAPHQL_PERSISTED: 'allow', GRAPHQL_PERSISTED_FILE: '/absent/x.json' },
+    /^GRAPHQL_PERSISTED_FILE \/absent.* cannot be/m,
+  ],
+  [{ GRAPHQL_PERSISTED_FILE: 'x.json' }, /^GRAPHQL_PERSISTED_FILE needs GRAPHQL_PERSISTED to be allow or only$/m],
+  [{ GRAPHQL_PERSISTED: 'yes' }, /^GRAPHQL_PERSISTED must be off, allow or only$/m],
+])('DG-11, D1-12: config check refuses %o', async (env, message) => {
+  const { code, out } = await portcullis(['config', 'check'], env);
+  expect(code).toBe(1);
+  expect(out).toMatch(message);
 });

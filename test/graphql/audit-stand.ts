@@ -8,6 +8,7 @@ import { OperationAudits } from '../../src/graphql/audit-masking.ts';
 import type { GraphqlServices } from '../../src/graphql/context.ts';
 import { readArrival } from '../../src/graphql/http-requests.ts';
 import { ErrorMask } from '../../src/graphql/masking.ts';
+import { PersistedOperations } from '../../src/graphql/persisted-operations.ts';
 import { sendResponse } from '../../src/graphql/send-response.ts';
 import { socketProtocol } from '../../src/graphql/socket-operations.ts';
 import { GraphqlSockets } from '../../src/graphql/sockets.ts';
@@ -88,12 +89,14 @@ export async function startAuditStand(): Promise<AuditStand> {
   const audits = new OperationAudits(schema);
   const mask = new ErrorMask(log);
   const sse = new SseStreams();
+  const persisted = new PersistedOperations('allow', () => new Map());
   const parts = {
     schema,
     services: {} as GraphqlServices,
     mask,
     sse,
     audits,
+    persisted,
     recheck: async () => true,
     passGuards: () => undefined,
     maxCost: 1_000,
@@ -102,7 +105,7 @@ export async function startAuditStand(): Promise<AuditStand> {
   };
   const yoga = createYogaServer(parts);
   const sockets = new GraphqlSockets({
-    protocol: socketProtocol({ yoga, mask, judge: async () => principal }),
+    protocol: socketProtocol({ yoga, mask, persisted, judge: async () => principal }),
     recordOperation: (record) => audit.recordOperation({ ...record, audited: audits.ofSocket(record) }),
     log,
   });

@@ -135,6 +135,8 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
     log,
     cursorKey: new Uint8Array(32).fill(7),
     maxCost: 5_000,
+    persistedMode: 'off',
+    persistedDocuments: () => new Map(),
     introspection: true,
     production: false,
     graphiql: true,

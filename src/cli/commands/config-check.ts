@@ -9,7 +9,8 @@ export const configCheck: Command = {
   name: 'config check',
   summary: 'show the configuration in force, or everything that is wrong with it',
   description: [
-    'Reads the environment and gateway.yaml as a start would, and shows each variable with the value',
+    'Reads the environment, gateway.yaml and the persisted operations as a start would, validates those',
+    'against the schema, and shows each variable with the value',
     'in force and where it is from; secrets are masked. Of a configuration that cannot be it names',
     'every fault and ends with 1. It connects to nothing and writes nothing.',
   ].join('\n'),
@@ -18,7 +19,7 @@ export const configCheck: Command = {
   flagHelp: {},
   examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
   async run({ env, json, print }) {
-    const found = check(env);
+    const found = await check(env);
     if ('faults' in found) {
       print(json ? `${JSON.stringify(found)}\n` : found.faults.map((fault) => `${fault}\n`).join(''));
       return EXIT_FAILED;
@@ -29,12 +30,28 @@ export const configCheck: Command = {
 };
 
 /** Both are read, so that a fault of one does not hide those of the other. */
-function check(env: NodeJS.ProcessEnv): { variables: ResolvedVariable[] } | { faults: string[] } {
+async function check(env: NodeJS.ProcessEnv): Promise<{ variables: ResolvedVariable[] } | { faults: string[] }> {
   const faults: string[] = [];
   const read = collecting(faults, () => readConfig(env));
   const table = collecting(faults, () => readGatewayConfig(gatewayConfigPath(env.GATEWAY_CONFIG)));
   if (read?.config.role !== 'gateway') faults.push(...lookupFaults(table?.transactions_lookup, env));
+  const file = read?.config.graphqlPersistedFile;
+  if (file !== undefined) faults.push(...(await persistedFaults(file)));
   return read && faults.length === 0 ? { variables: resolvedVariables(read.config, read.env, env) } : { faults };
+}
+
+/** What is wrong with the file of persisted operations, or with a document of it. */
+async function persistedFaults(path: string): Promise<readonly string[]> {
+  const [{ readPersistedDocuments }, { documentFaults }] = await Promise.all([
+    import('../../graphql/persisted-file.ts'),
+    import('../../graphql/document-faults.ts'),
+  ]);
+  try {
+    return documentFaults(await readPersistedDocuments(path)).map((fault) => `GRAPHQL_PERSISTED_FILE ${path} ${fault}`);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return error.faults;
+  }
 }
 
 function collecting<Result>(faults: string[], read: () => Result): Result | undefined {
