@@ -5,6 +5,7 @@ import {
   type ExecutionResult,
   execute,
   executeSubscriptionEvent,
+  GraphQLError,
   type GraphQLSchema,
   NoSchemaIntrospectionCustomRule,
   parse,
@@ -18,9 +19,13 @@ import { answerKeyOf } from './answer-key.rules.ts';
 import { AnswerStream } from './answer-stream.ts';
 import type { GraphqlContext } from './context.ts';
 import { EventAnswers } from './event-answers.ts';
+import { limitError } from './limits.ts';
 
 /** Lexical tokens that a document may have. */
 const MAX_TOKENS = 1_000;
+
+/** How the parser's error begins then: nothing else in it says so. */
+const TOO_MANY_TOKENS = `Syntax Error: Document contains more than ${MAX_TOKENS} tokens`;
 
 /** Faults of a document that are told. */
 const MAX_FAULTS = 20;
@@ -36,12 +41,21 @@ export function createEngine({ introspection, hideSuggestions }: EngineOptions) 
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const answers = new EventAnswers();
   return {
-    parse: (source: string | Source) => parse(source, { maxLexicalTokens: MAX_TOKENS }),
+    parse: parseWithin,
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
     execute: (args: ExecutionArgs) => execute({ ...args, hideSuggestions }),
     subscribe: (args: ExecutionArgs) => subscribe({ ...args, hideSuggestions }, answers),
   };
+}
+
+function parseWithin(source: string | Source): DocumentNode {
+  try {
+    return parse(source, { maxLexicalTokens: MAX_TOKENS });
+  } catch (error) {
+    if (!(error instanceof GraphQLError && error.message.startsWith(TOO_MANY_TOKENS))) throw error;
+    throw limitError(`the document has more than ${MAX_TOKENS} tokens`);
+  }
 }
 
 /**

@@ -11,6 +11,11 @@ import type { SseStreams } from './sse.ts';
 const SSE = 'text/event-stream';
 const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as const;
 const WILDCARDS = new Set(['*/*', 'application/*']);
+const DOCUMENT_FAULTS: ReadonlySet<unknown> = new Set([
+  'GRAPHQL_PARSE_FAILED',
+  'GRAPHQL_VALIDATION_FAILED',
+  'OPERATION_RESOLUTION_FAILURE',
+]);
 
 /** Yoga plugin: renders results as JSON or as a stream of events, with the status that the errors ask for. */
 export function useHttpResults(
@@ -40,7 +45,7 @@ export function useHttpResults(
           return streamed(fetchAPI, subscriptions.get(exchange) ?? result[Symbol.asyncIterator](), accepted);
         }
         const masked = mask.result(result, { correlationId });
-        const status = statusOf(masked);
+        const status = statusOf(masked, wantsOnly200(accepted));
         if (status === 200 && accepted[0] === SSE) return streamed(fetchAPI, once(masked), accepted);
         return json(fetchAPI, status, text(masked), accepted, masked.errors);
       };
@@ -69,7 +74,7 @@ function json(
   accepted: readonly string[],
   errors: readonly GraphQLError[] = [],
 ): Response {
-  const type = accepted.find((name) => WILDCARDS.has(name) || name === JSON_TYPES[0] || name === JSON_TYPES[1]);
+  const type = accepted.find((name) => WILDCARDS.has(name) || isJsonType(name));
   const contentType = type === JSON_TYPES[1] ? JSON_TYPES[1] : JSON_TYPES[0];
   const headers = Object.assign(
     { 'content-type': `${contentType}; charset=utf-8` },
@@ -78,15 +83,32 @@ function json(
   return new fetchAPI.Response(body, { status, headers });
 }
 
-/** 200 once the operation has run, whatever its fields say; before that the highest status that an error asks for. */
-function statusOf(result: ExecutionResult): number {
+/**
+ * 200 once the operation has run, whatever its fields say; before that the highest status that an error asks for, which for
+ * a document that does not hold is 400, or 200 for `isOnly200`.
+ */
+function statusOf(result: ExecutionResult, isOnly200: boolean): number {
   const { errors } = result;
   if (!errors || 'data' in result) return 200;
+  const isFaultOfDocument = errors.every(({ extensions }) => DOCUMENT_FAULTS.has(extensions.code));
   const asked = Math.max(0, ...errors.map((error) => httpOf(error).status ?? 0));
-  if (asked > 0) return asked;
+  if (asked > 0 && !(isOnly200 && isFaultOfDocument)) return asked;
   if (errors.some(({ extensions }) => extensions.code === 'INTERNAL_SERVER_ERROR')) return 500;
   // A subscription that could not begin has the path of its field.
-  return errors.some(({ path }) => path !== undefined) ? 200 : 400;
+  return isOnly200 || errors.some(({ path }) => path !== undefined) ? 200 : 400;
+}
+
+/**
+ * Whether a caller asks for `application/json` by name: it takes another status than 200 for the answer of something on
+ * the way (GraphQL over HTTP, appendix A). Whoever leaves the type open is told more by the status.
+ */
+function wantsOnly200(accepted: readonly string[]): boolean {
+  const first = accepted.find((name) => name === SSE || WILDCARDS.has(name) || isJsonType(name));
+  return first === JSON_TYPES[0];
+}
+
+function isJsonType(name: string): boolean {
+  return name === JSON_TYPES[0] || name === JSON_TYPES[1];
 }
 
 function httpOf({ extensions }: GraphQLError): { status?: number; headers?: Record<string, string> } {

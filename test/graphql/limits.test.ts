@@ -58,7 +58,10 @@ describe('limits', () => {
     for (const accept of ['application/json', 'application/graphql-response+json', 'text/event-stream']) {
       const { status, json } = await stand.query(document, { headers: { accept } });
       expect(status).toBe(400);
-      expect(json.errors[0].message).toMatch(message);
+      expect(json.errors[0]).toMatchObject({
+        message: expect.stringMatching(message),
+        extensions: { code: 'LIMIT_EXCEEDED' },
+      });
     }
   });
 

@@ -110,6 +110,12 @@ describe('behind the gateway', () => {
     }
   });
 
+  it('D2-15: HEAD is no method of it: only health has that', async () => {
+    for (const headers of [{}, { accept: 'text/html' }]) {
+      expect((await portcullis.call('HEAD', '/graphql', { token, headers })).status).toBe(404);
+    }
+  });
+
   it('DG-04: GraphiQL is shown without a token', async () => {
     const page = await portcullis.call('GET', '/graphql', { headers: { accept: 'text/html' } });
     expect(page.status).toBe(200);

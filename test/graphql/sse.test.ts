@@ -75,6 +75,12 @@ describe('transactionUpdates over SSE', () => {
     expect(ids).toEqual(['2', '3', '4']);
   });
 
+  it('D6-10: an empty Last-Event-ID counts as none', async () => {
+    for (const status of [1, 2]) await stand.notify('t', status);
+    await using reader = await stand.stream(UPDATES, { variables: { after: '1' }, headers: { 'last-event-id': '' } });
+    expect(await reader.next()).toMatchObject({ id: '2' });
+  });
+
   it('D6-10: Last-Event-ID outranks after', async () => {
     for (const status of [1, 2, 3]) await stand.notify('t', status);
     await using reader = await stand.stream(UPDATES, { variables: { after: '0' }, headers: { 'last-event-id': '2' } });

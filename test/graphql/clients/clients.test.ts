@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import {
+  AccountsDocument,
+  CancelUserMigrationDocument,
+  ClientsDocument,
+  MigrationProgressDocument,
+  RegisterTransactionDocument,
+  StartUserMigrationDocument,
+  TransactionStatesDocument,
+  TransactionUpdatesDocument,
+} from '../generated/graphql.ts';
+import { until } from '../stand.ts';
+import { apollo, apolloInBatches } from './apollo.ts';
+import { graphqlSse } from './graphql-sse.ts';
+import { graphqlWs } from './graphql-ws.ts';
+import type { Door, RealClient } from './real-client.ts';
+import { type Followed, follow, type Stage, startStage } from './stage.ts';
+import { urqlAlone, urqlWithEvents, urqlWithSockets } from './urql.ts';
+
+const CLIENTS: [name: string, connect: (door: Door) => RealClient][] = [
+  ['Apollo Client', apollo],
+  ['Apollo Client in batches', apolloInBatches],
+  ['urql with graphql-ws', urqlWithSockets],
+  ['urql by GET, with graphql-sse', urqlWithEvents],
+  ['urql alone', urqlAlone],
+  ['graphql-ws', graphqlWs],
+  ['graphql-sse', graphqlSse],
+];
+
+const MISSING = 'ffffffff-0000-4000-8000-00000000000f';
+
+let stage: Stage;
+
+beforeAll(async () => {
+  stage = await startStage();
+});
+
+afterAll(() => stage[Symbol.asyncDispose]());
+
+function cursorsOf({ told }: Followed): unknown[] {
+  return told.map(({ data }) => data?.transactionUpdates.cursor);
+}
+
+describe.each(CLIENTS)('%s', (_name, connect) => {
+  let client: RealClient;
+  beforeEach(() => {
+    client = connect(stage.door);
+  });
+  afterEach(() => client[Symbol.asyncDispose]());
+
+  it('DG-08: has its queries and mutations answered', async () => {
+    const { data } = await client.run(AccountsDocument, { first: 2 });
+    expect([data.accounts.totalCount, data.accounts.edges.length]).toEqual([25, 2]);
+    const input = { id: randomUUID(), collection: 'OTC_TRANSACTIONS', type: 1 };
+    expect((await client.run(RegisterTransactionDocument, { input })).data.registerTransaction).toMatchObject({
+      __typename: 'Transaction',
+      id: input.id,
+      status: null,
+    });
+  });
+
+  it('DG-03: sees a refused mutation as a member of its union', async () => {
+    const input = { id: '', collection: 'OTC_TRANSACTIONS', type: 1 };
+    const [invalid, missing] = await Promise.all([
+      client.run(RegisterTransactionDocument, { input }),
+      client.run(CancelUserMigrationDocument, { id: MISSING }),
+    ]);
+    expect(invalid.data.registerTransaction).toMatchObject({
+      __typename: 'ValidationError',
+      issues: [{ path: ['id'] }],
+    });
+    expect(missing.data.result).toMatchObject({ __typename: 'NotFoundError', message: 'not found' });
+  });
+
+  it('DG-04: is told which permission is missing, of a query and of a subscription', async () => {
+    const { data, errors } = await client.run(ClientsDocument);
+    expect(data ?? null).toBeNull();
+    expect(errors).toMatchObject([{ extensions: { code: 'FORBIDDEN', permission: 'clients:manage' } }]);
+    const progress = follow(client, MigrationProgressDocument, { id: MISSING });
+    await until(() => progress.isOver);
+    expect(progress.told).toMatchObject([
+      { errors: [{ extensions: { code: 'FORBIDDEN', permission: 'users:read' } }] },
+    ]);
+  });
+
+  it('DG-08 D6-11: follows a transaction until it is done', async () => {
+    const id = await stage.register();
+    const states = follow(client, TransactionStatesDocument, { id });
+    await until(() => states.told.length >= 1);
+    await stage.bring(id, 1);
+    await until(() => states.told.length >= 2);
+    await stage.bring(id, 3);
+    await until(() => states.isOver);
+    expect(states.told.map(({ data }) => data.transaction.status)).toEqual([null, 'STARTED', 'DONE']);
+  });
+
+  it('D6-10: comes back behind its last cursor when the connection is cut: nothing is missed, nothing comes twice', async () => {
+    const id = await stage.register();
+    const first = await stage.bring(id, 1);
+    const updates = follow(client, TransactionUpdatesDocument, { after: `${BigInt(first) - 1n}` });
+    await until(() => updates.told.length >= 1);
+    stage.proxy.set('cut');
+    const second = await stage.bring(id, 2);
+    stage.proxy.set('passing');
+    await until(() => updates.told.length >= 2);
+    const third = await stage.bring(id, 3);
+    await until(() => updates.told.length >= 3);
+    expect(cursorsOf(updates)).toEqual([first, second, third]);
+    updates.end();
+  });
+});
+
+describe('what they send', () => {
+  it('DG-08: Apollo Client sends what is asked for together as one request', async () => {
+    await using client = apolloInBatches(stage.door);
+    stage.requests.length = 0;
+    await Promise.all([1, 2, 3].map((first) => client.run(AccountsDocument, { first })));
+    expect(stage.requests).toMatchObject([{ method: 'POST', body: expect.stringMatching(/^\[/) }]);
+  });
+
+  it('DG-08: urql sends a query by GET, a mutation by POST, and asks for a stream of events', async () => {
+    await using client = urqlWithEvents(stage.door);
+    await using alone = urqlAlone(stage.door);
+    stage.requests.length = 0;
+    await client.run(AccountsDocument, { first: 1 });
+    await client.run(CancelUserMigrationDocument, { id: MISSING });
+    const states = follow(alone, TransactionStatesDocument, { id: await stage.register() });
+    await until(() => states.told.length >= 1);
+    states.end();
+    expect(stage.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'POST']);
+    expect(stage.requests.map(({ accept }) => accept?.startsWith('text/event-stream'))).toEqual([false, false, true]);
+  });
+
+  it('DG-09: urql sends a file as a multipart upload', async () => {
+    await using client = urqlAlone(stage.door);
+    stage.requests.length = 0;
+    const file = new File(['wallet_address,email\n0xurql,urql@example.com\n'], 'users.csv', { type: 'text/csv' });
+    const { data } = await client.run(StartUserMigrationDocument, { file });
+    expect(data.result).toMatchObject({ __typename: 'Migration' });
+    expect(stage.requests).toMatchObject([{ method: 'POST', body: expect.any(FormData) }]);
+  });
+});
+
+it('D6-10 DG-08: a restart brings every client back behind its last cursor', async () => {
+  const clients = CLIENTS.map(([, connect]) => connect(stage.door));
+  const id = await stage.register();
+  const first = await stage.bring(id, 1);
+  const followed = clients.map((client) =>
+    follow(client, TransactionUpdatesDocument, { after: `${BigInt(first) - 1n}` }),
+  );
+  await until(() => followed.every(({ told }) => told.length >= 1));
+  await stage.stop();
+  const port = await stage.start();
+  const second = await stage.bring(id, 2);
+  stage.proxy.targetPort = port;
+  await until(() => followed.every(({ told }) => told.length >= 2));
+  for (const updates of followed) expect(cursorsOf(updates)).toEqual([first, second]);
+  for (const updates of followed) updates.end();
+  await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
+});
