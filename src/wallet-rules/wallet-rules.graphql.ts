@@ -14,6 +14,7 @@ import type { WalletRuleRow } from './wallet-rule-pages.service.ts';
 import { implementWalletRule, walletRuleStatusEnum } from './wallet-rule-type.graphql.ts';
 
 const CONNECTION = 'walletRules';
+const OF_WALLET = 'rulesOfWallet';
 
 /** Adds the types of wallet rules, the queries for them, the preview and the mutations. */
 export function addWalletRules(builder: Builder, refs: Refs): void {
@@ -32,7 +33,6 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
     connectionOf({
       page: pages.get(walletId) ?? { rows: [], hasMore: false },
       ...at,
-      connection: CONNECTION,
       keyOf: (row) => ({ at: row.created_at, id: row.id }),
       nodeOf: (row) => row,
       totalCount: () => counts(at.context).load(walletId),
@@ -47,9 +47,9 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
       resolve: (wallet) => wallet.id,
       // Every wallet of one place in the answer has the same arguments: one statement for all of them.
       load: async (walletIds: string[], context, args) => {
-        const request = pageRequest(args, context, CONNECTION);
+        const request = pageRequest(args, context, OF_WALLET);
         const pages = await context.services.walletRulePages.ofWallets(context.principal.nodeId, walletIds, request);
-        return walletIds.map((walletId) => rulesOf(walletId, pages, { request, context }));
+        return walletIds.map((walletId) => rulesOf(walletId, pages, { connection: OF_WALLET, request, context }));
       },
     }),
   );
@@ -68,7 +68,7 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
         const walletId = given.toLowerCase();
         if (!isUuid(walletId) || !(await services.walletPages.find(principal.nodeId, walletId))) throw notFoundError();
         const pages = await services.walletRulePages.ofWallets(principal.nodeId, [walletId], request);
-        return rulesOf(walletId, pages, { request, context });
+        return rulesOf(walletId, pages, { connection: CONNECTION, request, context });
       },
     }),
     walletRule: t.field({
@@ -86,6 +86,7 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
 }
 
 interface PlaceOfList {
+  connection: string;
   request: PageRequest;
   context: GraphqlContext;
 }
