@@ -56,7 +56,8 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
   builder.queryFields((t) => ({
     walletRules: t.field({
       type: connection,
-      description: "A wallet's rules, active or not, oldest first. Needs wallet-rules:read.",
+      description:
+        "A wallet's rules, active or not, oldest first. NOT_FOUND for a wallet that is unknown or of another node. Needs wallet-rules:read.",
       authScopes,
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
