@@ -77,8 +77,14 @@ export function createBuilder() {
       nodeFieldOptions: { description: 'The row itself.' },
       pageInfoFieldOptions: { description: 'Where the page stands in the list.', nullable: false },
       pageInfoTypeOptions: { description: 'Where a page stands in its list (Relay cursor connections).' },
-      hasNextPageFieldOptions: { description: 'Whether rows come after this page.', nullable: false },
-      hasPreviousPageFieldOptions: { description: 'Whether rows come before this page.', nullable: false },
+      hasNextPageFieldOptions: {
+        description: 'Whether rows come after this page; with `first`, those up to `before` count.',
+        nullable: false,
+      },
+      hasPreviousPageFieldOptions: {
+        description: 'Whether rows come before this page; with `last`, those down to `after` count.',
+        nullable: false,
+      },
       startCursorFieldOptions: { description: "The first row's cursor; null where the page is empty.", nullable: true },
       endCursorFieldOptions: { description: "The last row's cursor; null where the page is empty.", nullable: true },
     },

@@ -197,6 +197,23 @@ describe('every field of the schema', () => {
     },
   );
 
+  it.each(['{ __typename }', '{ __schema { types { name } } }', '{ nowhere }', '{', ''])(
+    'DG-04: without a token %j is 401 all the same, by any way',
+    async (document) => {
+      const headers = { 'content-type': 'application/json' };
+      const body = (json: unknown) => ({ method: 'POST', headers, body: JSON.stringify(json) });
+      const get = new URLSearchParams({ query: document });
+      for (const answer of [
+        await stand.query(document, { token: undefined }),
+        await stand.query(document, { token: 'unknown', headers: { accept: 'text/event-stream' } }),
+        await stand.fetch(body([{ query: document }, { query: document }])),
+        await stand.fetch({}, `?${get}`),
+      ]) {
+        expect([answer.status, answer.json]).toEqual([401, { code: -1, domain: 0, message: 'unauthorized' }]);
+      }
+    },
+  );
+
   it.each(fields.filter(({ needs }) => needs))('DG-04: $coordinate needs $needs', async (field) => {
     const { document, needs, operation } = field;
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== needs) });
