@@ -89,8 +89,8 @@ function accountFilter(builder: Builder) {
   return builder.inputType('AccountFilter', {
     description: 'Which accounts a list has; all that is given must hold.',
     fields: (t) => ({
-      type: t.string({ description: 'Exactly this type.', validate: { schema: textInput() } }),
-      status: t.int({ description: 'Exactly this status.' }),
+      type: t.string({ description: 'Exactly this type, such as `organisation`.', validate: { schema: textInput() } }),
+      status: t.int({ description: 'Exactly this status: 1 active, 2 suspended, 3 closed.' }),
       search: t.string({ description: 'A part of the name, in either case.', validate: { schema: textInput() } }),
       includeDeleted: t.boolean({ description: 'Whether deleted accounts are in it; false by default.' }),
     }),

@@ -19,7 +19,7 @@ export function addAuditRecords(builder: Builder, refs: Refs): void {
   builder.queryFields((t) => ({
     auditRecords: t.field({
       type: connection,
-      description: 'What was asked of the node, and answered, newest first. Needs audit:read.',
+      description: 'The requests that the node made, with their answers, newest first. Needs audit:read.',
       authScopes: { permission: 'audit:read' },
       args: {
         filter: t.arg({ type: filter, description: 'Which records; all by default.' }),
@@ -52,16 +52,21 @@ function implementAuditRecord({ auditRecord }: Refs): void {
       correlationId: t.exposeString('correlation_id', { description: 'The `X-Correlation-ID` of the answer.' }),
       method: t.exposeString('method', { description: 'The method; `WS` for an operation on a socket.' }),
       path: t.exposeString('path', { description: 'The path, without the query.' }),
-      query: t.exposeString('query', { nullable: true, description: 'The query; null where there was none.' }),
+      query: t.exposeString('query', {
+        nullable: true,
+        description: 'The query of the URL, without its `?`; null where there was none.',
+      }),
       statusCode: t.exposeInt('status_code', {
-        description: 'The status of the answer; 499 where the caller left before it.',
+        description: 'The HTTP status of the answer; 499 where the caller left before it.',
       }),
       elapsed: t.float({
         description: 'Milliseconds until the answer was complete.',
         resolve: (row) => Number(row.elapsed),
       }),
       headers: t.field({ type: 'JSON', description: 'The headers of the request.', resolve: (row) => row.headers }),
-      remoteAddress: t.exposeString('remote_address', { description: 'The address of the peer.' }),
+      remoteAddress: t.exposeString('remote_address', {
+        description: 'The address at the other end of the connection: a proxy, where there is one.',
+      }),
       realIp: t.exposeString('real_ip', { description: "The client's address, behind trusted proxies." }),
       requestBody: t.exposeString('request_body', {
         nullable: true,
@@ -84,7 +89,7 @@ function auditFilter(builder: Builder) {
       correlationId: t.string({ description: 'Exactly this correlation id.', ...exactly }),
       method: t.string({ description: 'Exactly this method, such as `POST`, or `WS`.', ...exactly }),
       path: t.string({ description: 'Exactly this path.', ...exactly }),
-      statusCode: t.int({ description: 'Exactly this status.' }),
+      statusCode: t.int({ description: 'Exactly this HTTP status, such as 404.' }),
       since: t.field({ type: 'DateTime', description: 'That came at this time or later.' }),
       until: t.field({ type: 'DateTime', description: 'That came before this time.' }),
     }),

@@ -7,15 +7,18 @@ export function clientInputType(builder: Builder, { grantType }: ClientEnums) {
     description: 'How long the tokens of a client live.',
     fields: (t) => ({
       enabled: t.boolean({ required: true, description: 'Whether they end at all.' }),
-      duration: t.int({ required: true, description: 'Seconds, at least 1.' }),
+      duration: t.int({
+        required: true,
+        description: 'Seconds from the issue of a token to its end, at least 1; counts where `enabled`.',
+      }),
     }),
   });
   const rateLimit = builder.inputType('RateLimitInput', {
     description: 'How many requests a client may make, in windows aligned to the clock; absent: any number.',
     fields: (t) => ({
-      requestsPerSecond: t.int({ description: 'In a second, at least 1.' }),
-      requestsPerMinute: t.int({ description: 'In a minute, at least 1.' }),
-      requestsPerHour: t.int({ description: 'In an hour, at least 1.' }),
+      requestsPerSecond: t.int({ description: 'Requests in a second, at least 1.' }),
+      requestsPerMinute: t.int({ description: 'Requests in a minute, at least 1.' }),
+      requestsPerHour: t.int({ description: 'Requests in an hour, at least 1.' }),
     }),
   });
   return builder.inputType('ClientInput', {
@@ -27,8 +30,14 @@ export function clientInputType(builder: Builder, { grantType }: ClientEnums) {
         required: true,
         description: 'How it may get tokens: at least one way.',
       }),
-      scopes: t.stringList({ required: true, description: 'What its own tokens allow.' }),
-      tokenExpiry: t.field({ type: tokenExpiry, description: 'How long its own tokens live: an hour by default.' }),
+      scopes: t.stringList({
+        required: true,
+        description: 'What its own tokens allow: permissions such as `accounts:read`, which the caller must have.',
+      }),
+      tokenExpiry: t.field({
+        type: tokenExpiry,
+        description: 'How long its own tokens live: 3600 seconds by default.',
+      }),
       allowedIps: t.stringList({
         description: 'The addresses and networks (CIDR) that it may call from; absent or empty: any.',
       }),

@@ -23,7 +23,10 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
       type: created,
       description: 'Creates an active client. Needs clients:manage and every scope that it gets.',
       authScopes,
-      errors: errorsOf('CreateClientResult', 'The client with its secret, or why it was not created.'),
+      errors: errorsOf(
+        'CreateClientResult',
+        'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, or a scope that the caller has not; NotFoundError: not at present.',
+      ),
       args: { input: t.arg({ type: input, required: true, description: 'The client.' }) },
       resolve: (_root, args, context) => {
         const client = parsedInput(clientInput, args.input);
@@ -35,7 +38,10 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
       description:
         'Replaces a client in full: what is absent takes its default. Needs clients:manage and every scope that it has or gets.',
       authScopes,
-      errors: errorsOf('UpdateClientResult', 'The client, or why it was not changed.'),
+      errors: errorsOf(
+        'UpdateClientResult',
+        'The client; or ValidationError: a member of `input` is not valid; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller has not.',
+      ),
       args: {
         id: t.arg.id(idOptions),
         input: t.arg({ type: input, required: true, description: 'The client as it shall be.' }),
@@ -49,7 +55,10 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
       type: created,
       description: 'Makes another secret. Needs clients:manage and every scope that the client has.',
       authScopes,
-      errors: errorsOf('RotateClientSecretResult', 'The client with its new secret, or why there is none.'),
+      errors: errorsOf(
+        'RotateClientSecretResult',
+        'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller has not.',
+      ),
       args: {
         id: t.arg.id(idOptions),
         overlapSeconds: t.arg.int({
@@ -68,7 +77,10 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
       description:
         'Disabling ends its credentials, its tokens and the logins made through it, and needs clients:manage alone. Enabling brings back the credentials alone, and needs every scope that the client has too.',
       authScopes,
-      errors: errorsOf('SetClientStatusResult', 'The client, or why it was not changed.'),
+      errors: errorsOf(
+        'SetClientStatusResult',
+        'The client; or NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller has not; ValidationError: not at present.',
+      ),
       args: {
         id: t.arg.id(idOptions),
         status: t.arg({ type: enums.status, required: true, description: 'The status that it gets.' }),

@@ -102,7 +102,7 @@ function tokenExpiryType(builder: Builder) {
     fields: (t) => ({
       enabled: t.exposeBoolean('token_expiry_enabled', { description: 'Whether they end at all.' }),
       duration: t.int({
-        description: 'Seconds.',
+        description: 'Seconds from the issue of a token to its end; counts where `enabled`.',
         resolve: (row) => row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
       }),
     }),
@@ -113,9 +113,18 @@ function rateLimitType(builder: Builder) {
   return builder.objectRef<ClientRow>('RateLimit').implement({
     description: 'How many requests a client may make, in windows aligned to the clock; null: any number.',
     fields: (t) => ({
-      requestsPerSecond: t.exposeInt('requests_per_second', { nullable: true, description: 'In a second.' }),
-      requestsPerMinute: t.exposeInt('requests_per_minute', { nullable: true, description: 'In a minute.' }),
-      requestsPerHour: t.exposeInt('requests_per_hour', { nullable: true, description: 'In an hour.' }),
+      requestsPerSecond: t.exposeInt('requests_per_second', {
+        nullable: true,
+        description: 'Requests in a second; null: any number.',
+      }),
+      requestsPerMinute: t.exposeInt('requests_per_minute', {
+        nullable: true,
+        description: 'Requests in a minute; null: any number.',
+      }),
+      requestsPerHour: t.exposeInt('requests_per_hour', {
+        nullable: true,
+        description: 'Requests in an hour; null: any number.',
+      }),
     }),
   });
 }

@@ -7,15 +7,15 @@ export function addGasFees(builder: Builder): void {
   const priorityFee = builder.objectRef<GasPrices['priorityFee']>('PriorityFee').implement({
     description: 'What transactions of recent blocks paid on top of the base fee, in wei.',
     fields: (t) => ({
-      slow: t.exposeString('slow', { description: 'More than a tenth of them paid.' }),
-      standard: t.exposeString('standard', { description: 'More than half of them paid.' }),
-      fast: t.exposeString('fast', { description: 'More than nine tenths of them paid.' }),
+      slow: t.exposeString('slow', { description: 'In wei: more than a tenth of them paid.' }),
+      standard: t.exposeString('standard', { description: 'In wei: more than half of them paid.' }),
+      fast: t.exposeString('fast', { description: 'In wei: more than nine tenths of them paid.' }),
     }),
   });
   const gasFee = builder.objectRef<GasFee>('GasFee').implement({
     description: 'What gas costs on a network, in wei. Where it cannot be said, `error` stands alone.',
     fields: (t) => ({
-      networkId: t.exposeID('networkId', { description: 'The network.' }),
+      networkId: t.exposeID('networkId', { description: 'The UUID of the network.' }),
       chainId: t.int({
         nullable: true,
         description: "The chain's number (EIP-155); null where it is no Int.",
@@ -23,18 +23,18 @@ export function addGasFees(builder: Builder): void {
       }),
       baseFee: t.string({
         nullable: true,
-        description: 'Of the block that comes next, in wei.',
+        description: 'The base fee of the block that comes next, in wei: a decimal integer.',
         resolve: (fee) => priced(fee)?.baseFee,
       }),
       priorityFee: t.field({
         type: priorityFee,
         nullable: true,
-        description: 'What is paid on top of it.',
+        description: 'What is paid on top of the base fee; null where `error` is given.',
         resolve: (fee) => priced(fee)?.priorityFee,
       }),
       gasPrice: t.string({
         nullable: true,
-        description: 'The base fee and the standard priority fee together, in wei.',
+        description: 'The base fee and the standard priority fee together, in wei: a decimal integer.',
         resolve: (fee) => priced(fee)?.gasPrice,
       }),
       blockNumber: t.int({

@@ -55,21 +55,36 @@ export function createBuilder() {
       nodeQueryOptions: false,
       nodesQueryOptions: false,
       firstArgOptions: {
-        description: 'The first so many rows after `after`: 0 to 100, 20 by default. Not with `last`.',
+        description:
+          'The first so many rows after `after`: 0 to 100, 20 by default. Not with `last`: both are BAD_USER_INPUT.',
       },
       lastArgOptions: { description: 'The last so many rows before `before`: 0 to 100. Not with `first`.' },
-      afterArgOptions: { description: 'The cursor of the row that the page comes after.' },
-      beforeArgOptions: { description: 'The cursor of the row that the page comes before.' },
+      afterArgOptions: {
+        description:
+          'The cursor of the row that the page comes after. One of another list or node, or a forged one, is BAD_USER_INPUT.',
+      },
+      beforeArgOptions: {
+        description:
+          'The cursor of the row that the page comes before. One of another list or node, or a forged one, is BAD_USER_INPUT.',
+      },
       edgesFieldOptions: {
-        description: 'The rows of the page, oldest first.',
+        description: 'The rows of the page, in the order of the list.',
         nullable: { list: false, items: false },
       },
-      cursorFieldOptions: { description: 'Signed; good for this list of this node.' },
-      nodeFieldOptions: { description: 'The row.' },
+      cursorFieldOptions: {
+        description: 'Opaque and signed; good for `after` and `before` of this list of this node alone.',
+      },
+      nodeFieldOptions: { description: 'The row itself.' },
       pageInfoFieldOptions: { description: 'Where the page stands in the list.', nullable: false },
       pageInfoTypeOptions: { description: 'Where a page stands in its list (Relay cursor connections).' },
-      hasNextPageFieldOptions: { description: 'Whether rows come after this page.', nullable: false },
-      hasPreviousPageFieldOptions: { description: 'Whether rows come before this page.', nullable: false },
+      hasNextPageFieldOptions: {
+        description: 'Whether rows come after this page; with `first`, those up to `before` count.',
+        nullable: false,
+      },
+      hasPreviousPageFieldOptions: {
+        description: 'Whether rows come before this page; with `last`, those down to `after` count.',
+        nullable: false,
+      },
       startCursorFieldOptions: { description: "The first row's cursor; null where the page is empty.", nullable: true },
       endCursorFieldOptions: { description: "The last row's cursor; null where the page is empty.", nullable: true },
     },

@@ -21,11 +21,15 @@ export class ErrorMask {
     this.#log = log;
   }
 
-  /** The error as it may be told: where it was made for a client itself, without the values that it quotes. */
-  error(error: unknown, { correlationId }: Recipient): GraphQLError {
+  /**
+   * The error as it may be told: where it was made for a client itself, without the values that it quotes. What is among
+   * `logged` is not logged again; what is logged comes to be among it.
+   */
+  error(error: unknown, { correlationId }: Recipient, logged = new Set<unknown>()): GraphQLError {
     if (error instanceof GraphQLError && isMeant(error)) return withoutQuotes(error);
     const cause = originOf(error);
-    this.#log.error({ correlation_id: correlationId, err: cause }, 'operation failed');
+    if (!logged.has(cause)) this.#log.error({ correlation_id: correlationId, err: cause }, 'operation failed');
+    logged.add(cause);
     const place = error instanceof GraphQLError ? { nodes: error.nodes, path: error.path } : {};
     return new GraphQLError('internal error', {
       ...place,
@@ -38,10 +42,11 @@ export class ErrorMask {
     return { result: (result) => this.result(result, recipient), error: (error) => this.error(error, recipient) };
   }
 
-  /** The result with its errors as they may be told. */
+  /** The result with its errors as they may be told; what failed for many of its places at once is logged once. */
   result(result: ExecutionResult, recipient: Recipient): ExecutionResult {
     const { errors } = result;
-    return errors ? { ...result, errors: errors.map((error) => this.error(error, recipient)) } : result;
+    const logged = new Set<unknown>();
+    return errors ? { ...result, errors: errors.map((error) => this.error(error, recipient, logged)) } : result;
   }
 }
 

@@ -20,9 +20,18 @@ import { addViewer } from './viewer.graphql.ts';
 /** The schema that dashboards are written against. It holds no services: each operation's context brings them. */
 export function buildSchema(): GraphQLSchema {
   const builder = createBuilder();
-  builder.queryType({ description: 'Reads. Lists are Relay cursor connections.' });
-  builder.mutationType({ description: 'Changes. Each gives its result, or a typed error.' });
-  builder.subscriptionType({ description: 'What happens, as it happens: over SSE or graphql-transport-ws.' });
+  builder.queryType({
+    description:
+      'Reads. Lists are Relay cursor connections. A permission that the token lacks is an error FORBIDDEN, whose extensions name the `permission`; what is not valid is BAD_USER_INPUT, with `issues`; what is unexpected is INTERNAL_SERVER_ERROR, with the `correlationId`.',
+  });
+  builder.mutationType({
+    description:
+      'Changes. Each gives its result, or a typed error, and then nothing was changed. A permission that the token lacks is a ForbiddenError.',
+  });
+  builder.subscriptionType({
+    description:
+      'What happens, as it happens: over SSE or graphql-transport-ws. A stream ends with UNAUTHENTICATED when its token does.',
+  });
   builder.globalConnectionField('totalCount', (t) =>
     t.int({
       description: 'How many rows there are over all pages, exactly; counted only when asked for.',

@@ -52,7 +52,8 @@ export function addNetworks(builder: Builder, refs: Refs): void {
   builder.objectField(refs.wallet, 'networks', (t) =>
     t.loadable({
       type: connection,
-      description: 'The networks that the wallet operates on, in the order of their assignment.',
+      description:
+        'The networks that the wallet operates on, in the order of their assignment. Any token that reaches the wallet.',
       args: t.arg.connectionArgs(),
       byPath: true,
       resolve: (wallet) => wallet.id,
@@ -87,7 +88,11 @@ function addAssignNetwork(builder: Builder, refs: Refs): void {
       authScopes: { permission: 'wallets:write' },
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],
-        union: { name: 'AssignNetworkResult', description: 'The wallet, or why it was not assigned the network.' },
+        union: {
+          name: 'AssignNetworkResult',
+          description:
+            'The wallet; or ValidationError: the network is of another chain; NotFoundError: the wallet or the network; ForbiddenError: without wallets:write.',
+        },
       },
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),

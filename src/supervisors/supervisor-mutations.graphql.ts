@@ -17,7 +17,8 @@ const authScopes = { permission: 'clients:manage' } as const;
 const idOptions = { required: true, description: "The supervisor's UUID." } as const;
 const passwordOptions = { required: true, description: '8 to 1024 characters.' } as const;
 const roleOptions = { required: true, description: '`admin`, `operator` or `viewer`.' } as const;
-const changed = 'The supervisor, or why nothing was changed.';
+const changed =
+  'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
 
 /** Adds the mutations of supervisors. */
 export function addSupervisorMutations(builder: Builder, refs: Refs, status: SupervisorStatus): void {
@@ -92,7 +93,8 @@ function addSupervisorCreation(builder: Builder, refs: Refs): void {
     fields: (t) => ({
       username: t.string({
         required: true,
-        description: 'At most 255 characters; no two of a node differ by the case of their letters alone.',
+        description:
+          'The name to log in with: 1 to 255 characters; no two of a node differ by the case of their letters alone.',
       }),
       password: t.string(passwordOptions),
       role: t.string(roleOptions),
@@ -105,7 +107,11 @@ function addSupervisorCreation(builder: Builder, refs: Refs): void {
       authScopes,
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError, DuplicateError],
-        union: { name: 'CreateSupervisorResult', description: 'The supervisor, or why there is none.' },
+        union: {
+          name: 'CreateSupervisorResult',
+          description:
+            'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: not at present.',
+        },
       },
       args: { input: t.arg({ type: input, required: true, description: 'The supervisor.' }) },
       resolve: (_root, args, context) => {

@@ -61,7 +61,9 @@ function implementSupervisor({ supervisor }: Refs, status: SupervisorStatus): vo
     description: 'A person who logs in by the password grant.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID: the `sub` of the tokens.' }),
-      username: t.exposeString('username', { description: 'The name to log in with, in any case of its letters.' }),
+      username: t.exposeString('username', {
+        description: 'The name to log in with, in any case of its letters; unique in the node.',
+      }),
       role: t.exposeString('role', { description: '`admin`, `operator` or `viewer`.' }),
       permissions: t.stringList({
         description: 'What the role allows, such as `accounts:read`.',

@@ -37,7 +37,11 @@ export function addRegisterTransaction(builder: Builder, refs: Refs, { collectio
       authScopes: { permission: 'transactions:write' },
       errors: {
         types: [ValidationError, DuplicateError, ForbiddenError, NotFoundError],
-        union: { name: 'RegisterTransactionResult', description: 'The transaction, or why it was not registered.' },
+        union: {
+          name: 'RegisterTransactionResult',
+          description:
+            'The transaction; or ValidationError: a member of `input` is not valid; DuplicateError: the id is taken, by another type, collection or node; ForbiddenError: without transactions:write; NotFoundError: it has become that of another node meanwhile.',
+        },
       },
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
       resolve: async (_root, { input: given }, { services, principal }) => {

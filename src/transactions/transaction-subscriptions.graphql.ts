@@ -31,7 +31,7 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
     transactionUpdates: t.field({
       type: update,
       description:
-        'Each change of the status of a transaction, as it is logged. Errors `cursor_expired` and `slow_consumer` end it. Needs transactions:read.',
+        'Each change of the status of a transaction, as it is logged. On SSE each has its cursor as `id`, and `Last-Event-ID` outranks `after`. Errors `cursor_expired` (what came after the cursor is kept no more) and `slow_consumer` end it. Needs transactions:read.',
       authScopes: { permission: 'transactions:read' },
       args: {
         filter: t.arg({ type: filter, description: 'Which transactions, as of the change; all by default.' }),
@@ -46,7 +46,7 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
     transaction: t.field({
       type: refs.transaction,
       description:
-        'A transaction: its state at once, then each change, until it is DONE or ERROR. Needs transactions:read.',
+        'A transaction: its state at once, then each change, until it is DONE or ERROR. NOT_FOUND for an id that is unknown or of another node. Needs transactions:read.',
       authScopes: { permission: 'transactions:read' },
       args: { id: t.arg.id({ required: true, description: "The worker's id.", validate: { schema: textInput() } }) },
       subscribe: (_root, { id }, context) => states(id, context),
@@ -59,7 +59,10 @@ function transactionUpdate(builder: Builder, { transaction }: Refs, { status }: 
   return builder.objectRef<LoggedEvent>('TransactionUpdate').implement({
     description: 'A change of a transaction, with the transaction as of it.',
     fields: (t) => ({
-      cursor: t.string({ description: 'Its place in the event log.', resolve: ({ seq }) => seq.toString() }),
+      cursor: t.string({
+        description: 'Its place in the event log: good for `after`.',
+        resolve: ({ seq }) => seq.toString(),
+      }),
       event: t.string({
         description: 'Always `transaction.status.updated`.',
         resolve: () => 'transaction.status.updated',

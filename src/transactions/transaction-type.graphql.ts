@@ -28,7 +28,7 @@ export function implementTransaction({ transaction }: Refs, { status, collection
         description: 'The contract it deals with; empty for none.',
       }),
       gasUsed: t.exposeString('gas_used', {
-        description: 'Gas used: a decimal integer of any length; "0" while pending.',
+        description: 'Gas used, in units of gas: a decimal integer of any length; "0" while pending.',
       }),
       error: t.exposeString('error', { nullable: true, description: 'What went wrong, in the words of the worker.' }),
       conflict: t.exposeBoolean('conflict', {

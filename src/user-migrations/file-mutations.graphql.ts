@@ -17,7 +17,11 @@ export function addFileMutations(builder: Builder, refs: Refs): void {
       authScopes,
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],
-        union: { name: 'StartUserMigrationResult', description: 'The migration, or why there is none.' },
+        union: {
+          name: 'StartUserMigrationResult',
+          description:
+            'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; ForbiddenError: without users:migrate; NotFoundError: not at present.',
+        },
       },
       args: {
         file: t.arg({
@@ -40,8 +44,12 @@ export function addFileMutations(builder: Builder, refs: Refs): void {
       description: 'Ends a migration before its last row; what was applied stays. Needs users:migrate.',
       authScopes,
       errors: {
-        types: [NotFoundError, PreconditionError, ForbiddenError],
-        union: { name: 'CancelUserMigrationResult', description: 'The migration, or why it was not ended.' },
+        types: [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
+        union: {
+          name: 'CancelUserMigrationResult',
+          description:
+            'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: not at present.',
+        },
       },
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       resolve: async (_root, { id }, { services, principal }) => {

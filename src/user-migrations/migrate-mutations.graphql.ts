@@ -20,7 +20,11 @@ export function addMigrateMutations(builder: Builder, refs: Refs): void {
       authScopes,
       errors: {
         types: [ValidationError, DuplicateError, NotFoundError, ForbiddenError],
-        union: { name: 'MigrateUserResult', description: 'The user, or why there is none.' },
+        union: {
+          name: 'MigrateUserResult',
+          description:
+            'The user; or ValidationError: a member is not valid, or both identifiers are missing; DuplicateError: a user of the node has the email, the external id or the wallet; ForbiddenError: without users:migrate; NotFoundError: not at present.',
+        },
       },
       args: { input: t.arg({ type: input, required: true, description: 'The user.' }) },
       resolve: async (_root, args, context) => {
@@ -41,7 +45,11 @@ export function addMigrateMutations(builder: Builder, refs: Refs): void {
       authScopes,
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],
-        union: { name: 'MigrateUsersResult', description: 'The migration, or why nothing was done.' },
+        union: {
+          name: 'MigrateUsersResult',
+          description:
+            'The migration; or ValidationError: none or over 500 rows, or a row without a wallet; ForbiddenError: without users:migrate; NotFoundError: not at present.',
+        },
       },
       args: { users: t.arg({ type: [input], required: true, description: '1 to 500 users.' }) },
       resolve: async (_root, args, context) => {

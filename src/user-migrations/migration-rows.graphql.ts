@@ -47,7 +47,9 @@ function rowType(builder: Builder) {
   return builder.objectRef<MigrationRowRow>('MigrationRow').implement({
     description: 'A row of a migration: what identified it, and what became of it.',
     fields: (t) => ({
-      index: t.exposeInt('index', { description: 'Its place among the rows, from 1.' }),
+      index: t.exposeInt('index', {
+        description: 'Its place among the rows; the first is 1. Of a CSV file: the data row, the header not counted.',
+      }),
       email: t.exposeString('email', { nullable: true, description: 'As it was sent; null where it had none.' }),
       externalId: t.exposeString('external_id', {
         nullable: true,
@@ -57,7 +59,8 @@ function rowType(builder: Builder) {
       status: t.exposeString('status', { description: '`created`, `skipped` or `failed`.' }),
       reason: t.exposeString('reason', {
         nullable: true,
-        description: 'Why it became no user, such as `duplicate_email`; null for one that did.',
+        description:
+          'Why it became no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet`, or of a failed row what was wrong with it, in a file after `line N`. Null for one that did.',
       }),
     }),
   });

@@ -78,8 +78,10 @@ function implementMigration({ migration }: Refs, status: ReturnType<typeof migra
       status: t.field({ type: status, description: 'How far it is.', resolve: (row) => row.status }),
       total: t.exposeInt('total', { description: 'How many rows it has.' }),
       success: t.exposeInt('success', { description: 'How many became users.' }),
-      skipped: t.exposeInt('skipped', { description: 'How many were not, for a known reason.' }),
-      failed: t.exposeInt('failed', { description: 'How many were not, for another one.' }),
+      skipped: t.exposeInt('skipped', {
+        description: 'How many became none for want of an identifier, or as duplicates.',
+      }),
+      failed: t.exposeInt('failed', { description: 'How many became none because the row is not valid.' }),
       createdBy: t.exposeString('created_by', { description: 'The `sub` of the token that asked for it.' }),
       createdAt: t.field({
         type: 'DateTime',

@@ -35,8 +35,14 @@ function progressType(builder: Builder, { migration }: Refs) {
       processed: t.exposeInt('processed', { description: 'How many rows have an outcome.' }),
       total: t.exposeInt('total', { nullable: true, description: 'How many rows it has; null while that is unknown.' }),
       success: t.int({ description: 'How many became users.', resolve: (row) => row.migration.success }),
-      skipped: t.int({ description: 'How many did not, for a known reason.', resolve: (row) => row.migration.skipped }),
-      failed: t.int({ description: 'How many did not, for another one.', resolve: (row) => row.migration.failed }),
+      skipped: t.int({
+        description: 'How many became none for want of an identifier, or as duplicates.',
+        resolve: (row) => row.migration.skipped,
+      }),
+      failed: t.int({
+        description: 'How many became none because the row is not valid.',
+        resolve: (row) => row.migration.failed,
+      }),
       done: t.exposeBoolean('done', { description: 'Whether nothing more comes: it is DONE, CANCELLED or FAILED.' }),
     }),
   });

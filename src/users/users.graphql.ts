@@ -66,7 +66,11 @@ function addEraseUser(builder: Builder, refs: Refs): void {
       authScopes: { permission: 'users:migrate' },
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],
-        union: { name: 'EraseUserResult', description: 'The user, blank, or why nothing was erased.' },
+        union: {
+          name: 'EraseUserResult',
+          description:
+            'The user, its personal data blank; or NotFoundError: the user; ForbiddenError: without users:migrate; ValidationError: not at present.',
+        },
       },
       args: { id: t.arg.id(idOptions) },
       resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),

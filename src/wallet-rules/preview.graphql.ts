@@ -16,7 +16,7 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
     t.field({
       type: preview,
       description:
-        'Whether a rule would fire by the given balances and transfers, and how each of its conditions comes out. Nothing is changed. Needs wallet-rules:read.',
+        'Whether a rule would fire by the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node. Needs wallet-rules:read.',
       authScopes: { permission: 'wallet-rules:read' },
       args: { input: t.arg({ type: input, required: true, description: 'The rule and the facts.' }) },
       resolve: async (_root, args, { services, principal }) => {
@@ -81,7 +81,7 @@ function previewInputType(builder: Builder, rule: WalletRuleInputType) {
     fields: (t) => ({
       field: t.string({ required: true, description: 'As conditions name it.' }),
       networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency.' }),
-      value: t.field({ type: 'Decimal', required: true, description: 'Its value.' }),
+      value: t.field({ type: 'Decimal', required: true, description: 'Its value, in units of the currency.' }),
     }),
   });
   const transfer = builder.inputType('TransferInput', {
@@ -89,15 +89,15 @@ function previewInputType(builder: Builder, rule: WalletRuleInputType) {
     fields: (t) => ({
       networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency.' }),
       amount: t.field({ type: 'Decimal', required: true, description: 'How much: 0 or more.' }),
-      at: t.field({ type: 'DateTime', required: true, description: 'When.' }),
+      at: t.field({ type: 'DateTime', required: true, description: 'When it was made, or is to be made.' }),
     }),
   });
   return builder.inputType('PreviewWalletRuleInput', {
     description: 'A rule, or the id of one, and the facts to judge it by.',
     fields: (t) => ({
-      rule: t.field({ type: rule, description: 'The rule; not with `ruleId`.' }),
-      ruleId: t.id({ description: 'The UUID of a rule of the node; not with `rule`.' }),
-      balances: t.field({ type: [balance], required: true, description: 'At most 1000.' }),
+      rule: t.field({ type: rule, description: 'The rule itself; either this or `ruleId`.' }),
+      ruleId: t.id({ description: 'The UUID of a rule of the node; either this or `rule`.' }),
+      balances: t.field({ type: [balance], required: true, description: 'What is known of the wallet: at most 1000.' }),
       transfers: t.field({
         type: [transfer],
         description: 'At most 10000. A limit counts those of its currency in the window; without any list it cannot.',

@@ -44,7 +44,7 @@ export function walletRuleInputType(builder: Builder) {
       type: t.string({ required: true, description: '`auto_transfer` or `permissionless_transfer_limit`.' }),
       networkId: t.id({ required: true, description: 'The UUID of the network that it is for.' }),
       networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency that it is for.' }),
-      priority: t.int({ description: '1 to 100.' }),
+      priority: t.int({ description: '1 to 100; kept as sent.' }),
       autoTransferRule: t.field({ type: autoTransfer, description: 'When and what to transfer.' }),
       signAndApproveRule: t.field({ type: signAndApprove, description: 'Who must approve.' }),
       permissionlessTransferLimitRule: t.field({ type: limit, description: 'How much may be transferred.' }),

@@ -24,7 +24,11 @@ export function addWalletRuleMutations(builder: Builder, { walletRule }: Refs, {
       authScopes,
       errors: {
         types: errorTypes,
-        union: { name: 'CreateWalletRuleResult', description: 'The rule, or why it was not created.' },
+        union: {
+          name: 'CreateWalletRuleResult',
+          description:
+            'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet; ForbiddenError: without wallet-rules:write.',
+        },
       },
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
@@ -41,7 +45,11 @@ export function addWalletRuleMutations(builder: Builder, { walletRule }: Refs, {
       authScopes,
       errors: {
         types: [...errorTypes, PreconditionError],
-        union: { name: 'ReplaceWalletRuleResult', description: 'The rule, or why it was not replaced.' },
+        union: {
+          name: 'ReplaceWalletRuleResult',
+          description:
+            'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet, or the rule in it; PreconditionError: it has another version than `ifVersion`; ForbiddenError: without wallet-rules:write.',
+        },
       },
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
@@ -61,7 +69,11 @@ export function addWalletRuleMutations(builder: Builder, { walletRule }: Refs, {
       authScopes,
       errors: {
         types: errorTypes,
-        union: { name: 'SetWalletRuleStatusResult', description: 'The rule, or why it was not changed.' },
+        union: {
+          name: 'SetWalletRuleStatusResult',
+          description:
+            'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: not at present.',
+        },
       },
       args: {
         id: t.arg.id({ required: true, description: "The rule's UUID." }),

@@ -32,7 +32,7 @@ export function implementWalletRule(builder: Builder, { walletRule }: Refs, stat
       type: t.exposeString('type', { description: '`auto_transfer` or `permissionless_transfer_limit`.' }),
       networkId: t.exposeID('network_id', { description: 'The network that it is for, as sent.' }),
       networkCurrencyId: t.exposeID('network_currency_id', { description: 'The currency that it is for, as sent.' }),
-      priority: t.exposeInt('priority', { nullable: true, description: '1 to 100.' }),
+      priority: t.exposeInt('priority', { nullable: true, description: '1 to 100; kept as sent.' }),
       status: t.field({ type: status, description: 'Whether it can fire.', resolve: (row) => row.status }),
       version: t.exposeInt('version', { description: 'Raised by every change; the entity tag in REST.' }),
       autoTransferRule: t.field({

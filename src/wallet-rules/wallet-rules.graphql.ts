@@ -14,6 +14,7 @@ import type { WalletRuleRow } from './wallet-rule-pages.service.ts';
 import { implementWalletRule, walletRuleStatusEnum } from './wallet-rule-type.graphql.ts';
 
 const CONNECTION = 'walletRules';
+const OF_WALLET = 'rulesOfWallet';
 
 /** Adds the types of wallet rules, the queries for them, the preview and the mutations. */
 export function addWalletRules(builder: Builder, refs: Refs): void {
@@ -32,7 +33,6 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
     connectionOf({
       page: pages.get(walletId) ?? { rows: [], hasMore: false },
       ...at,
-      connection: CONNECTION,
       keyOf: (row) => ({ at: row.created_at, id: row.id }),
       nodeOf: (row) => row,
       totalCount: () => counts(at.context).load(walletId),
@@ -47,16 +47,17 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
       resolve: (wallet) => wallet.id,
       // Every wallet of one place in the answer has the same arguments: one statement for all of them.
       load: async (walletIds: string[], context, args) => {
-        const request = pageRequest(args, context, CONNECTION);
+        const request = pageRequest(args, context, OF_WALLET);
         const pages = await context.services.walletRulePages.ofWallets(context.principal.nodeId, walletIds, request);
-        return walletIds.map((walletId) => rulesOf(walletId, pages, { request, context }));
+        return walletIds.map((walletId) => rulesOf(walletId, pages, { connection: OF_WALLET, request, context }));
       },
     }),
   );
   builder.queryFields((t) => ({
     walletRules: t.field({
       type: connection,
-      description: "A wallet's rules, active or not, oldest first. Needs wallet-rules:read.",
+      description:
+        "A wallet's rules, active or not, oldest first. NOT_FOUND for a wallet that is unknown or of another node. Needs wallet-rules:read.",
       authScopes,
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
@@ -68,7 +69,7 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
         const walletId = given.toLowerCase();
         if (!isUuid(walletId) || !(await services.walletPages.find(principal.nodeId, walletId))) throw notFoundError();
         const pages = await services.walletRulePages.ofWallets(principal.nodeId, [walletId], request);
-        return rulesOf(walletId, pages, { request, context });
+        return rulesOf(walletId, pages, { connection: CONNECTION, request, context });
       },
     }),
     walletRule: t.field({
@@ -86,6 +87,7 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
 }
 
 interface PlaceOfList {
+  connection: string;
   request: PageRequest;
   context: GraphqlContext;
 }

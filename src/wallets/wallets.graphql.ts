@@ -8,6 +8,7 @@ import { isUuid, uuidInput } from '../lib/input.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 
 const CONNECTION = 'wallets';
+const OF_ACCOUNT = 'accountWallets';
 
 /** Adds the type of wallets, the queries for them and the wallets of an account. */
 export function addWallets(builder: Builder, refs: Refs): void {
@@ -42,14 +43,14 @@ export function addWallets(builder: Builder, refs: Refs): void {
       resolve: (account) => account.id,
       // Every account of one place in the answer has the same arguments: one statement for all of them.
       load: async (accountIds: string[], context, args) => {
-        const request = pageRequest(args, context, CONNECTION);
+        const request = pageRequest(args, context, OF_ACCOUNT);
         const { services, principal } = context;
         const pages = await services.walletPages.ofAccounts(principal.nodeId, accountIds, request);
         return accountIds.map((accountId) =>
           connectionOf({
             page: pages.get(accountId) ?? { rows: [], hasMore: false },
             request,
-            connection: CONNECTION,
+            connection: OF_ACCOUNT,
             context,
             keyOf: (row) => ({ at: row.created_at, id: row.id }),
             nodeOf: (row) => row,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
 import { EventStreams } from '../../src/realtime/event-streams.ts';
 import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
-import { type Stand, startStand } from './stand.ts';
+import { NODE, type Stand, startStand } from './stand.ts';
 
 let stand: Stand;
 
@@ -42,6 +42,24 @@ describe('unexpected errors', () => {
       expect(stand.faults).toEqual([{ correlation_id: 'find-me', err: expect.objectContaining({ message: SECRET }) }]);
     },
   );
+
+  it('DG-05: of many places at once are masked in each, and logged once', async () => {
+    const { db } = stand.database;
+    await db.unscoped('a test sets its rows').raw(
+      (sql) => sql`insert into supervisors (id, node_id, username, password_hash, role)
+        select gen_random_uuid(), ${NODE}, 'user-' || n, '', 'viewer' from generate_series(1, 3) n`,
+    );
+    const real = db.forNode.bind(db);
+    const failing = vi.spyOn(db, 'forNode').mockImplementation((nodeId) => {
+      if (failing.mock.calls.length > 1) throw new Error(SECRET);
+      return real(nodeId);
+    });
+    const { json } = await stand.query('{ supervisors { edges { node { lockedUntil } } } }');
+    expect(json.data.supervisors.edges).toHaveLength(3);
+    expect(json.errors).toHaveLength(3);
+    for (const { extensions } of json.errors) expect(extensions.code).toBe('INTERNAL_SERVER_ERROR');
+    expect(stand.faults).toHaveLength(1);
+  });
 
   it('DG-05: in a batch each is masked, and the others are answered', async () => {
     vi.spyOn(stand.transactions, 'register').mockRejectedValue(new Error(SECRET));

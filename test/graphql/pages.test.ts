@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/database.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
@@ -49,31 +49,6 @@ function pagesSuite(open: () => Promise<Database>): void {
       expect(accounts.pageInfo.endCursor).toBe(accounts.edges[19].cursor);
     });
 
-    it.each([1, 7, 25, 100])('DG-02: pages of %i walk the whole list in both directions', async (size) => {
-      const forward: string[] = [];
-      for (let after: string | null = null, more = true; more; ) {
-        const { accounts, ids: found } = await page({ first: size, after });
-        forward.push(...found);
-        after = accounts.pageInfo.endCursor;
-        more = accounts.pageInfo.hasNextPage;
-      }
-      expect(forward).toEqual(ids);
-      const backward: string[] = [];
-      for (let before: string | null = null, more = true; more; ) {
-        const { accounts, ids: found } = await page({ last: size, before });
-        backward.unshift(...found);
-        before = accounts.pageInfo.startCursor;
-        more = accounts.pageInfo.hasPreviousPage;
-      }
-      expect(backward).toEqual(ids);
-    });
-
-    it('DG-02: after and before together bound a page on both sides', async () => {
-      const { accounts } = await page({ first: 25 });
-      const { ids: found } = await page({ after: accounts.edges[2].cursor, before: accounts.edges[6].cursor });
-      expect(found).toEqual(ids.slice(3, 6));
-    });
-
     it.each([
       ['first with last', { first: 1, last: 1 }, 200],
       ['first over 100', { first: 101 }, 400],
@@ -86,15 +61,6 @@ function pagesSuite(open: () => Promise<Database>): void {
       expect(json.errors).toHaveLength(1);
       expect(json.data ?? null).toBeNull();
       expect(stand.faults).toEqual([]);
-    });
-
-    it('DG-02: the total is counted only when it is asked for', async () => {
-      const run = vi.spyOn(stand.database.db, 'forNode');
-      await stand.query('{ accounts { edges { node { id } } } }');
-      expect(run).toHaveBeenCalledTimes(1);
-      await stand.query('{ accounts { totalCount edges { node { id } } } }');
-      expect(run).toHaveBeenCalledTimes(3);
-      run.mockRestore();
     });
 
     it('DG-13: accounts, wallets, transactions and events come oldest first', async () => {
@@ -114,31 +80,6 @@ function pagesSuite(open: () => Promise<Database>): void {
         'IN_PROGRESS',
         'DONE',
       ]);
-    });
-
-    it('DG-02: nested lists take a fixed number of statements, whatever the page', async () => {
-      for (const id of ids.slice(1, 6)) await stand.addWallets(id, 4);
-      const document = `query Nested($first: Int) {
-      accounts(first: $first) { totalCount edges { node { wallets(first: 2) { totalCount pageInfo { hasNextPage } edges { node { id chain account { name } } } } } } }
-    }`;
-      const run = vi.spyOn(stand.database.db, 'forNode');
-      const counts: number[] = [];
-      for (const first of [2, 6, 25]) {
-        run.mockClear();
-        const { json } = await stand.query(document, { variables: { first } });
-        expect(json.errors).toBeUndefined();
-        expect(json.data.accounts.edges[1].node.wallets).toMatchObject({
-          totalCount: 4,
-          pageInfo: { hasNextPage: true },
-        });
-        expect(json.data.accounts.edges[1].node.wallets.edges[0].node).toMatchObject({
-          chain: 'ethereum',
-          account: { name: 'Account 1' },
-        });
-        counts.push(run.mock.calls.length);
-      }
-      run.mockRestore();
-      expect(counts).toEqual([5, 5, 5]);
     });
   });
 

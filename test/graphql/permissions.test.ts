@@ -10,6 +10,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildSchema } from '../../src/graphql/schema.ts';
 import { PERMISSIONS, type Permission } from '../../src/oauth/permissions.rules.ts';
+import { openSocket } from './raw-socket.ts';
 import { type Stand, startStand } from './stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload-requests.ts';
 
@@ -90,18 +91,18 @@ const OF_MUTATION: Record<string, Permission> = {
   unlockSupervisor: 'clients:manage',
   revokeSessions: 'clients:manage',
 };
-/** Parts of what other types are reached through: they have nothing of their own. */
-const SHARED = new Set([
-  'PageInfo',
-  'InputIssue',
-  'ValidationError',
-  'NotFoundError',
-  'ForbiddenError',
-  'DuplicateError',
-  'PreconditionError',
+/** Parts of what other types are reached through: they have nothing of their own. Whoever adds a field says so here. */
+const SHARED: Record<string, string> = {
+  PageInfo: 'endCursor hasNextPage hasPreviousPage startCursor',
+  InputIssue: 'message path',
+  ValidationError: 'issues message',
+  NotFoundError: 'message',
+  ForbiddenError: 'message permission',
+  DuplicateError: 'message reason',
+  PreconditionError: 'message',
   // Of mutations alone.
-  'CreatedClient',
-]);
+  CreatedClient: 'client clientSecret',
+};
 
 const RULE =
   '{name: "x", type: "permissionless_transfer_limit", networkId: "x", networkCurrencyId: "x", permissionlessTransferLimitRule: {maxAmount: 1, timePeriod: "day", timePeriodValue: 1}}';
@@ -155,11 +156,15 @@ const fields = everyField();
 let stand: Stand;
 let accountId: string;
 let walletId: string;
+const networkId = '99999999-0000-4000-8000-000000000001';
 
 beforeAll(async () => {
   stand = await startStand();
   accountId = (await stand.addAccounts(1))[0] ?? '';
   walletId = (await stand.addWallets(accountId, 1))[0] ?? '';
+  await stand.database.db
+    .unscoped('a test sets its rows')
+    .raw((sql) => sql`insert into networks (id, chain_id, name) select ${networkId}, id, 'net' from chains`);
   await stand.register('tx');
   await stand.notify('tx', 1);
 });
@@ -172,30 +177,49 @@ describe('every field of the schema', () => {
     const all = Object.values(schema.getTypeMap())
       .filter(
         (type): type is GraphQLObjectType =>
-          isObjectType(type) && !type.name.startsWith('__') && !SHARED.has(type.name),
+          isObjectType(type) && !type.name.startsWith('__') && SHARED[type.name] === undefined,
       )
       .flatMap((type) => Object.keys(type.getFields()).map((name) => `${type.name}.${name}`));
     expect(all.filter((coordinate) => !reached.has(coordinate))).toEqual([]);
     expect(fields.filter(({ needs }) => needs === undefined)).toEqual([]);
+    for (const [name, names] of Object.entries(SHARED)) {
+      expect(Object.keys(typeOf(name).getFields()).sort().join(' ')).toBe(names);
+    }
   });
 
   it.each(fields)(
     'DG-04: $coordinate without a token is 401 in the envelope, with a challenge',
-    async ({ document }) => {
-      const answer = await stand.query(withIds(document), { token: undefined });
+    async ({ document, operation }) => {
+      const answer = await stand.query(withIds(document), { token: undefined, headers: acceptOf(operation) });
       expect(answer.status).toBe(401);
       expect(answer.json).toEqual({ code: -1, domain: 0, message: 'unauthorized' });
       expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
     },
   );
 
+  it.each(['{ __typename }', '{ __schema { types { name } } }', '{ nowhere }', '{', ''])(
+    'DG-04: without a token %j is 401 all the same, by any way',
+    async (document) => {
+      const headers = { 'content-type': 'application/json' };
+      const body = (json: unknown) => ({ method: 'POST', headers, body: JSON.stringify(json) });
+      const get = new URLSearchParams({ query: document });
+      for (const answer of [
+        await stand.query(document, { token: undefined }),
+        await stand.query(document, { token: 'unknown', headers: { accept: 'text/event-stream' } }),
+        await stand.fetch(body([{ query: document }, { query: document }])),
+        await stand.fetch({}, `?${get}`),
+      ]) {
+        expect([answer.status, answer.json]).toEqual([401, { code: -1, domain: 0, message: 'unauthorized' }]);
+      }
+    },
+  );
+
   it.each(fields.filter(({ needs }) => needs))('DG-04: $coordinate needs $needs', async (field) => {
     const { document, needs, operation } = field;
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== needs) });
-    const accept = operation === 'subscription' ? 'text/event-stream' : 'application/json';
     const answer = document.includes('$file')
       ? await stand.fetch(uploadOf(document, token))
-      : await stand.query(withIds(document), { token, headers: { accept } });
+      : await stand.query(withIds(document), { token, headers: acceptOf(operation) });
     expect(answer.status).toBe(200);
     if (operation === 'mutation') {
       expect(Object.values(answer.json.data)).toEqual([{ __typename: 'ForbiddenError', permission: needs }]);
@@ -213,11 +237,76 @@ describe('every field of the schema', () => {
     },
   );
 
+  it.each(PERMISSIONS)('DG-04: a socket without %s is told so of each field that needs it', async (permission) => {
+    const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== permission) });
+    using socket = await openSocket(stand.url, token);
+    for (const { document, operation } of fields.filter(({ needs }) => needs === permission)) {
+      // A socket carries no files.
+      if (document.includes('$file')) continue;
+      const { text } = await socket.answerTo(withIds(document));
+      const told = operation === 'mutation' ? '"__typename":"ForbiddenError"' : '"code":"FORBIDDEN"';
+      expect(text).toContain(told);
+      expect(text).toContain(`"permission":"${permission}"`);
+    }
+  });
+
+  it('DG-01 DG-04: says in its description what it needs', () => {
+    const silent = fields.filter(({ coordinate, needs }) => {
+      const [owner = '', name = ''] = coordinate.split('.');
+      const isRoot = ['Query', 'Mutation', 'Subscription'].includes(owner);
+      if (!isRoot && needs === OF_TYPE[owner]) return false;
+      const { description } = typeOf(owner).getFields()[name] ?? {};
+      return !description?.match(needs ? new RegExp(`needs ${needs}\\b`, 'i') : /any token/i);
+    });
+    expect(silent.map(({ coordinate }) => coordinate)).toEqual([]);
+  });
+
   it('DG-04: a token that resets a password is 401', async () => {
     const answer = await stand.query('{ me { nodeId } }', { token: stand.newToken({ use: 'forgot_password' }) });
     expect(answer.status).toBe(401);
   });
 });
+
+describe('what is reached through another field', () => {
+  const EVENTS = 'registerTransaction(input: {id: "new", collection: OTC_TRANSACTIONS, type: 1}) { ... on Transaction';
+  const ROWS = 'migrateUsers(users: [{walletAddress: "w", email: "nested@example.com"}]) { ... on Migration';
+  const ASSIGNED = 'assignNetwork(walletId: "WALLET", networkId: "NETWORK") { ... on Wallet';
+
+  it.each<[held: Permission[], operation: string, field: string, needs: Permission]>([
+    [['transactions:write'], 'mutation', `${EVENTS} { events { totalCount } } }`, 'transactions:read'],
+    [['users:migrate'], 'mutation', `${ROWS} { rows { totalCount } } }`, 'users:read'],
+    [['wallets:write'], 'mutation', `${ASSIGNED} { account { id } } }`, 'accounts:read'],
+    [['wallets:write'], 'mutation', `${ASSIGNED} { rules { totalCount } } }`, 'wallet-rules:read'],
+    [
+      ['wallets:write', 'accounts:read'],
+      'mutation',
+      `${ASSIGNED} { account { wallets { totalCount } } } }`,
+      'wallets:read',
+    ],
+    [['accounts:read'], 'query', 'account(id: "ACCOUNT") { wallets { totalCount } }', 'wallets:read'],
+    [['accounts:read'], 'query', 'accounts { edges { node { wallets { totalCount } } } }', 'wallets:read'],
+    [['wallets:read'], 'query', 'wallet(id: "WALLET") { account { id } }', 'accounts:read'],
+    [['wallets:read'], 'query', 'wallet(id: "WALLET") { rules { totalCount } }', 'wallet-rules:read'],
+    [['wallets:read'], 'query', 'wallets { edges { node { rules { totalCount } } } }', 'wallet-rules:read'],
+  ])('DG-04: with %s the %s %s needs %s', async (held, operation, field, needs) => {
+    const document = `${operation} { ${withIds(field)} }`;
+    const refused = await stand.query(document, { token: stand.newToken({ permissions: held }) });
+    expect(refused.json.errors).toHaveLength(1);
+    expect(refused.json.errors[0].extensions).toEqual({ code: 'FORBIDDEN', permission: needs });
+    const token = stand.newToken({ permissions: [...held, needs] });
+    expect((await stand.query(document, { token })).json.errors).toBeUndefined();
+  });
+});
+
+function acceptOf(operation: Reached['operation']) {
+  return { accept: operation === 'subscription' ? 'text/event-stream' : 'application/json' };
+}
+
+function typeOf(name: string): GraphQLObjectType {
+  const type = schema.getType(name);
+  if (!isObjectType(type)) throw new Error(`${name} is no object`);
+  return type;
+}
 
 function uploadOf(query: string, token: string): RequestInit {
   const operations = { ...operationsPart, value: JSON.stringify({ query, variables: { file: null } }) };
@@ -226,7 +315,7 @@ function uploadOf(query: string, token: string): RequestInit {
 }
 
 function withIds(document: string): string {
-  return document.replace('ACCOUNT', accountId).replace('WALLET', walletId);
+  return document.replace('ACCOUNT', accountId).replace('WALLET', walletId).replace('NETWORK', networkId);
 }
 
 function everyField(): Reached[] {
@@ -261,9 +350,9 @@ function walk(
       [operation, ...path, call].join(' { ') +
       (isObject || isUnionType(target) ? ' { __typename }' : '') +
       ' }'.repeat(path.length + 1);
-    const owner = isObject && !SHARED.has(target.name) ? target.name : type.name;
+    const owner = isObject && SHARED[target.name] === undefined ? target.name : type.name;
     found.set(coordinate, { coordinate, operation, needs: OF_TYPE[owner], document });
-    if (isObject && !SHARED.has(target.name)) walk(target, operation, [...path, call], found);
+    if (isObject && SHARED[target.name] === undefined) walk(target, operation, [...path, call], found);
   }
 }
 

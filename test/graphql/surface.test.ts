@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import {
   buildSchema as buildFromText,
+  DEFAULT_DEPRECATION_REASON,
   findSchemaChanges,
+  type GraphQLArgument,
+  type GraphQLEnumValue,
+  type GraphQLField,
+  type GraphQLInputField,
   type GraphQLNamedType,
   type GraphQLSchema,
   isEnumType,
@@ -11,8 +16,10 @@ import {
   isIntrospectionType,
   isObjectType,
   isSpecifiedScalarType,
+  isUnionType,
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
+import { unnamedChanges } from '../../scripts/breaking-changes.ts';
 import { printedSchema } from '../../src/graphql/print.ts';
 import { buildSchema } from '../../src/graphql/schema.ts';
 
@@ -29,10 +36,51 @@ describe('the surface', () => {
     expect(undescribed(schema)).toEqual([]);
   });
 
+  it('DG-03: the union of a mutation tells what each of its errors means', () => {
+    const silent = Object.values(schema.getTypeMap())
+      .filter(isUnionType)
+      .flatMap((union) => union.getTypes().map(({ name }) => ({ union, name })))
+      .filter(({ union, name }) => name.endsWith('Error') && !union.description?.includes(`${name}: `));
+    expect(silent.map(({ union, name }) => `${union.name}.${name}`)).toEqual([]);
+  });
+
+  it('DG-01: what is deprecated says what to use instead, and CHANGELOG.md names it', () => {
+    const changelog = readFileSync(resolve(import.meta.dirname, '../../CHANGELOG.md'), 'utf8');
+    expect(faultyDeprecations(schema, changelog)).toEqual([]);
+    const some = buildFromText(
+      'type Query { a: Int @deprecated, b: Int @deprecated(reason: "c"), c(x: Int @deprecated(reason: "y")): E } enum E { F @deprecated(reason: "G") G }',
+    );
+    expect(faultyDeprecations(some, '- `Query.b` goes, by `Query.c`.')).toEqual(['Query.a', 'Query.c(x:)', 'E.F']);
+  });
+
   it('DG-01: the committed schema is the one that is served', () => {
     expect(readFileSync(resolve(import.meta.dirname, '../../schema/schema.graphql'), 'utf8')).toBe(printedSchema());
   });
 });
+
+type Deprecable = GraphQLEnumValue | GraphQLInputField | GraphQLField<unknown, unknown> | GraphQLArgument;
+
+/** What is deprecated without a reason of its own, or without being named. */
+function faultyDeprecations(of: GraphQLSchema, changelog: string): string[] {
+  const elements = Object.values(of.getTypeMap()).flatMap((type): readonly Deprecable[] => {
+    if (isEnumType(type)) return type.getValues();
+    if (isInputObjectType(type)) return Object.values(type.getFields());
+    if (!isObjectType(type) && !isInterfaceType(type)) return [];
+    return Object.values(type.getFields()).flatMap((field) => [field, ...field.args]);
+  });
+  const deprecated = elements.filter(({ deprecationReason }) => typeof deprecationReason === 'string');
+  const unnamed = unnamedChanges(
+    deprecated.map((element) => ({ coordinate: String(element), description: '' })),
+    changelog,
+  );
+  return deprecated
+    .filter(
+      (element) =>
+        element.deprecationReason === DEFAULT_DEPRECATION_REASON ||
+        unnamed.some(({ coordinate }) => coordinate === String(element)),
+    )
+    .map(String);
+}
 
 function undescribed(of: GraphQLSchema): string[] {
   const types = Object.values(of.getTypeMap()).filter(

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AccountDocument, AccountsDocument } from './generated/graphql.ts';
+import { openSocket } from './raw-socket.ts';
 import { OTHER_NODE, type Stand, startStand } from './stand.ts';
 
 let stand: Stand;
 let own: string;
 let foreign: string;
+const migration = 'a1910000-0000-4000-8000-000000000001';
 
 beforeAll(async () => {
   stand = await startStand();
@@ -13,6 +15,10 @@ beforeAll(async () => {
   await stand.addWallets(foreign, 2, OTHER_NODE);
   await stand.register('foreign', OTHER_NODE);
   await stand.notify('foreign', 1);
+  await stand.database.db.unscoped('a test sets its rows').raw(
+    (sql) => sql`insert into migrations (id, node_id, status, created_by, created_at)
+      values (${migration}, ${OTHER_NODE}, 'done', 'x', now())`,
+  );
 });
 
 afterAll(() => stand[Symbol.asyncDispose]());
@@ -30,6 +36,27 @@ describe('what belongs to another node', () => {
     const texts = (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`);
     expect(new Set(texts)).toEqual(new Set([`200 {"data":{"${field}":null}}`]));
   });
+
+  it.each([
+    ['transaction', 'id', () => ['foreign', 'missing', MISSING]],
+    ['migrationProgress', 'done', () => [migration, MISSING, 'no-uuid']],
+  ])(
+    'D4-01: subscription %s: one of another node is NOT_FOUND, byte for byte, by either way',
+    async (field, name, ids) => {
+      const document = `subscription ($id: ID!) { ${field}(id: $id) { ${name} } }`;
+      using socket = await openSocket(stand.url, stand.token);
+      const [sse, ws] = [new Set<string>(), new Set<string>()];
+      for (const id of ids()) {
+        const headers = { accept: 'text/event-stream' };
+        sse.add((await stand.query(document, { variables: { id }, headers })).text);
+        ws.add((await socket.answerTo(document, { id })).text);
+      }
+      expect([sse.size, ws.size]).toEqual([1, 1]);
+      for (const text of [...sse, ...ws]) expect(text).toContain('"code":"NOT_FOUND"');
+      using own = await openSocket(stand.url, stand.newToken({ nodeId: OTHER_NODE }));
+      expect((await own.answerTo(document, { id: ids()[0] })).type).toBe('next');
+    },
+  );
 
   it('D4-01: is in no list and no total', async () => {
     const { json } = await stand.query(`{

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   AssignNetworkDocument,
   CreateWalletRuleDocument,
   NetworksDocument,
   WalletDocument,
   WalletRuleDocument,
-  WalletRulesDocument,
-  type WalletRulesQuery,
-  type WalletRulesQueryVariables,
 } from './generated/graphql.ts';
 import { OTHER_NODE, type Stand, startStand } from './stand.ts';
 
@@ -68,36 +65,6 @@ function idOf(edge: { node: { id: string } }): string {
 }
 
 describe('walletRules', () => {
-  it.each([1, 7, 20, 100])(
-    'DG-02 DG-13: pages of %i are every rule of the wallet once, oldest first',
-    async (first) => {
-      const walked: string[] = [];
-      for (let after: string | null = null, more = true; more; ) {
-        const variables: WalletRulesQueryVariables = { walletId: wallets[0] ?? '', first, after };
-        const { walletRules }: WalletRulesQuery = await stand.run(WalletRulesDocument, variables);
-        expect(walletRules.totalCount).toBe(RULES);
-        walked.push(...walletRules.edges.map(idOf));
-        after = walletRules.pageInfo.endCursor ?? null;
-        more = walletRules.pageInfo.hasNextPage;
-      }
-      expect(walked).toEqual(ruleIds);
-    },
-  );
-
-  it('DG-02: backward too, and between two cursors', async () => {
-    const page = async (args: string) =>
-      (
-        await stand.query(
-          `{ walletRules(walletId: "${wallets[0]?.toUpperCase()}", ${args}) { pageInfo { hasPreviousPage } edges { cursor node { id } } } }`,
-        )
-      ).json.data.walletRules;
-    const last = await page('last: 5');
-    expect(last.edges.map(idOf)).toEqual(ruleIds.slice(-5));
-    expect(last.pageInfo.hasPreviousPage).toBe(true);
-    const [from, to] = [last.edges[0].cursor, last.edges[3].cursor];
-    expect((await page(`after: "${from}", before: "${to}"`)).edges.map(idOf)).toEqual(ruleIds.slice(-4, -2));
-  });
-
   it('D4-01: of an unknown wallet, one of another node and no UUID is NOT_FOUND alike', async () => {
     const texts = [];
     for (const walletId of [MISSING, foreignWallet, 'wallet', '']) {
@@ -210,28 +177,5 @@ describe('wallets', () => {
     expect(await of({ networkId: networks[4] })).toEqual([wallets[1]]);
     expect(await of({ networkId: networks[4], accountId: null })).toEqual([wallets[1]]);
     expect(await of({ networkId: 'x' })).toMatchObject([{ path: ['filter', 'networkId'] }]);
-  });
-
-  it('DG-02: lists in lists take a fixed number of statements, whatever the page', async () => {
-    const document = `query ($first: Int) { wallets(first: $first) { totalCount edges { node {
-      networks(first: 2) { totalCount pageInfo { hasNextPage } edges { node { name chain } } }
-      rules(first: 2) { totalCount pageInfo { hasNextPage } edges { node { name autoTransferRule { amount } } } }
-    } } } }`;
-    const run = vi.spyOn(stand.database.db, 'forNode');
-    const counts: number[] = [];
-    for (const first of [1, 2, 4]) {
-      run.mockClear();
-      const { json } = await stand.query(document, { variables: { first } });
-      expect(json.errors).toBeUndefined();
-      const [{ node }] = json.data.wallets.edges;
-      expect(node.networks).toMatchObject({ totalCount: 3, pageInfo: { hasNextPage: true } });
-      expect(node.rules).toMatchObject({ totalCount: RULES, pageInfo: { hasNextPage: true } });
-      counts.push(run.mock.calls.length);
-    }
-    expect(counts).toEqual([6, 6, 6]);
-    run.mockClear();
-    await stand.run(WalletRulesDocument, { walletId: wallets[0] ?? '', first: 20 });
-    expect(run).toHaveBeenCalledTimes(3);
-    run.mockRestore();
   });
 });

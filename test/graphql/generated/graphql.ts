@@ -10,9 +10,9 @@ export type AccountFilter = {
   includeDeleted?: boolean | null | undefined;
   /** A part of the name, in either case. */
   search?: string | null | undefined;
-  /** Exactly this status. */
+  /** Exactly this status: 1 active, 2 suspended, 3 closed. */
   status?: number | null | undefined;
-  /** Exactly this type. */
+  /** Exactly this type, such as `organisation`. */
   type?: string | null | undefined;
 };
 
@@ -34,7 +34,7 @@ export type BalanceInput = {
   field: string;
   /** The UUID of the currency. */
   networkCurrencyId: string | number;
-  /** Its value. */
+  /** Its value, in units of the currency. */
   value: string | number;
 };
 
@@ -56,9 +56,9 @@ export type ClientInput = {
   refreshReuseDetection?: boolean | null | undefined;
   /** Whether it must show a certificate; false by default. */
   requireCertificate?: boolean | null | undefined;
-  /** What its own tokens allow. */
+  /** What its own tokens allow: permissions such as `accounts:read`, which the caller must have. */
   scopes: Array<string>;
-  /** How long its own tokens live: an hour by default. */
+  /** How long its own tokens live: 3600 seconds by default. */
   tokenExpiry?: TokenExpiryInput | null | undefined;
 };
 
@@ -119,11 +119,11 @@ export type PermissionlessTransferLimitRuleInput = {
 export type PreviewWalletRuleInput = {
   /** When it is judged; now by default. The window of a limit ends then, its start left out; months and years are those of the calendar in UTC. */
   at?: string | null | undefined;
-  /** At most 1000. */
+  /** What is known of the wallet: at most 1000. */
   balances: Array<BalanceInput>;
-  /** The rule; not with `ruleId`. */
+  /** The rule itself; either this or `ruleId`. */
   rule?: WalletRuleInput | null | undefined;
-  /** The UUID of a rule of the node; not with `rule`. */
+  /** The UUID of a rule of the node; either this or `rule`. */
   ruleId?: string | number | null | undefined;
   /** At most 10000. A limit counts those of its currency in the window; without any list it cannot. */
   transfers?: Array<TransferInput> | null | undefined;
@@ -131,11 +131,11 @@ export type PreviewWalletRuleInput = {
 
 /** How many requests a client may make, in windows aligned to the clock; absent: any number. */
 export type RateLimitInput = {
-  /** In an hour, at least 1. */
+  /** Requests in an hour, at least 1. */
   requestsPerHour?: number | null | undefined;
-  /** In a minute, at least 1. */
+  /** Requests in a minute, at least 1. */
   requestsPerMinute?: number | null | undefined;
-  /** In a second, at least 1. */
+  /** Requests in a second, at least 1. */
   requestsPerSecond?: number | null | undefined;
 };
 
@@ -169,7 +169,7 @@ export type SupervisorInput = {
   password: string;
   /** `admin`, `operator` or `viewer`. */
   role: string;
-  /** At most 255 characters; no two of a node differ by the case of their letters alone. */
+  /** The name to log in with: 1 to 255 characters; no two of a node differ by the case of their letters alone. */
   username: string;
 };
 
@@ -182,7 +182,7 @@ export type SupervisorStatus =
 
 /** How long the tokens of a client live. */
 export type TokenExpiryInput = {
-  /** Seconds, at least 1. */
+  /** Seconds from the issue of a token to its end, at least 1; counts where `enabled`. */
   duration: number;
   /** Whether they end at all. */
   enabled: boolean;
@@ -232,7 +232,7 @@ export type TransactionStatus =
 export type TransferInput = {
   /** How much: 0 or more. */
   amount: string | number;
-  /** When. */
+  /** When it was made, or is to be made. */
   at: string;
   /** The UUID of the currency. */
   networkCurrencyId: string | number;
@@ -258,7 +258,7 @@ export type WalletRuleInput = {
   networkId: string | number;
   /** How much may be transferred. */
   permissionlessTransferLimitRule?: PermissionlessTransferLimitRuleInput | null | undefined;
-  /** 1 to 100. */
+  /** 1 to 100; kept as sent. */
   priority?: number | null | undefined;
   /** Who must approve. */
   signAndApproveRule?: SignAndApproveRuleInput | null | undefined;
@@ -635,6 +635,7 @@ export type CancelUserMigrationMutation = { result:
     | { __typename: 'Migration', id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
     | { __typename: 'NotFoundError', message: string }
     | { __typename: 'PreconditionError', message: string }
+    | { __typename: 'ValidationError', message: string }
    };
 
 export type MigrationProgressSubscriptionVariables = Exact<{

@@ -1,0 +1,13 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { ROOT } from '../start/process.ts';
+
+it('reads take plain rows: nothing but the opening of the database and its door knows an entity manager', () => {
+  const knowing = globSync('src/**/*.ts', { cwd: ROOT }).filter((file) =>
+    /\bem\b|\borm\.|EntityManager|EntityRepository|getRepository/.test(
+      readFileSync(join(ROOT, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, ''),
+    ),
+  );
+  expect(knowing.sort()).toEqual(['src/database.ts', 'src/lib/tenant-db.ts', 'src/migrate.ts']);
+});

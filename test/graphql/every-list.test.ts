@@ -1,0 +1,204 @@
+import { getNamedType, isObjectType } from 'graphql';
+import { Kysely } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { buildSchema } from '../../src/graphql/schema.ts';
+import { selectionOf } from '../tenancy/schema-slots.ts';
+import { askingFor, fillEveryList, LISTS, type List, LONG, rowsOf, SHORT } from './every-list.ts';
+import { OTHER_NODE, type Stand, startStand } from './stand.ts';
+
+interface Connection {
+  totalCount: number;
+  pageInfo: { hasNextPage: boolean; hasPreviousPage: boolean; startCursor: string | null; endCursor: string | null };
+  edges: { cursor: string; node: { key: string | number } }[];
+}
+
+interface Place {
+  first?: number | null;
+  last?: number | null;
+  after?: string | null;
+  before?: string | null;
+}
+
+const schema = buildSchema();
+const everyList = Object.entries(LISTS);
+/** What a batch takes. */
+const BATCH = 10;
+
+let stand: Stand;
+let short: string;
+/** The cursor of the first row of each list of `OTHER_NODE`; and one of `NODE`, of a row that both nodes have. */
+const firstCursors: Record<string, string> = {};
+let ofOtherNode: string;
+
+beforeAll(async () => {
+  stand = await startStand({ maxCost: Number.MAX_SAFE_INTEGER });
+  await fillEveryList(stand);
+  short = stand.newToken({ nodeId: OTHER_NODE });
+  const firsts = await answersTo(everyList.map(([, list]) => ({ query: askingFor(list), variables: { first: 1 } })));
+  for (const [index, [name]] of everyList.entries()) {
+    const { data } = firsts[index];
+    firstCursors[name] = (data.list ?? data.of.list).edges[0].cursor;
+  }
+  const { json } = await stand.query('{ networks(first: 1) { pageInfo { endCursor } } }');
+  ofOtherNode = json.data.networks.pageInfo.endCursor;
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+async function page(list: List, place: Place, token = short): Promise<Connection> {
+  const { json, text } = await stand.query(askingFor(list), { variables: { ...place }, token });
+  if (json?.errors) throw new Error(text);
+  return json.data.list ?? json.data.of.list;
+}
+
+/** The answers to many operations, as few requests as there can be. */
+async function answersTo(operations: { query: string; variables: Place }[]) {
+  const answers = [];
+  for (let from = 0; from < operations.length; from += BATCH) {
+    const body = JSON.stringify(operations.slice(from, from + BATCH));
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${short}` };
+    const { json } = await stand.fetch({ method: 'POST', headers, body });
+    answers.push(...json);
+  }
+  return answers;
+}
+
+async function messagesTo(list: List, places: Place[]): Promise<string[]> {
+  const answers = await answersTo(places.map((variables) => ({ query: askingFor(list), variables })));
+  return answers.map(({ errors, data }) => {
+    expect(data?.list ?? data?.of ?? null).toBeNull();
+    expect(errors).toHaveLength(1);
+    return errors[0].message;
+  });
+}
+
+function keysOf({ edges }: Connection): string[] {
+  return edges.map(({ node }) => String(node.key));
+}
+
+describe('the table', () => {
+  it('DG-02: has every connection of the schema', () => {
+    const connections = Object.values(schema.getTypeMap())
+      .filter(isObjectType)
+      .flatMap((type) => Object.values(type.getFields()).map((field) => [`${type.name}.${field.name}`, field] as const))
+      .filter(([, { type }]) => getNamedType(type).name.endsWith('Connection'))
+      .map(([coordinate]) => coordinate);
+    expect(connections.sort()).toEqual(Object.keys(LISTS).sort());
+  });
+});
+
+describe.each(everyList)('%s', (name, list) => {
+  it('DG-02 DG-12 DG-13: is walked in its order by pages of any size, either way, each row once', async () => {
+    const rows = await rowsOf(stand, list);
+    expect(rows).toHaveLength(name === 'Query.networks' ? LONG : SHORT);
+    for (const size of name === 'Query.networks' ? [7, 13] : [1, 3, 7]) {
+      const forward: string[] = [];
+      const backward: string[] = [];
+      for (let place: Place | undefined = { first: size }; place; ) {
+        const { edges, pageInfo, totalCount } = await page(list, place);
+        expect(totalCount).toBe(rows.length);
+        expect([pageInfo.startCursor, pageInfo.endCursor]).toEqual([edges.at(0)?.cursor, edges.at(-1)?.cursor]);
+        expect(pageInfo.hasPreviousPage).toBe(forward.length > 0);
+        forward.push(...edges.map(({ node }) => String(node.key)));
+        place = pageInfo.hasNextPage ? { first: size, after: pageInfo.endCursor } : undefined;
+      }
+      for (let place: Place | undefined = { last: size }; place; ) {
+        const { edges, pageInfo } = await page(list, place);
+        expect(pageInfo.hasNextPage).toBe(backward.length > 0);
+        backward.unshift(...edges.map(({ node }) => String(node.key)));
+        place = pageInfo.hasPreviousPage ? { last: size, before: pageInfo.startCursor } : undefined;
+      }
+      expect([forward, backward]).toEqual([rows, rows]);
+    }
+  });
+
+  it('DG-02: is bounded on both sides by after and before, and empty for a size of 0', async () => {
+    const rows = await rowsOf(stand, list);
+    const { edges } = await page(list, { first: SHORT });
+    const [after, before] = [edges[1]?.cursor ?? null, edges[6]?.cursor ?? null];
+    expect(keysOf(await page(list, { after, before }))).toEqual(rows.slice(2, 6));
+    expect(keysOf(await page(list, { after, before, first: 3 }))).toEqual(rows.slice(2, 5));
+    expect(keysOf(await page(list, { after, before, last: 3 }))).toEqual(rows.slice(3, 6));
+    expect(keysOf(await page(list, { after: before, before: after }))).toEqual([]);
+    for (const place of [{ first: 0 }, { last: 0 }]) {
+      const empty = await page(list, place);
+      expect(empty).toMatchObject({ edges: [], pageInfo: { startCursor: null, endCursor: null } });
+      expect(empty.totalCount).toBe(rows.length);
+      expect([empty.pageInfo.hasNextPage, empty.pageInfo.hasPreviousPage].sort()).toEqual([false, true]);
+    }
+  });
+
+  it('DG-02 DG-12: refuses what is no page of it and cursors that are not its own, each by one clean error', async () => {
+    const own = firstCursors[name] ?? '';
+    const cursors = everyList.flatMap(([other]) => (other === name ? [] : [firstCursors[other] ?? '']));
+    const forged = [...cursors, ofOtherNode, '', 'x', own.slice(1), `${own}=`, `${own}A`, own.toLowerCase()];
+    const messages = await messagesTo(
+      list,
+      forged.map((after) => ({ after })),
+    );
+    expect(new Set(messages)).toEqual(new Set(['after: is no cursor of this list']));
+    expect(await messagesTo(list, [{ before: cursors[0] ?? '' }])).toEqual(['before: is no cursor of this list']);
+    expect(await messagesTo(list, [{ first: 1, last: 1 }])).toEqual(['first: must not stand with last']);
+    expect(await messagesTo(list, [{ first: -1 }, { last: -1 }])).toEqual([
+      expect.stringContaining('first'),
+      expect.stringContaining('last'),
+    ]);
+    expect(stand.faults).toEqual([]);
+  });
+
+  it('DG-02: counts its rows only when it is asked to', async () => {
+    const [bare] = await statementsOf(askingFor(list, 'edges { cursor } pageInfo { hasNextPage }'), [{}]);
+    const [counted] = await statementsOf(askingFor(list, 'totalCount edges { cursor } pageInfo { hasNextPage }'), [{}]);
+    expect(counted).toBe((bare ?? 0) + 1);
+  });
+});
+
+/** How many statements each answer takes, through any door of the database. */
+async function statementsOf(document: string, places: Place[], token = short): Promise<number[]> {
+  const run = vi.spyOn(Kysely.prototype, 'executeQuery');
+  const unscoped = vi.spyOn(stand.database.db, 'unscoped');
+  const counts: number[] = [];
+  for (const variables of places) {
+    run.mockClear();
+    const { json, text } = await stand.query(document, { variables: { ...variables }, token });
+    if (json?.errors) throw new Error(text);
+    counts.push(run.mock.calls.length);
+  }
+  expect(unscoped).not.toHaveBeenCalled();
+  run.mockRestore();
+  unscoped.mockRestore();
+  return counts;
+}
+
+describe('statements', () => {
+  const roots = everyList.filter(([name]) => name.startsWith('Query.')).map(([name]) => name);
+  const walletOf = async () =>
+    (await stand.query('{ wallets(first: 1) { edges { node { id } } } }')).json.data.wallets.edges[0].node.id;
+
+  /** One for each list and each total, one for all accounts of wallets, and one for all locks of supervisors. */
+  const STATEMENTS: Record<string, number> = {
+    ...{ 'Query.accounts': 10, 'Query.wallets': 13, 'Query.walletRules': 3, 'Query.networks': 2, 'Query.users': 2 },
+    ...{ 'Query.migrations': 4, 'Query.transactions': 4, 'Query.assets': 2, 'Query.clients': 2 },
+    ...{ 'Query.supervisors': 3, 'Query.auditRecords': 2 },
+  };
+
+  it.each(roots)(
+    'DG-02: %s with all that is in it, three objects deep, takes as many for 50 as for one',
+    async (name) => {
+      const field = schema.getQueryType()?.getFields()[name.replace('Query.', '')];
+      if (!field) throw new Error(`no ${name}`);
+      const wallet = field.args.some((arg) => arg.name === 'walletId') ? `walletId: "${await walletOf()}", ` : '';
+      const selection = selectionOf(field, 3, 2).replace('(first: 2)', `(${wallet}first: $first)`);
+      const sizes = [1, 10, LONG].map((first) => ({ first }));
+      const counts = await statementsOf(`query ($first: Int) { ${selection} }`, sizes, stand.token);
+      expect(counts).toEqual(sizes.map(() => STATEMENTS[name]));
+    },
+  );
+
+  it.each(roots.filter((name) => name !== 'Query.walletRules'))('DG-02: %s gives 20 by default', async (name) => {
+    const list = LISTS[name];
+    if (!list) throw new Error(`no ${name}`);
+    const { edges, totalCount } = await page(list, {}, stand.token);
+    expect(edges).toHaveLength(20);
+    expect(totalCount).toBe(name === 'Query.wallets' ? 2 * LONG : LONG);
+  });
+});
