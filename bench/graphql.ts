@@ -6,7 +6,7 @@ import { tablesOf } from './graphql/tables.ts';
 import type { Effort } from './lib/pairs.ts';
 import { print, type Table } from './lib/report.ts';
 
-const EFFORT: Effort = { pairs: 5, requests: 2_000, warmUp: 2_000 };
+const EFFORT: Effort = { pairs: 5, requests: 1_500, warmUp: 2_000 };
 const CONNECTIONS = [16, 64];
 
 /** Measures a page of fifty accounts with their wallets over GraphQL, on servers, beside other ways to answer it. */

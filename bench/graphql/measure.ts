@@ -1,5 +1,5 @@
 import { type PostgresClient, withPostgres } from '../../test/services/pg-client.ts';
-import { type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
+import { type Effort, type PairedRound, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
 import { cpuOfLoad, idleCpuOf, type Round } from '../lib/round.ts';
 import { runLoad } from '../lib/run-script.ts';
 import { mean, median } from '../lib/statistics.ts';
@@ -58,23 +58,23 @@ export async function compare(
     for (const count of connections) {
       const run = (contender: Contender, requests: number) => roundOf(contender, client, count, requests);
       const rounds = await pairRounds({ contenders: peers, base: product, effort, run });
-      const results = all.map((contender, index) => {
-        const own = rounds.get(contender) ?? [];
-        const beside = own.map(({ base }) => base);
-        return {
-          contender,
-          ...summaryOf(own),
-          perSecond: median(own.map(({ perSecond }) => perSecond)),
-          productBy: own.map(({ cpuUs, baseUs }) => baseUs / cpuUs),
-          perSecondBy: own.map(({ perSecond }, at) => (beside[at]?.perSecond ?? Number.NaN) / perSecond),
-          postgresUs: median(own.map(({ postgresUs }) => postgresUs)),
-          idleMs: idle[index] ?? 0,
-        };
-      });
+      const results = all.map((contender, index) => resultOf(contender, rounds.get(contender) ?? [], idle[index] ?? 0));
       comparisons.push({ connections: count, results });
     }
   });
   return comparisons;
+}
+
+function resultOf(contender: Contender, rounds: readonly PairedRound<GraphqlRound>[], idleMs: number): Result {
+  return {
+    contender,
+    ...summaryOf(rounds),
+    perSecond: median(rounds.map(({ perSecond }) => perSecond)),
+    productBy: rounds.map(({ cpuUs, baseUs }) => baseUs / cpuUs),
+    perSecondBy: rounds.map(({ perSecond, base }) => base.perSecond / perSecond),
+    postgresUs: median(rounds.map(({ postgresUs }) => postgresUs)),
+    idleMs,
+  };
 }
 
 async function roundOf(
