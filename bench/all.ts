@@ -7,6 +7,7 @@ import { measureBulk } from './bulk.ts';
 import { measureConsume } from './consume.ts';
 import { measureDelivery } from './delivery.ts';
 import { measureFrozen, measureGateway } from './gateway.ts';
+import { measureGraphql } from './graphql.ts';
 import { measureImport } from './import.ts';
 import { busyShare } from './lib/process-stats.ts';
 import { ROOT } from './lib/product.ts';
@@ -30,6 +31,7 @@ const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
   bulk: async () => [await measureBulk(25)],
   tokens: () => measureTokens(STORES),
   gateway: async () => [await measureGateway(STORES), ...(await measureFrozen(['servers']))],
+  graphql: () => measureGraphql(),
   audit: () => measureAudit(['servers']),
   routes: () => measureRoutes(),
   storm: async () => [await measureStorm(STORES)],

@@ -8,10 +8,12 @@ export interface Effort {
   warmUp: number;
 }
 
-export interface PairedRound extends Round {
-  /** Microseconds of CPU a request of the base's round beside this one. */
+/** A round, and the base's beside it. */
+export type PairedRound<Ran extends Round = Round> = Ran & {
+  base: Ran;
+  /** Microseconds of CPU a request of the base's round. */
   baseUs: number;
-}
+};
 
 /** A contender's medians over its rounds, and the ratios to the base's rounds beside them. */
 export interface Summary {
@@ -23,30 +25,30 @@ export interface Summary {
   p99: number;
 }
 
-interface Pairing<Contender> {
+interface Pairing<Contender, Ran extends Round> {
   contenders: readonly Contender[];
   /** What the others are measured against. */
   base: Contender;
   effort: Effort;
-  run(contender: Contender, requests: number): Promise<Round>;
+  run(contender: Contender, requests: number): Promise<Ran>;
 }
 
 /** After a warm-up of all, each contender's round stands before one of the base's; pairs go round in turn. */
-export async function pairRounds<Contender>({
+export async function pairRounds<Contender, Ran extends Round>({
   contenders,
   base,
   effort: { pairs, requests, warmUp },
   run,
-}: Pairing<Contender>): Promise<Map<Contender, PairedRound[]>> {
-  const results = new Map<Contender, PairedRound[]>([...contenders, base].map((contender) => [contender, []]));
+}: Pairing<Contender, Ran>): Promise<Map<Contender, PairedRound<Ran>[]>> {
+  const results = new Map<Contender, PairedRound<Ran>[]>([...contenders, base].map((contender) => [contender, []]));
   for (const contender of results.keys()) await run(contender, warmUp);
   for (let pair = 1; pair <= pairs; pair++) {
     tell(`round ${pair} of ${pairs} …`);
     for (const contender of contenders) {
       const round = await run(contender, requests);
       const beside = await run(base, requests);
-      results.get(contender)?.push({ ...round, baseUs: beside.cpuUs });
-      results.get(base)?.push({ ...beside, baseUs: beside.cpuUs });
+      results.get(contender)?.push({ ...round, base: beside, baseUs: beside.cpuUs });
+      results.get(base)?.push({ ...beside, base: beside, baseUs: beside.cpuUs });
     }
   }
   return results;

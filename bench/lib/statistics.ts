@@ -9,3 +9,8 @@ export function percentile(values: readonly number[], quantile: number): number 
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
+
+/** The arithmetic mean. */
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

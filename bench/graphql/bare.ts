@@ -1,0 +1,31 @@
+import { createServer } from 'node:http';
+import { edgesOf, PAGE } from './documents.ts';
+import { peerOptions } from './peer.ts';
+import { openRows } from './rows.ts';
+
+/**
+ * Run as a process of its own: what one writes by hand where there is one question only. It reads no document: two
+ * prepared statements, and the answer as one text.
+ */
+const options = peerOptions();
+const rows = openRows(options);
+
+async function answer(): Promise<object> {
+  const accounts = await rows.accounts(PAGE.accounts);
+  const wallets = await rows.wallets(
+    accounts.map(({ id }) => id),
+    PAGE.wallets,
+  );
+  const nodes = accounts.map(({ id, name, status }, index) => {
+    const own = (wallets[index] ?? []).map(({ id: walletId, chain }) => ({ id: walletId, chain }));
+    return { id, name, status, wallets: edgesOf(own) };
+  });
+  return { data: { accounts: edgesOf(nodes) } };
+}
+
+createServer(async (req, res) => {
+  req.resume();
+  const text = JSON.stringify(req.url === '/health' ? {} : await answer());
+  res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  res.end(text);
+}).listen(options.port, '127.0.0.1');
