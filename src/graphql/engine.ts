@@ -16,14 +16,16 @@ import {
 } from 'graphql';
 import { answerKeyOf } from './answer-key.rules.ts';
 import { AnswerStream } from './answer-stream.ts';
+import { hasManyComments, MAX_TOKENS } from './comments.rules.ts';
 import type { GraphqlContext } from './context.ts';
 import { EventAnswers } from './event-answers.ts';
-
-/** Lexical tokens that a document may have. */
-const MAX_TOKENS = 1_000;
+import { limitError } from './limits.ts';
 
 /** Faults of a document that are told. */
 const MAX_FAULTS = 20;
+
+/** Faults of an operation's variables that are told: each message is made with all of the object that it is about. */
+const MAX_VARIABLE_FAULTS = 5;
 
 interface EngineOptions {
   introspection: boolean;
@@ -35,13 +37,21 @@ interface EngineOptions {
 export function createEngine({ introspection, hideSuggestions }: EngineOptions) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const answers = new EventAnswers();
+  const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
   return {
-    parse: (source: string | Source) => parse(source, { maxLexicalTokens: MAX_TOKENS }),
+    parse: parseWithinLimits,
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
-    execute: (args: ExecutionArgs) => execute({ ...args, hideSuggestions }),
-    subscribe: (args: ExecutionArgs) => subscribe({ ...args, hideSuggestions }, answers),
+    execute: (args: ExecutionArgs) => execute({ ...args, ...settings }),
+    subscribe: (args: ExecutionArgs) => subscribe({ ...args, ...settings }, answers),
   };
+}
+
+function parseWithinLimits(source: string | Source): DocumentNode {
+  if (hasManyComments(typeof source === 'string' ? source : source.body)) {
+    throw limitError(`the document has more than ${MAX_TOKENS} comments`);
+  }
+  return parse(source, { maxLexicalTokens: MAX_TOKENS });
 }
 
 /**
