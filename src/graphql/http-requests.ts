@@ -103,12 +103,14 @@ function isBatch(body: Buffer): boolean {
 
 function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
   const params = parseBody(body);
-  if (!Array.isArray(params)) return operationOf(params);
+  if (typeof params !== 'object' || params === null)
+    throw httpError(400, 'the body must be an object or a batch of them');
+  if (!Array.isArray(params)) return params;
   if (params.length === 0) throw httpError(400, 'the batch is empty');
   if (params.length > MAX_BATCH) {
     throw limitError(`the batch has ${params.length} operations, at most ${MAX_BATCH} are allowed`);
   }
-  return params.map(operationOf);
+  return params;
 }
 
 function parseBody(body: Buffer): unknown {
@@ -122,11 +124,6 @@ function parseBody(body: Buffer): unknown {
   } catch (error) {
     throw error instanceof GraphQLError ? error : httpError(400, 'the body must be JSON in UTF-8');
   }
-}
-
-function operationOf(params: unknown): GraphQLParams {
-  if (typeof params === 'object' && params !== null && !Array.isArray(params)) return params;
-  throw httpError(400, 'the body must be an object or a batch of them');
 }
 
 function httpError(status: number, message: string): GraphQLError {

@@ -18,7 +18,7 @@ const MAX_MEMBERS = 1_000;
 export const MAX_BATCH = 10;
 
 /** Levels of the JSON that an operation comes in. */
-export const MAX_NESTING = 100;
+export const MAX_NESTING = 20_000;
 
 /** What an operation's context has when it is validated. */
 export interface OperationParams {
