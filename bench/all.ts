@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism, totalmem } from 'node:os';
 import { measureDeepPages } from './accounts/deep-pages.ts';
 import { measureAccounts } from './accounts.ts';
+import { measureAttacks } from './attacks.ts';
 import { measureAudit } from './audit.ts';
 import { measureBulk } from './bulk.ts';
 import { measureConsume } from './consume.ts';
@@ -33,6 +34,7 @@ const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
   gateway: async () => [await measureGateway(STORES), ...(await measureFrozen(['servers']))],
   graphql: () => measureGraphql(),
   audit: () => measureAudit(['servers']),
+  attacks: () => measureAttacks(['servers']),
   routes: () => measureRoutes(),
   storm: async () => [await measureStorm(STORES)],
   delivery: async () => [await measureDelivery(STORES)],

@@ -1,7 +1,7 @@
 import type { Builder } from '../graphql/builder.ts';
 import { connectionOf, pageRequest } from '../graphql/pages.ts';
 import type { Refs } from '../graphql/refs.ts';
-import { isUuid, textInput } from '../lib/input.ts';
+import { isUuid, searchInput, textInput } from '../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../lib/pg-time.ts';
 import type { AccountFilter } from './account-pages.service.ts';
 
@@ -91,7 +91,7 @@ function accountFilter(builder: Builder) {
     fields: (t) => ({
       type: t.string({ description: 'Exactly this type, such as `organisation`.', validate: { schema: textInput() } }),
       status: t.int({ description: 'Exactly this status: 1 active, 2 suspended, 3 closed.' }),
-      search: t.string({ description: 'A part of the name, in either case.', validate: { schema: textInput() } }),
+      search: t.string({ description: 'A part of the name, in either case.', validate: { schema: searchInput() } }),
       includeDeleted: t.boolean({ description: 'Whether deleted accounts are in it; false by default.' }),
     }),
   });

@@ -67,7 +67,11 @@ export function areVariablesGood(schema: GraphQLSchema, document: DocumentNode, 
   const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
   if (!operation || !(variables === undefined || variables === null || isObject(variables))) return false;
   try {
-    return getVariableValues(schema, operation.variableDefinitions ?? [], variables ?? {}).errors === undefined;
+    // One fault is enough: each is told with all of the object that it is in.
+    const options = { maxErrors: 0, hideSuggestions: true };
+    return (
+      getVariableValues(schema, operation.variableDefinitions ?? [], variables ?? {}, options).errors === undefined
+    );
   } catch {
     return false;
   }

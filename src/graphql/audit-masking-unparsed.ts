@@ -1,6 +1,7 @@
 import { Lexer, Source, type Token, TokenKind } from 'graphql';
 import { isSecretKey, MASK } from '../audit/mask-keys.ts';
 import { isSuspectComment, MASKED_COMMENT, MASKED_LITERAL, replaceSpans, type Span } from './audit-masking-spans.ts';
+import { hasManyComments } from './comments.rules.ts';
 
 const MAX_LENGTH = 64 * 1024;
 const QUOTABLE: ReadonlySet<TokenKind> = new Set([
@@ -19,11 +20,11 @@ export interface UnparsedMask {
 
 /**
  * Masks a document that was not found valid: every string, since any may be a secret under a wrong name. A secret's name
- * with another literal than a string ends it there: nothing says where that value ends. One that has no tokens, or more than
- * 64 KiB, is `***`.
+ * with another literal than a string ends it there: nothing says where that value ends. One that has no tokens, too many
+ * comments, or more than 64 KiB, is `***`.
  */
 export function maskUnparsed(document: string): UnparsedMask {
-  const first = document.length > MAX_LENGTH ? undefined : tokensOf(document);
+  const first = document.length > MAX_LENGTH || hasManyComments(document) ? undefined : tokensOf(document);
   if (first === undefined) return { text: MASK, hidden: new Set() };
   const hidden = new Set<string>();
   const spans: Span[] = [];

@@ -17,18 +17,19 @@ import {
 } from 'graphql';
 import { answerKeyOf } from './answer-key.rules.ts';
 import { AnswerStream } from './answer-stream.ts';
+import { hasManyComments, MAX_TOKENS } from './comments.rules.ts';
 import type { GraphqlContext } from './context.ts';
 import { EventAnswers } from './event-answers.ts';
 import { limitError } from './limits.ts';
-
-/** Lexical tokens that a document may have. */
-const MAX_TOKENS = 1_000;
 
 /** How the parser's error begins then: nothing else in it says so. */
 const TOO_MANY_TOKENS = `Syntax Error: Document contains more than ${MAX_TOKENS} tokens`;
 
 /** Faults of a document that are told. */
 const MAX_FAULTS = 20;
+
+/** Faults of an operation's variables that are told: each message is made with all of the object that it is about. */
+const MAX_VARIABLE_FAULTS = 5;
 
 interface EngineOptions {
   introspection: boolean;
@@ -40,16 +41,20 @@ interface EngineOptions {
 export function createEngine({ introspection, hideSuggestions }: EngineOptions) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const answers = new EventAnswers();
+  const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
   return {
-    parse: parseWithin,
+    parse: parseWithinLimits,
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
-    execute: (args: ExecutionArgs) => execute({ ...args, hideSuggestions }),
-    subscribe: (args: ExecutionArgs) => subscribe({ ...args, hideSuggestions }, answers),
+    execute: (args: ExecutionArgs) => execute({ ...args, ...settings }),
+    subscribe: (args: ExecutionArgs) => subscribe({ ...args, ...settings }, answers),
   };
 }
 
-function parseWithin(source: string | Source): DocumentNode {
+function parseWithinLimits(source: string | Source): DocumentNode {
+  if (hasManyComments(typeof source === 'string' ? source : source.body)) {
+    throw limitError(`the document has more than ${MAX_TOKENS} comments`);
+  }
   try {
     return parse(source, { maxLexicalTokens: MAX_TOKENS });
   } catch (error) {

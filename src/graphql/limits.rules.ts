@@ -11,6 +11,7 @@ import {
   isObjectType,
   Kind,
   type OperationDefinitionNode,
+  type SelectionNode,
   type SelectionSetNode,
   type ValueNode,
 } from 'graphql';
@@ -22,12 +23,18 @@ export interface Measure {
   depth: number;
   /** Fields that are given another name, `__typename` too. */
   aliases: number;
+  /** Directives, of whatever stands in the operation and of itself. */
+  directives: number;
+  /** Fields `__schema` and `__type`. */
+  introspections: number;
   /** Objects that the answer can have: a list counts as many as its `first` or `last`. */
   cost: number;
   /** The largest `first` or `last`, and the smallest. */
   largestPage: number;
   smallestPage: number;
 }
+
+const INTROSPECTION: ReadonlySet<string> = new Set(['__schema', '__type']);
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -39,7 +46,15 @@ interface Walk {
   measured: Map<string, Measure>;
 }
 
-const NOTHING: Measure = { depth: 0, aliases: 0, cost: 0, largestPage: 0, smallestPage: 0 };
+const NOTHING: Measure = {
+  depth: 0,
+  aliases: 0,
+  directives: 0,
+  introspections: 0,
+  cost: 0,
+  largestPage: 0,
+  smallestPage: 0,
+};
 
 /**
  * Measures the named operation, or each of them and takes the highest of each kind. The document need not be valid:
@@ -62,24 +77,31 @@ export function measure(
     .map((operation) => {
       const variables = { ...defaultsOf(operation), ...given };
       const root = schema.getRootType(operation.operation) ?? undefined;
-      return ofSelections({ schema, fragments, variables, measured: new Map() }, operation.selectionSet, root);
+      const walk = { schema, fragments, variables, measured: new Map() };
+      const asked = ofSelections(walk, operation.selectionSet, root);
+      return [operation, ...(operation.variableDefinitions ?? [])].reduce(plusDirectives, asked);
     })
     .reduce(highest, NOTHING);
 }
 
 function ofSelections(walk: Walk, { selections }: SelectionSetNode, parent: GraphQLCompositeType | undefined): Measure {
-  return selections.reduce<Measure>((sum, selection) => {
-    switch (selection.kind) {
-      case Kind.FIELD:
-        return plus(sum, ofField(walk, selection, parent));
-      case Kind.INLINE_FRAGMENT:
-        return plus(sum, ofSelections(walk, selection.selectionSet, typeOf(walk, selection.typeCondition) ?? parent));
-      case Kind.FRAGMENT_SPREAD:
-        return plus(sum, ofFragment(walk, selection.name.value));
-      default:
-        return selection satisfies never;
-    }
-  }, NOTHING);
+  return selections.reduce<Measure>(
+    (sum, selection) => plus(sum, plusDirectives(ofSelection(walk, selection, parent), selection)),
+    NOTHING,
+  );
+}
+
+function ofSelection(walk: Walk, selection: SelectionNode, parent: GraphQLCompositeType | undefined): Measure {
+  switch (selection.kind) {
+    case Kind.FIELD:
+      return ofField(walk, selection, parent);
+    case Kind.INLINE_FRAGMENT:
+      return ofSelections(walk, selection.selectionSet, typeOf(walk, selection.typeCondition) ?? parent);
+    case Kind.FRAGMENT_SPREAD:
+      return ofFragment(walk, selection.name.value);
+    default:
+      return selection satisfies never;
+  }
 }
 
 function ofFragment(walk: Walk, name: string): Measure {
@@ -88,7 +110,8 @@ function ofFragment(walk: Walk, name: string): Measure {
   const fragment = walk.fragments.get(name);
   if (!fragment) return NOTHING;
   walk.measured.set(name, NOTHING);
-  const measured = ofSelections(walk, fragment.selectionSet, typeOf(walk, fragment.typeCondition));
+  const selected = ofSelections(walk, fragment.selectionSet, typeOf(walk, fragment.typeCondition));
+  const measured = plusDirectives(selected, fragment);
   walk.measured.set(name, measured);
   return measured;
 }
@@ -96,17 +119,20 @@ function ofFragment(walk: Walk, name: string): Measure {
 function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | undefined): Measure {
   const field = fieldOf(parent, node.name.value);
   const aliases = node.alias ? 1 : 0;
+  const introspections = INTROSPECTION.has(node.name.value) ? 1 : 0;
   const pages = pageSizes(walk, node, field);
   const [largestPage, smallestPage] = [Math.max(0, ...pages), Math.min(0, ...pages)];
-  if (!node.selectionSet) return { depth: 1, aliases, cost: 0, largestPage, smallestPage };
+  if (!node.selectionSet) return { ...NOTHING, depth: 1, aliases, introspections, largestPage, smallestPage };
   const type = field && getNamedType(field.type);
   const inner = ofSelections(walk, node.selectionSet, type && isCompositeType(type) ? type : undefined);
   const rows = field?.args.some(({ name }) => name === 'first')
     ? Math.max(0, ...pages, pages.length ? 0 : DEFAULT_PAGE_SIZE)
     : 1;
   return {
+    ...inner,
     depth: 1 + inner.depth,
     aliases: aliases + inner.aliases,
+    introspections: introspections + inner.introspections,
     cost: 1 + rows * inner.cost,
     largestPage: Math.max(largestPage, inner.largestPage),
     smallestPage: Math.min(smallestPage, inner.smallestPage),
@@ -147,14 +173,26 @@ function typeOf(
   return isCompositeType(type) ? type : undefined;
 }
 
+function plusDirectives(measured: Measure, { directives = [] }: Pick<FieldNode, 'directives'>): Measure {
+  return directives.length === 0 ? measured : { ...measured, directives: measured.directives + directives.length };
+}
+
 function plus(a: Measure, b: Measure): Measure {
-  return { ...highest(a, b), aliases: a.aliases + b.aliases, cost: a.cost + b.cost };
+  return {
+    ...highest(a, b),
+    aliases: a.aliases + b.aliases,
+    directives: a.directives + b.directives,
+    introspections: a.introspections + b.introspections,
+    cost: a.cost + b.cost,
+  };
 }
 
 function highest(a: Measure, b: Measure): Measure {
   return {
     depth: Math.max(a.depth, b.depth),
     aliases: Math.max(a.aliases, b.aliases),
+    directives: Math.max(a.directives, b.directives),
+    introspections: Math.max(a.introspections, b.introspections),
     cost: Math.max(a.cost, b.cost),
     largestPage: Math.max(a.largestPage, b.largestPage),
     smallestPage: Math.min(a.smallestPage, b.smallestPage),

@@ -1,13 +1,24 @@
 import type { Plugin } from '@envelop/core';
-import { GraphQLError, getOperationAST } from 'graphql';
+import { type DocumentNode, GraphQLError, getOperationAST } from 'graphql';
 import { MAX_PAGE_SIZE } from '../lib/keyset.ts';
 import { type Measure, measure } from './limits.rules.ts';
+import { mostRepeats } from './repeats.rules.ts';
 
 const MAX_DEPTH = 15;
 const MAX_ALIASES = 30;
+const MAX_DIRECTIVES = 9;
+const MAX_REPEATS = 30;
+/** An answer of introspection has no `first`: its cost is what the schema holds. */
+const MAX_INTROSPECTIONS = 5;
+
+/** No input has as many. */
+const MAX_MEMBERS = 1_000;
 
 /** Operations that one request may bring. */
 export const MAX_BATCH = 10;
+
+/** Levels of the JSON that an operation comes in. */
+export const MAX_NESTING = 20_000;
 
 /** What an operation's context has when it is validated. */
 export interface OperationParams {
@@ -27,7 +38,9 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
       if (context.isBatch && operation?.operation === 'subscription') {
         throw limitError('a batch has a subscription: it needs a request of its own');
       }
+      refuseWide(variables);
       refuseExcess(measure(schema, documentAST, operationName ?? undefined, variables ?? {}), maxCost);
+      refuseRepeats(documentAST);
     },
   };
 }
@@ -37,9 +50,36 @@ export function limitError(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED', http: { status: 400 } } });
 }
 
-function refuseExcess({ depth, aliases, cost, largestPage, smallestPage }: Measure, maxCost: number): void {
+function refuseRepeats(document: DocumentNode): void {
+  const repeats = mostRepeats(document);
+  if (repeats > MAX_REPEATS) {
+    throw limitError(`a field stands ${repeats} times in one selection, at most ${MAX_REPEATS} are allowed`);
+  }
+}
+
+/** Refuses an object of very many members: each that is unknown would be told with all of the object. */
+function refuseWide(variables: unknown): void {
+  const open = [variables];
+  for (let value = open.pop(); value !== undefined; value = open.pop()) {
+    if (typeof value !== 'object' || value === null) continue;
+    const members: unknown[] = Array.isArray(value) ? value : Object.values(value);
+    if (!Array.isArray(value) && members.length > MAX_MEMBERS) {
+      throw limitError(`variables have an object of ${members.length} members, at most ${MAX_MEMBERS} are allowed`);
+    }
+    for (const member of members) if (typeof member === 'object') open.push(member);
+  }
+}
+
+function refuseExcess(measured: Measure, maxCost: number): void {
+  const { depth, aliases, directives, introspections, cost, largestPage, smallestPage } = measured;
   if (depth > MAX_DEPTH) throw limitError(`the depth is ${depth}, at most ${MAX_DEPTH} is allowed`);
   if (aliases > MAX_ALIASES) throw limitError(`there are ${aliases} aliases, at most ${MAX_ALIASES} are allowed`);
+  if (directives > MAX_DIRECTIVES) {
+    throw limitError(`there are ${directives} directives, at most ${MAX_DIRECTIVES} are allowed`);
+  }
+  if (introspections > MAX_INTROSPECTIONS) {
+    throw limitError(`there are ${introspections} fields of introspection, at most ${MAX_INTROSPECTIONS} are allowed`);
+  }
   if (largestPage > MAX_PAGE_SIZE || smallestPage < 0) {
     const size = smallestPage < 0 ? smallestPage : largestPage;
     throw limitError(`first or last is ${size}, 0 to ${MAX_PAGE_SIZE} are allowed`);

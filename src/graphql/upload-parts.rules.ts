@@ -1,6 +1,7 @@
 import type { GraphQLParams } from 'graphql-yoga';
 import { type AppError, invalidRequest } from '../errors/app-error.ts';
-import { parseJson } from '../lib/json.ts';
+import { isNestedBeyond, parseJson } from '../lib/json.ts';
+import { MAX_NESTING } from './limits.ts';
 
 const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;
 
@@ -55,6 +56,7 @@ export function withFile(operations: GraphQLParams, variable: string, file: unkn
 }
 
 function parsed(path: string, text: string): unknown {
+  if (isNestedBeyond(text, MAX_NESTING)) throw badPart(path, `must not be nested more than ${MAX_NESTING} levels`);
   try {
     return parseJson(text);
   } catch (error) {

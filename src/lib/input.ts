@@ -4,6 +4,8 @@ import { hasForbiddenText } from './json.ts';
 // Without the flag i, so that its source says the same wherever it is published.
 const UUID = /^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$/;
 
+const MAX_SEARCH_LENGTH = 1_000;
+
 /** What a text that can be stored is made of, as a schema can say it: a lone surrogate has no name in a pattern. */
 export const TEXT_PATTERN = '^[^\\x00]*$';
 
@@ -13,6 +15,11 @@ export function textInput(): z.ZodString {
     .string('must be a string')
     .refine((text) => !hasForbiddenText(text), 'must not contain U+0000 or a lone surrogate')
     .meta({ pattern: TEXT_PATTERN });
+}
+
+/** What is looked for in other texts, each of which costs its length. */
+export function searchInput(): z.ZodString {
+  return textInput().max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`);
 }
 
 /** A UUID: any 8-4-4-4-12 hexadecimal string in either case, kept in lower case. */

@@ -50,6 +50,29 @@ export function parseJson(text: string): unknown {
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text) : value;
 }
 
+/** Whether lists and objects in a JSON text stand more than so many levels within each other; of other texts whatever it seems. */
+export function isNestedBeyond(text: string, levels: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    switch (text[at]) {
+      case '"':
+        at = endOfText(text, at);
+        break;
+      case '[':
+      case '{':
+        depth += 1;
+        if (depth > levels) return true;
+        break;
+      case ']':
+      case '}':
+        depth -= 1;
+        break;
+      default:
+    }
+  }
+  return false;
+}
+
 /** The same for whoever parses a short text by itself: a reviver for `JSON.parse`, which overflows the stack on deep nesting. */
 export function reviveExact(_key: string, value: unknown, context?: { source?: string }): unknown {
   const source = context?.source;
@@ -91,6 +114,13 @@ function parseExact(text: string): unknown {
     }
   }
   return root.value;
+}
+
+/** Where the quote stands that ends the text which begins at `from`. */
+function endOfText(text: string, from: number): number {
+  let at = from + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at;
 }
 
 function isInexact(literal: string): boolean {

@@ -3,7 +3,7 @@ import { ForbiddenError, NotFoundError, ValidationError } from '../graphql/error
 import { connectionOf, pageRequest } from '../graphql/pages.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { orMember } from '../graphql/refusals.ts';
-import { isUuid, textInput } from '../lib/input.ts';
+import { isUuid, searchInput } from '../lib/input.ts';
 import { isoFromPg, isoFromPgOrNull } from '../lib/pg-time.ts';
 import type { UserRow } from './user-pages.service.ts';
 
@@ -134,7 +134,7 @@ function userFilter(builder: Builder) {
     fields: (t) => ({
       search: t.string({
         description: 'A part of the name, the surname, the email, the external id or the address, in either case.',
-        validate: { schema: textInput() },
+        validate: { schema: searchInput() },
       }),
       kycVerified: t.boolean({ description: 'Whether the user is verified.' }),
     }),

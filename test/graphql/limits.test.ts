@@ -41,6 +41,15 @@ describe('limits', () => {
     ['depth through fragments', `{ account(id: "x") { ...F0 } } ${chain(4)}`, /depth is 18, at most 15/],
     ['aliases', `{ ${aliases(31, 'me { nodeId }')} }`, /31 aliases, at most 30/],
     ['aliases of __typename', `{ ${aliases(31, '__typename')} }`, /31 aliases, at most 30/],
+    ['directives', `{ ${Array(10).fill('me @include(if: true) { nodeId }').join(' ')} }`, /10 directives, at most 9/],
+    [
+      'directives through fragments',
+      '{ me { ...F ...F ...F ...F ...F } } fragment F on Viewer @a { nodeId @include(if: true) }',
+      /10 directives, at most 9/,
+    ],
+    ['one field in one selection', `{ ${'... { me { nodeId } } '.repeat(31)} }`, /stands 31 times in one selection/],
+    ['comments', `{ ${'#\n'.repeat(1_001)} me { nodeId } }`, /more than 1000 comments/],
+    ['introspection', `{ ${aliases(6, '__type(name: "Query") { name }')} }`, /6 fields of introspection, at most 5/],
     [
       'aliases through fragments',
       `{ me { ...F } b: me { ...F } } fragment F on Viewer { ${aliases(15, 'nodeId')} }`,
@@ -84,9 +93,21 @@ describe('limits', () => {
     expect((await stand.query(live, { headers: { accept: 'text/event-stream' } })).status).toBe(400);
   });
 
+  it('DG-06: an object in variables has at most 1,000 members', async () => {
+    const document = 'query ($i: PreviewWalletRuleInput!) { previewWalletRule(input: $i) { fires } }';
+    const send = async (i: unknown) => (await stand.query(document, { variables: { i } })).text;
+    const wide = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`m${index}`, 1]));
+    expect(await send(wide(1_000))).toContain('PreviewWalletRuleInput');
+    expect(await send(wide(1_001))).toContain('an object of 1001 members, at most 1000');
+  });
+
   it.each([
     ['depth 15', nested(15)],
     ['30 aliases', `{ ${aliases(30, '__typename')} }`],
+    ['9 directives', `query ($a: Boolean = true) { ${Array(9).fill('me @include(if: $a) { nodeId }').join(' ')} }`],
+    ['30 times one field', `{ ${'... { me { nodeId } } '.repeat(15)} ${'me { nodeId } '.repeat(15)} }`],
+    ['1,000 comments', `{ ${'# [\n'.repeat(1_000)} me { nodeId } }`],
+    ['5 fields of introspection', `{ ${aliases(5, '__type(name: "Query") { name }')} }`],
     ['the usual introspection', getIntrospectionQuery({ descriptions: true, inputValueDeprecation: true })],
   ])('DG-06: %s is within the limits', async (_name, document) => {
     expect((await stand.query(document)).json.errors).toBeUndefined();

@@ -1,0 +1,73 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type Log, silentLog } from '../../src/lib/log.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import type { Attack } from './attacks/attack.ts';
+import { launch, type Outcome, type Target } from './attacks/launch.ts';
+import { ATTACKS } from './attacks.ts';
+import { type Stand, startStand } from './stand.ts';
+
+const faults: object[] = [];
+let portcullis: Portcullis;
+let production: Stand;
+let open: Target;
+let closed: Target;
+
+beforeAll(async () => {
+  const log: Log = { ...silentLog, error: (fields) => void faults.push(fields) };
+  portcullis = await startPortcullis({ overrides: { log } });
+  production = await startStand({ production: true, introspection: false });
+  open = { url: portcullis.url, token: await portcullis.clientToken() };
+  closed = { url: new URL(production.url).origin, token: production.token };
+});
+
+afterEach(() => {
+  expect([...faults.splice(0), ...production.faults.splice(0)]).toEqual([]);
+});
+
+afterAll(async () => {
+  await portcullis[Symbol.asyncDispose]();
+  await production[Symbol.asyncDispose]();
+});
+
+/** Frames of a stack, and what only an unexpected error says. */
+const INSIDES = /\bat [\w.<>]+ \(|node_modules|\.[jt]s:\d+|RangeError|TypeError|INTERNAL_SERVER_ERROR/;
+
+function textOf(outcome: Outcome): string {
+  return 'text' in outcome ? outcome.text : outcome.messages.join('\n');
+}
+
+function expectAnswer({ expected }: Attack, outcome: Outcome): void {
+  expect(textOf(outcome)).not.toMatch(INSIDES);
+  if ('closed' in expected) expect(outcome).toMatchObject(expected);
+  else expect(textOf(outcome)).toMatch(expected.says);
+  if ('status' in expected) expect(outcome).toMatchObject({ status: expected.status });
+}
+
+describe.each(
+  Map.groupBy(ATTACKS, ({ group }) => group)
+    .entries()
+    .toArray(),
+)('%s', (_group, attacks) => {
+  it.each(attacks.map((attack): [string, Attack] => [attack.name, attack]))(
+    'DG-06: %s comes to nothing, and tells nothing of the inside',
+    async (_name, attack) => {
+      expectAnswer(attack, await launch(attack, attack.isProduction ? closed : open));
+    },
+  );
+});
+
+describe('afterwards', () => {
+  it('DG-06: honest queries are answered, and no object has what was sent for a prototype', async () => {
+    const json = { query: '{ me { nodeId } accounts(first: 2) { totalCount edges { node { id } } } }' };
+    const answer = await portcullis.call('POST', '/graphql', { token: open.token, json });
+    expect(answer.json).toMatchObject({ data: { me: { nodeId: portcullis.demo.node_id } } });
+    expect((await production.query('{ me { subject } }')).json).toEqual({ data: { me: { subject: 'somebody' } } });
+    expect(Object.keys(Object.prototype)).toEqual([]);
+  });
+
+  it('DG-06: there are at least sixty attacks, each under a name of its own', () => {
+    const names = new Set(ATTACKS.map(({ group, name }) => `${group}: ${name}`));
+    expect(names.size).toBe(ATTACKS.length);
+    expect(ATTACKS.length).toBeGreaterThanOrEqual(60);
+  });
+});
