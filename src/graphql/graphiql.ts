@@ -1,6 +1,11 @@
+import { readFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 
-const QUERY = `# Put a token under Headers first: {"Authorization": "Bearer ..."}
+const OPENING_SCRIPT = join(import.meta.dirname, 'ui/opening.js');
+const OPENING_CALL = 'YogaGraphiQL.renderYogaGraphiQL(';
+
+const QUERY = `# Put a token under Headers first.
 query Accounts {
   accounts(first: 10) {
     totalCount
@@ -32,19 +37,18 @@ export function asksForPage({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && (headers.accept ?? '').includes('text/html');
 }
 
-/** Sends GraphiQL as one page that needs nothing from elsewhere; its subscriptions use SSE. */
+/** Sends GraphiQL as one page that needs nothing from elsewhere: its subscriptions use SSE, and it knows of our tokens. */
 export async function sendGraphiql(res: ServerResponse): Promise<void> {
   // The page is nine megabytes of text, which most processes never need.
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
-  const page = Buffer.from(
-    renderGraphiQL({
-      title: 'Portcullis',
-      defaultQuery: QUERY,
-      headers: '{\n  "Authorization": "Bearer "\n}',
-      shouldPersistHeaders: false,
-      subscriptionsProtocol: 'SSE',
-    }),
-  );
+  const rendered = renderGraphiQL({
+    title: 'Portcullis',
+    defaultQuery: QUERY,
+    headers: '{\n  "Authorization": "Bearer "\n}',
+    shouldPersistHeaders: false,
+    subscriptionsProtocol: 'SSE',
+  });
+  const page = Buffer.from(withOpening(rendered, await readFile(OPENING_SCRIPT, 'utf8')));
   res.statusCode = 200;
   res.setHeader('Content-Type', 'text/html; charset=utf-8');
   res.setHeader('Content-Security-Policy', CONTENT_SECURITY_POLICY);
@@ -52,4 +56,12 @@ export async function sendGraphiql(res: ServerResponse): Promise<void> {
   res.setHeader('Referrer-Policy', 'no-referrer');
   res.setHeader('Content-Length', page.length);
   res.end(page);
+}
+
+/** The page, opened by a script of ours; throws where it is not opened as it was in the version of the package that we know. */
+function withOpening(page: string, script: string): string {
+  const at = page.lastIndexOf(OPENING_CALL);
+  if (at < 0) throw new Error('the page of GraphiQL is not opened as expected');
+  const call = 'openGraphiql(YogaGraphiQL.renderYogaGraphiQL,';
+  return `${page.slice(0, at)}${script}\n${call}${page.slice(at + OPENING_CALL.length)}`;
 }

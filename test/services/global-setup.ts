@@ -1,22 +1,24 @@
 import type { TestProject } from 'vitest/node';
-import { describeMissing, type MissingService, provision, type ServiceName } from './provision.ts';
+import { describeMissing, type MissingService, provision, type ServerName } from './provision.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     databaseUrl: string | undefined;
     redisUrl: string | undefined;
     kafkaBrokers: string | undefined;
-    startedServices: ServiceName[];
+    chromium: string | undefined;
+    startedServices: ServerName[];
     missingServices: MissingService[];
   }
 }
 
-/** Provisions the real servers once for the whole run, and returns the function that ends them. */
+/** Provisions the real servers and the browser once for the whole run, and returns the function that ends them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const services = await provision();
+  const services = await provision(process.env, { browser: true });
   project.provide('databaseUrl', services.databaseUrl);
   project.provide('redisUrl', services.redisUrl);
   project.provide('kafkaBrokers', services.kafkaBrokers);
+  project.provide('chromium', services.chromium);
   project.provide('startedServices', services.started);
   project.provide('missingServices', services.missing);
   if (services.missing.length > 0) {

@@ -1,11 +1,14 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { findChromium } from './chromium.ts';
 import { temporaryFolder } from './folders.ts';
 import { startKafka } from './kafka.ts';
 import { startPostgres } from './postgres.ts';
 import { startRedis } from './redis.ts';
 
-export type ServiceName = 'postgres' | 'redis' | 'kafka';
+export type ServerName = 'postgres' | 'redis' | 'kafka';
+/** What suites need of the machine: servers, and a browser, which each suite starts for itself. */
+export type ServiceName = ServerName | 'chromium';
 
 export interface MissingService {
   name: ServiceName;
@@ -16,8 +19,10 @@ export interface ProvisionedServices {
   databaseUrl: string | undefined;
   redisUrl: string | undefined;
   kafkaBrokers: string | undefined;
+  /** The program's path; undefined where the caller did not ask for it. */
+  chromium: string | undefined;
   /** Those that run here, rather than named by the environment. */
-  started: ServiceName[];
+  started: ServerName[];
   missing: MissingService[];
   /** Ends what was started and removes its data; services that were named by the environment are left alone. */
   stop(): Promise<void>;
@@ -33,7 +38,7 @@ interface Source {
   start(dataDir: string): Promise<Service>;
 }
 
-const SOURCES: Record<ServiceName, Source> = {
+const SERVERS: Record<ServerName, Source> = {
   postgres: {
     variable: 'DATABASE_URL',
     start: async (dataDir) => {
@@ -59,20 +64,24 @@ const SOURCES: Record<ServiceName, Source> = {
 
 /**
  * The three servers that the suites need: those named by DATABASE_URL, REDIS_URL and KAFKA_BROKERS, the others started
- * here. TEST_SERVICES, a comma-separated list of names, restricts what is started. A service that cannot be had throws
- * with `CI=true`, and is reported in `missing` elsewhere.
+ * here; and, for one who will open pages, the browser of CHROMIUM or of the PATH. TEST_SERVICES, a comma-separated list
+ * of names, restricts what is started. A service that cannot be had throws with `CI=true`, and is reported in `missing`
+ * elsewhere.
  */
-export async function provision(environment: NodeJS.ProcessEnv = process.env): Promise<ProvisionedServices> {
+export async function provision(
+  environment: NodeJS.ProcessEnv = process.env,
+  { browser = false } = {},
+): Promise<ProvisionedServices> {
   const root = await temporaryFolder();
-  const started = new Map<ServiceName, Service>();
+  const started = new Map<ServerName, Service>();
   const missing: MissingService[] = [];
   const obtain = async (name: ServiceName): Promise<string | undefined> => {
-    const { variable, start } = SOURCES[name];
-    const given = environment[variable];
+    const given = environment[variableOf(name)];
     if (given !== undefined && given !== '') return given;
     try {
       if (!isWanted(name, environment)) throw new Error('left out by TEST_SERVICES');
-      const service = await start(join(root, name));
+      if (name === 'chromium') return findChromium();
+      const service = await SERVERS[name].start(join(root, name));
       started.set(name, service);
       return service.address;
     } catch (error) {
@@ -84,18 +93,19 @@ export async function provision(environment: NodeJS.ProcessEnv = process.env): P
     await Promise.all(Array.from(started.values(), (service) => service.stop()));
     await rm(root, { recursive: true, force: true });
   };
-  const names = ['postgres', 'redis', 'kafka'] as const;
-  const [databaseUrl, redisUrl, kafkaBrokers] = await Promise.all([
+  const names = ['postgres', 'redis', 'kafka', 'chromium'] as const;
+  const [databaseUrl, redisUrl, kafkaBrokers, chromium] = await Promise.all([
     obtain('postgres'),
     obtain('redis'),
     obtain('kafka'),
+    browser ? obtain('chromium') : undefined,
   ]);
   missing.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
   if (environment.CI === 'true' && missing.length > 0) {
     await stop();
     throw new Error(`CI=true, and services of the tests cannot be had:\n${describeMissing(missing)}`);
   }
-  return { databaseUrl, redisUrl, kafkaBrokers, started: [...started.keys()], missing, stop };
+  return { databaseUrl, redisUrl, kafkaBrokers, chromium, started: [...started.keys()], missing, stop };
 }
 
 function isWanted(name: ServiceName, environment: NodeJS.ProcessEnv): boolean {
@@ -105,5 +115,9 @@ function isWanted(name: ServiceName, environment: NodeJS.ProcessEnv): boolean {
 
 /** One line for each missing service: its name, the variable that would name another, and the reason. */
 export function describeMissing(missing: MissingService[]): string {
-  return missing.map(({ name, reason }) => `- ${name} (${SOURCES[name].variable}): ${reason}`).join('\n');
+  return missing.map(({ name, reason }) => `- ${name} (${variableOf(name)}): ${reason}`).join('\n');
+}
+
+function variableOf(name: ServiceName): string {
+  return name === 'chromium' ? 'CHROMIUM' : SERVERS[name].variable;
 }

@@ -130,6 +130,20 @@ describe('provisioning', () => {
     await expect(provision({ ...environment, CI: 'true' })).rejects.toThrow('- kafka (KAFKA_BROKERS): left out');
   });
 
+  it('looks for a browser only for one who will open pages: the one of CHROMIUM, or else it is missing as a server is', async () => {
+    const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
+    const environment = { ...servers, TEST_SERVICES: '' };
+    const unasked = await provision(environment);
+    expect(unasked).toMatchObject({ chromium: undefined, missing: [] });
+    const named = await provision({ ...environment, CHROMIUM: '/a/browser' }, { browser: true });
+    expect(named).toMatchObject({ chromium: '/a/browser', started: [], missing: [] });
+    const lacking = await provision(environment, { browser: true });
+    expect(lacking.missing).toEqual([{ name: 'chromium', reason: 'left out by TEST_SERVICES' }]);
+    await Promise.all([unasked, named, lacking].map((services) => services.stop()));
+    const inCi = provision({ ...environment, CI: 'true' }, { browser: true });
+    await expect(inCi).rejects.toThrow('- chromium (CHROMIUM): left out');
+  });
+
   it('SIGTERM stops the servers before the process ends, and removes their data', async () => {
     const { parent, addresses } = await startServices(folder);
     for (const address of addresses) expect(await accepts(address)).toBe(true);

@@ -1,0 +1,63 @@
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { serviceAddress } from '../services/real.ts';
+
+const VIEWPORT = { width: 1280, height: 800 };
+
+/** It asks nobody for anything of its own, and runs as root too. */
+const ARGUMENTS = [
+  '--headless=new',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** A page as a user has it open, with a profile of its own and a clipboard. */
+export interface OpenPage extends AsyncDisposable {
+  page: Page;
+  /** All that was asked for, `blob:` and `data:` included, which have the origin of their maker and none. */
+  requests: URL[];
+  /** What a user would find in the console: errors, warnings, violations of the page's policy. */
+  complaints: string[];
+  /** How often a document was loaded into it. */
+  loads(): number;
+}
+
+/** The system's Chromium without a window; its profile lives as long as it does. */
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: serviceAddress('chromium'), args: ARGUMENTS });
+}
+
+/** Opens a page of an instance, and resolves once it is loaded. */
+export async function openPage(browser: Browser, origin: string, path: string): Promise<OpenPage> {
+  const context = await browser.newContext({ viewport: VIEWPORT });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+  const page = await context.newPage();
+  const seen = watch(page);
+  let loads = 0;
+  page.on('domcontentloaded', () => {
+    loads += 1;
+  });
+  await page.goto(`${origin}${path}`);
+  return { page, ...seen, loads: () => loads, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** Pastes text where the cursor is, by the clipboard. */
+export async function paste(page: Page, text: string): Promise<void> {
+  await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
+  await page.keyboard.press('ControlOrMeta+V');
+}
+
+function watch(page: Page): Pick<OpenPage, 'requests' | 'complaints'> {
+  const requests: URL[] = [];
+  const complaints: string[] = [];
+  page.on('request', (request) => requests.push(new URL(request.url())));
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  return { requests, complaints };
+}
