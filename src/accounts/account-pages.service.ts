@@ -1,8 +1,10 @@
 import type { ExpressionBuilder } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { containing, isOneOf } from '../lib/conditions.ts';
+import { type Page, type PageRead, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
+import type { FormedQuery } from '../lib/prepared-query.ts';
 import { accountTotal } from './account-counts.ts';
 
 /** An account as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -30,51 +32,74 @@ const columns = ['id', 'name', 'node_id', 'type', 'status', 'created_at', 'updat
 
 /** Reads accounts by keyset, oldest first: a page costs the same wherever it is. */
 export class AccountPages {
-  readonly #db: Db;
+  readonly #page: FormedQuery<AccountRow, { filter: Conditions; page: PageRead }>;
+  readonly #count: FormedQuery<{ total: string }, Conditions>;
+  readonly #total: FormedQuery<{ total: string | number | bigint }, { includeDeleted: boolean }>;
+  readonly #byIds: FormedQuery<AccountRow, { ids: readonly string[] }>;
 
   constructor(db: Db) {
-    this.#db = db;
-  }
-
-  /** A page of a node's accounts. */
-  async page(nodeId: string, filter: AccountFilter, request: PageRequest): Promise<Page<AccountRow>> {
-    const rows = await this.#db.forNode(nodeId).run((k) => {
+    this.#page = db.prepareForms((k, { filter, page }) => {
       const listed = k
         .selectFrom('accounts')
         .select(columns)
         .where((eb) => eb.and(conditions(eb, filter)));
-      return keysetPage(listed, request, ['created_at', 'id']);
+      return keysetPage(listed, page, ['created_at', 'id']);
     });
+    this.#count = db.prepareForms((k, filter) =>
+      k
+        .selectFrom('accounts')
+        .select((eb) => eb.fn.countAll<string>().as('total'))
+        .where((eb) => eb.and(conditions(eb, filter))),
+    );
+    this.#total = db.prepareForms((k, { includeDeleted }) => accountTotal(k, includeDeleted ? 'total' : 'live'));
+    this.#byIds = db.prepareForms((k, { ids }) =>
+      k
+        .selectFrom('accounts')
+        .select(columns)
+        .where((eb) => isOneOf(eb, 'id', ids)),
+    );
+  }
+
+  /** A page of a node's accounts. */
+  async page(nodeId: string, filter: AccountFilter, request: PageRequest): Promise<Page<AccountRow>> {
+    const rows = await this.#page.run(nodeId, { filter: conditionsOf(filter), page: pageRead(request) });
     return pageOf(rows, request);
   }
 
   /** How many accounts the filter lets through. */
   async count(nodeId: string, filter: AccountFilter): Promise<number> {
-    const { type, status, search, includeDeleted } = filter;
+    const { type, status, search, includeDeleted = false } = filter;
     const isWhole = type === undefined && status === undefined && search === undefined;
-    const [counted] = await this.#db.forNode(nodeId).run((k) =>
-      isWhole
-        ? accountTotal(k, includeDeleted ? 'total' : 'live')
-        : k
-            .selectFrom('accounts')
-            .select((eb) => eb.fn.countAll().as('total'))
-            .where((eb) => eb.and(conditions(eb, filter))),
-    );
+    const [counted] = isWhole
+      ? await this.#total.run(nodeId, { includeDeleted })
+      : await this.#count.run(nodeId, conditionsOf(filter));
     return Number(counted?.total ?? 0);
   }
 
   /** The accounts of these ids, deleted ones too, in no order; those of other nodes are not among them. */
   byIds(nodeId: string, ids: readonly string[]): Promise<AccountRow[]> {
-    return this.#db.forNode(nodeId).run((k) => k.selectFrom('accounts').select(columns).where('id', 'in', ids));
+    return this.#byIds.run(nodeId, { ids });
   }
 }
 
-function conditions(eb: ExpressionBuilder<Tables, 'accounts'>, filter: AccountFilter) {
-  const { type, status, search, includeDeleted } = filter;
+/** A filter as its query reads it. */
+interface Conditions {
+  type: string | undefined;
+  status: number | undefined;
+  pattern: string | undefined;
+  includeDeleted: boolean;
+}
+
+function conditionsOf({ type, status, search, includeDeleted = false }: AccountFilter): Conditions {
+  return { type, status, pattern: search === undefined ? undefined : containing(search), includeDeleted };
+}
+
+function conditions(eb: ExpressionBuilder<Tables, 'accounts'>, filter: Conditions) {
+  const { type, status, pattern, includeDeleted } = filter;
   return [
     ...(includeDeleted ? [] : [eb('deleted_at', 'is', null)]),
     ...(type === undefined ? [] : [eb('type', '=', type)]),
     ...(status === undefined ? [] : [eb('status', '=', status)]),
-    ...(search === undefined ? [] : [eb('name', 'ilike', `%${search.replaceAll(/[\\%_]/g, '\\$&')}%`)]),
+    ...(pattern === undefined ? [] : [eb('name', 'ilike', pattern)]),
   ];
 }

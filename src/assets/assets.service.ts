@@ -1,6 +1,6 @@
 import type { Db } from '../db.ts';
 import { notFoundRefusal } from '../errors/refusal.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 
@@ -58,7 +58,7 @@ export class Assets {
   async page(nodeId: string, request: PageRequest): Promise<Page<AssetRow>> {
     const rows = await this.#db
       .forNode(nodeId)
-      .run((k) => keysetPage(k.selectFrom('assets').select(columns), request, ['created_at', 'id']));
+      .run((k) => keysetPage(k.selectFrom('assets').select(columns), pageRead(request), ['created_at', 'id']));
     return pageOf(rows, request);
   }
 

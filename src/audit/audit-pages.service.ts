@@ -1,7 +1,7 @@
 import type { ExpressionBuilder, Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
-import { newestFirst, type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { newestFirst, type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
 
 /** An audit record as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -34,7 +34,7 @@ export class AuditPages {
         .selectFrom('audit_records')
         .selectAll()
         .where((eb) => eb.and(auditConditions(eb, filter)));
-      return keysetPage(listed, newestFirst(request), ['at', 'id']);
+      return keysetPage(listed, pageRead(newestFirst(request)), ['at', 'id']);
     });
     return pageOf(rows, request);
   }

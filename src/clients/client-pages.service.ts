@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A client as the table has it; times are PostgreSQL's text in UTC, to the microsecond. It has no secret. */
@@ -19,7 +19,7 @@ export class ClientPages {
   async page(nodeId: string, request: PageRequest): Promise<Page<ClientRow>> {
     const rows = await this.#db
       .forNode(nodeId)
-      .run((k) => keysetPage(k.selectFrom('clients').selectAll(), request, ['created_at', 'id']));
+      .run((k) => keysetPage(k.selectFrom('clients').selectAll(), pageRead(request), ['created_at', 'id']));
     return pageOf(rows, request);
   }
 

@@ -1,4 +1,4 @@
-import { type DocumentNode, type GraphQLSchema, getOperationAST, getVariableValues } from 'graphql';
+import { type DocumentNode, type GraphQLSchema, getOperationAST } from 'graphql';
 import { hidesOperation, maskOperationQuery } from '../audit/mask-form.ts';
 import { maskJson } from '../audit/mask-json.ts';
 import { EVERY_STRING, HIDDEN, type JsonRule, membersRule } from '../audit/mask-json-rules.ts';
@@ -6,6 +6,7 @@ import { isSecretKey, MASK } from '../audit/mask-keys.ts';
 import { type DocumentMask, documentMaskOf } from './audit-masking-document.ts';
 import { messageMask } from './audit-masking-messages.ts';
 import { maskUnparsed, type UnparsedMask } from './audit-masking-unparsed.ts';
+import { areVariablesGood } from './variables.rules.ts';
 
 /** What is hidden of an operation, beside the values of secret keys. */
 export interface OperationRules {
@@ -62,19 +63,11 @@ export function rulesOfInvalid(params: unknown): OperationRules {
 }
 
 /** Whether the variables of a valid document hold: otherwise a secret may stand in a wrong place. */
-export function areVariablesGood(schema: GraphQLSchema, document: DocumentNode, params: Params): boolean {
+export function hasGoodVariables(schema: GraphQLSchema, document: DocumentNode, params: Params): boolean {
   const { operationName, variables } = params;
   const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
   if (!operation || !(variables === undefined || variables === null || isObject(variables))) return false;
-  try {
-    // One fault is enough: each is told with all of the object that it is in.
-    const options = { maxErrors: 0, hideSuggestions: true };
-    return (
-      getVariableValues(schema, operation.variableDefinitions ?? [], variables ?? {}, options).errors === undefined
-    );
-  } catch {
-    return false;
-  }
+  return areVariablesGood(schema, operation, variables ?? {});
 }
 
 function variablesRule({ variables }: DocumentMask): JsonRule | undefined {

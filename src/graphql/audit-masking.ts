@@ -2,7 +2,7 @@ import type { DocumentNode, GraphQLSchema } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { EVERY_STRING } from '../audit/mask-json-rules.ts';
 import type { AuditedOperation, Exchange } from '../gateway/exchange.ts';
-import { areVariablesGood, type OperationRules, rulesOfInvalid, rulesOfValid } from './audit-masking-rules.ts';
+import { hasGoodVariables, type OperationRules, rulesOfInvalid, rulesOfValid } from './audit-masking-rules.ts';
 import type { HttpArrival } from './http-requests.ts';
 import type { OperationParams } from './limits.ts';
 
@@ -98,7 +98,7 @@ export class OperationAudits {
   #rulesOf(params: unknown, isRun: boolean): OperationRules {
     const document = isRecord(params) ? this.#valid.get(params) : undefined;
     if (document === undefined || !isRecord(params)) return rulesOfInvalid(params);
-    const isGood = isRun || areVariablesGood(this.#schema, document, params);
+    const isGood = isRun || hasGoodVariables(this.#schema, document, params);
     return isGood ? rulesOfValid(document, params) : rulesOfInvalid(params);
   }
 }

@@ -18,6 +18,7 @@ import {
 import { answerKeyOf } from './answer-key.rules.ts';
 import { AnswerStream } from './answer-stream.ts';
 import { hasManyComments, MAX_TOKENS } from './comments.rules.ts';
+import { CompiledOperations } from './compiled-operations.ts';
 import type { GraphqlContext } from './context.ts';
 import { EventAnswers } from './event-answers.ts';
 import { limitError } from './limits.ts';
@@ -42,11 +43,12 @@ export function createEngine({ introspection, hideSuggestions }: EngineOptions) 
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const answers = new EventAnswers();
   const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
+  const operations = new CompiledOperations((args) => execute({ ...args, ...settings }));
   return {
     parse: parseWithinLimits,
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
-    execute: (args: ExecutionArgs) => execute({ ...args, ...settings }),
+    execute: (args: ExecutionArgs) => operations.run(args),
     subscribe: (args: ExecutionArgs) => subscribe({ ...args, ...settings }, answers),
   };
 }

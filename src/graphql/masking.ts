@@ -30,9 +30,8 @@ export class ErrorMask {
     const cause = originOf(error);
     if (!logged.has(cause)) this.#log.error({ correlation_id: correlationId, err: cause }, 'operation failed');
     logged.add(cause);
-    const place = error instanceof GraphQLError ? { nodes: error.nodes, path: error.path } : {};
     return new GraphQLError('internal error', {
-      ...place,
+      ...placeOf(error),
       extensions: { code: 'INTERNAL_SERVER_ERROR', correlationId },
     });
   }
@@ -74,6 +73,13 @@ export function formatted(error: GraphQLError): GraphQLFormattedError {
   const { extensions, ...rest } = error.toJSON();
   const { http: _http, ...told } = extensions ?? {};
   return Object.keys(told).length > 0 ? { ...rest, extensions: told } : rest;
+}
+
+/** Where in the document and in the answer it happened. */
+function placeOf(error: unknown) {
+  if (!(error instanceof GraphQLError)) return {};
+  const { nodes, source, positions, path } = error;
+  return { nodes, source, positions, path };
 }
 
 function withoutQuotes(error: GraphQLError): GraphQLError {

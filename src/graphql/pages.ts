@@ -39,8 +39,7 @@ export function pageRequest(
   return { size, backward, after: keyOf('after'), before: keyOf('before') };
 }
 
-/** A connection over a page; cursors are signed and rows counted only when asked for. */
-export function connectionOf<Row, Node>(options: {
+interface ConnectionOptions<Row, Node> {
   page: Page<Row>;
   request: PageRequest;
   connection: string;
@@ -48,19 +47,17 @@ export function connectionOf<Row, Node>(options: {
   keyOf: (row: Row) => PageKey;
   nodeOf: (row: Row) => Node;
   totalCount: () => Promise<number>;
-}) {
+}
+
+/** A connection over a page; cursors are signed and rows counted only when asked for. */
+export function connectionOf<Row, Node>(options: ConnectionOptions<Row, Node>) {
   const { page, request, connection, context, keyOf, nodeOf, totalCount } = options;
   const scope = { connection, nodeId: context.principal.nodeId };
   const cursorOf = (row: Row) => context.services.cursors.encode(scope, keyOf(row));
   const { rows, hasMore } = page;
   const [start, end] = [rows[0], rows.at(-1)];
   return {
-    edges: rows.map((row) => ({
-      node: nodeOf(row),
-      get cursor() {
-        return cursorOf(row);
-      },
-    })),
+    edges: rows.map((row) => new Edge(row, nodeOf(row), cursorOf)),
     pageInfo: {
       hasNextPage: request.backward ? request.before !== undefined : hasMore,
       hasPreviousPage: request.backward ? hasMore : request.after !== undefined,
@@ -73,6 +70,23 @@ export function connectionOf<Row, Node>(options: {
     },
     totalCount,
   };
+}
+
+/** A class, for a getter in an object of its own for each row would take several times the memory. */
+class Edge<Row, Node> {
+  readonly node: Node;
+  readonly #row: Row;
+  readonly #cursorOf: (row: Row) => string;
+
+  constructor(row: Row, node: Node, cursorOf: (row: Row) => string) {
+    this.node = node;
+    this.#row = row;
+    this.#cursorOf = cursorOf;
+  }
+
+  get cursor(): string {
+    return this.#cursorOf(this.#row);
+  }
 }
 
 function placeOf(

@@ -1,13 +1,12 @@
 import type { SelectQueryBuilder, StringReference } from 'kysely';
-import type { PageKey, PageRequest } from './keyset.ts';
+import type { PageKey, PageRead } from './keyset.ts';
 
 /**
- * The part of a query that a page asks for, in the direction of the request, and one row more, which tells whether there
- * are others (`pageOf`). `at` and `id` are the columns of the list's order, both given as text.
+ * The part of a query that a page asks for, in the direction of the request. `at` and `id` are the columns of the list's order, both given as text.
  */
 export function keysetPage<DB, TB extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, TB, Row>,
-  { after, before, backward, size }: PageRequest,
+  { after, before, backward, limit }: PageRead,
   [at, id]: readonly [at: StringReference<DB, TB>, id: StringReference<DB, TB>],
 ): SelectQueryBuilder<DB, TB, Row> {
   const direction = backward ? 'desc' : 'asc';
@@ -19,5 +18,5 @@ export function keysetPage<DB, TB extends keyof DB, Row>(
     .$call(before === undefined ? (q) => q : beyond('<', before))
     .orderBy(at, direction)
     .orderBy(id, direction)
-    .limit(size + 1);
+    .limit(limit);
 }

@@ -18,6 +18,20 @@ export interface PageRequest {
   before: PageKey | undefined;
 }
 
+/** A page as its query reads it. */
+export interface PageRead {
+  /** One row more than the page has, which tells whether there are others. */
+  limit: number;
+  backward: boolean;
+  after: PageKey | undefined;
+  before: PageKey | undefined;
+}
+
+/** What a query needs to know of a page. */
+export function pageRead({ size, backward, after, before }: PageRequest): PageRead {
+  return { limit: size + 1, backward, after, before };
+}
+
 /** Rows in the order of the list; `hasMore` says whether the reading direction goes on behind them. */
 export interface Page<Row> {
   rows: Row[];
@@ -28,6 +42,17 @@ export interface Page<Row> {
 export function pageOf<Row>(read: readonly Row[], { size, backward }: PageRequest): Page<Row> {
   const rows = read.slice(0, size);
   return { rows: backward ? rows.reverse() : rows, hasMore: read.length > size };
+}
+
+/** The same page of each owner in the rows of all, which were read in the direction of the request. */
+export function pagesBy<Row, Owner>(
+  read: readonly Row[],
+  ownerOf: (row: Row) => Owner,
+  request: PageRequest,
+): Map<Owner, Page<Row>> {
+  const pages = new Map<Owner, Page<Row>>();
+  for (const [owner, rows] of Map.groupBy(read, ownerOf)) pages.set(owner, pageOf(rows, request));
+  return pages;
 }
 
 /** What the request asks of a list in the other order: what comes after a row there comes before it here. */

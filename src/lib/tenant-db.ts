@@ -2,7 +2,14 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import { type ColumnType, type Compilable, type CompiledQuery, Kysely, sql } from 'kysely';
 import { NodeScope, type TableScopes } from './node-scope.ts';
-import { filled, nodePlaceholder, type PreparedQuery, placeholder } from './prepared-query.ts';
+import {
+  type FormedQuery,
+  filled,
+  nodePlaceholder,
+  type PreparedQuery,
+  placeholder,
+  takeApart,
+} from './prepared-query.ts';
 import { scopedDialect } from './scoped-dialect.ts';
 
 /** A query that has not run yet: any Kysely builder, or a raw fragment bound to the door that gave it. */
@@ -29,6 +36,12 @@ export interface UnscopedDoor<Tables> {
   run<Row>(build: (k: Kysely<Tables>) => Unexecuted<Row>): Promise<Row[]>;
   /** Runs a raw statement: the only place for what Kysely's builders cannot say. */
   raw<Row>(build: (text: typeof sql) => ReturnType<typeof sql<Row>>): Promise<Row[]>;
+}
+
+/** A query that has been compiled, by the name that connections keep it under. */
+interface Prepared<Row> {
+  name: string;
+  query: CompiledQuery<Row>;
 }
 
 /**
@@ -70,18 +83,32 @@ export class TenantDb<Tables extends object> {
   prepare<Row, Name extends string>(
     build: (k: Kysely<Scoped<Tables>>, value: <Value>(name: Name) => Value) => Compilable<Row>,
   ): PreparedQuery<Row, Name> {
-    this.#prepared += 1;
-    const statement = `portcullis_${this.#prepared}`;
-    let compiled: CompiledQuery<Row> | undefined;
+    let prepared: Prepared<Row> | undefined;
     return {
-      run: async (nodeId, values) => {
-        compiled ??= build(this.#scopedKysely(nodePlaceholder()), placeholder).compile();
-        const query = filled(compiled, nodeId, values);
-        const pool = this.#transaction.getStore() ? undefined : this.#pool();
-        const { rows } = pool
-          ? await pool.query<Row>({ name: statement, text: query.sql, values: query.parameters })
-          : await this.#kysely().executeQuery(query);
-        return rows;
+      run: (nodeId, values) => {
+        prepared ??= this.#prepare((k) => build(k, placeholder));
+        return this.#runPrepared(prepared, nodeId, values);
+      },
+    };
+  }
+
+  /**
+   * Compiles a read of the tenant's door once for each form that what it is given takes: `build` may look at booleans, at
+   * null and at which members there are. Everything else is a value, which it cannot know.
+   */
+  prepareForms<Row, Given extends object>(
+    build: (k: Kysely<Scoped<Tables>>, given: Given) => Compilable<Row>,
+  ): FormedQuery<Row, Given> {
+    const forms = new Map<string, Prepared<Row>>();
+    return {
+      run: (nodeId, given) => {
+        const { form, values, template } = takeApart(given);
+        let prepared = forms.get(form);
+        if (!prepared) {
+          prepared = this.#prepare((k) => build(k, template()));
+          forms.set(form, prepared);
+        }
+        return this.#runPrepared(prepared, nodeId, values);
       },
     };
   }
@@ -103,6 +130,24 @@ export class TenantDb<Tables extends object> {
   /** The entity manager of the current transaction, or a fresh one: for writing through the unit of work. */
   entities(): SqlEntityManager {
     return this.#transaction.getStore() ?? this.#em.fork();
+  }
+
+  #prepare<Row>(build: (k: Kysely<Scoped<Tables>>) => Compilable<Row>): Prepared<Row> {
+    this.#prepared += 1;
+    return { name: `portcullis_${this.#prepared}`, query: build(this.#scopedKysely(nodePlaceholder())).compile() };
+  }
+
+  async #runPrepared<Row>(
+    { name, query }: Prepared<Row>,
+    nodeId: string,
+    values: Readonly<Record<string, unknown>>,
+  ): Promise<Row[]> {
+    const pool = this.#transaction.getStore() ? undefined : this.#pool();
+    const run = filled(query, nodeId, values);
+    const { rows } = pool
+      ? await pool.query<Row>({ name, text: run.sql, values: run.parameters })
+      : await this.#kysely().executeQuery(run);
+    return rows;
   }
 
   #scopedKysely(nodeId: string): Kysely<Scoped<Tables>> {

@@ -1,6 +1,11 @@
+import type { Kysely } from 'kysely';
 import type { Db } from '../db.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import type { Tables } from '../entities.ts';
+import { isOneOf } from '../lib/conditions.ts';
+import { type Page, type PageRead, type PageRequest, pageOf, pageRead, pagesBy } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
+import type { FormedQuery } from '../lib/prepared-query.ts';
+import type { Scoped } from '../lib/tenant-db.ts';
 
 /** A network with the name of its chain; `at` is when it came to be listed, PostgreSQL's text in UTC to the microsecond. */
 export interface NetworkRow {
@@ -12,29 +17,41 @@ export interface NetworkRow {
 
 /** Reads networks by keyset, oldest first. They are the same for every node; which a wallet has is the node's. */
 export class NetworkPages {
-  readonly #db: Db;
+  readonly #page: FormedQuery<NetworkRow, PageRead>;
+  readonly #count: FormedQuery<{ total: string }, object>;
+  readonly #ofWallets: FormedQuery<
+    NetworkRow & { wallet_id: string },
+    { walletIds: readonly string[]; page: PageRead }
+  >;
+  readonly #countOfWallets: FormedQuery<{ wallet_id: string; total: string }, { walletIds: readonly string[] }>;
 
   constructor(db: Db) {
-    this.#db = db;
-  }
-
-  /** A page of all networks, in the order in which they became known. */
-  async page(nodeId: string, request: PageRequest): Promise<Page<NetworkRow>> {
-    const rows = await this.#db.forNode(nodeId).run((k) => {
+    this.#page = db.prepareForms((k, page) => {
       const listed = k
         .selectFrom('networks')
         .innerJoin('chains', 'chains.id', 'networks.chain_id')
         .select(['networks.id', 'networks.name', 'chains.name as chain', 'networks.created_at as at']);
-      return keysetPage(listed, request, ['networks.created_at', 'networks.id']);
+      return keysetPage(listed, page, ['networks.created_at', 'networks.id']);
     });
-    return pageOf(rows, request);
+    this.#count = db.prepareForms((k) => k.selectFrom('networks').select((eb) => eb.fn.countAll<string>().as('total')));
+    this.#ofWallets = db.prepareForms(networksOfWallets);
+    this.#countOfWallets = db.prepareForms((k, { walletIds }) =>
+      k
+        .selectFrom('wallet_networks')
+        .select(['wallet_id', (eb) => eb.fn.countAll<string>().as('total')])
+        .where((eb) => isOneOf(eb, 'wallet_id', walletIds))
+        .groupBy('wallet_id'),
+    );
+  }
+
+  /** A page of all networks, in the order in which they became known. */
+  async page(nodeId: string, request: PageRequest): Promise<Page<NetworkRow>> {
+    return pageOf(await this.#page.run(nodeId, pageRead(request)), request);
   }
 
   /** How many networks there are. */
   async count(nodeId: string): Promise<number> {
-    const [counted] = await this.#db
-      .forNode(nodeId)
-      .run((k) => k.selectFrom('networks').select((eb) => eb.fn.countAll<string>().as('total')));
+    const [counted] = await this.#count.run(nodeId, {});
     return Number(counted?.total ?? 0);
   }
 
@@ -47,46 +64,38 @@ export class NetworkPages {
     walletIds: readonly string[],
     request: PageRequest,
   ): Promise<Map<string, Page<NetworkRow>>> {
-    const direction = request.backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('wallets')
-        .innerJoinLateral(
-          (eb) => {
-            const held = eb
-              .selectFrom('wallet_networks as held')
-              .select(['held.wallet_id', 'held.network_id', 'held.created_at'])
-              .whereRef('held.wallet_id', '=', 'wallets.id');
-            return keysetPage(held, request, ['held.created_at', 'held.network_id']).as('assigned');
-          },
-          (join) => join.onTrue(),
-        )
-        .innerJoin('networks', 'networks.id', 'assigned.network_id')
-        .innerJoin('chains', 'chains.id', 'networks.chain_id')
-        .select([
-          'networks.id',
-          'networks.name',
-          'chains.name as chain',
-          'assigned.created_at as at',
-          'assigned.wallet_id',
-        ])
-        .where('wallets.id', 'in', walletIds)
-        .orderBy('assigned.created_at', direction)
-        .orderBy('assigned.network_id', direction),
-    );
-    const byWallet = Map.groupBy(rows, (row) => row.wallet_id);
-    return new Map([...byWallet].map(([walletId, read]) => [walletId, pageOf(read, request)]));
+    const rows = await this.#ofWallets.run(nodeId, { walletIds, page: pageRead(request) });
+    return pagesBy(rows, (row) => row.wallet_id, request);
   }
 
   /** How many networks each wallet has; a wallet without any is not in the map. */
   async countOfWallets(nodeId: string, walletIds: readonly string[]): Promise<Map<string, number>> {
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('wallet_networks')
-        .select(['wallet_id', (eb) => eb.fn.countAll<string>().as('total')])
-        .where('wallet_id', 'in', walletIds)
-        .groupBy('wallet_id'),
-    );
+    const rows = await this.#countOfWallets.run(nodeId, { walletIds });
     return new Map(rows.map(({ wallet_id: walletId, total }) => [walletId, Number(total)]));
   }
+}
+
+function networksOfWallets(
+  k: Kysely<Scoped<Tables>>,
+  { walletIds, page }: { walletIds: readonly string[]; page: PageRead },
+) {
+  const direction = page.backward ? 'desc' : 'asc';
+  return k
+    .selectFrom('wallets')
+    .innerJoinLateral(
+      (eb) => {
+        const held = eb
+          .selectFrom('wallet_networks as held')
+          .select(['held.wallet_id', 'held.network_id', 'held.created_at'])
+          .whereRef('held.wallet_id', '=', 'wallets.id');
+        return keysetPage(held, page, ['held.created_at', 'held.network_id']).as('assigned');
+      },
+      (join) => join.onTrue(),
+    )
+    .innerJoin('networks', 'networks.id', 'assigned.network_id')
+    .innerJoin('chains', 'chains.id', 'networks.chain_id')
+    .select(['networks.id', 'networks.name', 'chains.name as chain', 'assigned.created_at as at', 'assigned.wallet_id'])
+    .where((eb) => isOneOf(eb, 'wallets.id', walletIds))
+    .orderBy('assigned.created_at', direction)
+    .orderBy('assigned.network_id', direction);
 }

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
 
 /** What is shown of a supervisor: everything but the hash of the password. */
@@ -22,7 +22,9 @@ export class SupervisorPages {
   async page(nodeId: string, request: PageRequest): Promise<Page<SupervisorRow>> {
     const rows = await this.#db
       .forNode(nodeId)
-      .run((k) => keysetPage(k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS), request, ['created_at', 'id']));
+      .run((k) =>
+        keysetPage(k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS), pageRead(request), ['created_at', 'id']),
+      );
     return pageOf(rows, request);
   }
 

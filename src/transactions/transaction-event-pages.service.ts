@@ -1,5 +1,10 @@
+import type { Kysely } from 'kysely';
 import type { Db } from '../db.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import type { Tables } from '../entities.ts';
+import { isOneOf } from '../lib/conditions.ts';
+import { type Page, type PageRead, type PageRequest, pageRead, pagesBy } from '../lib/keyset.ts';
+import type { FormedQuery } from '../lib/prepared-query.ts';
+import type { Scoped } from '../lib/tenant-db.ts';
 
 /** A row of the event log as readers are shown it. */
 export interface TransactionEventRow {
@@ -15,12 +20,30 @@ export interface TransactionEventRow {
   occurred_at: string;
 }
 
+const columns = [
+  'seq',
+  'transaction_id',
+  'status',
+  'previous_status',
+  'correlation_id',
+  'transaction',
+  'occurred_at',
+] as const;
+
 /** Reads the events of transactions by keyset, in the order of the log; the page key is the sequence number. */
 export class TransactionEventPages {
-  readonly #db: Db;
+  readonly #ofTransactions: FormedQuery<TransactionEventRow, { ids: readonly string[]; page: PageRead }>;
+  readonly #countOfTransactions: FormedQuery<{ transaction_id: string; total: string }, { ids: readonly string[] }>;
 
   constructor(db: Db) {
-    this.#db = db;
+    this.#ofTransactions = db.prepareForms(eventsOfTransactions);
+    this.#countOfTransactions = db.prepareForms((k, { ids }) =>
+      k
+        .selectFrom('transaction_events')
+        .select(['transaction_id', (eb) => eb.fn.countAll<string>().as('total')])
+        .where((eb) => isOneOf(eb, 'transaction_id', ids))
+        .groupBy('transaction_id'),
+    );
   }
 
   /** The same page of each transaction, in one statement; a transaction without events in it is not in the map. */
@@ -29,49 +52,36 @@ export class TransactionEventPages {
     ids: readonly string[],
     request: PageRequest,
   ): Promise<Map<string, Page<TransactionEventRow>>> {
-    const { after, before, backward, size } = request;
-    const direction = backward ? 'desc' : 'asc';
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('transactions')
-        .innerJoinLateral(
-          (eb) =>
-            eb
-              .selectFrom('transaction_events as logged')
-              .select([
-                'logged.seq',
-                'logged.transaction_id',
-                'logged.status',
-                'logged.previous_status',
-                'logged.correlation_id',
-                'logged.transaction',
-                'logged.occurred_at',
-              ])
-              .whereRef('logged.transaction_id', '=', 'transactions.id')
-              .$if(after !== undefined, (query) => query.where('logged.seq', '>', after?.at ?? ''))
-              .$if(before !== undefined, (query) => query.where('logged.seq', '<', before?.at ?? ''))
-              .orderBy('logged.seq', direction)
-              .limit(size + 1)
-              .as('event'),
-          (join) => join.onTrue(),
-        )
-        .selectAll('event')
-        .where('transactions.id', 'in', ids)
-        .orderBy('event.seq', direction),
-    );
-    const byTransaction = Map.groupBy(rows, (row) => row.transaction_id);
-    return new Map([...byTransaction].map(([id, read]) => [id, pageOf(read, request)]));
+    const rows = await this.#ofTransactions.run(nodeId, { ids, page: pageRead(request) });
+    return pagesBy(rows, (row) => row.transaction_id, request);
   }
 
   /** How many events each transaction has; one without any is not in the map. */
   async countOfTransactions(nodeId: string, ids: readonly string[]): Promise<Map<string, number>> {
-    const rows = await this.#db.forNode(nodeId).run((k) =>
-      k
-        .selectFrom('transaction_events')
-        .select(['transaction_id', (eb) => eb.fn.countAll<string>().as('total')])
-        .where('transaction_id', 'in', ids)
-        .groupBy('transaction_id'),
-    );
+    const rows = await this.#countOfTransactions.run(nodeId, { ids });
     return new Map(rows.map(({ transaction_id: id, total }) => [id, Number(total)]));
   }
+}
+
+function eventsOfTransactions(k: Kysely<Scoped<Tables>>, { ids, page }: { ids: readonly string[]; page: PageRead }) {
+  const { after, before, backward, limit } = page;
+  const direction = backward ? 'desc' : 'asc';
+  return k
+    .selectFrom('transactions')
+    .innerJoinLateral(
+      (eb) =>
+        eb
+          .selectFrom('transaction_events as logged')
+          .select(columns.map((column) => `logged.${column}` as const))
+          .whereRef('logged.transaction_id', '=', 'transactions.id')
+          .$if(after !== undefined, (query) => query.where('logged.seq', '>', after?.at ?? ''))
+          .$if(before !== undefined, (query) => query.where('logged.seq', '<', before?.at ?? ''))
+          .orderBy('logged.seq', direction)
+          .limit(limit)
+          .as('event'),
+      (join) => join.onTrue(),
+    )
+    .select(columns.map((column) => `event.${column}` as const))
+    .where((eb) => isOneOf(eb, 'transactions.id', ids))
+    .orderBy('event.seq', direction);
 }

@@ -2,7 +2,7 @@ import type { ExpressionBuilder } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import type { Instant } from '../lib/iso-instant.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
 import { snapshotOf, stateOfRow, type TransactionRow, type TransactionSnapshot } from './transaction-rows.ts';
 import type { TransactionCollection, TransactionStatus } from './type-codes.rules.ts';
@@ -44,7 +44,7 @@ export class TransactionPages {
         .selectFrom('transactions')
         .selectAll()
         .where((eb) => eb.and(conditions(eb, filter)));
-      return keysetPage(listedOnes, request, ['registered_at', 'id']);
+      return keysetPage(listedOnes, pageRead(request), ['registered_at', 'id']);
     });
     return pageOf(rows.map(listed), request);
   }

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
-import { newestFirst, type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { newestFirst, type Page, type PageRequest, pageOf, pageRead, pagesBy } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A migration as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -22,7 +22,9 @@ export class MigrationPages {
   async page(nodeId: string, request: PageRequest): Promise<Page<MigrationTableRow>> {
     const rows = await this.#db
       .forNode(nodeId)
-      .run((k) => keysetPage(k.selectFrom('migrations').selectAll(), newestFirst(request), ['created_at', 'id']));
+      .run((k) =>
+        keysetPage(k.selectFrom('migrations').selectAll(), pageRead(newestFirst(request)), ['created_at', 'id']),
+      );
     return pageOf(rows, request);
   }
 
@@ -70,8 +72,7 @@ export class MigrationPages {
         .where('migrations.id', 'in', ids)
         .orderBy('row.index', direction),
     );
-    const byMigration = Map.groupBy(rows, (row) => row.migration_id);
-    return new Map([...byMigration].map(([id, read]) => [id, pageOf(read, request)]));
+    return pagesBy(rows, (row) => row.migration_id, request);
   }
 
   /** The first failed rows of a migration, in order. */

@@ -1,7 +1,8 @@
 import type { ExpressionBuilder, Selectable } from 'kysely';
 import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
-import { type Page, type PageRequest, pageOf } from '../lib/keyset.ts';
+import { containing } from '../lib/conditions.ts';
+import { type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
 
 /** A user as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -29,7 +30,7 @@ export class UserPages {
         .selectFrom('users')
         .selectAll()
         .where((eb) => eb.and(conditions(eb, filter)));
-      return keysetPage(listed, request, ['created_at', 'id']);
+      return keysetPage(listed, pageRead(request), ['created_at', 'id']);
     });
     return pageOf(rows, request);
   }
@@ -55,7 +56,7 @@ export class UserPages {
 const SEARCHED = ['name', 'surname', 'email', 'external_id', 'address'] as const;
 
 function conditions(eb: ExpressionBuilder<Tables, 'users'>, { search, kycVerified }: UserFilter) {
-  const pattern = `%${search?.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  const pattern = containing(search ?? '');
   return [
     ...(kycVerified === undefined ? [] : [eb('kyc_verified', '=', kycVerified)]),
     ...(search === undefined ? [] : [eb.or(SEARCHED.map((column) => eb(column, 'ilike', pattern)))]),

@@ -1,6 +1,6 @@
 import { parse, validate } from 'graphql';
 import { maskBody } from '../../src/audit/mask.ts';
-import { areVariablesGood, rulesOfInvalid, rulesOfValid } from '../../src/graphql/audit-masking-rules.ts';
+import { hasGoodVariables, rulesOfInvalid, rulesOfValid } from '../../src/graphql/audit-masking-rules.ts';
 import { schema } from './audit-stand.ts';
 
 interface Operation {
@@ -30,7 +30,7 @@ export function shownDocument(query: string, variables?: unknown): string {
 export function rulesOf(params: Operation) {
   const document = documentOf(params.query);
   const isValid = document !== undefined && validate(schema, document).length === 0;
-  return isValid && areVariablesGood(schema, document, { ...params })
+  return isValid && hasGoodVariables(schema, document, { ...params })
     ? rulesOfValid(document, { ...params })
     : rulesOfInvalid(params);
 }

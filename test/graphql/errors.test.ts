@@ -28,12 +28,12 @@ describe('unexpected errors', () => {
         throw new Error(SECRET);
       });
       const headers = { accept, 'x-correlation-id': 'find-me' };
-      const { status, json, text } = await stand.query('{ accounts { totalCount } }', { headers });
+      const { status, json, text } = await stand.query('{ users { totalCount } }', { headers });
       expect(status).toBe(200);
       expect(json.errors).toEqual([
         {
           message: 'internal error',
-          path: ['accounts'],
+          path: ['users'],
           locations: [{ line: 1, column: 3 }],
           extensions: { code: 'INTERNAL_SERVER_ERROR', correlationId: 'find-me' },
         },

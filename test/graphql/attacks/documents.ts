@@ -1,7 +1,7 @@
 import { type Attack, httpGroup, post, stream, times } from './attack.ts';
 
 const ALIASES = /there are \d+ aliases, at most 30 are allowed/;
-const TOKENS = /Document contains more than 1000 tokens/;
+const TOKENS = /more than 1000 tokens/;
 const DIRECTIVES = /there are \d+ directives, at most 9 are allowed/;
 const COMMENTS = /the document has more than 1000 comments/;
 

@@ -257,7 +257,7 @@ export const VALUES_ATTACKS: readonly Attack[] = [
       'an operation that nobody stored',
       post('', { extensions: { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } } }),
       400,
-      /Syntax Error: Unexpected <EOF>/,
+      /PersistedQueryNotSupported/,
     ],
     [
       'a GET whose variables are deep',

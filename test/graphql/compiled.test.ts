@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import { execute, parse } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { CompiledOperations } from '../../src/graphql/compiled-operations.ts';
+import { buildSchema } from '../../src/graphql/schema.ts';
+import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { type RandomDocument, randomDocument } from './random-document.ts';
+import { NODE, OTHER_NODE, type Stand, startStand } from './stand.ts';
+
+const UNKNOWN = 'ffffffff-0000-4000-8000-000000000009';
+const RUNS_UNTIL_COMPILED = 3;
+
+let stand: Stand;
+let ids: string[];
+
+beforeAll(async () => {
+  stand = await startStand();
+  const accounts = await stand.addAccounts(4);
+  const [deleted = ''] = await stand.addAccounts(1, { deleted: true });
+  const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
+  const wallets: string[] = [];
+  for (const account of accounts.slice(0, 3)) wallets.push(...(await stand.addWallets(account, 3)));
+  for (const id of ['t1', 't2', 't3']) await stand.register(id);
+  await stand.notify('t1', 1);
+  await stand.notify('t1', 3);
+  ids = [...accounts.slice(0, 2), ...wallets.slice(0, 2), 't1', deleted, foreign, UNKNOWN];
+});
+
+afterAll(() => stand[Symbol.asyncDispose]());
+
+/** The answers to the same operation, of graphql's own executor and of compiled code. */
+async function answersTo({ query, variables }: RandomDocument, token = stand.token): Promise<[string, string]> {
+  const texts: string[] = [];
+  // The correlation id is the same for all.
+  for (let run = 0; run < RUNS_UNTIL_COMPILED; run++) texts.push((await stand.query(query, { variables, token })).text);
+  return [texts[0] ?? '', texts.at(-1) ?? ''];
+}
+
+describe('a query that comes again', () => {
+  it('DG-01: is answered with the same bytes by compiled code, whatever it asks', async () => {
+    await fc.assert(
+      fc.asyncProperty(randomDocument(ids), async (document) => {
+        const [own, compiled] = await answersTo(document);
+        expect(compiled).toBe(own);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('DG-04: nor does it tell more, or in other words, where permissions are missing', async () => {
+    const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name.startsWith('accounts')) });
+    await fc.assert(
+      fc.asyncProperty(randomDocument(ids), async (document) => {
+        const [own, compiled] = await answersTo(document, token);
+        expect(compiled).toBe(own);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
+  it.each([
+    ['a variable that does not hold', 'query ($n: Int) { accounts(first: $n) { totalCount } }', { n: 'x' }],
+    ['a page over its size', 'query ($f: AccountFilter) { accounts(first: 0, filter: $f) { totalCount } }', { f: [] }],
+    ['a missing id', 'query ($id: ID!) { account(id: $id) { name } }', {}],
+    ['a forged cursor', '{ accounts(after: "x") { totalCount } }', {}],
+    ['a literal with a variable in it', 'query ($s: Int) { accounts(filter: {status: $s}) { totalCount } }', { s: 1 }],
+    ['directives', 'query ($b: Boolean!) { me { nodeId @skip(if: $b) subject @include(if: $b) } }', { b: true }],
+    ['the schema', '{ __type(name: "Account") { fields { name } } me { __typename } }', {}],
+    ['a default', 'query ($n: Int = 2) { accounts(first: $n) { edges { node { name } } } }', {}],
+    ['null', 'query ($n: Int, $f: AccountFilter) { accounts(first: $n, filter: $f) { totalCount } }', { f: null }],
+  ])('DG-01: with %s, too', async (_name, query, variables) => {
+    const [own, compiled] = await answersTo({ query, variables });
+    expect(compiled).toBe(own);
+  });
+
+  it('DG-05: what fails below it is masked with its place, and is not tried again', async () => {
+    const query = '{\n  me { nodeId }\n  users { totalCount }\n}';
+    const [own] = await answersTo({ query, variables: {} });
+    expect(JSON.parse(own)).toHaveProperty('data.users.totalCount');
+    const failing = vi.spyOn(stand.database.db, 'forNode').mockImplementation(() => {
+      throw new Error('select secret from vault');
+    });
+    const { json } = await stand.query(query);
+    expect(failing).toHaveBeenCalledTimes(1);
+    failing.mockRestore();
+    expect(json).toEqual({
+      data: null,
+      errors: [
+        {
+          message: 'internal error',
+          path: ['users'],
+          locations: [{ line: 3, column: 3 }],
+          extensions: { code: 'INTERNAL_SERVER_ERROR', correlationId: 'none' },
+        },
+      ],
+    });
+  });
+});
+
+describe('what is compiled', () => {
+  const schema = buildSchema();
+  const ME = '{ me { nodeId } }';
+  const contextValue = { principal: { nodeId: NODE, permissions: new Set() } };
+
+  async function referencesOf(text: string, runs: number): Promise<number> {
+    const reference = vi.fn(execute);
+    const operations = new CompiledOperations(reference);
+    const document = parse(text);
+    for (let run = 0; run < runs; run++) await operations.run({ schema, document, contextValue });
+    return reference.mock.calls.length;
+  }
+
+  it('is what comes for the third time', async () => {
+    expect(await referencesOf(ME, 5)).toBe(2);
+  });
+
+  it.each([
+    ['a mutation', 'mutation { eraseUser(id: "x") { __typename } }'],
+    ['directives', '{ me { nodeId @include(if: true) } }'],
+    ["the schema's own fields", '{ __schema { queryType { name } } }'],
+    ['a variable inside of a literal', 'query ($s: Int) { accounts(filter: {status: $s}) { totalCount } }'],
+    ['hundreds of fields', `{ ${Array.from({ length: 300 }, (_, n) => `f${n}: me { nodeId }`).join(' ')} }`],
+  ])('is never %s', async (_name, text) => {
+    expect(await referencesOf(text, 4)).toBe(4);
+  });
+});
