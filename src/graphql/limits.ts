@@ -1,5 +1,5 @@
 import type { Plugin } from '@envelop/core';
-import { type DocumentNode, GraphQLError, getOperationAST } from 'graphql';
+import { type DocumentNode, GraphQLError, getOperationAST, type OperationDefinitionNode } from 'graphql';
 import { MAX_PAGE_SIZE } from '../lib/keyset.ts';
 import { type Measure, measure } from './limits.rules.ts';
 import { mostRepeats } from './repeats.rules.ts';
@@ -31,6 +31,7 @@ export interface OperationParams {
 
 /** Envelop plugin: refuses an operation that asks for too much, before it costs a validation. */
 export function useLimits(maxCost: number): Plugin<OperationParams> {
+  const passed = new WeakSet<OperationDefinitionNode>();
   return {
     onValidate({ params: { schema, documentAST }, context }) {
       const { operationName, variables } = context.params;
@@ -39,8 +40,11 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
         throw limitError('a batch has a subscription: it needs a request of its own');
       }
       refuseWide(variables);
+      if (operation && passed.has(operation)) return;
       refuseExcess(measure(schema, documentAST, operationName ?? undefined, variables ?? {}), maxCost);
       refuseRepeats(documentAST);
+      // Nothing but its variables could make it ask for more.
+      if (operation && !operation.variableDefinitions?.length) passed.add(operation);
     },
   };
 }

@@ -39,6 +39,9 @@ export function pageRequest(
   return { size, backward, after: keyOf('after'), before: keyOf('before') };
 }
 
+/** A page of an owner that has nothing. */
+export const NO_ROWS: Page<never> = { rows: [], hasMore: false };
+
 interface ConnectionOptions<Row, Node> {
   page: Page<Row>;
   request: PageRequest;
@@ -49,43 +52,61 @@ interface ConnectionOptions<Row, Node> {
   totalCount: () => Promise<number>;
 }
 
-/** A connection over a page; cursors are signed and rows counted only when asked for. */
-export function connectionOf<Row, Node>(options: ConnectionOptions<Row, Node>) {
-  const { page, request, connection, context, keyOf, nodeOf, totalCount } = options;
-  const scope = { connection, nodeId: context.principal.nodeId };
-  const cursorOf = (row: Row) => context.services.cursors.encode(scope, keyOf(row));
-  const { rows, hasMore } = page;
-  const [start, end] = [rows[0], rows.at(-1)];
-  return {
-    edges: rows.map((row) => new Edge(row, nodeOf(row), cursorOf)),
-    pageInfo: {
-      hasNextPage: request.backward ? request.before !== undefined : hasMore,
-      hasPreviousPage: request.backward ? hasMore : request.after !== undefined,
-      get startCursor() {
-        return start === undefined ? null : cursorOf(start);
-      },
-      get endCursor() {
-        return end === undefined ? null : cursorOf(end);
-      },
-    },
-    totalCount,
-  };
+/** A connection over a page, and what is told of that page; cursors are signed and rows counted only when asked for. */
+export function connectionOf<Row, Node>(options: ConnectionOptions<Row, Node>): Connection<Row, Node> {
+  return new Connection(options);
 }
 
-/** A class, for a getter in an object of its own for each row would take several times the memory. */
+// Classes: an answer has hundreds of these, and getters of an object of its own take several times the memory.
+
+class Connection<Row, Node> {
+  readonly edges: readonly Edge<Row, Node>[];
+  readonly totalCount: () => Promise<number>;
+  readonly #options: ConnectionOptions<Row, Node>;
+
+  constructor(options: ConnectionOptions<Row, Node>) {
+    this.#options = options;
+    this.totalCount = options.totalCount;
+    this.edges = options.page.rows.map((row) => new Edge(row, options));
+  }
+
+  get pageInfo() {
+    return this;
+  }
+
+  get hasNextPage(): boolean {
+    const { page, request } = this.#options;
+    return request.backward ? request.before !== undefined : page.hasMore;
+  }
+
+  get hasPreviousPage(): boolean {
+    const { page, request } = this.#options;
+    return request.backward ? page.hasMore : request.after !== undefined;
+  }
+
+  get startCursor(): string | null {
+    return this.edges[0]?.cursor ?? null;
+  }
+
+  get endCursor(): string | null {
+    return this.edges.at(-1)?.cursor ?? null;
+  }
+}
+
 class Edge<Row, Node> {
   readonly node: Node;
   readonly #row: Row;
-  readonly #cursorOf: (row: Row) => string;
+  readonly #options: ConnectionOptions<Row, Node>;
 
-  constructor(row: Row, node: Node, cursorOf: (row: Row) => string) {
-    this.node = node;
+  constructor(row: Row, options: ConnectionOptions<Row, Node>) {
+    this.node = options.nodeOf(row);
     this.#row = row;
-    this.#cursorOf = cursorOf;
+    this.#options = options;
   }
 
   get cursor(): string {
-    return this.#cursorOf(this.#row);
+    const { connection, context, keyOf } = this.#options;
+    return context.services.cursors.encode({ connection, nodeId: context.principal.nodeId }, keyOf(this.#row));
   }
 }
 

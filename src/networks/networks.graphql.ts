@@ -2,8 +2,9 @@ import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
 import type { GraphqlContext } from '../graphql/context.ts';
 import { ForbiddenError, NotFoundError, ValidationError } from '../graphql/errors.ts';
-import { connectionOf, pageRequest } from '../graphql/pages.ts';
+import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
 import { perOperation } from '../graphql/per-operation.ts';
+import { perPlace } from '../graphql/per-place.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { orMember } from '../graphql/refusals.ts';
 import type { PageKey } from '../lib/keyset.ts';
@@ -49,31 +50,29 @@ export function addNetworks(builder: Builder, refs: Refs): void {
     }),
   );
   const counts = perOperation(networkCounts);
+  const networksOf = perPlace(async (walletIds, context, args: ConnectionArgs) => {
+    const request = pageRequest(args, context, OF_WALLET);
+    const { services, principal } = context;
+    const pages = await services.networkPages.ofWallets(principal.nodeId, walletIds, request);
+    return walletIds.map((walletId) =>
+      connectionOf({
+        page: pages.get(walletId) ?? NO_ROWS,
+        request,
+        connection: OF_WALLET,
+        context,
+        keyOf,
+        nodeOf: (row) => row,
+        totalCount: () => counts(context).load(walletId),
+      }),
+    );
+  });
   builder.objectField(refs.wallet, 'networks', (t) =>
-    t.loadable({
+    t.field({
       type: connection,
       description:
         'The networks that the wallet operates on, in the order of their assignment. Any token that reaches the wallet.',
       args: t.arg.connectionArgs(),
-      byPath: true,
-      resolve: (wallet) => wallet.id,
-      // Every wallet of one place in the answer has the same arguments: one statement for all of them.
-      load: async (walletIds: string[], context, args) => {
-        const request = pageRequest(args, context, OF_WALLET);
-        const { services, principal } = context;
-        const pages = await services.networkPages.ofWallets(principal.nodeId, walletIds, request);
-        return walletIds.map((walletId) =>
-          connectionOf({
-            page: pages.get(walletId) ?? { rows: [], hasMore: false },
-            request,
-            connection: OF_WALLET,
-            context,
-            keyOf,
-            nodeOf: (row) => row,
-            totalCount: () => counts(context).load(walletId),
-          }),
-        );
-      },
+      resolve: ({ id }, args, context, info) => networksOf(id, args, context, info),
     }),
   );
   addAssignNetwork(builder, refs);

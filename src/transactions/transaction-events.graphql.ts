@@ -1,8 +1,9 @@
 import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
 import type { GraphqlContext } from '../graphql/context.ts';
-import { connectionOf, pageRequest } from '../graphql/pages.ts';
+import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
 import { perOperation } from '../graphql/per-operation.ts';
+import { perPlace } from '../graphql/per-place.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 import type { TransactionEnums } from './transaction-enums.graphql.ts';
@@ -19,30 +20,29 @@ export function addTransactionEvents(builder: Builder, refs: Refs, enums: Transa
     { name: 'TransactionEventEdge', description: 'An event and its place in the list.' },
   );
   const counts = perOperation(eventCounts);
+  const eventsOf = perPlace(async (ids, context, args: ConnectionArgs) => {
+    const request = pageRequest(args, context, CONNECTION);
+    const { services, principal } = context;
+    const pages = await services.transactionEventPages.ofTransactions(principal.nodeId, ids, request);
+    return ids.map((id) =>
+      connectionOf({
+        page: pages.get(id) ?? NO_ROWS,
+        request,
+        connection: CONNECTION,
+        context,
+        keyOf: (row) => ({ at: row.seq, id: '' }),
+        nodeOf: (row) => row,
+        totalCount: () => counts(context).load(id),
+      }),
+    );
+  });
   builder.objectField(refs.transaction, 'events', (t) =>
-    t.loadable({
+    t.field({
       type: connection,
       description: 'Each applied change, in the order of the log. Needs transactions:read.',
       authScopes: { permission: 'transactions:read' },
       args: t.arg.connectionArgs(),
-      byPath: true,
-      resolve: (transaction) => transaction.id,
-      load: async (ids: string[], context, args) => {
-        const request = pageRequest(args, context, CONNECTION);
-        const { services, principal } = context;
-        const pages = await services.transactionEventPages.ofTransactions(principal.nodeId, ids, request);
-        return ids.map((id) =>
-          connectionOf({
-            page: pages.get(id) ?? { rows: [], hasMore: false },
-            request,
-            connection: CONNECTION,
-            context,
-            keyOf: (row) => ({ at: row.seq, id: '' }),
-            nodeOf: (row) => row,
-            totalCount: () => counts(context).load(id),
-          }),
-        );
-      },
+      resolve: ({ id }, args, context, info) => eventsOf(id, args, context, info),
     }),
   );
 }

@@ -1,8 +1,9 @@
 import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
 import type { GraphqlContext } from '../graphql/context.ts';
-import { connectionOf, pageRequest } from '../graphql/pages.ts';
+import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
 import { perOperation } from '../graphql/per-operation.ts';
+import { perPlace } from '../graphql/per-place.ts';
 import type { Refs } from '../graphql/refs.ts';
 import type { MigrationRowRow } from './migration-pages.service.ts';
 
@@ -15,30 +16,29 @@ export function addMigrationRows(builder: Builder, refs: Refs): void {
     { name: 'MigrationRowEdge', description: 'A row and its place in the list.' },
   );
   const counts = perOperation(rowCounts);
+  const rowsOf = perPlace(async (ids, context, args: ConnectionArgs) => {
+    const request = pageRequest(args, context, CONNECTION);
+    const { services, principal } = context;
+    const pages = await services.migrationPages.rowsOf(principal.nodeId, ids, request);
+    return ids.map((id) =>
+      connectionOf({
+        page: pages.get(id) ?? NO_ROWS,
+        request,
+        connection: CONNECTION,
+        context,
+        keyOf: (row) => ({ at: String(row.index), id: '' }),
+        nodeOf: (row) => row,
+        totalCount: () => counts(context).load(id),
+      }),
+    );
+  });
   builder.objectField(refs.migration, 'rows', (t) =>
-    t.loadable({
+    t.field({
       type: connection,
       description: 'Each row and what became of it, in order. Needs users:read.',
       authScopes: { permission: 'users:read' },
       args: t.arg.connectionArgs(),
-      byPath: true,
-      resolve: (migration) => migration.id,
-      load: async (ids: string[], context, args) => {
-        const request = pageRequest(args, context, CONNECTION);
-        const { services, principal } = context;
-        const pages = await services.migrationPages.rowsOf(principal.nodeId, ids, request);
-        return ids.map((id) =>
-          connectionOf({
-            page: pages.get(id) ?? { rows: [], hasMore: false },
-            request,
-            connection: CONNECTION,
-            context,
-            keyOf: (row) => ({ at: String(row.index), id: '' }),
-            nodeOf: (row) => row,
-            totalCount: () => counts(context).load(id),
-          }),
-        );
-      },
+      resolve: ({ id }, args, context, info) => rowsOf(id, args, context, info),
     }),
   );
 }

@@ -2,8 +2,9 @@ import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
 import type { GraphqlContext } from '../graphql/context.ts';
 import { notFoundError } from '../graphql/errors.ts';
-import { connectionOf, pageRequest } from '../graphql/pages.ts';
+import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
 import { perOperation } from '../graphql/per-operation.ts';
+import { perPlace } from '../graphql/per-place.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { isUuid } from '../lib/input.ts';
 import type { Page, PageRequest } from '../lib/keyset.ts';
@@ -31,26 +32,24 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
   const counts = perOperation(ruleCounts);
   const rulesOf = (walletId: string, pages: Map<string, Page<WalletRuleRow>>, at: PlaceOfList) =>
     connectionOf({
-      page: pages.get(walletId) ?? { rows: [], hasMore: false },
+      page: pages.get(walletId) ?? NO_ROWS,
       ...at,
       keyOf: (row) => ({ at: row.created_at, id: row.id }),
       nodeOf: (row) => row,
       totalCount: () => counts(at.context).load(walletId),
     });
+  const rulesOfPlace = perPlace(async (walletIds, context, args: ConnectionArgs) => {
+    const request = pageRequest(args, context, OF_WALLET);
+    const pages = await context.services.walletRulePages.ofWallets(context.principal.nodeId, walletIds, request);
+    return walletIds.map((walletId) => rulesOf(walletId, pages, { connection: OF_WALLET, request, context }));
+  });
   builder.objectField(refs.wallet, 'rules', (t) =>
-    t.loadable({
+    t.field({
       type: connection,
       description: "The wallet's rules, oldest first. Needs wallet-rules:read.",
       authScopes,
       args: t.arg.connectionArgs(),
-      byPath: true,
-      resolve: (wallet) => wallet.id,
-      // Every wallet of one place in the answer has the same arguments: one statement for all of them.
-      load: async (walletIds: string[], context, args) => {
-        const request = pageRequest(args, context, OF_WALLET);
-        const pages = await context.services.walletRulePages.ofWallets(context.principal.nodeId, walletIds, request);
-        return walletIds.map((walletId) => rulesOf(walletId, pages, { connection: OF_WALLET, request, context }));
-      },
+      resolve: ({ id }, args, context, info) => rulesOfPlace(id, args, context, info),
     }),
   );
   builder.queryFields((t) => ({

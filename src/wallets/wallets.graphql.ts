@@ -1,11 +1,14 @@
 import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
 import type { GraphqlContext } from '../graphql/context.ts';
-import { connectionOf, pageRequest } from '../graphql/pages.ts';
+import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
 import { perOperation } from '../graphql/per-operation.ts';
+import { perPlace } from '../graphql/per-place.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { isUuid, uuidInput } from '../lib/input.ts';
+import type { PageKey } from '../lib/keyset.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
+import type { WalletRow } from './wallet-pages.service.ts';
 
 const CONNECTION = 'wallets';
 const OF_ACCOUNT = 'accountWallets';
@@ -33,33 +36,39 @@ export function addWallets(builder: Builder, refs: Refs): void {
   const connection = walletConnection(builder, refs);
   addWalletQueries(builder, refs, connection);
   const counts = perOperation(walletCounts);
+  const walletsOf = perPlace(async (accountIds, context, args: ConnectionArgs) => {
+    const request = pageRequest(args, context, OF_ACCOUNT);
+    const { services, principal } = context;
+    const pages = await services.walletPages.ofAccounts(principal.nodeId, accountIds, request);
+    return accountIds.map((accountId) =>
+      connectionOf({
+        page: pages.get(accountId) ?? NO_ROWS,
+        request,
+        connection: OF_ACCOUNT,
+        context,
+        keyOf,
+        nodeOf,
+        totalCount: () => counts(context).load(accountId),
+      }),
+    );
+  });
   builder.objectField(refs.account, 'wallets', (t) =>
-    t.loadable({
+    t.field({
       type: connection,
       description: "The account's wallets, oldest first. Needs wallets:read.",
       authScopes: { permission: 'wallets:read' },
       args: t.arg.connectionArgs(),
-      byPath: true,
-      resolve: (account) => account.id,
-      // Every account of one place in the answer has the same arguments: one statement for all of them.
-      load: async (accountIds: string[], context, args) => {
-        const request = pageRequest(args, context, OF_ACCOUNT);
-        const { services, principal } = context;
-        const pages = await services.walletPages.ofAccounts(principal.nodeId, accountIds, request);
-        return accountIds.map((accountId) =>
-          connectionOf({
-            page: pages.get(accountId) ?? { rows: [], hasMore: false },
-            request,
-            connection: OF_ACCOUNT,
-            context,
-            keyOf: (row) => ({ at: row.created_at, id: row.id }),
-            nodeOf: (row) => row,
-            totalCount: () => counts(context).load(accountId),
-          }),
-        );
-      },
+      resolve: ({ id }, args, context, info) => walletsOf(id, args, context, info),
     }),
   );
+}
+
+function keyOf(row: WalletRow): PageKey {
+  return { at: row.created_at, id: row.id };
+}
+
+function nodeOf(row: WalletRow): WalletRow {
+  return row;
 }
 
 function walletConnection(builder: Builder, { wallet }: Refs) {
@@ -99,8 +108,8 @@ function addWalletQueries(builder: Builder, refs: Refs, connection: ReturnType<t
           request,
           connection: CONNECTION,
           context,
-          keyOf: (row) => ({ at: row.created_at, id: row.id }),
-          nodeOf: (row) => row,
+          keyOf,
+          nodeOf,
           totalCount: () => services.walletPages.count(principal.nodeId, wanted),
         });
       },
