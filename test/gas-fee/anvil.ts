@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { describe } from 'vitest';
 
 /** A real node of the Ethereum kind, with a chain of its own. */
 export interface Anvil extends AsyncDisposable {
@@ -28,11 +27,9 @@ function program(): string | undefined {
   }
 }
 
-/** A suite that needs a real node. Where there is none it is skipped under its name with the reason; with CI=true it fails. */
-export function describeAnvil(name: string, suite: () => void): void {
-  if (program() !== undefined) describe(name, suite);
-  else if (process.env.CI === 'true') throw new Error(`CI=true, and ${reason()}`);
-  else describe.skip(`${name} [${reason()}]`, suite);
+/** Why there is none; undefined where there is one. */
+export function whyNoAnvil(): string | undefined {
+  return program() === undefined ? reason() : undefined;
 }
 
 function reason(): string {

@@ -1,4 +1,5 @@
-import { describeAnvil, startAnvil } from './anvil.ts';
+import { startAnvil } from './anvil.ts';
+import { describeAnvil } from './describe-anvil.ts';
 import { nodeContract } from './node.contract.ts';
 import { fakeNode } from './node.ts';
 

@@ -4,7 +4,8 @@ import type { Log } from '../../src/lib/log.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
-import { type Anvil, describeAnvil, startAnvil } from './anvil.ts';
+import { type Anvil, startAnvil } from './anvil.ts';
+import { describeAnvil } from './describe-anvil.ts';
 import { fakeNode } from './node.ts';
 import { type RpcProxy, rpcProxy } from './rpc-proxy.ts';
 
