@@ -1,4 +1,5 @@
 import type { ExecutionResult } from 'graphql';
+import { ownBytes } from '../lib/own-bytes.ts';
 
 /** What is there already, or will be. */
 export type Awaitable<Value> = Value | Promise<Value>;
@@ -42,7 +43,7 @@ export function sharedTextOf(result: object): string | undefined {
 export function sharedBytesOf(result: object): Buffer | undefined {
   const told = toldOf(result);
   if (told?.text === undefined) return undefined;
-  told.bytes ??= Buffer.from(told.text);
+  told.bytes ??= ownBytes(told.text);
   return told.bytes;
 }
 

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { type ExecutionResult, GraphQLError } from 'graphql';
+import { ownBytes } from '../lib/own-bytes.ts';
 import { eventIdOf, frameOf } from './event-answers.ts';
 import { text } from './http-results.ts';
 import { STOPPING } from './live-events.ts';
@@ -120,6 +121,7 @@ function isStopping(error: unknown): boolean {
 function eventFrame(result: ExecutionResult): Buffer {
   return frameOf(result, () => {
     const id = eventIdOf(result);
-    return Buffer.from(`event: next\n${id === undefined ? '' : `id: ${id}\n`}data: ${text(result)}\n\n`);
+    // It is kept: for those who are behind, and in the audit record of each stream until that ends.
+    return ownBytes(`event: next\n${id === undefined ? '' : `id: ${id}\n`}data: ${text(result)}\n\n`);
   });
 }
