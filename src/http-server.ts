@@ -19,6 +19,7 @@ import { ingress } from './gateway/ingress.ts';
 import { Services } from './gateway/services.ts';
 import type { Upstreams } from './gateway/upstream/upstreams.ts';
 import { healthRouter } from './health/health.rest.ts';
+import { mcpOf } from './mcp-of.ts';
 import { NetworkAssignments } from './networks/network-assignments.service.ts';
 import { networksRouter } from './networks/networks.rest.ts';
 import { oauthRouters } from './oauth-of.ts';
@@ -74,12 +75,13 @@ function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainPa
   const { log, nowMs, directory, sessions, verifier: tokens, guards } = context;
   const same = { tokens, directory, sessions, clientGuards: clientGuards(directory, guards), onEnd, nowMs };
   const routers = routersOf(context);
+  const mcp = mcpOf(context);
   return (config: GatewayConfig, table: EndpointTable) =>
     gatewayChain({
       ...same,
       table,
       services: new Services(config, upstreams),
-      local: localServices({ routers: [...routers, webhookOf(context, config)], graphql, log }),
+      local: localServices({ routers: [...routers, webhookOf(context, config)], graphql, mcp, log }),
       remote: upstreams,
     });
 }
