@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { issuesOf } from '../../src/errors/issues.ts';
 import { camelInput } from '../../src/graphql/camel-input.ts';
 import { ExactNumber } from '../../src/lib/json.ts';
-import { walletRuleTextInput, walletRuleInput } from '../../src/wallet-rules/wallet-rule.input.ts';
+import { walletRuleInput, walletRuleTextInput } from '../../src/wallet-rules/wallet-rule.input.ts';
 import { autoTransfer, leaf, limit, nested } from './rules.ts';
 
 type Members = Record<string, unknown>;
