@@ -31,6 +31,7 @@ export function graphqlOf(context: Context, persisted: PersistedFile): GraphqlSe
     recheck: (principal) => judge.isGood(principal),
     passGuards: operationGuards(context.directory, context.guards),
     recordOperation: (operation) => audit.recordOperation(operation),
+    observer: context.telemetry.operations,
     log,
     // Derived, so that replicas agree on cursors without one secret more.
     cursorKey: createHmac('sha256', secrets.jwt.user.current).update('portcullis page cursors').digest(),

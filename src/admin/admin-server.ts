@@ -2,10 +2,14 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import type { Health } from '../health/health.ts';
 
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
 /** The operator's listener: `/metrics`, `/livez` and `/readyz`; never reachable by the public one. */
 export function adminServer(health: Health, metrics: readonly Metric[] = []): Server {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  // Gauges under the names of counters; the same stands by type in `nodejs_active_resources`.
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
   for (const metric of metrics) registry.registerMetric(metric);
 
   async function answer(path: string, res: ServerResponse): Promise<void> {

@@ -73,6 +73,19 @@ const gasNodes = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const otlpHeaders = z.string().transform((text, context) => {
+  const pairs = text.split(',').map((part) => /^\s*([\w!#$%&'*+.^`|~-]+)=(.*?)\s*$/.exec(part));
+  try {
+    if (pairs.every((pair) => pair !== null)) {
+      return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, decodeURIComponent(value)]));
+    }
+  } catch {
+    // Told as any other fault.
+  }
+  context.addIssue('a comma-separated list of name=value, the values percent-encoded');
+  return z.NEVER;
+});
+
 /** Every environment variable, one by one; what one means together with another is decided in `config.ts`. */
 export const envSchema = z.object({
   NODE_ENV: z.string().optional(),
@@ -124,6 +137,15 @@ export const envSchema = z.object({
   GRAPHQL_MAX_COST: atLeastOne.default(5000),
   GRAPHQL_PERSISTED: z.enum(['off', 'allow', 'only'], 'off, allow or only').default('off'),
   GRAPHQL_PERSISTED_FILE: text.optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
+  OTEL_EXPORTER_OTLP_HEADERS: otlpHeaders.optional(),
+  OTEL_SERVICE_NAME: text.default('portcullis'),
+  OTEL_TRACES_SAMPLER_ARG: z
+    .string()
+    .regex(/^(0(\.\d{1,6})?|1(\.0{1,6})?)$/, 'a number from 0 to 1')
+    .transform(Number)
+    .default(1),
+  OTEL_BSP_SCHEDULE_DELAY: atLeastOne.default(5000),
   LOG_LEVEL: z
     .enum(
       ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
@@ -160,6 +182,7 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'REDIS_URL',
   'KAFKA_SASL_PASSWORD',
+  'OTEL_EXPORTER_OTLP_HEADERS',
   'GAS_RPC_URLS',
   'JWT_SECRET_USER',
   'JWT_SECRET_USER_PREVIOUS',
