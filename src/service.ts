@@ -17,6 +17,7 @@ import { Upstreams } from './gateway/upstream/upstreams.ts';
 import { watchTable } from './gateway/watched-table.ts';
 import { PersistedFile } from './graphql/persisted-file.ts';
 import { graphqlOf } from './graphql-of.ts';
+import { readinessOf } from './health/readiness.rules.ts';
 import { publicServer } from './http-server.ts';
 import { baseUrlOf } from './lib/base-url.ts';
 import type { Log } from './lib/log.ts';
@@ -92,7 +93,15 @@ export async function startService({
     ...lookupMetrics,
     ...(config.role === 'worker' ? [] : [...upstreamMetrics(upstreams), reloads.inForce]),
   ];
-  const admin = adminServer(context.health, metrics);
+  let isDraining = false;
+  const readiness = () =>
+    readinessOf({
+      role: config.role,
+      checks: context.health.report().checks,
+      isDraining,
+      isAuditFull: context.spool.isFull,
+    });
+  const admin = adminServer(readiness, metrics);
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
   stack.defer(() => closeGracefully(admin, 0));
   const baseUrl =
@@ -109,7 +118,10 @@ export async function startService({
     reload: async () => {
       await Promise.all([reloads.reload(), persisted.reload()]);
     },
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
+    [Symbol.asyncDispose]: () => {
+      isDraining = true;
+      return running.disposeAsync();
+    },
   };
 }
 
