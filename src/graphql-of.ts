@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Context } from './context.ts';
 import { operationGuards, originOf } from './gateway/client-guards.ts';
+import { withinSpan } from './gateway/request-spans.ts';
 import type { PersistedFile } from './graphql/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 
@@ -30,7 +31,7 @@ export function graphqlOf(context: Context, persisted: PersistedFile): GraphqlSe
     },
     recheck: (principal) => judge.isGood(principal),
     passGuards: operationGuards(context.directory, context.guards),
-    recordOperation: (operation) => audit.recordOperation(operation),
+    recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
     observer: context.telemetry.operations,
     log,
     // Derived, so that replicas agree on cursors without one secret more.

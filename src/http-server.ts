@@ -16,7 +16,7 @@ import type { Exchange } from './gateway/exchange.ts';
 import { Gateway } from './gateway/gateway.ts';
 import type { GatewayConfig } from './gateway/gateway-config.ts';
 import { ingress } from './gateway/ingress.ts';
-import { endSpan, runTraced } from './gateway/request-spans.ts';
+import { endSpan, runTraced, withinSpan } from './gateway/request-spans.ts';
 import { Services } from './gateway/services.ts';
 import type { Upstreams } from './gateway/upstream/upstreams.ts';
 import { healthRouter } from './health/health.rest.ts';
@@ -53,7 +53,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
     requests.ended(exchange, aborted);
     endSpan(exchange, aborted);
-    audit.record(exchange, aborted, kept);
+    withinSpan(exchange, () => audit.record(exchange, aborted, kept));
   };
   const chainOf = chains(context, behind, onEnd);
   const gateway = new Gateway({

@@ -16,6 +16,12 @@ export function runTraced(tracer: Tracer, exchange: Exchange, run: () => void): 
   span.run(run);
 }
 
+/** Runs work of a request where its lines of the log carry its trace: an event of its connection knows nothing of it. */
+export function withinSpan({ span }: Pick<Exchange, 'span'>, work: () => void): void {
+  if (span) span.run(work);
+  else work();
+}
+
 /**
  * Ends it under its endpoint's pattern. The path is left out, and so is the correlation id: either may hold what a caller
  * or a person is known by.
