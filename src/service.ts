@@ -91,7 +91,7 @@ export async function startService({
   const metrics = [
     ...metricsOf(context),
     ...lookupMetrics,
-    ...(config.role === 'worker' ? [] : [...upstreamMetrics(upstreams), reloads.inForce]),
+    ...(config.role === 'worker' ? [] : [calls.durations, ...upstreamMetrics(upstreams), reloads.inForce]),
   ];
   let isDraining = false;
   const readiness = () =>

@@ -1,3 +1,5 @@
+import type { SyntaxNodeRef } from '@lezer/common';
+import type { LRParser } from '@lezer/lr';
 import { parser } from '@prometheus-io/lezer-promql';
 import { familyOf, type Scrape } from './scrape.ts';
 
@@ -15,12 +17,14 @@ const ADDED = ['instance', 'job', 'le'];
 /** What Prometheus makes itself. */
 const OWN_METRICS = ['up'];
 
+const promql: LRParser = parser;
+
 /** Reads an expression by the grammar of Prometheus. */
 export function readExpression(expression: string): Expression {
   const read: Expression = { faults: [], selectors: [], grouping: [] };
   const textOf = ({ from, to }: { from: number; to: number }) => expression.slice(from, to);
-  parser.parse(expression).iterate({
-    enter(node) {
+  promql.parse(expression).iterate({
+    enter(node: SyntaxNodeRef) {
       if (node.type.isError) read.faults.push(`at ${node.from}`);
       if (node.name === 'VectorSelector') {
         const name = node.node.getChild('Identifier');

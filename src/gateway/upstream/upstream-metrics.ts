@@ -9,7 +9,6 @@ import type { Upstreams } from './upstreams.ts';
 export function upstreamMetrics(upstreams: Upstreams): Metric[] {
   const labelNames = ['service'];
   return [
-    upstreams.calls.durations,
     new Counter({
       name: 'portcullis_upstream_requests_total',
       help: 'Requests to remote services, by what became of them; one that was sent twice is under retried as well.',

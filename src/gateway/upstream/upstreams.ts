@@ -20,14 +20,14 @@ type Remote = Pick<GatewayConfig, 'services' | 'discovers'>;
 /** The remote services of a gateway, by name. Nothing is connected before the first request. */
 export class Upstreams {
   readonly #parts: UpstreamsParts;
-  readonly calls: UpstreamCalls;
+  readonly #calls: UpstreamCalls;
   /** Those of earlier tables that still have requests. */
   readonly #retired = new Set<Upstream>();
   #byName: ReadonlyMap<string, Upstream> = new Map();
 
   constructor(config: Remote, parts: UpstreamsParts) {
     this.#parts = parts;
-    this.calls = parts.calls ?? new UpstreamCalls();
+    this.#calls = parts.calls ?? new UpstreamCalls();
     this.replace(config);
   }
 
@@ -62,7 +62,7 @@ export class Upstreams {
   /** Sends a request to an upstream and its answer to the client; whatever happens is answered. */
   forward(exchange: Exchange, upstream: Upstream): void {
     const refused: Refuse = (ended, refusal) => refuse(ended, refusal, this.#parts.log);
-    new Forwarding({ exchange, upstream, calls: this.calls, refuse: refused }).start();
+    new Forwarding({ exchange, upstream, calls: this.#calls, refuse: refused }).start();
     // It began under an older table.
     if (upstream.isRetired) this.#retire(upstream);
   }
