@@ -7,6 +7,7 @@ const TITLES: Record<keyof typeof GROUPS, string> = {
   stores: 'Stores',
   secrets: 'Secrets and credentials',
   features: 'Services and limits',
+  telemetry: 'Traces',
 };
 
 const HEAD = `# Configuration

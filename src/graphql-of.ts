@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Secrets } from './config/secrets.ts';
 import type { Context } from './context.ts';
 import { operationGuards, originOf } from './gateway/client-guards.ts';
+import { withinSpan } from './gateway/request-spans.ts';
 import type { PersistedFile } from './graphql/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 
@@ -31,7 +32,8 @@ export function graphqlOf(context: Context, persisted: PersistedFile): GraphqlSe
     },
     recheck: (principal) => judge.isGood(principal),
     passGuards: operationGuards(context.directory, context.guards),
-    recordOperation: (operation) => audit.recordOperation(operation),
+    recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
+    observer: context.telemetry.operations,
     log,
     cursorKey: cursorKeyOf(secrets),
     maxCost: config.graphqlMaxCost,

@@ -16,6 +16,7 @@ import type { Exchange } from './gateway/exchange.ts';
 import { Gateway } from './gateway/gateway.ts';
 import type { GatewayConfig } from './gateway/gateway-config.ts';
 import { ingress } from './gateway/ingress.ts';
+import { endSpan, runTraced, withinSpan } from './gateway/request-spans.ts';
 import { Services } from './gateway/services.ts';
 import type { Upstreams } from './gateway/upstream/upstreams.ts';
 import { healthRouter } from './health/health.rest.ts';
@@ -49,7 +50,12 @@ interface Behind {
 export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind): PublicServer {
   const { config, log, audit, spool } = context;
   const { upstreams } = behind;
-  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => audit.record(exchange, aborted, kept);
+  const { requests, tracer } = context.telemetry;
+  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
+    requests.ended(exchange, aborted);
+    endSpan(exchange, aborted);
+    withinSpan(exchange, () => audit.record(exchange, aborted, kept));
+  };
   const chainOf = chains(context, behind, onEnd);
   const gateway = new Gateway({
     chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints)),
@@ -57,7 +63,15 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     cors: cors(config.corsOrigins),
     isAuditFull: () => spool.isFull,
     onEnd,
-    onUnparsed: (unparsed, kept) => audit.recordUnparsed(unparsed, context.nowMs(), kept),
+    around: (exchange, run) => {
+      requests.begun();
+      if (tracer) runTraced(tracer, exchange, run);
+      else run();
+    },
+    onUnparsed: (unparsed, kept) => {
+      requests.unparsed(unparsed.status);
+      audit.recordUnparsed(unparsed, context.nowMs(), kept);
+    },
     log,
   });
   function use(next: GatewayConfig): void {

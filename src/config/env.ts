@@ -7,6 +7,7 @@ export const envSchema = z.object({
   ...GROUPS.stores,
   ...GROUPS.secrets,
   ...GROUPS.features,
+  ...GROUPS.telemetry,
 });
 
 export type Env = z.output<typeof envSchema>;
@@ -37,6 +38,7 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'REDIS_URL',
   'KAFKA_SASL_PASSWORD',
+  'OTEL_EXPORTER_OTLP_HEADERS',
   'GAS_RPC_URLS',
   'JWT_SECRET_USER',
   'JWT_SECRET_USER_PREVIOUS',

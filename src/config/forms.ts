@@ -7,6 +7,10 @@ const SECRET_BYTES = 32;
 export const text = z.string().min(1);
 export const port = integer(0, 65_535, 'a port number, 0 to 65535');
 export const atLeastOne = integer(1, 2 ** 31 - 1, 'a whole number, at least 1');
+export const ratio = z
+  .string()
+  .regex(/^(0(\.\d{1,6})?|1(\.0{1,6})?)$/, 'a number from 0 to 1')
+  .transform(Number);
 export const days = integer(1, 36_500, 'a number of days, 1 to 36500');
 const list = text.transform((value) =>
   value
@@ -72,5 +76,18 @@ export const gasNodes = z.string().transform((text, context) => {
   const isRight = nodes.every(([id, url]) => z.guid().safeParse(id).success && isNodeUrl(url));
   if (isRight && new Set(nodes.map(([id]) => id)).size === nodes.length) return nodes;
   context.addIssue('a comma-separated list of network_id=url, each network once, each URL http:// or https://');
+  return z.NEVER;
+});
+
+export const otlpHeaders = z.string().transform((text, context) => {
+  const pairs = text.split(',').map((part) => /^\s*([\w!#$%&'*+.^`|~-]+)=(.*?)\s*$/.exec(part));
+  try {
+    if (pairs.every((pair) => pair !== null)) {
+      return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, decodeURIComponent(value)]));
+    }
+  } catch {
+    // Told as any other fault.
+  }
+  context.addIssue('a comma-separated list of name=value, the values percent-encoded');
   return z.NEVER;
 });

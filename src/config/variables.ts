@@ -7,8 +7,10 @@ import {
   gasNodes,
   httpUrl,
   origins,
+  otlpHeaders,
   peers,
   port,
+  ratio,
   secret,
   signingSecret,
   text,
@@ -199,5 +201,23 @@ const features = {
   }),
 };
 
+const telemetry = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: about(httpUrl.optional(), {
+    description: 'where traces go, by OTLP over HTTP (docs/operations.md)',
+    unset: 'nothing is traced',
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: about(otlpHeaders.optional(), {
+    description: 'what each export is sent with: a comma-separated list of `name=value`, the values percent-encoded',
+    unset: 'none',
+  }),
+  OTEL_SERVICE_NAME: about(text.default('portcullis'), { description: 'the name of the service in traces' }),
+  OTEL_TRACES_SAMPLER_ARG: about(ratio.default(1), {
+    description: 'the part of the traces that is kept where the caller has not decided, 0 to 1',
+  }),
+  OTEL_BSP_SCHEDULE_DELAY: about(atLeastOne.default(5000), {
+    description: 'milliseconds between two exports of spans',
+  }),
+};
+
 /** The variables by what they are about, in the order of the documentation. */
-export const GROUPS = { process, stores, secrets, features };
+export const GROUPS = { process, stores, secrets, features, telemetry };

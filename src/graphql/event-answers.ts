@@ -1,5 +1,6 @@
 import type { ExecutionResult } from 'graphql';
 import { ownBytes } from '../lib/own-bytes.ts';
+import type { StartDelivery } from './operation-observer.ts';
 
 /** What is there already, or will be. */
 export type Awaitable<Value> = Value | Promise<Value>;
@@ -14,6 +15,8 @@ interface Told {
   frame: Buffer | undefined;
   /** The text in UTF-8. */
   bytes: Buffer | undefined;
+  /** Where the event belongs to a trace. */
+  startDelivery: StartDelivery | undefined;
 }
 
 interface Kept {
@@ -32,6 +35,11 @@ const OWN_WEIGHT = 512;
 /** The cursor of the event that a result was made from, where it has one. */
 export function eventIdOf(result: object): string | undefined {
   return toldOf(result)?.eventId;
+}
+
+/** What traces the deliveries of a result, where it answers an event that belongs to a trace. */
+export function deliveryOf(result: object): StartDelivery | undefined {
+  return toldOf(result)?.startDelivery;
 }
 
 /** A result's JSON text where it answers an event and has no errors: the same for all who are told it. */
@@ -63,7 +71,12 @@ export function frameOf(result: object, make: () => Buffer): Buffer {
 export class EventAnswers {
   readonly #answers = new WeakMap<object, Map<string, Awaitable<ExecutionResult>>>();
   readonly #kept = new Set<Kept>();
+  readonly #deliveryOf: (event: object) => StartDelivery | undefined;
   #weight = 0;
+
+  constructor(deliveryOf: (event: object) => StartDelivery | undefined = () => undefined) {
+    this.#deliveryOf = deliveryOf;
+  }
 
   /** The answer to an event: the one that there is, or what `execute` gives. */
   answer(event: unknown, key: string, execute: () => Awaitable<ExecutionResult>): Awaitable<ExecutionResult> {
@@ -99,6 +112,7 @@ export class EventAnswers {
       text,
       frame: undefined,
       bytes: undefined,
+      startDelivery: this.#deliveryOf(event),
     };
     const kept = { event, key, weight: OWN_WEIGHT + (text?.length ?? 0) };
     this.#kept.add(kept);

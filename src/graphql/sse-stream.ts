@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type ExecutionResult, GraphQLError } from 'graphql';
 import { ownBytes } from '../lib/own-bytes.ts';
-import { eventIdOf, frameOf } from './event-answers.ts';
+import { deliveryOf, eventIdOf, frameOf } from './event-answers.ts';
 import { text } from './http-results.ts';
 import { STOPPING } from './live-events.ts';
 import type { Teller } from './masking.ts';
@@ -87,7 +87,9 @@ export class SseStream {
         const next = await results.next();
         if (!this.#isOpen) return;
         if (next.done) break;
+        const span = deliveryOf(next.value)?.('sse');
         if (!res.write(eventFrame(teller.result(next.value)))) await this.#drained();
+        span?.end();
       }
     } catch (error) {
       if (!this.#isOpen) return;
