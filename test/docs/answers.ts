@@ -46,7 +46,9 @@ function compared(shown: unknown, is: unknown, path: string, isSame: IsSame): st
   if (kindOf(shown) !== kindOf(is)) return [`${at} is ${kindOf(is)}, not ${kindOf(shown)}: ${JSON.stringify(is)}`];
   if (Array.isArray(shown) && Array.isArray(is)) {
     if (shown.length > 0 && is.length === 0) return [`${at} is empty`];
-    return is.flatMap((item, index) => compared(shown[Math.min(index, shown.length - 1)], item, `${path}[${index}]`, isSame));
+    return is.flatMap((item, index) =>
+      compared(shown[Math.min(index, shown.length - 1)], item, `${path}[${index}]`, isSame),
+    );
   }
   if (isObject(shown) && isObject(is)) {
     const names = [...new Set([...Object.keys(shown), ...Object.keys(is)])];
@@ -57,7 +59,9 @@ function compared(shown: unknown, is: unknown, path: string, isSame: IsSame): st
     });
   }
   const name = /(\w+)(?:\[\d+\])*$/.exec(path)?.[1] ?? '';
-  return isSame(name) && !isDeepStrictEqual(shown, is) ? [`${at} is ${JSON.stringify(is)}, not ${JSON.stringify(shown)}`] : [];
+  return isSame(name) && !isDeepStrictEqual(shown, is)
+    ? [`${at} is ${JSON.stringify(is)}, not ${JSON.stringify(shown)}`]
+    : [];
 }
 
 function messageDifferences(shown: Message, is: Message, isSame: IsSame): string[] {

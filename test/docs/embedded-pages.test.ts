@@ -17,7 +17,12 @@ beforeAll(async () => {
   const { client_id, client_secret } = p.demo.client;
   reader = {
     instead: { '127.0.0.1:4000': host },
-    env: { CLIENT_ID: client_id, CLIENT_SECRET: client_secret, PORTCULLIS_SECRET: client_secret, WEBHOOK_SIGNING_SECRET: SECRET },
+    env: {
+      CLIENT_ID: client_id,
+      CLIENT_SECRET: client_secret,
+      PORTCULLIS_SECRET: client_secret,
+      WEBHOOK_SIGNING_SECRET: SECRET,
+    },
     dataDir: p.dataDir,
   };
 });

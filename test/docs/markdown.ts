@@ -24,7 +24,10 @@ interface Line {
 
 /** Every page of the repository: its paths from the root. */
 export function allPages(): string[] {
-  return globSync('**/*.md', { cwd: ROOT, exclude: (path) => /(^|\/)(node_modules|\.data|\.git)(\/|$)/.test(path) }).sort();
+  return globSync('**/*.md', {
+    cwd: ROOT,
+    exclude: (path) => /(^|\/)(node_modules|\.data|\.git)(\/|$)/.test(path),
+  }).sort();
 }
 
 /** The fenced blocks of a page, in order. */

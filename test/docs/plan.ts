@@ -21,8 +21,6 @@ export const PAGES_NOT_RUN: Readonly<Record<string, string>> = {
 export const BLOCKS_NOT_RUN: readonly { page: string; begins: string; reason: string }[] = [
   { page: 'README.md', begins: 'npm ci && npm start', reason: '.ci/main-line runs it in a fresh clone' },
   { page: 'README.md', begins: 'npm ci && npm test', reason: '.ci/run runs it: it runs this test' },
-  { page: 'docs/mcp.md', begins: 'claude mcp add', reason: 'needs the client program of another vendor' },
-  { page: 'docs/operations.md', begins: 'docker build', reason: 'needs Docker; test/deploy holds it against the product' },
 ];
 
 /** A block that is run, and what its answer is said to be. */

@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 180_000 });
 const USERS = 'wallet_address,email\n0xd0c1,one@docs.example\n0xd0c2,two@docs.example\n';
 
 describeReal(['postgres', 'redis', 'kafka'], 'followed on real servers', () => {
-  it('every command of docs/quickstart/operator.md does what the page says', async () => {
+  it.concurrent('every command of docs/quickstart/operator.md does what the page says', async () => {
     await using database = await freshDatabase();
     await using redis = await freshRedis();
     const brokers = serviceAddress('kafka');
@@ -40,7 +40,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'followed on real servers', () => {
     }
   });
 
-  it('every command of docs/operations.md does what the page says', async () => {
+  it.concurrent('every command of docs/operations.md does what the page says', async () => {
     await using p = await startOnRealServers();
     const client = await addClient(p);
     const token = await p.clientToken();

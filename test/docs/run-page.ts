@@ -86,7 +86,13 @@ async function run(folder: string, env: Readonly<Record<string, string>>): Promi
     cwd: folder,
     detached: true,
     stdio: 'ignore',
-    env: { PATH: `${join(folder, 'bin')}:${PATH}`, HOME, LANG: 'C.UTF-8', ...env },
+    env: {
+      PATH: `${join(folder, 'bin')}:${PATH}`,
+      HOME,
+      LANG: 'C.UTF-8',
+      NODE_COMPILE_CACHE: join(folder, 'code'),
+      ...env,
+    },
   });
   try {
     const [code] = await once(child, 'exit');
