@@ -90,7 +90,6 @@ async function run(folder: string, env: Readonly<Record<string, string>>): Promi
       PATH: `${join(folder, 'bin')}:${PATH}`,
       HOME,
       LANG: 'C.UTF-8',
-      NODE_COMPILE_CACHE: join(folder, 'code'),
       ...env,
     },
   });
