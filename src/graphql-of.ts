@@ -1,6 +1,8 @@
 import { createHmac } from 'node:crypto';
+import type { Secrets } from './config/secrets.ts';
 import type { Context } from './context.ts';
 import { operationGuards, originOf } from './gateway/client-guards.ts';
+import { withinSpan } from './gateway/request-spans.ts';
 import type { PersistedFile } from './graphql/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from './graphql/server.ts';
 
@@ -30,10 +32,10 @@ export function graphqlOf(context: Context, persisted: PersistedFile): GraphqlSe
     },
     recheck: (principal) => judge.isGood(principal),
     passGuards: operationGuards(context.directory, context.guards),
-    recordOperation: (operation) => audit.recordOperation(operation),
+    recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
+    observer: context.telemetry.operations,
     log,
-    // Derived, so that replicas agree on cursors without one secret more.
-    cursorKey: createHmac('sha256', secrets.jwt.user.current).update('portcullis page cursors').digest(),
+    cursorKey: cursorKeyOf(secrets),
     maxCost: config.graphqlMaxCost,
     introspection: config.graphqlIntrospection,
     persistedMode: config.graphqlPersisted,
@@ -41,4 +43,9 @@ export function graphqlOf(context: Context, persisted: PersistedFile): GraphqlSe
     production: config.production,
     graphiql: !config.production,
   });
+}
+
+/** What page cursors are signed with: derived, so that replicas agree on cursors without one secret more. */
+export function cursorKeyOf({ jwt }: Pick<Secrets, 'jwt'>): Uint8Array {
+  return createHmac('sha256', jwt.user.current).update('portcullis page cursors').digest();
 }

@@ -16,9 +16,11 @@ import type { Exchange } from './gateway/exchange.ts';
 import { Gateway } from './gateway/gateway.ts';
 import type { GatewayConfig } from './gateway/gateway-config.ts';
 import { ingress } from './gateway/ingress.ts';
+import { endSpan, runTraced, withinSpan } from './gateway/request-spans.ts';
 import { Services } from './gateway/services.ts';
 import type { Upstreams } from './gateway/upstream/upstreams.ts';
 import { healthRouter } from './health/health.rest.ts';
+import { mcpOf } from './mcp-of.ts';
 import { NetworkAssignments } from './networks/network-assignments.service.ts';
 import { networksRouter } from './networks/networks.rest.ts';
 import { oauthRouters } from './oauth-of.ts';
@@ -48,7 +50,12 @@ interface Behind {
 export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind): PublicServer {
   const { config, log, audit, spool } = context;
   const { upstreams } = behind;
-  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => audit.record(exchange, aborted, kept);
+  const { requests, tracer } = context.telemetry;
+  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
+    requests.ended(exchange, aborted);
+    endSpan(exchange, aborted);
+    withinSpan(exchange, () => audit.record(exchange, aborted, kept));
+  };
   const chainOf = chains(context, behind, onEnd);
   const gateway = new Gateway({
     chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints)),
@@ -56,7 +63,15 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     cors: cors(config.corsOrigins),
     isAuditFull: () => spool.isFull,
     onEnd,
-    onUnparsed: (unparsed, kept) => audit.recordUnparsed(unparsed, context.nowMs(), kept),
+    around: (exchange, run) => {
+      requests.begun();
+      if (tracer) runTraced(tracer, exchange, run);
+      else run();
+    },
+    onUnparsed: (unparsed, kept) => {
+      requests.unparsed(unparsed.status);
+      audit.recordUnparsed(unparsed, context.nowMs(), kept);
+    },
     log,
   });
   function use(next: GatewayConfig): void {
@@ -74,12 +89,13 @@ function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainPa
   const { log, nowMs, directory, sessions, verifier: tokens, guards } = context;
   const same = { tokens, directory, sessions, clientGuards: clientGuards(directory, guards), onEnd, nowMs };
   const routers = routersOf(context);
+  const mcp = mcpOf(context);
   return (config: GatewayConfig, table: EndpointTable) =>
     gatewayChain({
       ...same,
       table,
       services: new Services(config, upstreams),
-      local: localServices({ routers: [...routers, webhookOf(context, config)], graphql, log }),
+      local: localServices({ routers: [...routers, webhookOf(context, config)], graphql, mcp, log }),
       remote: upstreams,
     });
 }

@@ -15,23 +15,32 @@ export async function pendingMigrations({ db }: Database): Promise<string[]> {
   return names.filter((name) => !done.has(name));
 }
 
+/** Told of each migration as it begins: `done` of `total` are over. */
+export type OnMigration = (step: { name: string; done: number; total: number }) => void;
+
 /**
  * Brings the schema up to date and gives the names of what ran. Of several processes at once one works, under an
  * advisory lock; the embedded database has one process and one connection.
  */
-export async function migrate(database: Database): Promise<string[]> {
-  if (database.isEmbedded) return runMigrations(database);
+export async function migrate(database: Database, onMigration: OnMigration = () => undefined): Promise<string[]> {
+  if (database.isEmbedded) return runMigrations(database, onMigration);
   return database.db.transaction(async () => {
     await database.db.unscoped('one process migrates').raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
-    return runMigrations(database);
+    return runMigrations(database, onMigration);
   });
 }
 
-async function runMigrations(database: Database): Promise<string[]> {
-  if ((await pendingMigrations(database)).length === 0) return [];
+async function runMigrations(database: Database, onMigration: OnMigration): Promise<string[]> {
+  const total = (await pendingMigrations(database)).length;
+  if (total === 0) return [];
   const { Migrator } = await import('@mikro-orm/migrations');
   Migrator.register(database.orm);
-  const done = await new Migrator(database.orm.em as SqlEntityManager).up();
+  let begun = 0;
+  const migrator = new Migrator(database.orm.em as SqlEntityManager).on('migrating', ({ name }) => {
+    onMigration({ name, done: begun, total });
+    begun += 1;
+  });
+  const done = await migrator.up();
   return done.map((migration) => migration.name);
 }
 

@@ -8,7 +8,7 @@ import { startFailure } from './start-failure.ts';
 const EXIT_FAILED = 1;
 const EXIT_CONFIG = 78;
 /** A stop takes no longer, whatever has frozen: what was acknowledged is kept where it is. */
-const STOP_DEADLINE_MS = 10_000;
+export const STOP_DEADLINE_MS = 10_000;
 /** How long what nobody waits for may keep the process after its end, a connection to a frozen server, say. */
 const LINGER_MS = 500;
 

@@ -11,17 +11,20 @@ import { type GatewayConfig, parseGatewayConfig } from './gateway/gateway-config
 import { lookupFaults } from './gateway/lookup-config.ts';
 import { Reloads } from './gateway/reload.ts';
 import { readTableText } from './gateway/table-file.ts';
+import { UpstreamCalls } from './gateway/upstream/upstream-call.ts';
 import { upstreamMetrics } from './gateway/upstream/upstream-metrics.ts';
 import { Upstreams } from './gateway/upstream/upstreams.ts';
 import { watchTable } from './gateway/watched-table.ts';
 import { PersistedFile } from './graphql/persisted-file.ts';
 import { graphqlOf } from './graphql-of.ts';
+import { readinessOf } from './health/readiness.rules.ts';
 import { publicServer } from './http-server.ts';
 import { baseUrlOf } from './lib/base-url.ts';
 import type { Log } from './lib/log.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { startLookups } from './lookups-of.ts';
 import { migrate, pendingMigrations } from './migrate.ts';
+import { metricsOf } from './telemetry-of.ts';
 import { knowsLetterCase } from './users/letter-case.ts';
 
 const DRAIN_DEADLINE_MS = 8_000;
@@ -81,17 +84,24 @@ export async function startService({
   await context.changes.start();
   if (isWorker) await startConsumers(context, stack);
   const lookupMetrics = isWorker ? startLookups(context, { lookup, variables }, stack) : [];
-  const upstreams = new Upstreams(gatewayConfig, context);
+  const calls = new UpstreamCalls(context.telemetry.tracer);
+  const upstreams = new Upstreams(gatewayConfig, { log: context.log, nowMs: context.nowMs, calls });
   stack.defer(() => upstreams.close());
   const reloads = new Reloads({ path, source, table: gatewayConfig, complete, log });
   const metrics = [
-    context.limits.countedAlone,
-    context.outbox.depth,
+    ...metricsOf(context),
     ...lookupMetrics,
-    ...upstreamMetrics(upstreams),
-    ...(config.role === 'worker' ? [] : [reloads.inForce]),
+    ...(config.role === 'worker' ? [] : [calls.durations, ...upstreamMetrics(upstreams), reloads.inForce]),
   ];
-  const admin = adminServer(context.health, metrics);
+  let isDraining = false;
+  const readiness = () =>
+    readinessOf({
+      role: config.role,
+      checks: context.health.report().checks,
+      isDraining,
+      isAuditFull: context.spool.isFull,
+    });
+  const admin = adminServer(readiness, metrics);
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
   stack.defer(() => closeGracefully(admin, 0));
   const baseUrl =
@@ -108,7 +118,10 @@ export async function startService({
     reload: async () => {
       await Promise.all([reloads.reload(), persisted.reload()]);
     },
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
+    [Symbol.asyncDispose]: () => {
+      isDraining = true;
+      return running.disposeAsync();
+    },
   };
 }
 

@@ -1,11 +1,15 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
-import type { Health } from '../health/health.ts';
+import { isReady, type Readiness } from '../health/readiness.rules.ts';
+
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 /** The operator's listener: `/metrics`, `/livez` and `/readyz`; never reachable by the public one. */
-export function adminServer(health: Health, metrics: readonly Metric[] = []): Server {
+export function adminServer(readiness: () => Readiness, metrics: readonly Metric[] = []): Server {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  // Gauges under the names of counters; the same stands by type in `nodejs_active_resources`.
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
   for (const metric of metrics) registry.registerMetric(metric);
 
   async function answer(path: string, res: ServerResponse): Promise<void> {
@@ -13,8 +17,8 @@ export function adminServer(health: Health, metrics: readonly Metric[] = []): Se
       case '/livez':
         return send(res, 200, 'text/plain', 'ok\n');
       case '/readyz': {
-        const { status, checks } = health.report();
-        return send(res, status === 'ok' ? 200 : 503, 'application/json', JSON.stringify({ status, checks }));
+        const report = readiness();
+        return send(res, isReady(report) ? 200 : 503, 'application/json', JSON.stringify(report));
       }
       case '/metrics':
         return send(res, 200, registry.contentType, await registry.metrics());

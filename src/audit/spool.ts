@@ -44,6 +44,7 @@ export class AuditSpool {
   #isDiskFull = false;
   #isClosed = false;
   #damagedLines = 0;
+  #waitingSinceTick = 0;
   #turn: Promise<unknown> = Promise.resolve();
   #listener: () => void = () => {};
 
@@ -95,6 +96,11 @@ export class AuditSpool {
     return this.#damagedLines;
   }
 
+  /** How many milliseconds lines have waited since the last one was taken; 0 where none waits. */
+  get waitedMs(): number {
+    return this.pendingBytes > 0 ? performance.now() - this.#waitingSinceTick : 0;
+  }
+
   /** `listener` is called after each append, also one that found the disk full, until it is replaced. */
   onAppend(listener: () => void): void {
     this.#listener = listener;
@@ -106,6 +112,7 @@ export class AuditSpool {
    */
   append(...lines: string[]): void {
     if (this.#isClosed) throw new Error('the audit spool is closed');
+    if (this.pendingBytes === 0) this.#waitingSinceTick = performance.now();
     const leftoverBytes = this.bytesOnDisk - this.#log.bytesOnDisk;
     try {
       if (!this.#log.append(lines, this.#maxBytes - leftoverBytes)) throw new SpoolFullError();
@@ -120,6 +127,7 @@ export class AuditSpool {
 
   /** Takes over what processes that ended meanwhile left in the folder; how many they were. */
   adopt(): number {
+    if (this.pendingBytes === 0) this.#waitingSinceTick = performance.now();
     const adopted = adoptLeftovers(this.#dir);
     this.#leftovers.push(...adopted);
     return adopted.length;
@@ -163,6 +171,7 @@ export class AuditSpool {
       if (batch.lines.length > 0) await write(batch.lines);
       if (this.#isClosed) break;
       batch.done();
+      this.#waitingSinceTick = performance.now();
       this.#damagedLines += batch.damaged;
       count += batch.lines.length;
     }

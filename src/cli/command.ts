@@ -26,6 +26,11 @@ export interface Command {
   flags: ParseArgsOptionsConfig;
   /** What each flag means, in the order of the help. */
   flagHelp: Readonly<Record<string, string>>;
+  /** What a flag or a positional is one of, where that is known before it runs: for completion. */
+  choices?: Readonly<Record<string, readonly string[]>>;
+  /** What a flag is some of, between commas. */
+  lists?: Readonly<Record<string, readonly string[]>>;
+  /** Lines of a shell that call it. */
   examples: readonly string[];
   /** Gives the exit code: 0, 1 where it failed (start: 78 for its configuration). Throws what the caller tells. */
   run(input: CommandInput): Promise<number>;

@@ -9,10 +9,12 @@ enableCompileCache();
 const { cli } = await import('./cli.ts');
 const { firstLine } = await import('./first-line.ts');
 // Whoever reads what is printed may have had enough of it.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-  process.exit();
-});
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
+}
 process.exitCode = await cli(process.argv.slice(2), process.env, {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),

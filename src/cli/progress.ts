@@ -1,6 +1,5 @@
 const BAR_WIDTH = 30;
 const REDRAW_MS = 100;
-const LINE_STEP_MS = 5_000;
 
 interface Output {
   isTTY?: boolean;
@@ -14,7 +13,7 @@ export interface Step {
   text: string;
 }
 
-/** Shows how far a work is: a bar on a terminal, elsewhere a plain line every five seconds. */
+/** Shows how far a work is, by a bar on a terminal; elsewhere nothing is written: a log has no use for it. */
 export class Progress {
   readonly #output: Output;
   readonly #nowMs: () => number;
@@ -28,13 +27,10 @@ export class Progress {
   }
 
   show(step: Step): void {
+    if (!this.#output.isTTY) return;
     const now = this.#nowMs();
-    if (now - this.#shownAtMs < (this.#output.isTTY ? REDRAW_MS : LINE_STEP_MS)) return;
+    if (now - this.#shownAtMs < REDRAW_MS) return;
     this.#shownAtMs = now;
-    if (!this.#output.isTTY) {
-      this.#output.write(`${percent(step)}${step.text}\n`);
-      return;
-    }
     this.#hasBar = true;
     this.#output.write(`\r\u001b[K${bar(step)}${percent(step)}${step.text}`);
   }

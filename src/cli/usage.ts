@@ -1,9 +1,29 @@
 import type { Command } from './command.ts';
+import { reflow, wrap } from './wrap.rules.ts';
 
-const COMMON_FLAGS = {
+const WIDTH = 100;
+
+/** The flags of every command. */
+export const COMMON_FLAGS = {
   json: 'answer with one JSON document',
   help: 'show this help',
 };
+
+/** What each exit code says. */
+export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] = [
+  ['0', 'done'],
+  ['1', 'failed, in whole or in part; standard error, or the answer, says why'],
+  ['2', 'wrong usage: nothing was done'],
+  ['78', 'start alone: the configuration must change'],
+];
+
+/** Calls to begin with. */
+export const PROGRAM_EXAMPLES: readonly string[] = [
+  'portcullis start',
+  'portcullis config check',
+  'portcullis client list --json',
+  'portcullis client create --help',
+];
 
 /** The help of the program. */
 export function programHelp(commands: readonly Command[]): string {
@@ -17,8 +37,13 @@ export function programHelp(commands: readonly Command[]): string {
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
     'portcullis COMMAND --help tells more of one; portcullis --version its version.',
-    'Every command takes --json. Exit codes: 0 done, 1 failed, 2 wrong usage.',
-    'Environment variables configure it: portcullis config check lists them.',
+    'Every command takes --json. Environment variables configure it: portcullis config check lists them.',
+    '',
+    'Exit codes:',
+    ...EXIT_CODES.map(([code, meaning]) => `  ${code.padEnd(2)}  ${meaning}`),
+    '',
+    'Examples:',
+    ...PROGRAM_EXAMPLES.map((example) => `  ${example}`),
     '',
   ].join('\n');
 }
@@ -30,10 +55,13 @@ export function commandHelp(command: Command): string {
   return [
     `Usage: ${synopsis(command)} [FLAGS]`,
     '',
-    command.description,
+    ...reflow(command.description, WIDTH),
     '',
     'Flags:',
-    ...Object.entries(flags).map(([name, meaning]) => `  --${name.padEnd(width)}  ${meaning}`),
+    ...Object.entries(flags).flatMap(([name, meaning]) => {
+      const [first = '', ...others] = wrap(meaning, WIDTH - width - '  --  '.length);
+      return [`  --${name.padEnd(width)}  ${first}`, ...others.map((line) => `${' '.repeat(width + 6)}${line}`)];
+    }),
     '',
     'Examples:',
     ...command.examples.map((example) => `  ${example}`),

@@ -19,6 +19,19 @@ export interface KafkaConfig {
   sasl: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string } | undefined;
 }
 
+/** Where spans go, and which. */
+export interface TracingConfig {
+  /** The base of the collector's OTLP addresses. */
+  endpoint: string;
+  /** Sent with each batch: credentials, say. */
+  headers: Readonly<Record<string, string>>;
+  serviceName: string;
+  /** The share of the traces that begin here; of others their beginning has decided. */
+  ratio: number;
+  /** How long a span waits for others to be sent with. */
+  exportEveryMs: number;
+}
+
 /** The resolved, frozen configuration; secrets stand apart in `secrets.ts`. */
 export interface Config {
   production: boolean;
@@ -53,6 +66,8 @@ export interface Config {
   auditRetentionDays: number;
   eventsRetentionDays: number;
   logLevel: Env['LOG_LEVEL'];
+  /** Undefined: nothing is traced. */
+  tracing: TracingConfig | undefined;
 }
 
 const REPOSITORY = resolve(import.meta.dirname, '../..');
@@ -146,12 +161,24 @@ function toConfig(env: Env, production: boolean): Config {
     auditRetentionDays: env.AUDIT_RETENTION_DAYS,
     eventsRetentionDays: env.EVENTS_RETENTION_DAYS,
     logLevel: env.LOG_LEVEL,
+    tracing: tracingConfig(env),
   };
 }
 
 /** The path of the gateway's configuration: the one that is given, or the one of the repository. */
 export function gatewayConfigPath(given: string | undefined): string {
   return given === undefined || given === '' ? join(REPOSITORY, 'gateway.yaml') : resolve(given);
+}
+
+function tracingConfig(env: Env): TracingConfig | undefined {
+  if (env.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
+  return {
+    endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT,
+    headers: env.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    serviceName: env.OTEL_SERVICE_NAME,
+    ratio: env.OTEL_TRACES_SAMPLER_ARG,
+    exportEveryMs: env.OTEL_BSP_SCHEDULE_DELAY,
+  };
 }
 
 function kafkaConfig(env: Env): KafkaConfig | undefined {

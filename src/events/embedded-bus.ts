@@ -5,6 +5,7 @@ import {
   type BusLog,
   BusUnavailableError,
   type EventBus,
+  type GroupLag,
   type OutgoingMessage,
   type PublishOptions,
   type SubscribeOptions,
@@ -81,6 +82,10 @@ export class EmbeddedBus implements EventBus {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
+    return this.#outside(() => this.#store.lag([...groups.keys()]));
   }
 
   /**

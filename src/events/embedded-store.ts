@@ -1,5 +1,5 @@
 import type { UnscopedDoor } from '../lib/tenant-db.ts';
-import { type IncomingMessage, MAX_BATCH_MESSAGES, type OutgoingMessage } from './event-bus.ts';
+import { type GroupLag, type IncomingMessage, MAX_BATCH_MESSAGES, type OutgoingMessage } from './event-bus.ts';
 
 /** The part of the database that the bus uses. */
 export interface BusDatabase {
@@ -29,6 +29,7 @@ interface MessageRow {
 
 const PUBLISH_LOCK = 7_205_001;
 const MAX_BATCH_BYTES = 4 * 1024 * 1024;
+const MAX_COUNTED = 100_000;
 const REMOVED_AT_ONCE = 1_000;
 const RETENTION_DAYS = 7;
 const DEAD_LETTER_RETENTION_DAYS = 30;
@@ -107,6 +108,18 @@ export class EmbeddedStore {
     return first === null || last === null
       ? undefined
       : { first: BigInt(first), last: BigInt(last), count: Number(count) };
+  }
+
+  /** How far groups are behind in each topic; of more than a hundred thousand messages that many. */
+  async lag(groupIds: readonly string[]): Promise<GroupLag[]> {
+    const rows = await this.#door.raw<{ group_id: string; topic: string; messages: string }>(
+      (text) => text`
+        select o.group_id, o.topic, (select count(*) from (
+          select 1 from bus_messages m where m.topic = o.topic and m.position > o.position limit ${MAX_COUNTED}
+        ) behind)::text as messages
+        from bus_offsets o where o.group_id = any (${[...groupIds]}::text[])`,
+    );
+    return rows.map(({ group_id: groupId, topic, messages }) => ({ groupId, topic, messages: Number(messages) }));
   }
 
   /** Everything up to `offset` has taken effect. */

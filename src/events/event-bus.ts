@@ -35,6 +35,13 @@ export interface Subscription {
   stop(): Promise<void>;
 }
 
+/** What a consumer group has not taken yet of a topic, all partitions together. */
+export interface GroupLag {
+  groupId: string;
+  topic: string;
+  messages: number;
+}
+
 /**
  * The one way of events: a durable log with topics, keys and consumer groups. Delivery is at least once, in order
  * for one key. A batch holds at most `MAX_BATCH_MESSAGES`.
@@ -54,6 +61,8 @@ export interface EventBus {
   missingTopics(topics: readonly string[]): Promise<string[]>;
   /** @throws BusUnavailableError when the bus does not answer in time. */
   checkHealth(): Promise<void>;
+  /** How far groups are behind; groups and topics that are not known yet are left out. @throws where the bus does not answer. */
+  lag?(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]>;
   /** Ends the subscriptions, then sends what is queued; resolves when what was in flight has ended. */
   stop(): Promise<void>;
 }

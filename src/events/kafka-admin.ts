@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { backoffMs } from './backoff.ts';
-import { type BusLog, BusUnavailableError } from './event-bus.ts';
+import { type BusLog, BusUnavailableError, type GroupLag } from './event-bus.ts';
 import { type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { isCompactedTopic, isDeadLetterTopic } from './topics.ts';
 
@@ -74,6 +74,32 @@ export class KafkaAdmin {
     }
   }
 
+  /** How far groups are behind, by the offsets that they have committed. */
+  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
+    return this.#asking(async (admin) => {
+      const lags = Array.from(groups, async ([groupId, topics]) => {
+        const named = topics.map((topic) => this.#connection.topicPrefix + topic);
+        const committed = await admin.fetchOffsets({
+          groupId: this.#connection.topicPrefix + groupId,
+          topics: named,
+        });
+        return Promise.all(
+          committed.map(async ({ topic, partitions }) => {
+            const offsets = new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
+            const ends = await admin.fetchTopicOffsets(topic);
+            const behind = ends.map(({ partition, high, low }) => {
+              const at = offsets.get(partition) ?? -1n;
+              return BigInt(high) - (at < BigInt(low) ? BigInt(low) : at);
+            });
+            const messages = Number(behind.reduce((sum, one) => sum + (one > 0n ? one : 0n), 0n));
+            return { groupId, topic: topic.slice(this.#connection.topicPrefix.length), messages };
+          }),
+        );
+      });
+      return (await Promise.all(lags)).flat();
+    });
+  }
+
   async stop(): Promise<void> {
     await this.#probe?.catch(() => undefined);
     const admin = await this.#connected?.catch(() => undefined);
@@ -94,11 +120,15 @@ export class KafkaAdmin {
     }
   }
 
-  /** After a failure the next probe takes a new connection: an admin client does not get over a broker's restart. */
-  async #describe(): Promise<void> {
+  #describe(): Promise<unknown> {
+    return this.#asking((admin) => admin.describeCluster());
+  }
+
+  /** After a failure the next question takes a new connection: an admin client does not get over a broker's restart. */
+  async #asking<Answer>(ask: (admin: Admin) => Promise<Answer>): Promise<Answer> {
     const admin = await this.#admin();
     try {
-      await admin.describeCluster();
+      return await ask(admin);
     } catch (error) {
       this.#connected = undefined;
       await admin.disconnect().catch(() => undefined);

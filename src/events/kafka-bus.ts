@@ -3,6 +3,7 @@ import {
   type BusLog,
   BusUnavailableError,
   type EventBus,
+  type GroupLag,
   type OutgoingMessage,
   type PublishOptions,
   type SubscribeOptions,
@@ -70,6 +71,10 @@ export class KafkaBus implements EventBus {
 
   checkHealth(): Promise<void> {
     return this.#outside(() => this.#admin.checkHealth());
+  }
+
+  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
+    return this.#outside(() => this.#admin.lag(groups));
   }
 
   async stop(): Promise<void> {

@@ -44,6 +44,18 @@ export class GasFees {
     return Promise.all(this.#parts.sources.keys().map((networkId) => this.#feeOf(networkId)));
   }
 
+  /** How many networks there are of which so much is known. */
+  states(): Record<'fresh' | 'stale' | 'unavailable' | 'unasked', number> {
+    const states = { fresh: 0, stale: 0, unavailable: 0, unasked: 0 };
+    for (const networkId of this.#parts.sources.keys()) {
+      const known = this.#known.get(networkId);
+      if (!known) states.unasked += 1;
+      else if ('error' in known.fee) states.unavailable += 1;
+      else states[this.#parts.nowMs() - known.atMs < FRESH_MS ? 'fresh' : 'stale'] += 1;
+    }
+    return states;
+  }
+
   #feeOf(networkId: string): GasFee | Promise<GasFee> {
     const known = this.#known.get(networkId);
     const ageMs = known === undefined ? Number.POSITIVE_INFINITY : this.#parts.nowMs() - known.atMs;

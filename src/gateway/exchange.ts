@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { JsonRule } from '../audit/mask-json-rules.ts';
 import type { AppError } from '../errors/app-error.ts';
+import type { Span } from '../lib/tracing.ts';
 import type { Principal } from '../oauth/principal.ts';
 import type { SignedToken } from '../oauth/signed-token.ts';
 import { Capture } from './capture.ts';
@@ -48,6 +49,8 @@ export class Exchange {
   startedAtMs = 0;
   startedTick = 0;
   correlationId = '';
+  /** Where it is traced. */
+  span: Span | undefined;
   /** No audit record could be kept of it: health apart, it is refused. */
   isUnrecordable = false;
   target: NormalTarget | undefined;

@@ -21,6 +21,8 @@ interface GatewayParts {
   /** Whether no audit record can be kept: health apart, nothing is answered then. */
   isAuditFull(): boolean;
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
+  /** Runs a request, which begins with it. */
+  around?(exchange: Exchange, run: () => void): void;
   /** Told of what was no HTTP; its answer is sent when `kept` is called. */
   onUnparsed(unparsed: Unparsed, kept: () => void): void;
   log: Log;
@@ -108,6 +110,12 @@ export class Gateway {
     enter(exchange, this.#parts.trusts);
     exchange.isUnrecordable = this.#parts.isAuditFull();
     this.#parts.cors(exchange);
+    const { around } = this.#parts;
+    if (around) around(exchange, () => this.#pass(exchange));
+    else this.#pass(exchange);
+  }
+
+  #pass(exchange: Exchange): void {
     runStages(this.#chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
       exchange.capture.install((aborted, kept) => this.#parts.onEnd(exchange, aborted, kept));

@@ -22,6 +22,7 @@ import { CompiledOperations } from './compiled-operations.ts';
 import type { GraphqlContext } from './context.ts';
 import { EventAnswers } from './event-answers.ts';
 import { limitError } from './limits.ts';
+import { OperationObserver } from './operation-observer.ts';
 
 /** How the parser's error begins then: nothing else in it says so. */
 const TOO_MANY_TOKENS = `Syntax Error: Document contains more than ${MAX_TOKENS} tokens`;
@@ -36,20 +37,22 @@ interface EngineOptions {
   introspection: boolean;
   /** Whether errors keep to themselves which names there are. */
   hideSuggestions: boolean;
+  /** What measures and traces operations. */
+  observer?: OperationObserver | undefined;
 }
 
 /** What parses, validates and runs operations, for Envelop's `useEngine`. */
-export function createEngine({ introspection, hideSuggestions }: EngineOptions) {
+export function createEngine({ introspection, hideSuggestions, observer = new OperationObserver() }: EngineOptions) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
-  const answers = new EventAnswers();
+  const answers = new EventAnswers((event) => observer.deliveryOf(event));
   const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
   const operations = new CompiledOperations((args) => execute({ ...args, ...settings }));
   return {
     parse: parseWithinLimits,
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
-    execute: (args: ExecutionArgs) => operations.run(args),
-    subscribe: (args: ExecutionArgs) => subscribe({ ...args, ...settings }, answers),
+    execute: (args: ExecutionArgs) => observer.run(args, (given) => operations.run(given)),
+    subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, answers)),
   };
 }
 

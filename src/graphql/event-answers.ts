@@ -1,4 +1,6 @@
 import type { ExecutionResult } from 'graphql';
+import { ownBytes } from '../lib/own-bytes.ts';
+import type { StartDelivery } from './operation-observer.ts';
 
 /** What is there already, or will be. */
 export type Awaitable<Value> = Value | Promise<Value>;
@@ -13,6 +15,8 @@ interface Told {
   frame: Buffer | undefined;
   /** The text in UTF-8. */
   bytes: Buffer | undefined;
+  /** Where the event belongs to a trace. */
+  startDelivery: StartDelivery | undefined;
 }
 
 interface Kept {
@@ -33,6 +37,11 @@ export function eventIdOf(result: object): string | undefined {
   return toldOf(result)?.eventId;
 }
 
+/** What traces the deliveries of a result, where it answers an event that belongs to a trace. */
+export function deliveryOf(result: object): StartDelivery | undefined {
+  return toldOf(result)?.startDelivery;
+}
+
 /** A result's JSON text where it answers an event and has no errors: the same for all who are told it. */
 export function sharedTextOf(result: object): string | undefined {
   return toldOf(result)?.text;
@@ -42,7 +51,7 @@ export function sharedTextOf(result: object): string | undefined {
 export function sharedBytesOf(result: object): Buffer | undefined {
   const told = toldOf(result);
   if (told?.text === undefined) return undefined;
-  told.bytes ??= Buffer.from(told.text);
+  told.bytes ??= ownBytes(told.text);
   return told.bytes;
 }
 
@@ -62,7 +71,12 @@ export function frameOf(result: object, make: () => Buffer): Buffer {
 export class EventAnswers {
   readonly #answers = new WeakMap<object, Map<string, Awaitable<ExecutionResult>>>();
   readonly #kept = new Set<Kept>();
+  readonly #deliveryOf: (event: object) => StartDelivery | undefined;
   #weight = 0;
+
+  constructor(deliveryOf: (event: object) => StartDelivery | undefined = () => undefined) {
+    this.#deliveryOf = deliveryOf;
+  }
 
   /** The answer to an event: the one that there is, or what `execute` gives. */
   answer(event: unknown, key: string, execute: () => Awaitable<ExecutionResult>): Awaitable<ExecutionResult> {
@@ -98,6 +112,7 @@ export class EventAnswers {
       text,
       frame: undefined,
       bytes: undefined,
+      startDelivery: this.#deliveryOf(event),
     };
     const kept = { event, key, weight: OWN_WEIGHT + (text?.length ?? 0) };
     this.#kept.add(kept);

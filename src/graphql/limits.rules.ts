@@ -16,6 +16,7 @@ import {
   type ValueNode,
 } from 'graphql';
 import { DEFAULT_PAGE_SIZE } from '../lib/keyset.ts';
+import { membersOfLists } from './variables.rules.ts';
 
 /** What an operation asks for, fragments unfolded. */
 export interface Measure {
@@ -27,12 +28,17 @@ export interface Measure {
   directives: number;
   /** Fields `__schema` and `__type`. */
   introspections: number;
-  /** Objects that the answer can have: a list counts as many as its `first` or `last`. */
+  /**
+   * Objects that the answer can have: a list counts as many as its `first` or `last`. What a variable brings counts
+   * wherever it stands, four members of its lists as one object.
+   */
   cost: number;
   /** The largest `first` or `last`, and the smallest. */
   largestPage: number;
   smallestPage: number;
 }
+
+const MEMBERS_OF_AN_OBJECT = 4;
 
 const INTROSPECTION: ReadonlySet<string> = new Set(['__schema', '__type']);
 
@@ -122,7 +128,10 @@ function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | und
   const introspections = INTROSPECTION.has(node.name.value) ? 1 : 0;
   const pages = pageSizes(walk, node, field);
   const [largestPage, smallestPage] = [Math.max(0, ...pages), Math.min(0, ...pages)];
-  if (!node.selectionSet) return { ...NOTHING, depth: 1, aliases, introspections, largestPage, smallestPage };
+  const brought = broughtBy(walk, node);
+  if (!node.selectionSet) {
+    return { ...NOTHING, depth: 1, aliases, introspections, cost: brought, largestPage, smallestPage };
+  }
   const type = field && getNamedType(field.type);
   const inner = ofSelections(walk, node.selectionSet, type && isCompositeType(type) ? type : undefined);
   const rows = field?.args.some(({ name }) => name === 'first')
@@ -133,10 +142,17 @@ function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | und
     depth: 1 + inner.depth,
     aliases: aliases + inner.aliases,
     introspections: introspections + inner.introspections,
-    cost: 1 + rows * inner.cost,
+    cost: 1 + brought + rows * inner.cost,
     largestPage: Math.max(largestPage, inner.largestPage),
     smallestPage: Math.min(smallestPage, inner.smallestPage),
   };
+}
+
+function broughtBy({ variables }: Walk, node: FieldNode): number {
+  return (node.arguments ?? []).reduce((sum, { value }) => {
+    const given = value.kind === Kind.VARIABLE ? variables[value.name.value] : undefined;
+    return sum + Math.floor(membersOfLists(given) / MEMBERS_OF_AN_OBJECT);
+  }, 0);
 }
 
 function pageSizes(walk: Walk, node: FieldNode, field: GraphQLField<unknown, unknown> | undefined): number[] {

@@ -8,6 +8,7 @@ import { refuse } from '../rest/refuse.ts';
 import type { EventSource, GraphqlServices } from './context.ts';
 import { bringsForm, passesCsrfCheck } from './csrf.rules.ts';
 import { asksForPage, sendGraphiql } from './graphiql.ts';
+import type { OperationObserver } from './operation-observer.ts';
 import type { OperationRecord } from './operation-records.ts';
 import type { PersistedDocuments } from './persisted-file.ts';
 import type { PersistedMode } from './persisted-operations.ts';
@@ -41,6 +42,8 @@ export interface GraphqlServerDeps {
   passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;
   /** Takes the audit record of an operation of a socket. */
   recordOperation: (record: OperationRecord) => void;
+  /** What measures and traces operations. */
+  observer?: OperationObserver | undefined;
   log: Log;
   /** Signs page cursors; the same on all replicas. */
   cursorKey: Uint8Array;

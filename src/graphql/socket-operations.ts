@@ -4,7 +4,7 @@ import { AppError } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import { reviveExact } from '../lib/json.ts';
 import type { Principal } from '../oauth/principal.ts';
-import { sharedBytesOf } from './event-answers.ts';
+import { deliveryOf, sharedBytesOf } from './event-answers.ts';
 import { limitError } from './limits.ts';
 import { type ErrorMask, formatted } from './masking.ts';
 import type { OperationRecords } from './operation-records.ts';
@@ -172,9 +172,11 @@ function sendingShared(
         const shared = next.done ? undefined : sharedBytesOf(next.value);
         if (next.done) return next;
         if (shared === undefined) return { done: false, value: mask.result(next.value, exchange) };
+        const span = deliveryOf(next.value)?.('websocket');
         records.next(id, next.value);
         const sent = send([head, shared, END]);
         if (sent) await sent;
+        span?.end();
       }
     },
     async return() {

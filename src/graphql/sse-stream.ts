@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type ExecutionResult, GraphQLError } from 'graphql';
-import { eventIdOf, frameOf } from './event-answers.ts';
+import { ownBytes } from '../lib/own-bytes.ts';
+import { deliveryOf, eventIdOf, frameOf } from './event-answers.ts';
 import { text } from './http-results.ts';
 import { STOPPING } from './live-events.ts';
 import type { Teller } from './masking.ts';
@@ -86,7 +87,9 @@ export class SseStream {
         const next = await results.next();
         if (!this.#isOpen) return;
         if (next.done) break;
+        const span = deliveryOf(next.value)?.('sse');
         if (!res.write(eventFrame(teller.result(next.value)))) await this.#drained();
+        span?.end();
       }
     } catch (error) {
       if (!this.#isOpen) return;
@@ -120,6 +123,7 @@ function isStopping(error: unknown): boolean {
 function eventFrame(result: ExecutionResult): Buffer {
   return frameOf(result, () => {
     const id = eventIdOf(result);
-    return Buffer.from(`event: next\n${id === undefined ? '' : `id: ${id}\n`}data: ${text(result)}\n\n`);
+    // It is kept: for those who are behind, and in the audit record of each stream until that ends.
+    return ownBytes(`event: next\n${id === undefined ? '' : `id: ${id}\n`}data: ${text(result)}\n\n`);
   });
 }

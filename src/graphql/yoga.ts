@@ -11,6 +11,7 @@ import { useHttpResults } from './http-results.ts';
 import { MAX_BATCH, useLimits } from './limits.ts';
 import { type ErrorMask, useMasking } from './masking.ts';
 import { type OperationGuard, useAuthentication, useClientGuards, useOperationContext } from './operation-context.ts';
+import type { OperationObserver } from './operation-observer.ts';
 import { type PersistedOperations, usePersistedOperations } from './persisted-operations.ts';
 import type { SseStreams } from './sse.ts';
 import { useUploads } from './uploads.ts';
@@ -24,6 +25,7 @@ interface YogaParts {
   persisted: PersistedOperations;
   recheck: (principal: Principal) => Promise<boolean>;
   passGuards: OperationGuard;
+  observer?: OperationObserver | undefined;
   maxCost: number;
   introspection: boolean;
   /** Errors do not suggest names then. */
@@ -32,12 +34,12 @@ interface YogaParts {
 
 /** Yoga with the plugins of this service: what is its own, GraphiQL and masking and CORS, is off. */
 export function createYogaServer(parts: YogaParts) {
-  const { schema, services, mask, sse, audits, persisted, recheck, passGuards, maxCost, introspection, production } =
-    parts;
+  const { schema, services, mask, sse, audits, persisted, recheck, passGuards, observer } = parts;
+  const { maxCost, introspection, production } = parts;
   return createYoga<HttpArrival>({
     schema,
     plugins: [
-      useEngine(createEngine({ introspection, hideSuggestions: production })),
+      useEngine(createEngine({ introspection, hideSuggestions: production, observer })),
       useQueryParameters(),
       useJsonBody(),
       useUploads(),

@@ -17,7 +17,10 @@ export interface HealthReport {
 
 export type HealthProbes = Record<keyof HealthReport['checks'], () => Promise<void>>;
 
-const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')).version;
+/** Of this product. */
+export const VERSION: string = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
+).version;
 
 /** Probes the parts in the background, once a second: a call of the health route costs nothing and waits for nobody. */
 export class Health {
@@ -41,7 +44,7 @@ export class Health {
     const degraded = cache === 'down' || bus === 'down' ? 'degraded' : 'ok';
     return {
       status: database === 'down' ? 'down' : degraded,
-      version,
+      version: VERSION,
       uptime: Math.floor((performance.now() - this.#startedTick) / 1000),
       checks: { ...this.#checks },
     };

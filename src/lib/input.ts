@@ -41,6 +41,12 @@ export function objectInput<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.preprocess(withoutNulls, z.object(shape, 'must be an object'));
 }
 
+/** A whole number in a range. */
+export function wholeNumberInput(minimum: number, maximum: number): z.ZodInt32 {
+  const message = `must be a whole number from ${minimum} to ${maximum}`;
+  return z.int32({ error: message, abort: true }).min(minimum, message).max(maximum, message);
+}
+
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));

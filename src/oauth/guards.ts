@@ -1,5 +1,6 @@
 import type { ClientRecord } from '../clients/client-record.ts';
 import { AppError } from '../errors/app-error.ts';
+import { countedGuards } from './guard-counts.ts';
 import { isAllowedAddress } from './ip-allowlist.ts';
 import type { LimitVerdict } from './limits.rules.ts';
 
@@ -25,14 +26,19 @@ interface Limits {
 }
 
 /** The guards in their order (specification section 5.3 and section 8): what one refuses uses up nothing. */
-export function guardsOf(limits: Limits): readonly Guard[] {
+export function guardsOf(limits: Limits) {
   /** Rate: fixed windows of a second, a minute and an hour. Counts the request in them and in the quota, or in none. */
   function rateLimitGuard(call: GuardedCall): void | Promise<void> {
     const verdict = limits.check(call.client, call.headers);
     if (verdict instanceof Promise) return verdict.then((judged) => applyRate(call, judged));
     applyRate(call, verdict);
   }
-  return [certificateGuard, ipAllowlistGuard, rateLimitGuard, monthlyQuotaGuard];
+  return countedGuards({
+    certificate: certificateGuard,
+    ip_allowlist: ipAllowlistGuard,
+    rate_limit: rateLimitGuard,
+    monthly_quota: monthlyQuotaGuard,
+  });
 }
 
 /** Certificate: the forwarded fingerprint must be the client's, case and colons ignored. */

@@ -22,6 +22,9 @@ const ROLES: ReadonlyMap<string, readonly Permission[]> = new Map<string, readon
   ['viewer', PERMISSIONS.filter((permission) => permission.endsWith(':read') && permission !== 'audit:read')],
 ]);
 
+/** The roles that there are. */
+export const ROLE_NAMES: readonly string[] = [...ROLES.keys()];
+
 /** The permissions of a supervisor's role; none for a role that does not exist. */
 export function permissionsOfRole(role: string): readonly Permission[] {
   return ROLES.get(role) ?? [];

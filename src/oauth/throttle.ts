@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Counter } from 'prom-client';
 import type { Cache } from '../cache/cache.ts';
 import { CacheUnavailableError } from '../cache/cache-unavailable-error.ts';
 import type { CountedFailure } from '../cache/failure-counts.rules.ts';
@@ -14,11 +15,19 @@ interface ThrottleParts {
 
 /** Slows down whoever guesses client secrets. While the cache is away each process counts by itself. */
 export class Throttle {
+  /** For the registry of the process. */
+  readonly wrongSecrets = new Counter({
+    name: 'portcullis_wrong_secrets_total',
+    help: 'Client secrets that proved wrong, by whether they were refused as such or as too many.',
+    labelNames: ['outcome'],
+    registers: [],
+  });
   readonly #parts: ThrottleParts;
   readonly #alone = new MemoryFailureCounts();
 
   constructor(parts: ThrottleParts) {
     this.#parts = parts;
+    for (const outcome of ['refused', 'throttled']) this.wrongSecrets.inc({ outcome }, 0);
   }
 
   /**
@@ -28,7 +37,9 @@ export class Throttle {
    */
   async failed(address: string, clientId: string | undefined): Promise<void> {
     const { count, resetInSeconds } = await this.#count(keyOf(address, clientId));
-    if (count <= MAX_FAILURES) return;
+    const isThrottled = count > MAX_FAILURES;
+    this.wrongSecrets.inc({ outcome: isThrottled ? 'throttled' : 'refused' });
+    if (!isThrottled) return;
     throw new AppError(429, 'rate_limit_exceeded', { headers: { 'Retry-After': String(resetInSeconds) } });
   }
 

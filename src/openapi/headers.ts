@@ -49,6 +49,7 @@ export const headers: Record<string, oas31.HeaderObject> = {
     example: '</v2/webhooks/custodial>; rel="successor-version"',
   },
   'Cache-Control': { description: 'Whether the answer may be kept.', schema: { type: 'string' } },
+  Allow: { description: 'The methods that are served.', schema: { type: 'string' } },
   'WWW-Authenticate': {
     description: 'How to authenticate (RFC 9110 section 11.6.1).',
     schema: { type: 'string' },

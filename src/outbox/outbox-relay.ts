@@ -1,4 +1,3 @@
-import { Gauge } from 'prom-client';
 import type { Db } from '../db.ts';
 import { backoffMs } from '../events/backoff.ts';
 import type { EventBus, OutgoingMessage } from '../events/event-bus.ts';
@@ -28,24 +27,13 @@ const SCHEMA_VERSION = '1';
  * Of all replicas one relays at a time. While the bus is away the events wait.
  */
 export class OutboxRelay {
-  /** For the registry of the process. */
-  readonly depth: Gauge;
   readonly #parts: RelayParts;
   readonly #store: OutboxStore;
   readonly #loop: WorkLoop;
 
   constructor(parts: RelayParts) {
     this.#parts = parts;
-    const store = new OutboxStore(parts.db);
-    this.#store = store;
-    this.depth = new Gauge({
-      name: 'portcullis_outbox_events',
-      help: 'Events that wait to be relayed.',
-      registers: [],
-      async collect() {
-        this.set(await store.depth());
-      },
-    });
+    this.#store = new OutboxStore(parts.db);
     this.#loop = new WorkLoop({
       turn: async () => (await this.relayBatch()) > 0,
       onFailure: (error) => parts.log.warn({ err: error }, 'events stay in the outbox: they cannot be relayed'),

@@ -45,14 +45,6 @@ export class OutboxStore {
     await this.#door().run((k) => k.deleteFrom('outbox').where('id', 'in', ids));
   }
 
-  /** How many events wait. */
-  async depth(): Promise<number> {
-    const [counted] = await this.#door().run((k) =>
-      k.selectFrom('outbox').select((eb) => eb.fn.countAll<string>().as('total')),
-    );
-    return Number(counted?.total ?? 0);
-  }
-
   #door() {
     return this.#db.unscoped('the outbox carries the events of all nodes');
   }

@@ -22,6 +22,7 @@ export function databaseEventLog(db: Db): EventLog {
         status: row.status,
         previousStatus: row.previous_status,
         correlationId: row.correlation_id,
+        traceparent: row.traceparent,
         occurredAt: isoFromPg(row.occurred_at),
         transaction: row.transaction,
       }));

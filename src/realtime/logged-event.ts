@@ -9,6 +9,8 @@ export interface LoggedEvent {
   /** Null for the first one. */
   previousStatus: number | null;
   correlationId: string;
+  /** Where the trace of the change goes on; none where there is none. */
+  traceparent?: string | null | undefined;
   /** ISO 8601. */
   occurredAt: string;
   transaction: Record<string, unknown>;

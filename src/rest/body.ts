@@ -1,6 +1,6 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { AppError, invalidRequest } from '../errors/app-error.ts';
-import { exchangeOf } from '../gateway/exchange.ts';
+import { type Exchange, exchangeOf } from '../gateway/exchange.ts';
 import { decodeUtf8, parseJson, Utf8Error } from '../lib/json.ts';
 import { type BodyLimit, readBytes } from './read-bytes.ts';
 
@@ -20,11 +20,16 @@ export function bodyReader(limit: BodyLimit): RequestHandler {
  * @throws AppError 400 for another content type, malformed UTF-8 or malformed JSON.
  */
 export function jsonBody(req: Request): unknown {
-  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(req.headers['content-type'] ?? '')) {
+  return jsonOf(exchangeOf(req), bytesOf(req));
+}
+
+/** The same of bytes that were read in another way. @throws AppError 400, as `jsonBody` does. */
+export function jsonOf(exchange: Exchange, bytes: Buffer): unknown {
+  if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.req.headers['content-type'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
-  const value = parseBody(bytesOf(req));
-  exchangeOf(req).isBodyJson = true;
+  const value = parseBody(bytes);
+  exchange.isBodyJson = true;
   return value;
 }
 
@@ -49,6 +54,7 @@ function parseBody(bytes: Buffer): unknown {
   }
 }
 
-function payloadTooLarge(): AppError {
+/** 413: the rest is not read. */
+export function payloadTooLarge(): AppError {
   return new AppError(413, 'payload_too_large', { headers: { Connection: 'close' } });
 }

@@ -60,9 +60,7 @@ function refusalOf(exchange: Exchange, error: unknown): AppError {
 function logFault(exchange: Exchange, error: unknown, log: Log): void {
   const cause = error instanceof AppError ? error.cause : error;
   if (cause === undefined) return;
-  const path = exchange.match?.endpoint.path;
-  log.error(
-    { correlation_id: exchange.correlationId, method: exchange.req.method, path, err: cause },
-    'request failed',
-  );
+  const { correlationId, req, match, span } = exchange;
+  const fields = { correlation_id: correlationId, method: req.method, path: match?.endpoint.path, err: cause };
+  log.error(span ? { trace_id: span.traceId, ...fields } : fields, 'request failed');
 }

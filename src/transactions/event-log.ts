@@ -10,6 +10,8 @@ export interface NewEvent {
   status: TransactionStatus;
   previousStatus: TransactionStatus | null;
   correlationId: string;
+  /** Where the trace of the change goes on. */
+  traceparent?: string | undefined;
   transaction: TransactionSnapshot;
 }
 
@@ -48,15 +50,17 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
   const column = (textOf: (event: NewEvent) => string | null) => textArray(events.map(textOf));
   await door.raw(
     (sql) => sql`
-      insert into transaction_events (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction)
+      insert into transaction_events (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction,
+        traceparent)
       select e.node_id::uuid, e.seq::bigint, e.transaction_id, e.status::smallint, e.previous_status::smallint,
-        e.correlation_id, e.transaction::jsonb
+        e.correlation_id, e.transaction::jsonb, e.traceparent
       from unnest(${column((event) => event.nodeId)}::text[], ${textArray(seqs)}::text[],
         ${column((event) => event.transactionId)}::text[], ${column((event) => String(event.status))}::text[],
         ${column(({ previousStatus }) => (previousStatus === null ? null : String(previousStatus)))}::text[],
         ${column((event) => event.correlationId)}::text[],
-        ${column(({ transaction }) => JSON.stringify(transaction))}::text[])
-        as e (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction)`,
+        ${column(({ transaction }) => JSON.stringify(transaction))}::text[],
+        ${column(({ traceparent }) => traceparent ?? null)}::text[])
+        as e (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction, traceparent)`,
   );
   return last;
 }

@@ -98,14 +98,6 @@ export class LookupStore {
     );
   }
 
-  /** How many ids wait. */
-  async depth(): Promise<number> {
-    const [counted] = await this.#door().run((k) =>
-      k.selectFrom('transaction_lookups').select((eb) => eb.fn.countAll<string>().as('total')),
-    );
-    return Number(counted?.total ?? 0);
-  }
-
   #door() {
     return this.#db.unscoped('nobody knows yet whose the ids are');
   }

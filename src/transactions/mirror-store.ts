@@ -11,6 +11,8 @@ import type { TransactionCollection } from './type-codes.rules.ts';
 export interface Delivery {
   body: Uint8Array;
   correlationId: string;
+  /** Where its trace goes on; what was parked begins none anew. */
+  traceparent?: string | undefined;
 }
 
 /** A registered transaction and its join. */

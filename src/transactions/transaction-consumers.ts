@@ -3,6 +3,7 @@ import { withDeadLetters } from '../events/poison.ts';
 import { TOPICS } from '../events/topics.ts';
 import type { Log } from '../lib/log.ts';
 import { sqlState } from '../lib/sql-state.ts';
+import { validTraceparent } from '../lib/tracing.ts';
 import { PoisonError } from './parsed-delivery.ts';
 import { parseRegistration } from './registration.input.ts';
 import type { Transactions } from './transactions.service.ts';
@@ -43,7 +44,11 @@ async function registerAll(batch: readonly IncomingMessage[], transactions: Tran
 }
 
 function deliveryOf({ value, headers }: IncomingMessage) {
-  return { body: value ?? new Uint8Array(), correlationId: headers['correlation-id'] ?? '' };
+  return {
+    body: value ?? new Uint8Array(),
+    correlationId: headers['correlation-id'] ?? '',
+    traceparent: validTraceparent(headers.traceparent),
+  };
 }
 
 /** What no repeat mends: no notification, or a value or constraint that the database refuses (SQLSTATE 22 and 23). */

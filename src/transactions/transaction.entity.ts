@@ -79,6 +79,7 @@ export const TransactionEvent = defineEntity({
     previousStatus: p.smallint().nullable(),
     correlationId: p.text(),
     transaction: p.json().$type<Record<string, unknown>>(),
+    traceparent: p.text().nullable(),
     occurredAt: p.datetime(6).$type<string>().defaultRaw('clock_timestamp()'),
   },
 });

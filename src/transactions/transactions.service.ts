@@ -157,7 +157,7 @@ export class Transactions {
     await this.#store.register(registrationRow(transaction, 'topic', type));
     await settleAssets(this.#db, [before.assetId, assetId]);
     const known: Known = { id, nodeId, assetId, isProvisional: false, state };
-    const news = isNews ? eventsOf(known, null, '') : [];
+    const news = isNews ? eventsOf(known, null, { correlationId: '' }) : [];
     return this.#apply(new Map([[id, known]]), await this.#takeParked([known]), news);
   }
 
@@ -168,7 +168,7 @@ export class Transactions {
   ): Promise<Map<string, bigint>> {
     const events = [...earlier];
     const changed = new Set<Known>();
-    for (const { notification, correlationId } of deliveries) {
+    for (const { notification, correlationId, traceparent } of deliveries) {
       const transaction = known.get(notification.id);
       if (!transaction) continue;
       const joined = joinNotification(transaction.state, notification);
@@ -176,7 +176,7 @@ export class Transactions {
       if (hasConflict(joined.state) && !hasConflict(transaction.state)) this.#conflicted(transaction.id);
       transaction.state = joined.state;
       changed.add(transaction);
-      if (joined.visible) events.push(...eventsOf(transaction, joined.previousStatus, correlationId));
+      if (joined.visible) events.push(...eventsOf(transaction, joined.previousStatus, { correlationId, traceparent }));
     }
     await this.#store.save([...changed]);
     await settleAssets(
@@ -204,11 +204,15 @@ function registrationRow(of: NewTransaction, by: 'mutation' | 'topic', type: num
   return { id, node_id: nodeId, collection, type, ...registered };
 }
 
-function eventsOf(known: Known, previousStatus: NewEvent['previousStatus'], correlationId: string): NewEvent[] {
+function eventsOf(
+  known: Known,
+  previousStatus: NewEvent['previousStatus'],
+  cause: Pick<NewEvent, 'correlationId' | 'traceparent'>,
+): NewEvent[] {
   const { id, nodeId, state } = known;
   if (state.status === null) return [];
   const transaction = snapshotOf(id, state);
-  return [{ nodeId, transactionId: id, status: state.status, previousStatus, correlationId, transaction }];
+  return [{ nodeId, transactionId: id, status: state.status, previousStatus, ...cause, transaction }];
 }
 
 function isSame(known: Known, { nodeId, collection, type }: NewTransaction): boolean {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { objectInput, textInput, uuidInput } from '../lib/input.ts';
 import { type Instant, parseInstant } from '../lib/iso-instant.ts';
-import { decimalInput, graphqlWalletRuleInput } from './wallet-rule.input.ts';
+import { decimalTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
 
 const MAX_BALANCES = 1_000;
 const MAX_TRANSFERS = 10_000;
@@ -19,17 +19,17 @@ const instant = z
   })
   .meta({ type: 'string', format: 'date-time' });
 
-const balance = objectInput({ field: textInput(), network_currency_id: uuidInput(), value: decimalInput });
+const balance = objectInput({ field: textInput(), network_currency_id: uuidInput(), value: decimalTextInput });
 
 const transfer = objectInput({
   network_currency_id: uuidInput(),
-  amount: decimalInput.refine((amount) => !amount.startsWith('-'), 'must not be negative'),
+  amount: decimalTextInput.refine((amount) => !amount.startsWith('-'), 'must not be negative'),
   at: instant,
 });
 
 /** What a rule is previewed with: a rule, or the id of one that is stored, and facts to judge it by. */
 export const previewInput = objectInput({
-  rule: graphqlWalletRuleInput.optional(),
+  rule: walletRuleTextInput.optional(),
   rule_id: uuidInput().optional(),
   balances: z.array(balance, 'must be a list').max(MAX_BALANCES, `must have at most ${MAX_BALANCES} balances`),
   transfers: z

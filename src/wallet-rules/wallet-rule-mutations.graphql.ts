@@ -3,7 +3,7 @@ import { parsedInput } from '../graphql/camel-input.ts';
 import { ForbiddenError, NotFoundError, PreconditionError, ValidationError } from '../graphql/errors.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { orMember } from '../graphql/refusals.ts';
-import { graphqlWalletRuleInput } from './wallet-rule.input.ts';
+import { walletRuleTextInput } from './wallet-rule.input.ts';
 import type { WalletRuleInputType } from './wallet-rule-input.graphql.ts';
 import type { WalletRuleStatusEnum } from './wallet-rule-type.graphql.ts';
 
@@ -35,7 +35,7 @@ export function addWalletRuleMutations(builder: Builder, { walletRule }: Refs, {
         input: t.arg({ type: input, required: true, description: 'The rule.' }),
       },
       resolve: (_root, args, { services: { walletRules }, principal }) => {
-        const content = parsedInput(graphqlWalletRuleInput, args.input);
+        const content = parsedInput(walletRuleTextInput, args.input);
         return orMember(walletRules.create(principal.nodeId, args.walletId, content));
       },
     }),
@@ -58,7 +58,7 @@ export function addWalletRuleMutations(builder: Builder, { walletRule }: Refs, {
         ifVersion: t.arg.int({ description: 'Only where it has this version; otherwise PreconditionError.' }),
       },
       resolve: (_root, { walletId, id, ifVersion, input: given }, { services: { walletRules }, principal }) => {
-        const content = parsedInput(graphqlWalletRuleInput, given);
+        const content = parsedInput(walletRuleTextInput, given);
         const versions = typeof ifVersion === 'number' ? [ifVersion] : undefined;
         return orMember(walletRules.replace(principal.nodeId, { walletId, id }, content, versions));
       },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isJsonNumber, literalOf, MAX_DIGITS, readDecimal } from '../lib/decimal.ts';
-import { objectInput, textInput, uuidInput } from '../lib/input.ts';
+import { objectInput, textInput, uuidInput, wholeNumberInput } from '../lib/input.ts';
 import { ExactNumber } from '../lib/json.ts';
 import { OPERATORS, operatorOf, spellingsOf } from './operators.rules.ts';
 import { readRuleLogic } from './rule-logic.input.ts';
@@ -42,7 +42,7 @@ const positiveWhole = jsonNumber
   .refine(isPositive, 'must be greater than 0')
   .meta({ type: 'integer', minimum: 1, exclusiveMaximum: BEYOND });
 
-const priority = wholeNumber(1, 100).optional();
+const priority = wholeNumberInput(1, 100).optional();
 
 const operator = z
   .string('must be a string')
@@ -58,13 +58,7 @@ const signAndApproveRule = objectInput({
   mandatory_user_id: uuidInput().optional(),
   min_priority: priority,
   max_priority: priority,
-  min_user_count: wholeNumber(1, MAX_INT32).optional(),
-});
-
-const permissionlessTransferLimitRule = objectInput({
-  max_amount: positiveWhole,
-  time_period: z.enum(TIME_PERIODS, `must be one of ${TIME_PERIODS.join(', ')}`),
-  time_period_value: wholeNumber(1, MAX_INT32),
+  min_user_count: wholeNumberInput(1, MAX_INT32).optional(),
 });
 
 /** A condition of a REST body, and the tree of them. */
@@ -72,10 +66,22 @@ export const conditionInput = leafInput(decimalInput);
 export const ruleLogicInput = logicInput(conditionInput);
 
 /** A wallet rule in a REST body, as `parseJson` gives it (specification section 2.6). */
-export const walletRuleInput = ruleInput(ruleLogicInput);
+export const walletRuleInput = ruleInput({
+  rule_logic: ruleLogicInput,
+  amount: positiveDecimal,
+  max_amount: positiveWhole,
+});
 
-/** The same in GraphQL, where the numbers of a condition tree can be strings too, as every Decimal can. */
-export const graphqlWalletRuleInput = ruleInput(logicInput(leafInput(z.preprocess(numberOfText, decimalInput))));
+/** A decimal, and a condition tree of them, whose numbers can be strings too. */
+export const decimalTextInput = orText(decimalInput);
+export const ruleLogicTextInput = logicInput(leafInput(decimalTextInput));
+
+/** A wallet rule where every amount can be a string too: in GraphQL, and for agents. */
+export const walletRuleTextInput = ruleInput({
+  rule_logic: ruleLogicTextInput,
+  amount: orText(positiveDecimal),
+  max_amount: orText(positiveWhole),
+});
 
 /** A condition whose value is of the given kind. */
 function leafInput<Value extends z.ZodType<string>>(value: Value) {
@@ -94,12 +100,24 @@ function logicInput(leaf: ReturnType<typeof leafInput>): z.ZodType<RuleLogic> {
     .meta({ type: 'object' });
 }
 
-function ruleInput(rule_logic: z.ZodType<RuleLogic>) {
+interface RuleNumbers {
+  rule_logic: z.ZodType<RuleLogic>;
+  amount: z.ZodType<string>;
+  max_amount: z.ZodType<string>;
+}
+
+/** A rule whose numbers are read by the given schemas. */
+function ruleInput({ rule_logic, amount, max_amount }: RuleNumbers) {
   const autoTransferRule = objectInput({
     type: z.enum(AUTO_TRANSFER_TYPES, `must be one of ${AUTO_TRANSFER_TYPES.join(', ')}`),
     rule_logic,
-    amount: positiveDecimal,
+    amount,
     target_wallet_id: uuidInput(),
+  });
+  const permissionlessTransferLimitRule = objectInput({
+    max_amount,
+    time_period: z.enum(TIME_PERIODS, `must be one of ${TIME_PERIODS.join(', ')}`),
+    time_period_value: wholeNumberInput(1, MAX_INT32),
   });
   const members = objectInput({
     name: textInput(),
@@ -129,11 +147,6 @@ function missing(type: WalletRuleContent['type']) {
   };
 }
 
-function wholeNumber(minimum: number, maximum: number) {
-  const message = `must be a whole number from ${minimum} to ${maximum}`;
-  return z.int32({ error: message, abort: true }).min(minimum, message).max(maximum, message);
-}
-
 function decimalOf(given: number | ExactNumber, context: z.core.$RefinementCtx<unknown>): string {
   const reading = readDecimal(literalOf(given));
   if ('text' in reading) return reading.text;
@@ -145,6 +158,8 @@ function isPositive(decimal: string): boolean {
   return decimal !== '0' && !decimal.startsWith('-');
 }
 
-function numberOfText(given: unknown): unknown {
-  return typeof given === 'string' ? new ExactNumber(given) : given;
+/** The same number, also where it stands in a string: published as that, which no reader of JSON rounds. */
+function orText(number: z.ZodType<string>): z.ZodType<string> {
+  const numberOfText = (given: unknown) => (typeof given === 'string' ? new ExactNumber(given) : given);
+  return z.preprocess(numberOfText, number).meta({ type: 'string' });
 }

@@ -40,6 +40,7 @@ export function webhookRouter({ webhook, credentials, signature, alias }: Webhoo
       value,
       body: bytesOf(req),
       correlationId: exchange.correlationId,
+      traceparent: exchange.span?.traceparent,
       receivedAtMs: exchange.startedAtMs,
       deadlineMs: Math.max(0, DEADLINE_MS - (performance.now() - exchange.startedTick)),
     });

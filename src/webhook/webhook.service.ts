@@ -12,6 +12,8 @@ interface Received {
   /** What `parseJson` makes of the body. */
   value: unknown;
   correlationId: string;
+  /** Where its trace goes on. */
+  traceparent?: string | undefined;
   receivedAtMs: number;
   /** Milliseconds that are left of the sender's patience. */
   deadlineMs: number;
@@ -30,7 +32,7 @@ export class Webhook {
    * once both have acknowledged.
    * @throws AppError 400 for what is no notification, 500 when the bus does not acknowledge in time.
    */
-  async accept({ body, value, correlationId, receivedAtMs, deadlineMs }: Received): Promise<void> {
+  async accept({ body, value, correlationId, traceparent, receivedAtMs, deadlineMs }: Received): Promise<void> {
     const parsed = notificationOf(value);
     if (!parsed.ok) throw invalidRequest(parsed.issues.map(({ path, message }) => ({ path, message })));
     const headers = {
@@ -39,6 +41,7 @@ export class Webhook {
       'schema-version': SCHEMA_VERSION,
       'correlation-id': correlationId,
       'received-at': new Date(receivedAtMs).toISOString(),
+      ...(traceparent === undefined ? {} : { traceparent }),
     };
     const key = parsed.notification.id;
     const topics = [TOPICS.admin, TOPICS.user];

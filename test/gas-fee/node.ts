@@ -20,7 +20,7 @@ export interface FakeNode extends AsyncDisposable {
   answers: ((req: IncomingMessage, res: ServerResponse) => void) | undefined;
 }
 
-export const honest: Says = (method) => (method === 'eth_chainId' ? '0x1' : HISTORY);
+export const honest: Says = (method) => ({ eth_chainId: '0x1', eth_feeHistory: HISTORY })[method];
 
 /** A node that speaks JSON-RPC over HTTP and says what a test wants. */
 export async function fakeNode(says: Says = honest): Promise<FakeNode> {
@@ -29,7 +29,9 @@ export async function fakeNode(says: Says = honest): Promise<FakeNode> {
     const { id, method, params } = JSON.parse((await req.toArray()).join(''));
     node.asked.push({ method, params, authorization: req.headers.authorization, target: req.url ?? '' });
     res.setHeader('content-type', 'application/json');
-    res.end(JSON.stringify({ jsonrpc: '2.0', id, result: node.says(method) }));
+    const result = node.says(method);
+    const said = result === undefined ? { error: { code: -32_601, message: 'Method not found' } } : { result };
+    res.end(JSON.stringify({ jsonrpc: '2.0', id, ...said }));
   });
   const node: FakeNode = {
     url: await listening(server),

@@ -75,7 +75,10 @@ export async function goodRoutes(p: Portcullis): Promise<Record<string, GoodRout
   });
   const basic = { authorization: basicOf({ client_id: p.webhook.username, client_secret: p.webhook.password }) };
   const webhook = (path: string) => json('POST', path, 200, () => notification(randomUUID()), basic);
-  const agent = { authorization: `Bearer ${demo.client.client_secret}`, accept: 'application/json, text/event-stream' };
+  const agent = {
+    ...{ host: 'localhost', accept: 'application/json, text/event-stream' },
+    authorization: `Bearer ${demo.client.client_secret}`,
+  };
   const ping = () => ({ jsonrpc: '2.0', id: 1, method: 'ping' });
   const wallet = `/v1/wallets/${demo.wallet_id}`;
   const graphql = { query: 'query ($id: ID!) { account(id: $id) { id } }', variables: { id: demo.account_id } };

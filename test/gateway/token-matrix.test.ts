@@ -131,9 +131,14 @@ function expectRefusal(answer: RawAnswer, status: number, message: string, chall
   expect(answer.body).toBe(envelope(message));
 }
 
+/** How many addresses secrets came from. */
+let addresses = 0;
+
 async function judge(route: string, verdict: Verdict, authorization: string | undefined): Promise<void> {
   const base = good[route]?.request() as Sent;
-  const answer = await sendBytes(p.url, { ...base, headers: { ...base.headers, authorization } });
+  // Whoever tries many secrets from one address is told to wait.
+  const from = verdict === 'secret' ? { 'x-forwarded-for': `198.51.${addresses >> 8}.${addresses++ & 255}` } : {};
+  const answer = await sendBytes(p.url, { ...base, headers: { ...base.headers, ...from, authorization } });
   switch (verdict) {
     case 'served':
       expect([route, answer.status]).toEqual([route, served.get(route)]);
@@ -149,9 +154,8 @@ async function judge(route: string, verdict: Verdict, authorization: string | un
       expect([route, answer.status]).toEqual([route, 401]);
       return expectRefusal(answer, 401, 'unauthorized', 'Basic realm="portcullis"');
     case 'secret':
-      // A handler that is still to come judges nobody.
-      expect([route, answer.status]).toEqual([route, served.get(route) === 503 ? 503 : 401]);
-      return;
+      expect([route, answer.status]).toEqual([route, 401]);
+      return expectRefusal(answer, 401, 'unauthorized', 'Bearer error="invalid_token"');
     default:
       verdict satisfies never;
   }

@@ -97,10 +97,13 @@ describe('a query that comes again', () => {
   });
 });
 
+/** How graphql-jit marks what it puts into its code as it stands. */
+const MAGIC = '__MAGIC_DATE__33a9e76d_02e0_4128_8e92_3530ad3da74d';
+
 describe('what is compiled', () => {
   const schema = buildSchema();
   const ME = '{ me { nodeId } }';
-  const contextValue = { principal: { nodeId: NODE, permissions: new Set() } };
+  const contextValue = { principal: { nodeId: NODE, permissions: new Set(PERMISSIONS) } };
 
   async function referencesOf(text: string, runs: number): Promise<number> {
     const reference = vi.fn(execute);
@@ -110,8 +113,38 @@ describe('what is compiled', () => {
     return reference.mock.calls.length;
   }
 
-  it('is what comes for the third time', async () => {
-    expect(await referencesOf(ME, 5)).toBe(2);
+  it.each([
+    ['what comes for the third time', ME],
+    [
+      'with whole numbers, null and variables',
+      'query ($n: Int = 3) { a: accounts(first: 1, after: null) { totalCount } b: accounts(last: $n) { totalCount } }',
+    ],
+    ['with __typename and fragments', '{ me { ...F } } fragment F on Viewer { __typename nodeId }'],
+  ])('is %s', async (_name, text) => {
+    expect(await referencesOf(text, 5)).toBe(2);
+  });
+
+  it('is bounded by the fields of all: what was asked for last stays', async () => {
+    const reference = vi.fn(execute);
+    const operations = new CompiledOperations(reference);
+    const wide = (name: string) => {
+      const fields = Array.from({ length: 70 }, (_, n) => `${name}${n}: me { nodeId }`).join(' ');
+      return parse(`{ ${fields} }`);
+    };
+    const documents = Array.from({ length: 60 }, (_, n) => wide(`d${n}x`));
+    const ask = async (asked: (typeof documents)[number] | undefined) => {
+      if (asked) await operations.run({ schema, document: asked, contextValue });
+    };
+    for (const document of documents) {
+      for (let run = 0; run < 3; run++) await ask(document);
+      await ask(documents[0]);
+    }
+    reference.mockClear();
+    await ask(documents[0]);
+    await ask(documents.at(-1));
+    expect(reference).not.toHaveBeenCalled();
+    await ask(documents[1]);
+    expect(reference).toHaveBeenCalledTimes(1);
   });
 
   it.each([
@@ -119,7 +152,28 @@ describe('what is compiled', () => {
     ['directives', '{ me { nodeId @include(if: true) } }'],
     ["the schema's own fields", '{ __schema { queryType { name } } }'],
     ['a variable inside of a literal', 'query ($s: Int) { accounts(filter: {status: $s}) { totalCount } }'],
-    ['hundreds of fields', `{ ${Array.from({ length: 300 }, (_, n) => `f${n}: me { nodeId }`).join(' ')} }`],
+    ['hundreds of fields', `{ ${Array.from({ length: 80 }, (_, n) => `f${n}: me { nodeId }`).join(' ')} }`],
+    ['a text', '{ account(id: "x") { name } }'],
+    [
+      'a text that a compiler takes for code',
+      `{ account(id: ${JSON.stringify(`${MAGIC}globalThis.pwned = 1`)}) { name } }`,
+    ],
+    ['a text within an object', `{ accounts(filter: {search: ${JSON.stringify(`${MAGIC}1`)}}) { totalCount } }`],
+    ['a text that stands for a variable that is not given', 'query ($s: ID! = "x") { account(id: $s) { name } }'],
+    ['a fraction', '{ accounts(first: 1.5) { totalCount } }'],
+    ['a number that is no Int', 'query ($d: Decimal = 1) { me { nodeId } }'],
+    ['an object', '{ accounts(filter: {}) { totalCount } }'],
+    ['a list', 'query ($s: [Int!] = [1]) { me { nodeId } }'],
+    ['an alias that means something to JavaScript', '{ me { __proto__: subject nodeId } }'],
+    [
+      'a variable that means something to JavaScript',
+      'query ($__proto__: Int) { accounts(first: $__proto__) { totalCount } }',
+    ],
+    [
+      'a variable that a compiler takes for code',
+      `query ($${MAGIC}x: Int) { accounts(first: $${MAGIC}x) { totalCount } }`,
+    ],
+    ['names that make one of two places', '{ a: me { x_y: nodeId } a_x: me { y: nodeId } }'],
   ])('is never %s', async (_name, text) => {
     expect(await referencesOf(text, 4)).toBe(4);
   });

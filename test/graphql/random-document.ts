@@ -23,6 +23,8 @@ interface Draw {
   /** A number from 0 to below the bound. */
   upTo(bound: number): number;
   ids: readonly string[];
+  /** Whether values stand in the document too. */
+  hasLiterals: boolean;
   variables: Map<string, { type: string; value: unknown }>;
   fragments: string[];
 }
@@ -31,7 +33,7 @@ interface Draw {
 export function randomDocument(ids: readonly string[]): fc.Arbitrary<RandomDocument> {
   return fc.infiniteStream(fc.nat(1_000_000)).map((stream) => {
     const upTo = (bound: number) => Number(stream.next().value) % bound;
-    const draw: Draw = { upTo, ids, variables: new Map(), fragments: [] };
+    const draw: Draw = { upTo, ids, hasLiterals: upTo(3) === 0, variables: new Map(), fragments: [] };
     const root = buildSchema().getQueryType();
     if (!root) throw new Error('there are no queries');
     const selections = selectionsOf(draw, root, 1);
@@ -47,7 +49,7 @@ function selectionsOf(draw: Draw, type: GraphQLObjectType, depth: number): strin
   const fields = Object.values(type.getFields()).filter((field) => isAskable(field, depth));
   const count = 1 + draw.upTo(Math.min(4, fields.length));
   const picked = Array.from({ length: count }, () => fields[draw.upTo(fields.length)]).filter((field) => !!field);
-  const parts = picked.map((field, index) => selectionOf(draw, type, field, `f${depth}_${index}`, depth));
+  const parts = picked.map((field, index) => selectionOf(draw, type, field, `f${depth}x${index}`, depth));
   if (draw.upTo(6) === 0) parts.push('__typename');
   return `{ ${parts.join(' ')} }`;
 }
@@ -96,7 +98,7 @@ function argumentOf(draw: Draw, type: string, name: string): string | undefined 
 }
 
 function inVariable(draw: Draw, type: string, value: unknown): string {
-  if (draw.upTo(2) === 0) return JSON.stringify(value).replaceAll(/"(\w+)":/g, '$1:');
+  if (draw.hasLiterals && draw.upTo(2) === 0) return JSON.stringify(value).replaceAll(/"(\w+)":/g, '$1:');
   const name = `v${draw.variables.size}`;
   draw.variables.set(name, { type, value });
   return `$${name}`;

@@ -43,7 +43,9 @@ describeReal('postgres', 'migrating PostgreSQL', () => {
     const databases = [await open(fresh), await open(fresh), await open(fresh)];
     const [first] = databases;
     const all = first ? await pendingMigrations(first) : [];
-    const done = await Promise.all(databases.map(migrate));
+    const told: object[] = [];
+    const done = await Promise.all(databases.map((database) => migrate(database, (step) => told.push(step))));
     expect(done.toSorted((a, b) => b.length - a.length)).toEqual([all, [], []]);
+    expect(told).toEqual(all.map((name, index) => ({ name, done: index, total: all.length })));
   });
 });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { NOT_YET } from '../../src/openapi/paths/public.ts';
 import { operationOf, operations, unlike } from './described.ts';
 import { otherCases } from './other-cases.ts';
 import { type OpenApiStand, openApiStand } from './stand.ts';
@@ -24,10 +23,10 @@ describe('what is answered is what the document says', () => {
     expect([answer.status, ...unlike(operationOf(method, path), answer)]).toEqual([status]);
   });
 
-  it('D8-02: every operation is tried, with an answer of success where it is served', () => {
+  it('D8-02: every operation is tried, with an answer of success where there is one', () => {
     const tried = new Set(cases.filter(({ status }) => status < 300).map(({ method, path }) => `${method} ${path}`));
     for (const { method, path, operation } of operations) {
-      const isServed = !operation.description?.includes(NOT_YET);
+      const isServed = Object.keys(operation.responses ?? {}).some((status) => status.startsWith('2'));
       expect([method, path, tried.has(`${method} ${path}`)]).toEqual([method, path, isServed]);
     }
   });
@@ -57,10 +56,10 @@ describe('what is answered is what the document says', () => {
     expect(unlike(operationOf('POST', TOKEN), refused)).toEqual([]);
   });
 
-  it.each(operations)('D8-02: $method $path: a bare call; 503 alone where it is not served', async (operation) => {
+  it.each(operations)('D8-02: $method $path: a bare call', async (operation) => {
     const answer = await stand.call(operation.method, operation.path);
     expect(unlike(operation, answer)).toEqual([]);
-    expect(answer.status === 503).toBe(operation.operation.description?.includes(NOT_YET) === true);
+    expect(answer.status).not.toBe(503);
   });
 
   it.each(operations)('D2-05 D8-02: $method $path: a correlation id too long', async (operation) => {

@@ -38,7 +38,31 @@ const health: readonly Try[] = [
   ['another service', 404, elsewhere],
 ];
 
-/** Calls of the webhook, of migrations, of lists and of health. */
+function agent(json?: object, headers: Record<string, string> = {}) {
+  return ({ p }: OpenApiStand): Options => ({
+    headers: { authorization: `Bearer ${p.demo.client.client_secret}`, ...headers },
+    ...(json && { json }),
+  });
+}
+
+const session = { 'mcp-session-id': 'x' };
+
+const messages: readonly Try[] = [
+  ['a message', 200, agent({ jsonrpc: '2.0', id: 1, method: 'tools/list' })],
+  ['a notification', 202, agent({ jsonrpc: '2.0', method: 'notifications/initialized' })],
+  ['a batch', 400, agent([])],
+  ['no secret', 401],
+  ['a session', 404, agent({}, session)],
+  ['too long', 413, agent({ a: 'x'.repeat(1_100_000) })],
+];
+
+const streams: readonly Try[] = [
+  ['a secret', 405, agent()],
+  ['no secret', 401],
+  ['a session', 404, agent(undefined, session)],
+];
+
+/** Calls of the webhook, of migrations, of lists, of agents and of health. */
 export const otherCases: readonly Tries[] = [
   { method: 'POST', path: '/v2/webhooks/custodial', tries: webhook },
   { method: 'POST', path: '/v2/webhooks', tries: webhook },
@@ -85,6 +109,11 @@ export const otherCases: readonly Tries[] = [
     ],
   },
   { method: 'GET', path: '/v2/blockchain/gas-fee', tries: [['one network that answers, and one that does not', 200]] },
+  ...['/v2/mcp', '/v2/mcp/{path}'].flatMap((path) => [
+    { method: 'POST', path, tries: messages },
+    { method: 'GET', path, tries: streams },
+  ]),
+  { method: 'DELETE', path: '/v2/mcp', tries: streams },
   ...['/health', '/v1/health', '/v2/health'].flatMap((path) => [
     { method: 'GET', path, tries: health },
     { method: 'HEAD', path, tries: health },

@@ -7,18 +7,20 @@ declare module 'vitest' {
     redisUrl: string | undefined;
     kafkaBrokers: string | undefined;
     chromium: string | undefined;
+    python: string | undefined;
     startedServices: ServerName[];
     missingServices: MissingService[];
   }
 }
 
-/** Provisions the real servers and the browser once for the whole run, and returns the function that ends them. */
+/** Provisions the real servers, the browser and Python once for the whole run, and returns the function that ends them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const services = await provision(process.env, { browser: true });
+  const services = await provision(process.env, { browser: true, python: true });
   project.provide('databaseUrl', services.databaseUrl);
   project.provide('redisUrl', services.redisUrl);
   project.provide('kafkaBrokers', services.kafkaBrokers);
   project.provide('chromium', services.chromium);
+  project.provide('python', services.python);
   project.provide('startedServices', services.started);
   project.provide('missingServices', services.missing);
   if (services.missing.length > 0) {

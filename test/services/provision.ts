@@ -4,11 +4,14 @@ import { findChromium } from './chromium.ts';
 import { temporaryFolder } from './folders.ts';
 import { startKafka } from './kafka.ts';
 import { startPostgres } from './postgres.ts';
+import { findPython } from './python.ts';
 import { startRedis } from './redis.ts';
 
 export type ServerName = 'postgres' | 'redis' | 'kafka';
-/** What suites need of the machine: servers, and a browser, which each suite starts for itself. */
-export type ServiceName = ServerName | 'chromium';
+/** What suites need of the machine: servers, and programs, which each suite starts for itself. */
+export type ServiceName = ServerName | ProgramName;
+
+type ProgramName = 'chromium' | 'python';
 
 export interface MissingService {
   name: ServiceName;
@@ -21,6 +24,8 @@ export interface ProvisionedServices {
   kafkaBrokers: string | undefined;
   /** The program's path; undefined where the caller did not ask for it. */
   chromium: string | undefined;
+  /** The path of a Python that has the MCP client; undefined where the caller did not ask for it. */
+  python: string | undefined;
   /** Those that run here, rather than named by the environment. */
   started: ServerName[];
   missing: MissingService[];
@@ -62,15 +67,21 @@ const SERVERS: Record<ServerName, Source> = {
   },
 };
 
+const PROGRAMS: Record<ProgramName, { variable: string; find(): string | Promise<string> }> = {
+  chromium: { variable: 'CHROMIUM', find: findChromium },
+  python: { variable: 'MCP_PYTHON', find: findPython },
+};
+
 /**
  * The three servers that the suites need: those named by DATABASE_URL, REDIS_URL and KAFKA_BROKERS, the others started
- * here; and, for one who will open pages, the browser of CHROMIUM or of the PATH. TEST_SERVICES, a comma-separated list
+ * here; for one who will open pages, the browser of CHROMIUM or of the PATH; for one who will run the Python client of MCP,
+ * the Python of MCP_PYTHON or of the PATH. TEST_SERVICES, a comma-separated list
  * of names, restricts what is started. A service that cannot be had throws with `CI=true`, and is reported in `missing`
  * elsewhere.
  */
 export async function provision(
   environment: NodeJS.ProcessEnv = process.env,
-  { browser = false } = {},
+  { browser = false, python = false } = {},
 ): Promise<ProvisionedServices> {
   const root = await temporaryFolder();
   const started = new Map<ServerName, Service>();
@@ -80,7 +91,7 @@ export async function provision(
     if (given !== undefined && given !== '') return given;
     try {
       if (!isWanted(name, environment)) throw new Error('left out by TEST_SERVICES');
-      if (name === 'chromium') return findChromium();
+      if (isProgram(name)) return await PROGRAMS[name].find();
       const service = await SERVERS[name].start(join(root, name));
       started.set(name, service);
       return service.address;
@@ -93,19 +104,21 @@ export async function provision(
     await Promise.all(Array.from(started.values(), (service) => service.stop()));
     await rm(root, { recursive: true, force: true });
   };
-  const names = ['postgres', 'redis', 'kafka', 'chromium'] as const;
-  const [databaseUrl, redisUrl, kafkaBrokers, chromium] = await Promise.all([
+  const names = ['postgres', 'redis', 'kafka', 'chromium', 'python'] as const;
+  const [databaseUrl, redisUrl, kafkaBrokers, chromium, pythonPath] = await Promise.all([
     obtain('postgres'),
     obtain('redis'),
     obtain('kafka'),
     browser ? obtain('chromium') : undefined,
+    python ? obtain('python') : undefined,
   ]);
   missing.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
   if (environment.CI === 'true' && missing.length > 0) {
     await stop();
     throw new Error(`CI=true, and services of the tests cannot be had:\n${describeMissing(missing)}`);
   }
-  return { databaseUrl, redisUrl, kafkaBrokers, chromium, started: [...started.keys()], missing, stop };
+  const programs = { chromium, python: pythonPath };
+  return { databaseUrl, redisUrl, kafkaBrokers, ...programs, started: [...started.keys()], missing, stop };
 }
 
 function isWanted(name: ServiceName, environment: NodeJS.ProcessEnv): boolean {
@@ -119,5 +132,9 @@ export function describeMissing(missing: MissingService[]): string {
 }
 
 function variableOf(name: ServiceName): string {
-  return name === 'chromium' ? 'CHROMIUM' : SERVERS[name].variable;
+  return (isProgram(name) ? PROGRAMS[name] : SERVERS[name]).variable;
+}
+
+function isProgram(name: ServiceName): name is ProgramName {
+  return name in PROGRAMS;
 }

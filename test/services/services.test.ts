@@ -144,6 +144,17 @@ describe('provisioning', () => {
     await expect(inCi).rejects.toThrow('- chromium (CHROMIUM): left out');
   });
 
+  it('looks for Python only for one who will run its client: that of MCP_PYTHON, or else it is missing as a server is', async () => {
+    const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
+    const named = await provision({ ...servers, MCP_PYTHON: '/a/python' }, { python: true });
+    expect(named).toMatchObject({ python: '/a/python', chromium: undefined, started: [], missing: [] });
+    const lacking = await provision({ ...servers, TEST_SERVICES: '' }, { python: true });
+    expect(lacking.missing).toEqual([{ name: 'python', reason: 'left out by TEST_SERVICES' }]);
+    await Promise.all([named, lacking].map((services) => services.stop()));
+    const inCi = provision({ ...servers, TEST_SERVICES: '', CI: 'true' }, { python: true });
+    await expect(inCi).rejects.toThrow('- python (MCP_PYTHON): left out');
+  });
+
   it('SIGTERM stops the servers before the process ends, and removes their data', async () => {
     const { parent, addresses } = await startServices(folder);
     for (const address of addresses) expect(await accepts(address)).toBe(true);

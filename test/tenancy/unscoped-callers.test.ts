@@ -29,6 +29,7 @@ const CALLERS = {
   'src/outbox/outbox-store.ts': 1,
   'src/realtime/event-retention.ts': 1,
   'src/reference/reference-store.ts': 1,
+  'src/telemetry/backlog.ts': 1,
   'src/transactions/asset-effects.ts': 1,
   'src/transactions/event-log.ts': 1,
   'src/transactions/lookup-store.ts': 1,

@@ -108,7 +108,9 @@ it('D6-20: without the setting nobody is asked: the notification stays parked, a
     { deadlineMs: 4_000 },
   );
   await vi.waitFor(async () => expect(await statusOf(p, id)).toBe(3), { timeout: 20_000, interval: 50 });
-  expect(await metricsOf(p)).toContain('portcullis_transactions_unregistered 0\n');
+  await vi.waitFor(async () => expect(await metricsOf(p)).toContain('portcullis_transactions_unregistered 0\n'), {
+    timeout: 20_000,
+  });
 });
 
 it.each([

@@ -58,14 +58,14 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
       env: { PORTCULLIS_ROLE: 'gateway', TOPIC_PREFIX: `other-${randomUUID()}` },
     });
     const depth = async () => {
-      const text = await (await fetch(`${gateway.service.adminUrl}/metrics`)).text();
+      const text = await (await fetch(`${p.service.adminUrl}/metrics`)).text();
       return /^portcullis_outbox_events (\d+)$/m.exec(text)?.[1];
     };
     try {
       expect(await depth()).toBe('0');
       const { json } = await gateway.call('POST', SINGLE, { token, json: newUser() });
       await vi.waitFor(() => expect(events.map(({ key }) => key)).toContain(json.id), { timeout: 15_000 });
-      await vi.waitFor(async () => expect(await depth()).toBe('0'));
+      await vi.waitFor(async () => expect(await depth()).toBe('0'), { timeout: 15_000 });
     } finally {
       await gateway[Symbol.asyncDispose]();
     }

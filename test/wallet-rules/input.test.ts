@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { issuesOf } from '../../src/errors/issues.ts';
 import { camelInput } from '../../src/graphql/camel-input.ts';
 import { ExactNumber } from '../../src/lib/json.ts';
-import { graphqlWalletRuleInput, walletRuleInput } from '../../src/wallet-rules/wallet-rule.input.ts';
+import { walletRuleInput, walletRuleTextInput } from '../../src/wallet-rules/wallet-rule.input.ts';
 import { autoTransfer, leaf, limit, nested } from './rules.ts';
 
 type Members = Record<string, unknown>;
@@ -177,7 +177,7 @@ describe('the input of a rule', () => {
 });
 
 describe('the same in GraphQL', () => {
-  const input = camelInput(graphqlWalletRuleInput);
+  const input = camelInput(walletRuleTextInput);
   const good = {
     name: '',
     type: 'auto_transfer',

@@ -65,6 +65,7 @@ export const clientCreate: Command = {
     'monthly-limit': 'the most requests in a calendar month (UTC)',
     'refresh-reuse-detection': 'a refresh token that is used twice ends its login',
   },
+  lists: { grants: GRANT_TYPES, scopes: PERMISSIONS },
   examples: [
     'portcullis client create --node ID --name Books --grants password --scopes accounts:read',
     'portcullis client create --node ID --name Desk --grants password,refresh_token --scopes "" --json',

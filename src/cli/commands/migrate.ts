@@ -5,6 +5,7 @@ import { migrate } from '../../migrate.ts';
 import { openBus } from '../../stores.ts';
 import { type Command, EXIT_OK } from '../command.ts';
 import { openForCommand } from '../database.ts';
+import { Progress } from '../progress.ts';
 
 /** `portcullis migrate`: the schema of the database, and the topics. */
 export const migrateCommand: Command = {
@@ -23,7 +24,10 @@ export const migrateCommand: Command = {
     const { config } = readConfig(env);
     await using stack = new AsyncDisposableStack();
     const database = await openForCommand(config, 'it migrated when it started', stack);
-    const migrations = await migrate(database);
+    const progress = new Progress(process.stderr);
+    stack.defer(() => progress.end());
+    const migrations = await migrate(database, ({ name, ...step }) => progress.show({ ...step, text: name }));
+    progress.end();
     const bus = await openBus(config, database.db, silentLog, stack);
     const topics = (await bus.missingTopics(ALL_TOPICS)).map((topic) => config.topicPrefix + topic);
     await bus.ensureTopics(ALL_TOPICS);

@@ -1,4 +1,5 @@
 import { OPERATOR } from '../../oauth/administration.rules.ts';
+import { ROLE_NAMES } from '../../oauth/permissions.rules.ts';
 import { supervisorInput } from '../../supervisors/supervisor.input.ts';
 import { openAdministration, orCommandError } from '../administration.ts';
 import { type Command, EXIT_OK, UsageError } from '../command.ts';
@@ -25,6 +26,7 @@ export const supervisorCreate: Command = {
     name: 'the same as --username',
     role: 'admin, operator or viewer',
   },
+  choices: { role: ROLE_NAMES },
   examples: [
     'portcullis supervisor create --node ID --username ada --role operator',
     'portcullis supervisor create --node ID --username ada --role admin < password.txt',

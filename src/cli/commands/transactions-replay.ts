@@ -39,6 +39,7 @@ export const transactionsReplay: Command = {
     to: 'what was published before this time',
     topic: `of these topics alone, between commas: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
   },
+  lists: { topic: REPLAYABLE },
   examples: [
     'portcullis transactions replay --dlq',
     'portcullis transactions replay --dlq --topic transactions.admin --json',

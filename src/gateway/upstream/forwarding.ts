@@ -13,14 +13,30 @@ import { mayRetry } from './retry.rules.ts';
 import { openTunnel } from './tunnel.ts';
 import type { Turns, Waiter } from './turns.ts';
 import type { LongStream, Upstream, UpstreamCounts } from './upstream.ts';
+import type { CallError, UpstreamCall, UpstreamCalls } from './upstream-call.ts';
 
 type Controller = Dispatcher.DispatchController;
 
 /** Answers a request with a refusal; cuts the answer where it has begun. */
 export type Refuse = (exchange: Exchange, refusal: AppError) => void;
 
+interface ForwardingParts {
+  exchange: Exchange;
+  upstream: Upstream;
+  calls: UpstreamCalls;
+  refuse: Refuse;
+}
+
 /** Why a request is taken back from an upstream. */
 const OVER = new Error('nobody waits for the answer');
+
+/** How an attempt has failed, by what its request is counted under. */
+const CALL_ERRORS: Partial<Record<keyof UpstreamCounts, CallError>> = {
+  failed: 'unreachable',
+  timedOut: 'timeout',
+  left: 'left',
+  cut: 'cut',
+};
 
 /** What senders to an endpoint with closed statuses do not know, whoever says it. */
 const UNKNOWN_TO_CLOSED: ReadonlySet<number> = new Set([413, 502, 503, 504]);
@@ -32,11 +48,14 @@ const UNKNOWN_TO_CLOSED: ReadonlySet<number> = new Set([413, 502, 503, 504]);
 export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
+  readonly #calls: UpstreamCalls;
   readonly #refuse: Refuse;
   readonly #answer: Answer;
   readonly #body: RequestBody | undefined;
   #timer: NodeJS.Timeout | undefined;
   #controller: Controller | undefined;
+  /** The latest attempt. */
+  #call: UpstreamCall | undefined;
   #stream: LongStream | undefined;
   #isOver = false;
   #isTrial = false;
@@ -47,9 +66,10 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #wasSent = false;
   #wasAnswered = false;
 
-  constructor(exchange: Exchange, upstream: Upstream, refuse: Refuse) {
+  constructor({ exchange, upstream, calls, refuse }: ForwardingParts) {
     this.#exchange = exchange;
     this.#upstream = upstream;
+    this.#calls = calls;
     this.#refuse = refuse;
     this.#answer = new Answer(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
     if (!announcesBody(exchange.req)) return;
@@ -118,7 +138,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onResponseEnd(): void {
-    this.#close();
+    this.#close(undefined);
     this.#turns.leave();
     this.#answer.end();
   }
@@ -126,7 +146,8 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   onRequestUpgrade(_controller: Controller, _status: number, headers: IncomingHttpHeaders, socket: Duplex): void {
     this.#settle('answered');
     this.#upstream.counts.answered += 1;
-    this.#close();
+    this.#call?.answered(101, true);
+    this.#close(undefined);
     const tunnel = openTunnel(this.#exchange, headers, socket, () => {
       this.#upstream.streams.delete(tunnel);
       this.#turns.leave();
@@ -137,6 +158,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   onResponseError(_controller: Controller | null, error: Error): void {
     if (!this.#isOver && !this.#wasAnswered && mayRetry({ attempt: this.#attempts, wasSent: this.#wasSent })) {
       this.#upstream.counts.retried += 1;
+      this.#call?.end('unreachable');
       // The pool is still putting the connection away that has failed.
       queueMicrotask(() => (this.#isOver ? this.#turns.leave() : this.#send()));
       return;
@@ -152,12 +174,15 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#answer.begin(status, headers);
     this.#settle('answered');
     this.#upstream.counts.answered += 1;
-    if (headers['content-type']?.startsWith('text/event-stream')) this.#enlist({ stop: () => this.#cut() });
+    const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
+    this.#call?.answered(status, isStream);
+    if (isStream) this.#enlist({ stop: () => this.#cut() });
   }
 
   /** Answers in the place of the upstream, whose status the sender does not know. */
   #replace(status: number): void {
     this.#settle('answered');
+    this.#call?.answered(status, false);
     this.#end(status === 413 ? payloadTooLarge() : unavailable(0), 'answered');
   }
 
@@ -173,12 +198,13 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #send(): void {
     const { req, upgrade } = this.#exchange;
     this.#attempts += 1;
+    this.#call = this.#calls.begin(this.#upstream.name, this.#exchange, this.#attempts);
     this.#controller = undefined;
     this.#wasSent = false;
     const request: Dispatcher.DispatchOptions = {
       path: this.#upstream.prefix + (req.url ?? ''),
       method: req.method ?? '',
-      headers: requestFields(this.#exchange),
+      headers: requestFields(this.#exchange, this.#call.traceparent),
       body: this.#body ?? null,
     };
     this.#upstream.pool.dispatch(upgrade ? { ...request, upgrade: 'websocket' } : request, this);
@@ -204,7 +230,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #leave(): void {
     if (this.#isOver) return;
     this.#upstream.counts.left += 1;
-    this.#close();
+    this.#close('left');
     this.#takeBack();
   }
 
@@ -217,7 +243,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     if (this.#isOver) return;
     const { req, res } = this.#exchange;
     this.#upstream.counts[counted] += 1;
-    this.#close();
+    this.#close(CALL_ERRORS[counted]);
     this.#answer.revoke();
     // The end of a connection is the end of a body to HTTP/1.0.
     if (res.headersSent && req.httpVersion === '1.0') req.socket.resetAndDestroy();
@@ -225,7 +251,8 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#takeBack();
   }
 
-  #close(): void {
+  #close(error: CallError | undefined): void {
+    this.#call?.end(error);
     this.#isOver = true;
     clearTimeout(this.#timer);
     this.#answer.stop();

@@ -40,14 +40,15 @@ const END_TO_END: ReadonlySet<string> = new Set([
 
 /**
  * The fields of a request to an upstream, name after value: the received ones without those of the connection, and who
- * asks, as the gateway has judged it. The host is the upstream's own.
+ * asks, as the gateway has judged it. The host is the upstream's own. `traceparent` stands in the place of a received one.
  */
-export function requestFields({ req, realIp, isPeerTrusted }: Exchange): string[] {
+export function requestFields({ req, realIp, isPeerTrusted }: Exchange, traceparent?: string): string[] {
   const { headers } = req;
   const named = namedBy(headers.connection);
   const fields: string[] = [];
   for (const name in headers) {
     if (HOP_BY_HOP.has(name) || REWRITTEN.has(name) || named?.has(name)) continue;
+    if (name === 'traceparent' && traceparent !== undefined) continue;
     const value = headers[name];
     if (typeof value === 'string') fields.push(name, value);
     else for (const one of value ?? []) fields.push(name, one);
@@ -58,6 +59,7 @@ export function requestFields({ req, realIp, isPeerTrusted }: Exchange): string[
   const proto = isPeerTrusted && /^https\s*(?:,|$)/i.test(text(headers['x-forwarded-proto']) ?? '') ? 'https' : 'http';
   fields.push('x-forwarded-for', realIp, 'x-real-ip', realIp, 'x-forwarded-proto', proto);
   if (host !== undefined) fields.push('x-forwarded-host', host);
+  if (traceparent !== undefined) fields.push('traceparent', traceparent);
   return fields;
 }
 

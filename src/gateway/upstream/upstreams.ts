@@ -4,12 +4,15 @@ import { refuse } from '../../rest/refuse.ts';
 import type { Exchange } from '../exchange.ts';
 import type { GatewayConfig } from '../gateway-config.ts';
 import { isRemote, type RemoteService } from '../service-config.ts';
-import { Forwarding } from './forwarding.ts';
+import { Forwarding, type Refuse } from './forwarding.ts';
 import { Upstream } from './upstream.ts';
+import { UpstreamCalls } from './upstream-call.ts';
 
 interface UpstreamsParts {
   log: Log;
   nowMs(): number;
+  /** What measures and traces the calls. */
+  calls?: UpstreamCalls;
 }
 
 type Remote = Pick<GatewayConfig, 'services' | 'discovers'>;
@@ -17,12 +20,14 @@ type Remote = Pick<GatewayConfig, 'services' | 'discovers'>;
 /** The remote services of a gateway, by name. Nothing is connected before the first request. */
 export class Upstreams {
   readonly #parts: UpstreamsParts;
+  readonly #calls: UpstreamCalls;
   /** Those of earlier tables that still have requests. */
   readonly #retired = new Set<Upstream>();
   #byName: ReadonlyMap<string, Upstream> = new Map();
 
   constructor(config: Remote, parts: UpstreamsParts) {
     this.#parts = parts;
+    this.#calls = parts.calls ?? new UpstreamCalls();
     this.replace(config);
   }
 
@@ -56,7 +61,8 @@ export class Upstreams {
 
   /** Sends a request to an upstream and its answer to the client; whatever happens is answered. */
   forward(exchange: Exchange, upstream: Upstream): void {
-    new Forwarding(exchange, upstream, (ended, refusal) => refuse(ended, refusal, this.#parts.log)).start();
+    const refused: Refuse = (ended, refusal) => refuse(ended, refusal, this.#parts.log);
+    new Forwarding({ exchange, upstream, calls: this.#calls, refuse: refused }).start();
     // It began under an older table.
     if (upstream.isRetired) this.#retire(upstream);
   }

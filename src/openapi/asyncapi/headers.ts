@@ -49,6 +49,7 @@ function events(type: string): JsonSchema {
       'schema-version': { type: 'string', const: '1', description: 'Consumers ignore what later versions add.' },
       'correlation-id': { type: 'string', maxLength: 1024, description: 'The X-Correlation-ID of the request.' },
       'received-at': { type: 'string', format: 'date-time' },
+      traceparent: { type: 'string', description: 'Where a trace goes on (W3C Trace Context), if there is one.' },
       'replayed-from': replayed,
     },
     required: ['event-id', 'event-type', 'schema-version', 'correlation-id', 'received-at'],

@@ -1,11 +1,8 @@
 import { NETWORK_ID } from '../examples.ts';
-import { headersOf } from '../headers.ts';
+import { headersOf, limitedHeadersOf } from '../headers.ts';
 import { type JsonSchema, refTo } from '../json-schema.ts';
 import type { Operation, Operations } from '../operation.ts';
 import { json, responseOf } from '../responses.ts';
-
-/** Stands at the head of an operation whose handler is still to come. */
-export const NOT_YET = 'Not served yet: every call is answered 503 `service_unavailable`.';
 
 const HEALTH = ['/health', '/v1/health', '/v2/health'] as const;
 const NAMES = { '/health': 'Health', '/v1/health': 'HealthV1', '/v2/health': 'HealthV2' };
@@ -34,16 +31,22 @@ function mcp(operationId: string, summary: string): Operation {
     operationId,
     tag: 'MCP',
     summary,
-    description: NOT_YET,
+    description:
+      'The bearer is the secret of an active client. There are no sessions: a request with `Mcp-Session-Id` is 404. `Host` must be that of the public address, or loopback; `Origin`, where there is one, of those allowed: else 403.',
     security: [{ clientSecret: [] }],
-    responses: { 401: responseOf('Unauthorized'), 403: responseOf('Forbidden'), 404: responseOf('NotFound') },
+    responses: {
+      401: responseOf('Unauthorized'),
+      403: responseOf('Forbidden'),
+      404: responseOf('NotFound'),
+      429: responseOf('TooManyRequests'),
+    },
   };
 }
 
 function withoutStream(operation: Operation): Operation {
   const allowed = {
     description: 'There are no sessions: only POST is served.',
-    headers: headersOf(),
+    headers: limitedHeadersOf('Allow'),
     content: { 'application/json': { schema: refTo('MethodNotAllowed') } },
   };
   return { ...operation, responses: { ...operation.responses, 405: allowed } };
@@ -63,13 +66,12 @@ function mcpMessage(operationId: string): Operation {
     responses: {
       ...operation.responses,
       200: {
-        description: 'The answer.',
-        headers: headersOf(),
-        content: { 'application/json': { schema: message }, 'text/event-stream': { schema: { type: 'string' } } },
+        description: 'The answer: a result, or an error of the protocol.',
+        headers: limitedHeadersOf('Cache-Control'),
+        content: { 'application/json': { schema: message } },
       },
-      202: { description: 'A notification was taken; no body.', headers: headersOf() },
+      202: { description: 'A notification was taken; no body.', headers: limitedHeadersOf('Cache-Control') },
       413: responseOf('PayloadTooLarge'),
-      429: responseOf('TooManyRequests'),
     },
   };
 }

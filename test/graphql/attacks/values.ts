@@ -7,6 +7,7 @@ const PREVIEW = `query ($i: PreviewWalletRuleInput!) { previewWalletRule(input: 
 const CHEAP = 'query ($a: Int) { accounts(first: $a) { you } }';
 const UNKNOWN = /Cannot query field/;
 const ID = 'aaaaaaaa-0000-4000-8000-000000000001';
+const TRANSFER = `{"amount":1,"at":"2026-11-21T10:00:00Z","networkCurrencyId":"${ID}"}`;
 const NESTED = /more than 20000 levels within each other/;
 const DIGITS = '9'.repeat(100_000);
 
@@ -70,9 +71,9 @@ export const VALUES_ATTACKS: readonly Attack[] = [
       /significant digits|must/,
     ],
     [
-      'a list of 50,000 that a double would change',
+      'a list of 19,000 that a double would change',
       'a conversion for each',
-      given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":[],"transfers":${list(45_000, '12345678901234567890')}}}`),
+      given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":[],"transfers":${list(19_000, '12345678901234567890')}}}`),
       400,
       /TransferInput/,
     ],
@@ -82,6 +83,16 @@ export const VALUES_ATTACKS: readonly Attack[] = [
       given(PREVIEW, `{"i":{"ruleId":"${ID}","balances":${list(9_000, balance('9'.repeat(20)))}}}`),
       200,
       /must have at most 1000 balances/,
+    ],
+    [
+      'a preview of 8,500 transfers under thirty names',
+      'a quarter of a million evaluations',
+      given(
+        `query ($i: PreviewWalletRuleInput!) { ${Array.from({ length: 30 }, (_, n) => `a${n}: previewWalletRule(input: $i) { fires }`).join(' ')} }`,
+        `{"i":{"ruleId":"${ID}","balances":[],"transfers":${list(8_500, TRANSFER)}}}`,
+      ),
+      400,
+      /the cost is \d+, at most 5000 is allowed/,
     ],
   ]),
   ...httpGroup('nesting', [
@@ -116,9 +127,9 @@ export const VALUES_ATTACKS: readonly Attack[] = [
       NESTED,
     ],
     [
-      'a rule of 50,000 conditions',
+      'a rule of 19,000 conditions',
       'an issue for each',
-      given(PREVIEW, rule(`{"and":${list(50_000, '{}')}}`)),
+      given(PREVIEW, rule(`{"and":${list(19_000, '{}')}}`)),
       200,
       /ruleLogic|conditions/,
     ],

@@ -1,0 +1,39 @@
+import { type Command, EXIT_OK, UsageError } from '../command.ts';
+import { bashCompletion } from '../completion/bash.ts';
+import { fishCompletion } from '../completion/fish.ts';
+import { zshCompletion } from '../completion/zsh.ts';
+
+const SHELLS: Readonly<Record<string, (commands: readonly Command[]) => string>> = {
+  bash: bashCompletion,
+  zsh: zshCompletion,
+  fish: fishCompletion,
+};
+const NAMES = Object.keys(SHELLS);
+
+/** `portcullis completion`: the script that makes a shell complete `commands` and this one. */
+export function completionOf(commands: readonly Command[]): Command {
+  const completion: Command = {
+    name: 'completion',
+    summary: 'print the script that makes a shell complete commands and flags',
+    description: [
+      'Prints a completion script for bash, zsh or fish: commands, flags, files, and the values of flags that have',
+      'known ones. It completes nothing that the program would have to be asked for: no server is called.',
+    ].join('\n'),
+    positionals: ['SHELL'],
+    flags: {},
+    flagHelp: {},
+    choices: { SHELL: NAMES },
+    examples: [
+      'portcullis completion bash > ~/.local/share/bash-completion/completions/portcullis',
+      'portcullis completion zsh > ~/.zfunc/_portcullis',
+      'portcullis completion fish > ~/.config/fish/completions/portcullis.fish',
+    ],
+    async run({ positionals: [shell = ''], json, print }) {
+      const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell]?.([...commands, completion]) : undefined;
+      if (script === undefined) throw new UsageError(`SHELL must be one of ${NAMES.join(', ')}`);
+      print(json ? `${JSON.stringify({ shell, script })}\n` : script);
+      return EXIT_OK;
+    },
+  };
+  return completion;
+}

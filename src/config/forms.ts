@@ -1,0 +1,93 @@
+import proxyAddr from 'proxy-addr';
+import { z } from 'zod';
+import { SIGNING_SECRET_FORM, signingKey } from '../lib/signing-secret.ts';
+
+const SECRET_BYTES = 32;
+
+export const text = z.string().min(1);
+export const port = integer(0, 65_535, 'a port number, 0 to 65535');
+export const atLeastOne = integer(1, 2 ** 31 - 1, 'a whole number, at least 1');
+export const ratio = z
+  .string()
+  .regex(/^(0(\.\d{1,6})?|1(\.0{1,6})?)$/, 'a number from 0 to 1')
+  .transform(Number);
+export const days = integer(1, 36_500, 'a number of days, 1 to 36500');
+const list = text.transform((value) =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+);
+export const flag = z.enum(['true', 'false'], 'true or false').transform((value) => value === 'true');
+export const secret = z
+  .string()
+  .refine((value) => Buffer.byteLength(value) >= SECRET_BYTES, `at least ${SECRET_BYTES} bytes`);
+export const signingSecret = z.string().refine((value) => signingKey(value) !== undefined, SIGNING_SECRET_FORM);
+export const httpUrl = z
+  .url({ protocol: /^https?$/, error: 'a URL that begins with http:// or https://' })
+  .refine((url) => !/[?#]/.test(url), 'a URL without a query or a fragment')
+  .transform((url) => url.replace(/\/+$/, ''));
+export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every((host) => /^[^\s:]+:\d+$/.test(host)), {
+  error: 'a comma-separated list of host:port',
+});
+export const peers = list.refine(isPeerList, {
+  error: 'a comma-separated list of addresses, networks, loopback, linklocal or uniquelocal',
+});
+export const origins = list.refine((all) => all.length > 0 && all.every(isOrigin), {
+  error: '*, or a comma-separated list of origins such as https://app.example',
+});
+
+function integer(minimum: number, maximum: number, what: string) {
+  return z
+    .string()
+    .regex(/^\d{1,10}$/, what)
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, what);
+}
+
+function isNodeUrl(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol)) return false;
+  try {
+    decodeURIComponent(url.username + url.password);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isPeerList(all: string[]): boolean {
+  try {
+    proxyAddr.compile(all);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isOrigin(text: string): boolean {
+  return text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+}
+
+export const gasNodes = z.string().transform((text, context) => {
+  // A URL may hold a comma: only one before another id and its = parts two entries.
+  const entries = text.split(/,(?=\s*[0-9a-f-]{36}=)/i).map((entry) => /^\s*([^=]*)=(.*?)\s*$/.exec(entry));
+  const nodes = entries.map((entry) => [entry?.[1]?.toLowerCase() ?? '', entry?.[2] ?? ''] as const);
+  const isRight = nodes.every(([id, url]) => z.guid().safeParse(id).success && isNodeUrl(url));
+  if (isRight && new Set(nodes.map(([id]) => id)).size === nodes.length) return nodes;
+  context.addIssue('a comma-separated list of network_id=url, each network once, each URL http:// or https://');
+  return z.NEVER;
+});
+
+export const otlpHeaders = z.string().transform((text, context) => {
+  const pairs = text.split(',').map((part) => /^\s*([\w!#$%&'*+.^`|~-]+)=(.*?)\s*$/.exec(part));
+  try {
+    if (pairs.every((pair) => pair !== null)) {
+      return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, decodeURIComponent(value)]));
+    }
+  } catch {
+    // Told as any other fault.
+  }
+  context.addIssue('a comma-separated list of name=value, the values percent-encoded');
+  return z.NEVER;
+});

@@ -1,0 +1,97 @@
+import type { ExecutionArgs, ExecutionResult, OperationDefinitionNode } from 'graphql';
+import { BoundHistogram, type Durations } from '../lib/bound-histogram.ts';
+import type { Span, Tracer } from '../lib/tracing.ts';
+import type { Awaitable } from './event-answers.ts';
+import type { Arrival } from './operation-context.ts';
+
+type OperationType = 'query' | 'mutation' | 'subscription';
+type Transport = 'sse' | 'websocket';
+
+/** Begins the span of an event's delivery to a subscriber; undefined where this one is not traced. */
+export type StartDelivery = (transport: Transport) => Span | undefined;
+
+/** Of each event, in each process, so many deliveries have a span: there may be thousands of subscribers. */
+const TRACED_DELIVERIES = 8;
+const MAX_NAME_LENGTH = 64;
+
+/** Measures and traces operations. Their names are their senders': no series is made of them. */
+export class OperationObserver {
+  readonly durations = new BoundHistogram({
+    name: 'graphql_operation_duration_seconds',
+    help: 'How long operations took to be executed (of a subscription: to begin), by type and outcome; parsing, limits and sending are not in it.',
+    labelNames: ['graphql_operation_type', 'outcome'],
+  });
+  readonly #tracer: Tracer | undefined;
+  readonly #series: Record<OperationType, { ok: Durations; error: Durations }>;
+
+  constructor(tracer?: Tracer) {
+    this.#tracer = tracer;
+    const seriesOf = (type: OperationType) => ({
+      ok: this.durations.bind({ graphql_operation_type: type, outcome: 'ok' }),
+      error: this.durations.bind({ graphql_operation_type: type, outcome: 'error' }),
+    });
+    this.#series = { query: seriesOf('query'), mutation: seriesOf('mutation'), subscription: seriesOf('subscription') };
+  }
+
+  /** Executes an operation, or begins a subscription. */
+  run<Result extends object>(
+    args: ExecutionArgs,
+    execute: (args: ExecutionArgs) => Awaitable<Result>,
+  ): Awaitable<Result> {
+    const startedTick = performance.now();
+    const operation = operationOf(args);
+    const type = operation?.operation ?? 'query';
+    const span = this.#tracer && this.#start(this.#tracer, args, operation);
+    const ended = (hasErrors: boolean) => {
+      this.#series[type][hasErrors ? 'error' : 'ok'].observe((performance.now() - startedTick) / 1_000);
+      span?.end(hasErrors ? 'graphql' : undefined);
+    };
+    const settle = (result: Result): Result => {
+      ended('errors' in result && (result as ExecutionResult).errors !== undefined);
+      return result;
+    };
+    const run = () => execute(args);
+    try {
+      const result = span ? span.run(run) : run();
+      if (!(result instanceof Promise)) return settle(result);
+      return result.then(settle, (error: unknown) => {
+        ended(true);
+        throw error;
+      });
+    } catch (error) {
+      ended(true);
+      throw error;
+    }
+  }
+
+  /** What traces the deliveries of an event, where its change was traced. */
+  deliveryOf(event: object): StartDelivery | undefined {
+    const tracer = this.#tracer;
+    const parent = 'traceparent' in event ? event.traceparent : undefined;
+    if (!tracer || typeof parent !== 'string') return undefined;
+    let left = TRACED_DELIVERIES;
+    return (transport) => {
+      if (left === 0) return undefined;
+      left -= 1;
+      const attributes = { 'graphql.operation.type': 'subscription', 'portcullis.transport': transport };
+      return tracer.start('deliver transaction_events', { kind: 'internal', parent, attributes });
+    };
+  }
+
+  #start(tracer: Tracer, args: ExecutionArgs, operation: OperationDefinitionNode | undefined): Span | undefined {
+    const { exchange } = args.contextValue as Partial<Arrival>;
+    if (!exchange?.span) return undefined;
+    const type = operation?.operation ?? 'query';
+    const name = operation?.name?.value.slice(0, MAX_NAME_LENGTH);
+    const attributes = { 'graphql.operation.type': type, ...(name ? { 'graphql.operation.name': name } : {}) };
+    return tracer.start(type, { kind: 'internal', parent: exchange.span.traceparent, attributes });
+  }
+}
+
+function operationOf({ document, operationName }: ExecutionArgs): OperationDefinitionNode | undefined {
+  for (const definition of document.definitions) {
+    if (definition.kind !== 'OperationDefinition') continue;
+    if (!operationName || definition.name?.value === operationName) return definition;
+  }
+  return undefined;
+}

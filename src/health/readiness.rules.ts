@@ -1,0 +1,41 @@
+import type { HealthReport } from './health.ts';
+
+/** What readiness is judged by. */
+export interface ReadinessFacts {
+  role: 'all' | 'gateway' | 'worker';
+  checks: HealthReport['checks'];
+  /** The process stops: it finishes what it has, and takes nothing new. */
+  isDraining: boolean;
+  /** No audit record can be kept: requests are refused. */
+  isAuditFull: boolean;
+}
+
+/** The answer of `/readyz`. */
+export interface Readiness {
+  status: 'ok' | 'degraded' | 'down' | 'draining';
+  checks: HealthReport['checks'] & { audit: 'ok' | 'full' };
+}
+
+/** What a role can do nothing without. What else is away costs a part of its work, which its callers are told. */
+const NEEDS = {
+  all: ['database'],
+  gateway: ['database'],
+  worker: ['database', 'bus'],
+} as const satisfies Record<ReadinessFacts['role'], readonly (keyof HealthReport['checks'])[]>;
+
+/**
+ * Whether a process can do the work of its role: `down` where it can do none of it, `degraded` where it can do a part.
+ * A store that is away is away for all replicas: taken out of a load balancer for it, they could not serve the rest.
+ */
+export function readinessOf({ role, checks, isDraining, isAuditFull }: ReadinessFacts): Readiness {
+  const audit = isAuditFull ? 'full' : 'ok';
+  const isWhole = Object.values(checks).every((state) => state === 'ok');
+  const isDown = NEEDS[role].some((part) => checks[part] === 'down') || (isAuditFull && role !== 'worker');
+  const status = isDraining ? 'draining' : isDown ? 'down' : isWhole ? 'ok' : 'degraded';
+  return { status, checks: { ...checks, audit } };
+}
+
+/** Whether it is to get work. */
+export function isReady({ status }: Readiness): boolean {
+  return status === 'ok' || status === 'degraded';
+}

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { AppError } from '../errors/app-error.ts';
+import { notFoundRefusal, RefusalError } from '../errors/refusal.ts';
+import { IDEMPOTENCY_KEY } from '../idempotency/idempotency-key.rules.ts';
+import type { Answer } from '../idempotency/idempotent-answers.ts';
+import { orRefuse } from '../rest/refusals.ts';
+import type { ToolCall } from './tool.ts';
+import { ToolError, type ToolFault } from './tool-error.ts';
+
+/** The argument of tools that would do the same twice. */
+export const idempotencyKey = z
+  .string('must be a string')
+  .regex(IDEMPOTENCY_KEY, 'must be 1 to 255 printable ASCII characters')
+  .optional()
+  .meta({
+    description:
+      'Any text of your own, new for each change: a call that is repeated with the same key and arguments within a day does nothing again and gives the first result. Give one wherever a call may have to be repeated.',
+  });
+
+interface Once<Result> {
+  /** The tool. */
+  name: string;
+  key: string | undefined;
+  /** What the key stands for: the arguments, as they were read. */
+  input: unknown;
+  work(): Promise<Result>;
+  /** Runs before any transaction, around the whole of it. */
+  around?<Outcome>(work: () => Promise<Outcome>): Promise<Outcome>;
+}
+
+/**
+ * Does something, or gives the result of the first time under the same key; refusals too. Arguments that do not hold
+ * never come here: they leave the key free.
+ * @throws AppError 409 for a key that came with other arguments.
+ */
+export async function once<Result extends object>(
+  call: ToolCall,
+  { name, key, ...what }: Once<Result>,
+): Promise<Result> {
+  const { input, work, around = (run) => run() } = what;
+  if (key === undefined) return around(work);
+  const { nodeId, clientId } = call.caller;
+  const bytes = Buffer.from(JSON.stringify(input));
+  const request = { nodeId, subject: clientId, clientId, method: 'MCP', path: name, key, bytes };
+  const { idempotentAnswers: answers } = call.services;
+  const answer = await answers.alone(request, () => around(() => answers.answer(request, () => answerOf(work))));
+  return resultOf(answer);
+}
+
+/** A refusal leaves nothing behind: it is thrown as an answer of REST, and read back as one. */
+async function answerOf(work: () => Promise<object>): Promise<Answer> {
+  try {
+    return { status: 200, headers: {}, body: JSON.stringify(await work()) };
+  } catch (error) {
+    if (error instanceof RefusalError) return orRefuse(Promise.reject(error));
+    // What was decided stands, as the record of a user who was skipped.
+    if (error instanceof ToolError) return { status: 400, headers: {}, body: JSON.stringify(error.fault) };
+    throw error;
+  }
+}
+
+function resultOf<Result extends object>({ status, body }: Answer): Result {
+  if (status === 200 && body !== null) return JSON.parse(body) as Result;
+  if (status === 400 && body !== null) throw new ToolError(JSON.parse(body) as ToolFault);
+  throw status === 404
+    ? notFoundRefusal()
+    : new AppError(500, 'internal_error', { cause: new Error(`kept ${status}`) });
+}

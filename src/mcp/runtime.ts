@@ -1,0 +1,90 @@
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import {
+  CallToolRequestSchema,
+  JSONRPCMessageSchema,
+  ListToolsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/index.js';
+import type { ClientRecord } from '../clients/client-record.ts';
+import type { Exchange } from '../gateway/exchange.ts';
+import type { Log } from '../lib/log.ts';
+import { notAMessage } from './arrival.ts';
+import { callTool, toolsOf } from './call-tool.ts';
+import { INSTRUCTIONS, SERVER } from './instructions.ts';
+import { invalidParams } from './params.ts';
+import { type McpServicesParts, mcpServices } from './services.ts';
+import type { ToolCall } from './tool.ts';
+import { TOOLS } from './tools.ts';
+
+export interface McpRuntimeParts extends McpServicesParts {
+  log: Log;
+}
+
+/** What answers messages. */
+export interface McpRuntime {
+  /**
+   * Answers a message of a client.
+   * @throws AppError 400 for what is no message.
+   */
+  answer(exchange: Exchange, client: ClientRecord, message: object): Promise<void>;
+}
+
+/** The server asks its clients for nothing, so that it has no answers to validate. */
+const NO_VALIDATOR: jsonSchemaValidator = {
+  getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked for' }),
+};
+
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
+/** Makes the tools. A server of the SDK and its transport live for one message: nothing of one client meets another's. */
+export function createMcpRuntime({ log, ...parts }: McpRuntimeParts): McpRuntime {
+  const services = mcpServices(parts);
+  return {
+    async answer(exchange, client, message) {
+      const { req } = exchange;
+      const parsed = JSONRPCMessageSchema.safeParse(message);
+      if (!parsed.success) throw notAMessage('be a JSON-RPC 2.0 message');
+      const invalid = invalidParams(parsed.data);
+      if (invalid) {
+        await send(exchange, Response.json(invalid));
+        return;
+      }
+      const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+      const server = serverFor({ caller: callerOf(client, exchange), services }, log);
+      try {
+        await server.connect(transport);
+        const version = req.headers['mcp-protocol-version'];
+        const headers = typeof version === 'string' ? { ...HEADERS, 'mcp-protocol-version': version } : HEADERS;
+        const request = new Request('http://localhost/v2/mcp', { method: 'POST', headers });
+        await send(exchange, await transport.handleRequest(request, { parsedBody: message }));
+      } finally {
+        await server.close();
+      }
+    },
+  };
+}
+
+function serverFor(call: ToolCall, log: Log): Server {
+  const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
+  const server = new Server(SERVER, options);
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: toolsOf(TOOLS, call.caller.scopes).map(({ listed }) => listed),
+  }));
+  server.setRequestHandler(CallToolRequestSchema, ({ params }) => callTool({ tools: TOOLS, log }, params, call));
+  return server;
+}
+
+function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, { correlationId }: Exchange): ToolCall['caller'] {
+  return { nodeId, clientId, clientName: name, scopes: new Set(scopes), correlationId };
+}
+
+async function send({ res }: Exchange, answer: Response): Promise<void> {
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  res.statusCode = answer.status;
+  // What tenants own is for whoever has asked.
+  res.setHeader('Cache-Control', 'no-store');
+  if (bytes.length > 0) res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  res.setHeader('Content-Length', bytes.length);
+  res.end(bytes);
+}

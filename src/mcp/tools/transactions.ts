@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { notFoundRefusal } from '../../errors/refusal.ts';
+import { objectInput, uuidInput } from '../../lib/input.ts';
+import { type Instant, parseInstant } from '../../lib/iso-instant.ts';
+import { transactionIdInput } from '../../transactions/registration.input.ts';
+import type { TransactionView } from '../../transactions/transaction-view.ts';
+import {
+  isTransactionCollection,
+  STATUS,
+  statusName,
+  TRANSACTION_COLLECTIONS,
+  typeName,
+} from '../../transactions/type-codes.rules.ts';
+import { listPage, pageArguments, pageOutput } from '../pages.ts';
+import { defineTool } from '../tool.ts';
+import { ToolError } from '../tool-error.ts';
+
+const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;
+
+export const status = z.enum(STATUS_NAMES).meta({
+  description: 'Done and Error are final; PendingReceipt was broadcast and waits for its receipt.',
+});
+
+const transaction = z.strictObject({
+  id: z.string(),
+  collection: z.string(),
+  type: z.int().meta({ description: 'A code whose meaning depends on the collection.' }),
+  type_name: z.string().nullable().meta({ description: "The type's name, where it has one." }),
+  status: status.nullable().meta({ description: 'null: registered, and nothing was heard of it yet.' }),
+  transaction_hash: z.string().meta({ description: 'On the chain; empty until broadcast.' }),
+  contract_address: z.string().meta({ description: 'Empty for none.' }),
+  gas_used: z.string().meta({ description: 'In units of gas; "0" while pending.' }),
+  error: z.string().nullable().meta({ description: 'What went wrong, in the words of the chain processor.' }),
+  conflict: z.boolean().meta({ description: 'Both Done and Error were told of it: somebody has to look.' }),
+  created_at: z.string().nullable(),
+  updated_at: z.string().nullable(),
+});
+
+const updatedSince = z.string('must be a string').transform((text, context): Instant => {
+  const instant = parseInstant(text);
+  if (instant) return instant;
+  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time, such as 2026-11-21T10:30:00Z' });
+  return z.NEVER;
+});
+
+const collection = z.enum(TRANSACTION_COLLECTIONS, `must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`);
+
+const listTransactions = defineTool({
+  name: 'list_transactions',
+  title: 'List transactions',
+  description:
+    "The node's blockchain transactions in the order of their registration, with how far each is. For what failed, give status Error; for what changed lately, updated_since. For the history of one, take list_transaction_events.",
+  scope: 'transactions:read',
+  input: objectInput({
+    collection: collection.optional().meta({ description: 'What they belong to.' }),
+    status: z.enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`).optional(),
+    type: z.int32('must be a whole number').optional().meta({ description: 'A type code of the collection.' }),
+    updated_since: updatedSince
+      .optional()
+      .meta({ format: 'date-time', description: "Last updated then or later, by the chain processor's clock." }),
+    ...pageArguments,
+  }),
+  output: pageOutput(transaction),
+  run({ collection: of, status: named, type, updated_since, ...page }, call) {
+    const { transactionPages } = call.services;
+    const { nodeId } = call.caller;
+    const code = named && STATUS[named];
+    const filter = { collection: of, status: code, type, updatedSince: updated_since };
+    return listPage(page, call, {
+      list: 'list_transactions',
+      read: (request) => transactionPages.page(nodeId, filter, request),
+      keyOf: ({ snapshot, registeredAt }) => ({ at: registeredAt, id: snapshot.id }),
+      viewOf: ({ snapshot }) => transactionView(snapshot),
+      count: () => transactionPages.count(nodeId, filter),
+    });
+  },
+});
+
+export const transactionId = transactionIdInput.meta({
+  description: "The chain processor's id, from list_transactions: any text of up to 128 characters.",
+});
+
+const getTransaction = defineTool({
+  name: 'get_transaction',
+  title: 'Get a transaction',
+  description: 'One blockchain transaction by its id, as it is now. To wait for it, call again every few seconds.',
+  scope: 'transactions:read',
+  input: objectInput({ transaction_id: transactionId }),
+  output: transaction,
+  missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
+  async run({ transaction_id: id }, { caller, services }) {
+    const [snapshot] = await services.transactionPages.byIds(caller.nodeId, [id]);
+    if (!snapshot) throw notFoundRefusal();
+    return transactionView(snapshot);
+  },
+});
+
+const registerTransaction = defineTool({
+  name: 'register_transaction',
+  title: 'Register a transaction',
+  description:
+    "Tells the node of a transaction before, or after, the chain processor's first word of it. Nothing is sent to any chain. The same again is as good as the first time.",
+  scope: 'transactions:write',
+  effect: { isDestructive: false, isIdempotent: true },
+  input: objectInput({
+    transaction_id: transactionIdInput.meta({ description: "The chain processor's id: 1 to 128 characters." }),
+    collection: collection.meta({ description: 'What it belongs to.' }),
+    type: z.int32('must be a whole number').meta({ description: 'A type code of the collection.' }),
+    asset_id: uuidInput().optional().meta({ description: 'The tokenized asset that it is about; from list_assets.' }),
+  }),
+  output: transaction,
+  missing: 'the transaction has become that of another owner meanwhile',
+  async run({ transaction_id: id, collection: of, type, asset_id: assetId = null }, { caller: { nodeId }, services }) {
+    const registration = { id, nodeId, collection: of, type, assetId };
+    if ((await services.transactions.register(registration)) === 'duplicate') {
+      throw new ToolError({ code: 'duplicate_id', message: 'the transaction_id is taken: take another one' });
+    }
+    const [snapshot] = await services.transactionPages.byIds(nodeId, [id]);
+    // Its owner may have moved it to another node in between.
+    if (!snapshot) throw notFoundRefusal();
+    return transactionView(snapshot);
+  },
+});
+
+function transactionView(view: TransactionView): z.input<typeof transaction> {
+  const { id, collection: of, type, status: code } = view;
+  const { transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at } = view;
+  return {
+    id,
+    collection: of,
+    type,
+    type_name: isTransactionCollection(of) ? typeName(of, type) : null,
+    status: code === null ? null : statusName(code),
+    ...{ transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at },
+  };
+}
+
+export const transactionTools = [listTransactions, getTransaction, registerTransaction];

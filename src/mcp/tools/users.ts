@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { notFoundRefusal } from '../../errors/refusal.ts';
+import { objectInput, searchInput, uuidInput } from '../../lib/input.ts';
+import { isoFromPg, isoFromPgOrNull } from '../../lib/pg-time.ts';
+import type { UserRow } from '../../users/user-pages.service.ts';
+import { instant, placeOf, uuid } from '../members.ts';
+import { listPage, pageArguments, pageOutput } from '../pages.ts';
+import { defineTool } from '../tool.ts';
+
+export const user = z.strictObject({
+  id: uuid(),
+  external_id: z.string().nullable().meta({ description: "The migrating system's own identifier." }),
+  name: z.string(),
+  surname: z.string(),
+  email: z.string().meta({ description: 'Empty where there is none.' }),
+  address: z.string().meta({ description: "The wallet's address on the chain, lower-cased." }),
+  identity_number: z.string(),
+  kyc: z
+    .strictObject({
+      is_verified: z.boolean(),
+      token_sent: z.boolean(),
+      token_sent_at: instant().nullable(),
+      token_tx_hash: z.string().nullable(),
+    })
+    .nullable()
+    .meta({ description: 'null: not verified, and no KYC token was sent.' }),
+  created_at: instant(),
+});
+
+const userId = uuidInput().meta({ description: 'From list_users.' });
+const missing = 'this node has no user with that user_id: take it from list_users';
+
+const listUsers = defineTool({
+  name: 'list_users',
+  title: 'List users',
+  description: "The node's users, oldest first. They are people: ask only for those you need.",
+  scope: 'users:read',
+  input: objectInput({
+    search: searchInput()
+      .optional()
+      .meta({ description: 'A part of the name, surname, email, external_id or address, in either case.' }),
+    kyc_verified: z.boolean('must be a boolean').optional().meta({ description: 'Only those who are, or are not.' }),
+    ...pageArguments,
+  }),
+  output: pageOutput(user),
+  run({ search, kyc_verified: kycVerified, ...page }, call) {
+    const { userPages } = call.services;
+    const { nodeId } = call.caller;
+    const filter = { search, kycVerified };
+    return listPage(page, call, {
+      list: 'list_users',
+      read: (request) => userPages.page(nodeId, filter, request),
+      keyOf: placeOf,
+      viewOf: userView,
+      count: () => userPages.count(nodeId, filter),
+    });
+  },
+});
+
+const getUser = defineTool({
+  name: 'get_user',
+  title: 'Get a user',
+  description: 'One user by the id, with whether the KYC token was sent.',
+  scope: 'users:read',
+  input: objectInput({ user_id: userId }),
+  output: user,
+  missing,
+  async run({ user_id: id }, { caller, services }) {
+    const row = await services.userPages.find(caller.nodeId, id);
+    if (!row) throw notFoundRefusal();
+    return userView(row);
+  },
+});
+
+const eraseUser = defineTool({
+  name: 'erase_user',
+  title: "Erase a user's personal data",
+  description:
+    "Blanks names, email, external id and wallet address of a user for good: in the user, in migrations, in kept answers and in audit records. It cannot be undone; do it only where a person has asked for this user's erasure.",
+  scope: 'users:migrate',
+  effect: { isDestructive: true, isIdempotent: true },
+  input: objectInput({ user_id: userId }),
+  output: user,
+  missing,
+  async run({ user_id: id }, { caller, services }) {
+    return userView(await services.userErasure.erase(caller.nodeId, id));
+  },
+});
+
+/** A user as agents see one. */
+export function userView(row: UserRow): z.input<typeof user> {
+  const { id, external_id, name, surname, email, address, identity_number, created_at } = row;
+  const kyc = {
+    is_verified: row.kyc_verified,
+    token_sent: row.kyc_token_sent,
+    token_sent_at: isoFromPgOrNull(row.kyc_token_sent_at),
+    token_tx_hash: row.kyc_token_tx_hash,
+  };
+  return {
+    ...{ id, external_id, name, surname, email, address, identity_number },
+    kyc: row.kyc_token_sent || row.kyc_verified ? kyc : null,
+    created_at: isoFromPg(created_at),
+  };
+}
+
+export const userTools = [listUsers, getUser, eraseUser];

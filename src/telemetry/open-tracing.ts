@@ -1,0 +1,40 @@
+import { Counter } from 'prom-client';
+import type { TracingConfig } from '../config/config.ts';
+import type { Log } from '../lib/log.ts';
+import type { Tracer } from '../lib/tracing.ts';
+import { tracedLog } from './traced-log.ts';
+
+/** What traces a process, if anything does. */
+export interface Tracing {
+  /** Undefined where tracing is off: nothing of it is loaded then. */
+  tracer: Tracer | undefined;
+  /** The log of all that is traced. */
+  log: Log;
+  /** What has become of spans. */
+  exported: Counter<'outcome'>;
+}
+
+/** Opens tracing where it is configured; what it holds is sent as the stack is disposed. */
+export async function openTracing(
+  config: TracingConfig | undefined,
+  { log, version }: { log: Log; version: string },
+  stack: AsyncDisposableStack,
+): Promise<Tracing> {
+  const exported = new Counter({
+    name: 'portcullis_spans_exported_total',
+    help: 'Spans that were handed to the collector, by whether it has taken them.',
+    labelNames: ['outcome'],
+    registers: [],
+  });
+  for (const outcome of ['taken', 'lost']) exported.inc({ outcome }, 0);
+  if (!config) return { tracer: undefined, log, exported };
+  const { OtelTracer } = await import('./otel-tracer.ts');
+  let isRefused = false;
+  const tracer = new OtelTracer(config, version, (spans, isTaken) => {
+    exported.inc({ outcome: isTaken ? 'taken' : 'lost' }, spans);
+    if (!isTaken && !isRefused) log.warn({ spans }, 'the collector does not take spans: they are lost until it does');
+    isRefused = !isTaken;
+  });
+  stack.defer(() => tracer.stop());
+  return { tracer, log: tracedLog(log, tracer), exported };
+}

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { findCommand, missing, parse } from '../../src/cli/parse.ts';
+import { referencePage } from '../../src/cli/reference-page.ts';
+import { PROGRAM_EXAMPLES } from '../../src/cli/usage.ts';
+import { ROOT } from '../start/process.ts';
+
+/** The arguments of a line of a shell: what stands before the program and after `<` or `>` is the shell's. */
+function argumentsOf(line: string): string[] {
+  const words = (line.match(/"[^"]*"|[^\s"]+/g) ?? []).map((word) => word.replaceAll('"', ''));
+  const after = words.slice(words.indexOf('portcullis') + 1);
+  const end = after.findIndex((word) => word === '<' || word === '>');
+  return end < 0 ? after : after.slice(0, end);
+}
+
+it.each(COMMANDS.map((command) => [command.name, command] as const))(
+  'D1-12: every example of %s is one that it takes',
+  (name, command) => {
+    expect(command.examples.length).toBeGreaterThan(0);
+    for (const example of command.examples) {
+      const found = findCommand(COMMANDS, argumentsOf(example));
+      expect([example, found?.command.name]).toEqual([example, name]);
+      const parsed = parse(command, found?.rest ?? []);
+      expect([example, typeof parsed === 'string' ? parsed : missing(command, parsed)]).toEqual([example, undefined]);
+    }
+  },
+);
+
+it('D1-12: every example of the program is a command that there is', () => {
+  for (const example of PROGRAM_EXAMPLES) expect(findCommand(COMMANDS, argumentsOf(example))).toBeDefined();
+});
+
+it('D1-12: every flag of a command has its meaning, and every choice is of a flag or a positional', () => {
+  for (const { name, flags, flagHelp, required = {}, choices = {}, lists = {}, positionals } of COMMANDS) {
+    expect([name, Object.keys(flagHelp).sort()]).toEqual([name, Object.keys(flags).sort()]);
+    const known = [...Object.keys(flags), ...positionals];
+    for (const named of [required, choices, lists].flatMap(Object.keys)) expect(known).toContain(named);
+  }
+});
+
+it('D1-12: docs/cli.md is what npm run schema makes of the commands', () => {
+  expect(readFileSync(join(ROOT, 'docs/cli.md'), 'utf8')).toBe(referencePage(COMMANDS));
+});

@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest';
+import { COMMANDS } from '../../src/cli/commands.ts';
+import { isSecretFlag } from '../../src/cli/secret-flags.rules.ts';
+import { portcullis } from './in-process.ts';
+
+const SECRET = 'hunter2-and-more';
+
+it.each(COMMANDS.map(({ name }) => name))(
+  'D1-12: %s takes no secret as a flag, says where to put it, and does not repeat it',
+  async (name) => {
+    for (const flag of ['--password', '--client-secret', '--token', '--database-url', '-p']) {
+      for (const given of [[flag, SECRET], [flag.startsWith('--') ? `${flag}=${SECRET}` : `${flag}${SECRET}`]]) {
+        const { code, out, err } = await portcullis([...name.split(' '), ...given]);
+        expect({ code, out }).toEqual({ code: 2, out: '' });
+        expect(err).toMatch(/a secret never goes on a command line.*Pipe a password in/);
+        expect(err).not.toContain(SECRET);
+      }
+    }
+  },
+);
+
+it('D1-12: no command has a flag for a secret', () => {
+  const flags = COMMANDS.flatMap((command) => Object.keys(command.flags));
+  expect(flags.filter(isSecretFlag)).toEqual([]);
+});
+
+it.each([
+  ['password', true],
+  ['jwt_secret', true],
+  ['redis-url', true],
+  ['Password', true],
+  ['passing', false],
+  ['token-duration', false],
+  ['', false],
+])('--%s is one for a secret: %s', (name, expected) => {
+  expect(isSecretFlag(name)).toBe(expected);
+});

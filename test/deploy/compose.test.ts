@@ -1,0 +1,115 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { envSchema } from '../../src/config/env.ts';
+import { STOP_DEADLINE_MS } from '../../src/run.ts';
+import { ROOT } from '../start/process.ts';
+import { type ComposeFile, type ComposeService, environmentOf, interpolated } from './compose.ts';
+import { faultsOf, manifest, newSecrets, read, readYaml } from './files.ts';
+
+const file = readYaml<ComposeFile>('compose.yaml');
+const services = Object.entries(file.services);
+const own = services.filter(([, { build }]) => build !== undefined);
+const names = new Set<string>(envSchema.keyof().options);
+
+const ROLES = { 'gateway-1': 'gateway', 'gateway-2': 'gateway', worker: 'worker', migrate: undefined };
+
+function service(name: string): ComposeService {
+  const found = file.services[name];
+  if (found === undefined) throw new Error(`compose.yaml has no service ${name}`);
+  return found;
+}
+
+it('two gateways, a worker and the migration are the product', () => {
+  expect(Object.fromEntries(own.map(([name, { environment }]) => [name, environment?.PORTCULLIS_ROLE]))).toEqual(ROLES);
+});
+
+it.each(Object.keys(ROLES))(
+  'D1-04: %s has what production requires, and no variable that means nothing',
+  async (name) => {
+    const environment = environmentOf(service(name), newSecrets());
+    expect(environment.NODE_ENV).toBe('production');
+    expect(Object.keys(environment).filter((variable) => !names.has(variable))).toEqual([]);
+    expect(await faultsOf(environment)).toEqual([]);
+  },
+);
+
+it('no value of a secret is in the file: each comes from deploy/new-secrets.sh, or nothing starts', () => {
+  const texts = services.flatMap(([, { environment = {} }]) => Object.values(environment).map(String));
+  const missing = new Set(texts.flatMap((text) => interpolated(text, {}).missing));
+  expect([...missing].sort()).toEqual(Object.keys(newSecrets()).sort());
+  expect(new Set(Object.values(newSecrets())).size).toBe(missing.size);
+  expect(read('.gitignore').split('\n')).toContain('.env');
+});
+
+it('addresses name services of the file, at the ports that those listen on', () => {
+  const { DATABASE_URL, REDIS_URL, KAFKA_BROKERS } = environmentOf(service('worker'), newSecrets());
+  expect(new URL(DATABASE_URL ?? '')).toMatchObject({ hostname: 'postgres', username: 'portcullis', port: '5432' });
+  expect(new URL(REDIS_URL ?? '')).toMatchObject({ hostname: 'redis', port: '6379' });
+  expect(KAFKA_BROKERS).toBe('kafka:9092');
+  expect(service('kafka').environment?.KAFKA_ADVERTISED_LISTENERS).toBe('PLAINTEXT://kafka:9092');
+  expect(new URL(DATABASE_URL ?? '').pathname).toBe(`/${service('postgres').environment?.POSTGRES_DB}`);
+});
+
+it.each(own)('%s runs the release, without rights, on a file system that it cannot change', (_, container) => {
+  expect(container).toMatchObject({
+    image: `portcullis:${manifest.version}`,
+    build: '.',
+    read_only: true,
+    tmpfs: ['/tmp'],
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+  });
+  expect(Number.parseInt(container.stop_grace_period ?? '', 10) * 1_000).toBeGreaterThan(STOP_DEADLINE_MS);
+});
+
+it('every image is of a full version, and every server gives up its rights', () => {
+  for (const [name, { image, cap_drop }] of services) {
+    expect(image, name).toMatch(/^[a-z/]+:\d+\.\d+(?:\.\d+)?(?:-alpine)?$/);
+    expect(cap_drop, name).toEqual(['ALL']);
+  }
+});
+
+it('what a service waits for comes: health where it is checked, an end where there is one', () => {
+  for (const [name, { depends_on = {} }] of services) {
+    for (const [other, { condition }] of Object.entries(depends_on)) {
+      const { healthcheck, build } = service(other);
+      const isChecked = healthcheck?.test !== undefined || (build !== undefined && healthcheck?.disable !== true);
+      expect(isChecked, `${name} waits for ${other}`).toBe(condition === 'service_healthy');
+    }
+  }
+  for (const name of ['gateway-1', 'gateway-2', 'worker']) {
+    expect(service(name).depends_on?.migrate?.condition).toBe('service_completed_successfully');
+  }
+});
+
+it('the load balancer alone can be reached, and the stores have no way out', () => {
+  expect(services.filter(([, { ports }]) => ports !== undefined).map(([name]) => name)).toEqual(['load-balancer']);
+  expect(file.networks.back).toEqual({ internal: true });
+  for (const name of ['postgres', 'redis', 'kafka']) expect(service(name).networks).toEqual(['back']);
+});
+
+it('networks, volumes and files that services name are there, and a folder is of one process', () => {
+  const volumes = services.flatMap(([, container]) =>
+    (container.volumes ?? []).map((text) => text.split(':')[0] ?? ''),
+  );
+  expect(volumes.sort()).toEqual(Object.keys(file.volumes).sort());
+  const networks = services.flatMap(([, container]) => container.networks ?? []);
+  expect(new Set(networks)).toEqual(new Set(Object.keys(file.networks)));
+  const configs = services.flatMap(([, container]) => (container.configs ?? []).map(({ source }) => source));
+  expect(configs).toEqual(Object.keys(file.configs));
+  for (const { file: path } of Object.values(file.configs)) expect(existsSync(join(ROOT, path ?? ''))).toBe(true);
+});
+
+it('D1-05: the load balancer spreads over both gateways, tells the client’s address, and keeps streams whole', () => {
+  const conf = read('deploy/compose/nginx.conf');
+  const gateways = own.flatMap(([name, { environment }]) => (environment?.PORTCULLIS_ROLE === 'gateway' ? [name] : []));
+  const port = envSchema.shape.PORT.parse(undefined);
+  expect(Array.from(conf.matchAll(/^\s+server (\S+) resolve;/gm), ([, at]) => at)).toEqual(
+    gateways.map((name) => `${name}:${port}`),
+  );
+  expect(conf).toMatch(/X-Forwarded-For \$remote_addr;/);
+  for (const header of ['Forwarded', 'X-Real-IP', 'ssl-client-fingerprint']) expect(conf).toContain(`${header} '';`);
+  expect(conf).toMatch(/proxy_buffering off;\s+proxy_request_buffering off;\s+client_max_body_size 0;/);
+  for (const name of gateways) expect(service(name).environment?.TRUST_PROXY).toBe('uniquelocal');
+});

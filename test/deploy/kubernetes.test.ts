@@ -1,0 +1,237 @@
+import { describe, expect, it } from 'vitest';
+import { envSchema, REQUIRED_IN_PRODUCTION, SECRET_VARIABLES } from '../../src/config/env.ts';
+import { STOP_DEADLINE_MS } from '../../src/run.ts';
+import type { Variables } from '../start/process.ts';
+import { faultsOf, KUBERNETES, type Manifest, manifest, manifests, newSecrets, read, readYaml } from './files.ts';
+import { checkKind } from './kubernetes-kinds.ts';
+import { environmentOf, matches, objectOf, workloads } from './pods.ts';
+
+interface Kustomization {
+  namespace: string;
+  resources: string[];
+  images: { name: string; newTag: string }[];
+}
+
+const APART = new Set(['secret.example.yaml', 'service-monitor.yaml']);
+
+const all = manifests();
+const pods = workloads();
+const deployments = pods.filter(({ selector }) => selector !== undefined);
+const kustomization = readYaml<Kustomization>(`${KUBERNETES}/kustomization.yaml`);
+const secretNames = Object.keys(objectOf('Secret', 'portcullis').stringData ?? {});
+
+/** A Secret as deploy/kubernetes/README.md makes it. */
+function secret(): Variables {
+  const { POSTGRES_PASSWORD, REDIS_PASSWORD, ...values } = newSecrets();
+  return {
+    ...values,
+    DATABASE_URL: `postgres://portcullis:${POSTGRES_PASSWORD}@postgres.data:5432/portcullis`,
+    REDIS_URL: `redis://:${REDIS_PASSWORD}@redis.data:6379`,
+  };
+}
+
+function specOf<Spec>({ spec }: Manifest): Spec {
+  return spec as Spec;
+}
+
+const known = all.filter(({ object }) => object.apiVersion !== 'monitoring.coreos.com/v1');
+
+it.each(known.map(({ object }) => [object.kind, object.metadata.name, object]))(
+  '%s %s fits the schema of its kind',
+  (_, __, object) => {
+    checkKind(object);
+  },
+);
+
+it.each([
+  [{ selector: undefined }, /must have required property/],
+  [{ replicas: 'two' }, /must be integer/],
+  [{ replica: 2 }, /unknown fields: \/spec\/replica$/],
+])('what does not fit a schema is found: %j', (change, message) => {
+  const deployment = objectOf('Deployment', 'portcullis-worker');
+  const changed = { ...deployment, spec: { ...specOf<object>(deployment), ...change } };
+  expect(() => checkKind(changed)).toThrow(message);
+});
+
+it('kustomization.yaml has every file but the example of the Secret and what is optional, in one namespace', () => {
+  expect(new Set(kustomization.resources)).toEqual(
+    new Set(all.map(({ file }) => file).filter((file) => !APART.has(file))),
+  );
+  for (const { object } of all.filter(({ object: { kind } }) => kind !== 'Namespace')) {
+    expect(object.metadata.namespace, object.metadata.name).toBe(kustomization.namespace);
+  }
+  expect(objectOf('Namespace', kustomization.namespace).metadata.labels).toEqual({
+    'pod-security.kubernetes.io/enforce': 'restricted',
+  });
+});
+
+it('the image is the release', () => {
+  expect(kustomization.images).toEqual([{ name: 'portcullis', newTag: manifest.version }]);
+  expect(pods.map(({ container }) => container.image)).toEqual(pods.map(() => 'portcullis'));
+});
+
+describe('configuration', () => {
+  it.each(pods.map(({ name, container }) => [name, container] as const))(
+    'D1-04: %s has what production requires, and no variable that means nothing',
+    async (_, container) => {
+      const environment = environmentOf(container, secret());
+      expect(Object.keys(environment).filter((name) => !(name in envSchema.shape))).toEqual([]);
+      expect(await faultsOf(environment)).toEqual([]);
+    },
+  );
+
+  it('D1-04: the example of the Secret is refused, each value by its name', async () => {
+    const [first] = pods;
+    if (first === undefined) throw new Error('no pods');
+    const example = objectOf('Secret', 'portcullis').stringData ?? {};
+    expect(await faultsOf(environmentOf(first.container, example))).toEqual(
+      REQUIRED_IN_PRODUCTION.filter((name) => name in example).map(
+        (name) => `${name} is missing: production requires it`,
+      ),
+    );
+  });
+
+  it('the Secret has every secret that production requires, and the ConfigMap none', () => {
+    const required = REQUIRED_IN_PRODUCTION.filter((name) => SECRET_VARIABLES.has(name));
+    expect([...secretNames].sort()).toEqual([...required].sort());
+    expect(Object.keys(secret()).sort()).toEqual([...required].sort());
+    expect(
+      Object.keys(objectOf('ConfigMap', 'portcullis').data ?? {}).filter((name) => SECRET_VARIABLES.has(name)),
+    ).toEqual([]);
+    expect(read('.gitignore').split('\n')).toContain('secret.env');
+  });
+
+  it('the roles are gateway and worker', () => {
+    expect(deployments.map(({ container: { env } }) => env)).toEqual(
+      ['gateway', 'worker'].map((value) => [{ name: 'PORTCULLIS_ROLE', value }]),
+    );
+  });
+});
+
+describe.each(pods.map((workload) => [workload.name, workload] as const))('%s', (_, { pod, container }) => {
+  it('has no rights, and writes to two folders of limited size', () => {
+    expect(pod).toMatchObject({
+      serviceAccountName: objectOf('ServiceAccount', 'portcullis').metadata.name,
+      automountServiceAccountToken: false,
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: 1000,
+        fsGroup: 1000,
+        seccompProfile: { type: 'RuntimeDefault' },
+      },
+    });
+    expect(container.securityContext).toEqual({
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    });
+    expect(container.volumeMounts.map(({ mountPath }) => mountPath)).toEqual(['/data', '/tmp']);
+    expect(container.volumeMounts.map(({ name }) => name)).toEqual(pod.volumes.map(({ name }) => name));
+    for (const { emptyDir } of pod.volumes) expect(emptyDir.sizeLimit).toMatch(/^\d+[GM]i$/);
+    expect(Object.keys(container.resources.requests)).toEqual(['cpu', 'memory']);
+    expect(container.resources.limits.memory).toBeDefined();
+  });
+});
+
+describe.each(deployments.map((workload) => [workload.name, workload] as const))('%s', (name, workload) => {
+  const { container, pod, labels, selector } = workload;
+  const ports = Object.fromEntries((container.ports ?? []).map((port) => [port.name, port.containerPort]));
+
+  it('listens where the variables say, and is asked at the private port', () => {
+    const admin = envSchema.shape.ADMIN_PORT.parse(undefined);
+    const isGateway = name === 'portcullis-gateway';
+    expect(ports).toEqual({ ...(isGateway ? { http: envSchema.shape.PORT.parse(undefined) } : {}), admin });
+    const { startupProbe, readinessProbe, livenessProbe } = container;
+    expect(startupProbe?.httpGet).toEqual({ path: '/readyz', port: 'admin' });
+    for (const probe of [readinessProbe, livenessProbe])
+      expect(probe?.httpGet).toEqual({ path: '/livez', port: 'admin' });
+  });
+
+  it('D1-13: has the time that a stop may take', () => {
+    const waits = container.lifecycle?.preStop.sleep.seconds ?? 0;
+    expect((pod.terminationGracePeriodSeconds ?? 0) - waits).toBeGreaterThan(STOP_DEADLINE_MS / 1_000);
+  });
+
+  it('selects its own pods and no others', () => {
+    const selected = pods.filter((other) => matches(other.labels, selector ?? {}));
+    expect(selected.map((other) => other.name)).toEqual([name]);
+    expect(labels).toEqual(selector);
+  });
+
+  it('has a disruption budget that leaves it something', () => {
+    const budget = specOf<{ maxUnavailable: number; selector: { matchLabels: Variables } }>(
+      objectOf('PodDisruptionBudget', name),
+    );
+    expect(budget).toEqual({ maxUnavailable: 1, selector: { matchLabels: selector } });
+  });
+});
+
+describe('what refers to another thing finds it', () => {
+  it('the Services have pods and ports', () => {
+    type Spec = { selector: Variables; ports: { targetPort: string }[] };
+    const found = all
+      .filter(({ object: { kind } }) => kind === 'Service')
+      .map(({ object }) => {
+        const { selector, ports } = specOf<Spec>(object);
+        const serving = deployments.filter(({ labels }) => matches(labels, selector));
+        for (const { container } of serving) {
+          for (const { targetPort } of ports) expect(container.ports?.map(({ name }) => name)).toContain(targetPort);
+        }
+        return [object.metadata.name, serving.map(({ name }) => name)];
+      });
+    expect(Object.fromEntries(found)).toEqual({
+      portcullis: ['portcullis-gateway'],
+      'portcullis-admin': ['portcullis-gateway', 'portcullis-worker'],
+    });
+  });
+
+  it('the Ingress leads to the Service, at the host of PUBLIC_URL, and cuts no stream within the hour', () => {
+    type Spec = { tls: { hosts: string[] }[]; rules: { host: string; http: { paths: { backend: object }[] } }[] };
+    const ingress = objectOf('Ingress', 'portcullis');
+    const { tls, rules } = specOf<Spec>(ingress);
+    const { host } = new URL(objectOf('ConfigMap', 'portcullis').data?.PUBLIC_URL ?? '');
+    expect([tls[0]?.hosts, rules[0]?.host]).toEqual([[host], host]);
+    expect(rules[0]?.http.paths[0]?.backend).toEqual({ service: { name: 'portcullis', port: { name: 'http' } } });
+    expect((ingress.metadata as { annotations?: Variables }).annotations).toMatchObject({
+      'nginx.ingress.kubernetes.io/proxy-read-timeout': '3600',
+      'nginx.ingress.kubernetes.io/proxy-buffering': 'off',
+    });
+  });
+
+  it('the autoscaler scales the gateway, and never below two', () => {
+    type Spec = { scaleTargetRef: { kind: string; name: string }; minReplicas: number };
+    const { scaleTargetRef, minReplicas } = specOf<Spec>(objectOf('HorizontalPodAutoscaler', 'portcullis-gateway'));
+    expect(objectOf(scaleTargetRef.kind, scaleTargetRef.name)).toBeDefined();
+    expect(minReplicas).toBeGreaterThanOrEqual(2);
+    expect(specOf<{ replicas: number }>(objectOf('Deployment', 'portcullis-worker')).replicas).toBeGreaterThanOrEqual(
+      2,
+    );
+    expect(specOf<{ replicas?: number }>(objectOf('Deployment', 'portcullis-gateway')).replicas).toBeUndefined();
+  });
+
+  it('D1-03: the network policies hold every pod, and the private port is open to Prometheus alone', () => {
+    type Spec = { podSelector: { matchLabels: Variables }; ingress?: { from: object[]; ports: { port: string }[] }[] };
+    const specs = all
+      .filter(({ object: { kind } }) => kind === 'NetworkPolicy')
+      .map(({ object }) => specOf<Spec>(object));
+    const opened = specs.flatMap(({ podSelector, ingress = [] }) =>
+      ingress.flatMap(({ from, ports }) => ports.map(({ port }) => ({ port, from, to: podSelector.matchLabels }))),
+    );
+    const namespace = (name: string) => [
+      { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } } },
+    ];
+    expect(opened).toMatchObject([
+      { port: 'admin', from: namespace('monitoring') },
+      { port: 'http', from: namespace('ingress-nginx') },
+    ]);
+    for (const { labels } of pods) expect(matches(labels, opened[0]?.to ?? {})).toBe(true);
+  });
+
+  it('the ServiceMonitor finds the Service of the private port', () => {
+    type Spec = { selector: { matchLabels: Variables }; endpoints: { port: string; path: string }[] };
+    const { selector, endpoints } = specOf<Spec>(objectOf('ServiceMonitor', 'portcullis'));
+    expect(matches(objectOf('Service', 'portcullis-admin').metadata.labels ?? {}, selector.matchLabels)).toBe(true);
+    expect(matches(objectOf('Service', 'portcullis').metadata.labels ?? {}, selector.matchLabels)).toBe(false);
+    expect(endpoints).toMatchObject([{ port: 'admin', path: '/metrics' }]);
+  });
+});

@@ -1,0 +1,35 @@
+import type { ServerResponse } from 'node:http';
+import type { ExecutionResult } from 'graphql';
+import { expect, it } from 'vitest';
+import { EventAnswers, sharedBytesOf } from '../../src/graphql/event-answers.ts';
+import type { Teller } from '../../src/graphql/masking.ts';
+import { SseStream } from '../../src/graphql/sse-stream.ts';
+
+it('D6-10: what is kept of an event is as large as its text, and not the pool that it was made in', async () => {
+  const event = { seq: 7n };
+  const result = await new EventAnswers().answer(event, 'all', () => ({ data: { id: 'é' } }));
+  const bytes = sharedBytesOf(result);
+  expect(bytes?.toString()).toBe('{"data":{"id":"é"}}');
+  expect(bytes?.buffer.byteLength).toBe(bytes?.length);
+
+  const written: Buffer[] = [];
+  const res = { on: () => res, removeHeader: () => undefined, writeHead: () => undefined, write, end: write };
+  function write(chunk: Buffer): boolean {
+    written.push(chunk);
+    return true;
+  }
+  const results = [result, result].values();
+  const stream = new SseStream({
+    results: { next: async () => results.next() },
+    teller: { result: (one: ExecutionResult) => one } as unknown as Teller,
+    res: res as unknown as ServerResponse,
+    onClose: () => undefined,
+  });
+  stream.run();
+  await expect.poll(() => written.length).toBe(4);
+  const [, first, second] = written;
+  expect(first?.toString()).toBe('event: next\nid: 7\ndata: {"data":{"id":"é"}}\n\n');
+  expect(first?.buffer.byteLength).toBe(first?.length);
+  // All who are told it are told the same bytes.
+  expect(second).toBe(first);
+});

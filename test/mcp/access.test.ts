@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { envelope } from '../gateway/envelopes.ts';
+import type { Portcullis } from '../harness.ts';
+import { addClient, addSecret, updateClient } from '../oauth/clients.ts';
+import { post } from './agents.ts';
+import { type AgentStand, agentStand, CONSOLE, PING, PONG } from './stand.ts';
+
+let stand: AgentStand;
+let p: Portcullis;
+let secret: string;
+let raw: AgentStand['raw'];
+
+beforeAll(async () => {
+  stand = await agentStand();
+  ({ p, secret, raw } = stand);
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+describe('who comes in', () => {
+  it.each([
+    ['none', undefined],
+    ['an empty one', ''],
+    ['a scheme alone', 'Bearer'],
+    ['another scheme', 'Basic c2VjcmV0'],
+    ['two in one', 'Bearer a, Bearer b'],
+    ['an unknown secret', 'Bearer nobody'],
+    ['a long one', `Bearer ${'a'.repeat(10_000)}`],
+  ])('4.9-06 D2-11: with %s as Authorization: 401', async (_name, authorization) => {
+    const answer = await raw({ authorization });
+    expect([answer.status, answer.body]).toEqual([401, envelope('unauthorized')]);
+    expect(answer.headers['www-authenticate']).toBe('Bearer error="invalid_token"');
+  });
+
+  it('4.9-06: two Authorization headers are none', async () => {
+    expect((await raw({ authorization: [`Bearer ${secret}`, `Bearer ${secret}`] })).status).toBe(401);
+  });
+
+  it('4.9-06 D3-24: a token is no secret: of a client, of a login, of a refresh', async () => {
+    const grant = { grant_type: 'client_credentials', ...p.demo.client };
+    const pair = (await p.call('POST', '/v2/oauth/token', { json: grant })).json;
+    for (const token of [pair.access_token, pair.refresh_token, await p.loginToken()]) {
+      expect((await post(p, token, PING)).status).toBe(401);
+    }
+  });
+
+  it('4.9-06 D3-06 D3-07: each live secret of an active client, and no other', async () => {
+    const client = await addClient(p);
+    const { node_id: nodeId } = p.demo;
+    const other = await addSecret(p, client.client_id, nodeId);
+    const ended = await addSecret(p, client.client_id, nodeId, '2026-01-01T00:00:00Z');
+    const statuses = async () =>
+      Promise.all([client.client_secret, other, ended].map(async (one) => (await post(p, one, PING)).status));
+    expect(await statuses()).toEqual([200, 200, 401]);
+    await updateClient(p, client.client_id, { status: 'disabled' });
+    expect(await statuses()).toEqual([401, 401, 401]);
+  });
+
+  it('D3-18: more than twenty wrong secrets a minute from an address are 429; a right one is never refused for them', async () => {
+    const from = { 'x-forwarded-for': '203.0.113.7' };
+    const tried = [];
+    for (let count = 0; count < 22; count += 1) tried.push(await post(p, `wrong-${count}`, PING, { headers: from }));
+    expect(tried.map(({ status }) => status)).toEqual([...Array(20).fill(401), 429, 429]);
+    expect(tried.at(-1)?.text).toBe(envelope('rate_limit_exceeded'));
+    expect(Number(tried.at(-1)?.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect((await post(p, secret, PING, { headers: from })).status).toBe(200);
+    expect((await post(p, 'wrong', PING, { headers: { 'x-forwarded-for': '203.0.113.8' } })).status).toBe(401);
+    expect((await post(p, undefined, PING, { headers: from })).status).toBe(401);
+  });
+
+  it.each<[string, NonNullable<Parameters<typeof addClient>[1]>, number, string]>([
+    ['certificate', { require_certificate: true, cert_fingerprint: 'AA' }, 403, 'mtls_required'],
+    ['address', { allowed_ips: ['192.0.2.1'] }, 403, 'ip_not_allowed'],
+    ['rate', { requests_per_hour: 1 }, 429, 'rate_limit_exceeded'],
+    ['quota', { monthly_limit: 1 }, 429, 'monthly_limit_exceeded'],
+  ])('D3-13 D3-16: the guard of the %s refuses as with a token', async (_guard, settings, status, message) => {
+    const client = await addClient(p, settings);
+    const answers = [];
+    for (const _call of [1, 2]) answers.push(await post(p, client.client_secret, PING));
+    expect([answers[1]?.status, answers[1]?.text]).toEqual([status, envelope(message)]);
+    expect(answers[0]?.status).toBe(status === 429 ? 200 : status);
+    const limit = settings.monthly_limit === 1 ? 'x-monthlylimit-limit' : 'x-ratelimit-limit-hour';
+    expect(answers.map(({ headers }) => headers.get(limit))).toEqual(status === 429 ? ['1', '1'] : [null, null]);
+    expect(answers[1]?.headers.get('retry-after') === null).toBe(status !== 429);
+  });
+
+  it('D3-13: the certificate goes before the address, the address before the rate, and a refusal uses up nothing', async () => {
+    const settings = {
+      require_certificate: true,
+      cert_fingerprint: 'aa',
+      allowed_ips: ['192.0.2.1'],
+      requests_per_hour: 1,
+    };
+    const client = await addClient(p, settings);
+    const ask = async (headers: Record<string, string>) =>
+      (await post(p, client.client_secret, PING, { headers })).text;
+    expect(await ask({})).toBe(envelope('mtls_required'));
+    expect(await ask({ 'ssl-client-fingerprint': 'AA' })).toBe(envelope('ip_not_allowed'));
+    const good = { 'ssl-client-fingerprint': 'AA', 'x-forwarded-for': '192.0.2.1' };
+    expect(JSON.parse(await ask(good))).toEqual(PONG);
+    expect(await ask(good)).toBe(envelope('rate_limit_exceeded'));
+  });
+
+  it.each([
+    ['evil.example', undefined, 403],
+    ['gate.example', undefined, 200],
+    ['gate.example', CONSOLE, 200],
+    ['localhost:1234', CONSOLE, 200],
+    ['localhost', 'https://evil.example', 403],
+    ['localhost', 'null', 403],
+    ['gate.example.evil.example', CONSOLE, 403],
+  ])('4.9-06 D2-12: Host %s, Origin %s: %i', async (host, origin, status) => {
+    const answer = await raw({ host, origin });
+    expect(answer.status).toBe(status);
+    expect(JSON.parse(answer.body)).toEqual(status === 403 ? JSON.parse(envelope('forbidden')) : PONG);
+    // Whose secret it is, is asked first: a stranger learns nothing of hosts.
+    expect((await raw({ host, origin, authorization: 'Bearer nobody' })).status).toBe(401);
+  });
+});

@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { envelope } from '../gateway/envelopes.ts';
+import type { Portcullis } from '../harness.ts';
+import { callOf, post } from './agents.ts';
+import { type AgentStand, agentStand, PING } from './stand.ts';
+
+let stand: AgentStand;
+let p: Portcullis;
+let secret: string;
+let raw: AgentStand['raw'];
+let faults: AgentStand['faults'];
+
+beforeAll(async () => {
+  stand = await agentStand();
+  ({ p, secret, raw, faults } = stand);
+});
+beforeEach(() => void faults.splice(0));
+afterAll(() => stand[Symbol.asyncDispose]());
+
+describe('how it is spoken to', () => {
+  it.each([
+    ['GET', '/v2/mcp'],
+    ['DELETE', '/v2/mcp'],
+    ['GET', '/v2/mcp/'],
+    ['GET', '/v2/mcp/a/b'],
+  ])('4.9-06: %s %s with a good secret: 405 with Allow: POST; without one: 401', async (method, target) => {
+    const answer = await raw({ accept: 'text/event-stream' }, { method, target });
+    expect([answer.status, answer.body, answer.headers.allow]).toEqual([405, envelope('method_not_allowed'), 'POST']);
+    expect((await raw({ authorization: 'Bearer x' }, { method, target })).status).toBe(401);
+  });
+
+  it.each(['POST', 'GET', 'DELETE'])('4.9-06: %s with a session id: 404', async (method) => {
+    const answer = await raw({ 'mcp-session-id': randomUUID() }, { method });
+    expect([answer.status, answer.body]).toEqual([404, envelope('not_found')]);
+  });
+
+  it('4.9-06: no answer has a session id, and every path below is the same server', async () => {
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+    const message = { jsonrpc: '2.0', id: 'a', method: 'initialize', params };
+    const [at, below] = await Promise.all(
+      ['/v2/mcp', '/v2/mcp/any/thing'].map((path) => post(p, secret, message, { path })),
+    );
+    expect(at?.json.result).toMatchObject({ protocolVersion: '2025-11-25', serverInfo: { name: 'portcullis' } });
+    expect(below?.text).toBe(at?.text);
+    expect([at?.headers.get('mcp-session-id'), at?.headers.get('cache-control')]).toEqual([null, 'no-store']);
+    expect(at?.headers.get('content-type')).toBe('application/json; charset=utf-8');
+  });
+
+  it('4.9-06: an agent whose Accept has JSON alone, or says nothing, is answered too', async () => {
+    for (const accept of ['application/json', '*/*', undefined]) expect((await raw({ accept })).status).toBe(200);
+  });
+
+  it.each<[string, string | Buffer, Record<string, string>, string]>([
+    ['no JSON', '{"jsonrpc":"2.0",', {}, ''],
+    ['nothing', '', {}, ''],
+    ['bytes that are no UTF-8', Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', 'latin1'), {}, ''],
+    ['a batch', JSON.stringify([PING, PING]), {}, ''],
+    ['an empty batch', '[]', {}, ''],
+    ['a text', '"ping"', {}, ''],
+    ['null', 'null', {}, ''],
+    ['no message', '{"a":1}', {}, ''],
+    ['another JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"ping"}', {}, ''],
+    ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', {}, ''],
+    ['an id that is no double', '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', {}, ''],
+    ['a method that is a number', '{"jsonrpc":"2.0","id":1,"method":1}', {}, ''],
+    ['params that are a list', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}', {}, ''],
+    [
+      '100,000 levels',
+      `{"jsonrpc":"2.0","id":1,"method":"ping","params":${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}}`,
+      {},
+      '',
+    ],
+    ['another type', JSON.stringify(PING), { 'content-type': 'text/plain' }, 'Content-Type'],
+    ['an encoding', JSON.stringify(PING), { 'content-encoding': 'gzip' }, 'Content-Encoding'],
+  ])('4.9-06 D2-13: a body of %s: 400', async (_name, body, headers, path) => {
+    const given = { 'content-type': 'application/json', authorization: `Bearer ${secret}`, ...headers };
+    const answer = await p.call('POST', '/v2/mcp', { body, headers: given });
+    expect([answer.status, answer.json]).toEqual([
+      400,
+      { code: -1, domain: 0, message: 'invalid_request', errors: [{ path, message: expect.any(String) }] },
+    ]);
+    expect(faults).toEqual([]);
+  });
+
+  it('4.9-06 D2-14: a body over 1 MiB: 413', async () => {
+    const answer = await raw({}, { body: { ...PING, params: { a: 'x'.repeat(1_100_000) } } });
+    expect([answer.status, answer.body]).toEqual([413, envelope('payload_too_large')]);
+  });
+
+  it.each([
+    ['server/discover', {}, -32_601],
+    ['resources/list', {}, -32_601],
+    ['prompts/get', { name: 'x' }, -32_601],
+    ['logging/setLevel', { level: 'debug' }, -32_601],
+    ['completion/complete', {}, -32_601],
+    ['tasks/list', {}, -32_601],
+    ['__proto__', {}, -32_601],
+    ['tools/call', {}, -32_602],
+    ['tools/call', { name: 1 }, -32_602],
+    ['tools/call', { name: 'toString' }, -32_602],
+    ['tools/call', { name: '__proto__', arguments: {} }, -32_602],
+    ['tools/call', { name: 'list_accounts', arguments: [] }, -32_602],
+    ['tools/call', { name: 'list_accounts', task: { ttl: 1 } }, expect.any(Number)],
+    ['initialize', {}, -32_602],
+    ['initialize', { protocolVersion: 1, capabilities: {}, clientInfo: {} }, -32_602],
+  ])('4.9-06 D8-06: %s(%j) is an error of the protocol', async (method, params, code) => {
+    const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: 7, method, params });
+    expect([status, json]).toEqual([200, { jsonrpc: '2.0', id: 7, error: { code, message: expect.any(String) } }]);
+    expect(faults).toEqual([]);
+  });
+
+  it('4.9-06: clients of a later revision are told which ones there are, in an error of the protocol', async () => {
+    const headers = { 'mcp-protocol-version': '2026-07-28' };
+    const { status, json } = await post(p, secret, { jsonrpc: '2.0', id: 1, method: 'server/discover' }, { headers });
+    expect([status, json.jsonrpc, json.error.message]).toEqual([400, '2.0', expect.stringContaining('2025-11-25')]);
+  });
+
+  it.each([
+    ['a notification', { jsonrpc: '2.0', method: 'notifications/initialized' }],
+    ['one that nobody knows', { jsonrpc: '2.0', method: 'notifications/nobody' }],
+    ['a cancellation', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }],
+    ['an answer that nobody asked for', { jsonrpc: '2.0', id: 1, result: {} }],
+  ])('4.9-06: %s is taken with 202 and no body', async (_name, message) => {
+    const { status, text } = await post(p, secret, message);
+    expect([status, text]).toEqual([202, '']);
+  });
+
+  it('D8-06: what would change the prototype of an object is an unknown argument', async () => {
+    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_accounts","arguments":{"__proto__":{"limit":1},"constructor":1}}}`;
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${secret}` };
+    const { json } = await p.call('POST', '/v2/mcp', { body, headers });
+    expect(json.result.isError).toBe(true);
+    expect(({} as { limit?: number }).limit).toBeUndefined();
+  });
+
+  it('D8-06: a name, a text and a list as long as the body allows cost no fault', async () => {
+    const long = 'x'.repeat(900_000);
+    const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`a${at}`, at]));
+    const calls = [
+      callOf(long),
+      callOf('list_accounts', { search: long }),
+      callOf('list_accounts', many),
+      callOf('list_accounts', { cursor: long }),
+    ];
+    for (const message of calls) {
+      const { status, text } = await post(p, secret, message);
+      expect(status).toBe(200);
+      expect(text.length).toBeLessThan(10_000);
+    }
+    expect(faults).toEqual([]);
+  });
+});

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { recordOf } from '../audit/records.ts';
+import type { Portcullis } from '../harness.ts';
+import { callOf, connect, post, secretWith } from './agents.ts';
+import { type AgentStand, agentStand, PING } from './stand.ts';
+
+let stand: AgentStand;
+let p: Portcullis;
+let secret: string;
+let faults: AgentStand['faults'];
+
+beforeAll(async () => {
+  stand = await agentStand();
+  ({ p, secret, faults } = stand);
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+describe('what is kept of it', () => {
+  it('D2-06 D2-07 D2-08 1-05 D8-06: the record has the message and its result, the node, and no secret', async () => {
+    const id = randomUUID();
+    const message = callOf('list_users', { search: '{"password":"hunter2","name":"kept"}', limit: 1 });
+    const answer = await post(p, secret, message, { headers: { 'x-correlation-id': id } });
+    expect(answer.headers.get('x-correlation-id')).toBe(id);
+    const record = await recordOf(p, id);
+    expect(record).toMatchObject({
+      method: 'POST',
+      path: '/v2/mcp',
+      status_code: 200,
+      node_id: p.demo.node_id,
+      is_api: true,
+    });
+    expect(record.request_body).toContain('kept');
+    expect(record.response_body).toContain('structuredContent');
+    expect(record.headers).toMatchObject({ authorization: '***' });
+    expect(JSON.stringify(record)).not.toMatch(/hunter2/);
+    expect(JSON.stringify(record)).not.toContain(secret);
+  });
+
+  it('D2-08 D8-06: a secret in JSON inside the text of a result shows in no record', async () => {
+    const [id, name] = [randomUUID(), `{"client_secret":"${randomUUID()}"}`];
+    const user = { wallet_address: `0x${randomUUID()}`, external_id: randomUUID(), name };
+    const { json } = await post(p, secret, callOf('migrate_user', user), { headers: { 'x-correlation-id': id } });
+    expect(json.result.structuredContent.name).toBe(name);
+    const record = await recordOf(p, id);
+    expect(JSON.stringify(record)).not.toContain(name.slice(18, -2));
+    expect(record.response_body).toContain(user.external_id);
+  });
+
+  it('D2-07: a refused secret has a record of no node', async () => {
+    const id = randomUUID();
+    await post(p, 'nobody', PING, { headers: { 'x-correlation-id': id, 'x-forwarded-for': '203.0.113.9' } });
+    expect(await recordOf(p, id)).toMatchObject({ status_code: 401, node_id: null, request_body: null });
+  });
+
+  it('D2-12 D8-06: a fault is logged once, and tells an agent the correlation id alone', async () => {
+    const { gasFees } = p.service.context;
+    const broken = vi.spyOn(gasFees, 'list').mockRejectedValue(new Error('select * from secrets'));
+    const id = randomUUID();
+    const { status, json } = await post(p, secret, callOf('list_gas_fees'), { headers: { 'x-correlation-id': id } });
+    broken.mockRestore();
+    expect([status, json.result.isError, json.result._meta.error]).toEqual([200, true, { code: 'internal_error' }]);
+    expect(json.result.content[0].text).toContain(id);
+    expect(JSON.stringify(json)).not.toContain('select');
+    expect(faults).toEqual([
+      { fields: expect.objectContaining({ correlation_id: id, tool: 'list_gas_fees' }), message: 'tool failed' },
+    ]);
+  });
+
+  it('4.9-06 D8-06: of many messages at once each is answered as its own, for its own client', async () => {
+    const secrets = await Promise.all([1, 2, 3].map(() => secretWith(p, ['accounts:read'])));
+    const asked = Array.from({ length: 60 }, (_, at) => ({ at, message: { ...callOf('get_access'), id: at } }));
+    const answers = await Promise.all(asked.map(({ at, message }) => post(p, secrets[at % 3], message)));
+    expect(answers.map(({ json }) => json.id)).toEqual(asked.map(({ at }) => at));
+    const clients = answers.map(({ json }) => json.result.structuredContent.client_id);
+    expect(new Set(clients).size).toBe(3);
+    for (const [at, client] of clients.entries()) expect(client).toBe(clients[at % 3]);
+  });
+
+  it('4.9-06: the official client learns by 401 that its secret is wrong', async () => {
+    const headers = { 'X-Forwarded-For': '203.0.113.10' };
+    await expect(connect(p, 'nobody', headers)).rejects.toMatchObject({ code: 401 });
+  });
+});

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TOOLS } from '../../src/mcp/tools.ts';
+import { marksOf, type Things } from '../tenancy/marked-node.ts';
+import { missing, told, withoutNewIds } from '../tenancy/surface-row.ts';
+import { type TwoMarkedNodes, twoMarkedNodes } from '../tenancy/two-marked-nodes.ts';
+import { limit } from '../wallet-rules/rules.ts';
+import { callOf, post } from './agents.ts';
+
+/** A tool's argument that names a thing of a node, and what else the call needs. */
+interface Place {
+  tool: string;
+  argument: string;
+  thing: (of: Things) => string;
+  more?: (own: Things) => object;
+}
+
+const account = ({ account: id }: Things) => id;
+const wallet = ({ wallet: id }: Things) => id;
+const rule = ({ rule: id }: Things) => id;
+const transaction = ({ transaction: id }: Things) => id;
+const migration = ({ migration: id }: Things) => id;
+const user = ({ user: id }: Things) => id;
+
+const PLACES: readonly Place[] = [
+  { tool: 'get_account', argument: 'account_id', thing: account },
+  { tool: 'list_wallets', argument: 'account_id', thing: account },
+  { tool: 'get_wallet', argument: 'wallet_id', thing: wallet },
+  { tool: 'list_wallet_networks', argument: 'wallet_id', thing: wallet },
+  { tool: 'assign_network', argument: 'wallet_id', thing: wallet, more: ({ network: network_id }) => ({ network_id }) },
+  { tool: 'list_wallet_rules', argument: 'wallet_id', thing: wallet },
+  { tool: 'get_wallet_rule', argument: 'rule_id', thing: rule },
+  { tool: 'preview_wallet_rule', argument: 'rule_id', thing: rule, more: () => ({ balances: [] }) },
+  { tool: 'create_wallet_rule', argument: 'wallet_id', thing: wallet, more: () => ({ rule: limit() }) },
+  {
+    tool: 'create_wallet_rule',
+    argument: 'wallet_id',
+    thing: wallet,
+    more: ({ key }) => ({ rule: limit({ network_id: key.length, name: '' }), idempotency_key: key }),
+  },
+  {
+    tool: 'replace_wallet_rule',
+    argument: 'wallet_id',
+    thing: wallet,
+    more: ({ rule: rule_id }) => ({ rule_id, rule: limit() }),
+  },
+  {
+    tool: 'replace_wallet_rule',
+    argument: 'rule_id',
+    thing: rule,
+    more: ({ wallet: wallet_id }) => ({ wallet_id, rule: limit() }),
+  },
+  { tool: 'set_wallet_rule_status', argument: 'rule_id', thing: rule, more: () => ({ status: 'disabled' }) },
+  { tool: 'get_transaction', argument: 'transaction_id', thing: transaction },
+  { tool: 'list_transaction_events', argument: 'transaction_id', thing: transaction },
+  { tool: 'get_user', argument: 'user_id', thing: user },
+  { tool: 'erase_user', argument: 'user_id', thing: user },
+  { tool: 'get_migration', argument: 'migration_id', thing: migration },
+  { tool: 'list_migration_rows', argument: 'migration_id', thing: migration },
+  { tool: 'cancel_user_migration', argument: 'migration_id', thing: migration },
+  { tool: 'get_asset', argument: 'asset_id', thing: ({ asset: id }) => id },
+];
+
+/** Arguments that name nothing of one node: networks are of none; ids inside of a rule are stored as they came. */
+const APART: ReadonlySet<string> = new Set([
+  ...['list_wallets.network_id', 'assign_network.network_id'],
+  // One space over all nodes, and what is about an asset of nobody: each has a test of its own.
+  ...['register_transaction.transaction_id', 'register_transaction.asset_id'],
+]);
+
+let stand: TwoMarkedNodes;
+let mine: Things;
+let theirs: Things;
+let before: unknown;
+
+beforeAll(async () => {
+  stand = await twoMarkedNodes();
+  ({ mine, theirs } = stand);
+  before = await stand.contentOf(theirs.nodeId);
+});
+afterAll(() => stand[Symbol.asyncDispose]());
+
+const call = (node: Things, tool: string, args: object) =>
+  post(stand.p, node.client.client_secret, callOf(tool, args), { headers: { 'x-correlation-id': 'tools' } });
+
+function tellsNothingOf(of: Things, text: string): void {
+  for (const mark of marksOf(of)) expect(text).not.toContain(mark);
+}
+
+it('D4-01: the table has every argument of a tool that is an id', () => {
+  const ids = [...TOOLS.values()].flatMap(({ name, listed }) =>
+    Object.keys(listed.inputSchema.properties ?? {}).flatMap((member) =>
+      member.endsWith('_id') && member !== 'external_id' ? `${name}.${member}` : [],
+    ),
+  );
+  const covered = new Set([...PLACES.map(({ tool, argument }) => `${tool}.${argument}`), ...APART]);
+  expect(ids.filter((id) => !covered.has(id))).toEqual([]);
+});
+
+describe('what is of another node', () => {
+  it.each(PLACES.map((place) => [place.tool, place.argument, place] as const))(
+    'D4-01 D8-06: %s(%s) is told as if it were nowhere, byte for byte',
+    async (tool, argument, { thing, more = () => ({}) }) => {
+      const id = thing(theirs);
+      const nowhere = missing(id);
+      const ask = async (named: string) => told(await call(mine, tool, { ...more(mine), [argument]: named }), named);
+      const foreign = await ask(id);
+      tellsNothingOf(theirs, foreign);
+      expect(withoutNewIds(foreign)).toBe(withoutNewIds(await ask(nowhere)));
+    },
+  );
+
+  it.each([...TOOLS.keys()].filter((name) => /^list_/.test(name) && !/(wallet|transaction|migration)_/.test(name)))(
+    'D4-01 D8-06: %s tells nothing of it',
+    async (tool) => {
+      const { text, json } = await call(
+        mine,
+        tool,
+        tool === 'list_gas_fees' ? {} : { limit: 100, include_total: true },
+      );
+      expect(json.result.isError).toBeUndefined();
+      tellsNothingOf(theirs, text);
+    },
+  );
+
+  it('D4-01 DG-12: a cursor of it is told as one that nobody has signed', async () => {
+    const list = async (node: Things, args: object) => call(node, 'list_users', { limit: 1, ...args });
+    const cursor: string = (await list(theirs, {})).json.result.structuredContent.next_cursor;
+    const ask = async (given: string) => told(await list(mine, { cursor: given }), given);
+    const foreign = await ask(cursor);
+    expect(foreign).toContain('invalid_arguments');
+    expect(foreign).toBe(await ask(missing(cursor)));
+  });
+
+  it('D4-01 D6-13: a transaction of it can be registered by nobody else, who learns that the id is taken and no more', async () => {
+    const registration = { transaction_id: theirs.transaction, collection: 'user_transactions', type: 1 };
+    const { text, json } = await call(mine, 'register_transaction', registration);
+    expect(json.result._meta.error.code).toBe('duplicate_id');
+    tellsNothingOf(theirs, text);
+  });
+
+  it('D4-01 D7-03: a user of it is no duplicate', async () => {
+    const [{ email, external_id, wallet_address } = { email: '', external_id: '', wallet_address: '' }] = theirs.users;
+    const { json } = await call(mine, 'migrate_user', { email, external_id, wallet_address, kyc_sent: true });
+    expect(json.result.isError).toBeUndefined();
+  });
+
+  it('D4-01: it is as it was, after all of that', async () => {
+    expect(await stand.contentOf(theirs.nodeId)).toEqual(before);
+  });
+
+  it('D4-01 D8-06: its own agent sees it', async () => {
+    for (const { tool, argument, thing } of PLACES.filter((place) => /^(get|list)_/.test(place.tool))) {
+      const { json } = await call(theirs, tool, { [argument]: thing(theirs) });
+      expect([tool, json.result.isError]).toEqual([tool, undefined]);
+    }
+  });
+});

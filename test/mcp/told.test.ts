@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { TOOLS } from '../../src/mcp/tools.ts';
+import { PERMISSIONS, type Permission } from '../../src/oauth/permissions.rules.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { newUser } from '../user-migrations/calls.ts';
+import { limit } from '../wallet-rules/rules.ts';
+import { type Agent, callOf, connect, post, secretWith } from './agents.ts';
+
+const ALL = [...TOOLS.values()];
+
+let p: Portcullis;
+let agent: Agent;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  agent = await connect(p, p.demo.client.client_secret);
+});
+afterAll(async () => {
+  await agent[Symbol.asyncDispose]();
+  await p[Symbol.asyncDispose]();
+});
+
+describe('what a model is told', () => {
+  it('D8-06: initialize tells the name, how to go about, and that there are tools', () => {
+    expect(agent.client.getServerVersion()).toMatchObject({ name: 'portcullis' });
+    expect(agent.client.getServerCapabilities()).toEqual({ tools: {} });
+    expect(agent.client.getInstructions()).toContain('next_cursor');
+  });
+
+  it('D8-06: every tool says what it is for, which scope it needs, what it reads and gives, and what it does', async () => {
+    const tools = await agent.tools();
+    expect(tools.map(({ name }) => name)).toEqual(ALL.map(({ name }) => name));
+    for (const { name, description = '', inputSchema, outputSchema, annotations } of tools) {
+      const scope = TOOLS.get(name)?.scope;
+      expect(name).toMatch(
+        /^(list|get|preview|create|replace|set|assign|register|erase|migrate|start|cancel)_[a-z_]+$/,
+      );
+      expect(description.length).toBeGreaterThan(40);
+      expect(description).toContain(scope === undefined ? 'Needs no scope.' : `Needs the scope ${scope}.`);
+      expect([inputSchema.type, outputSchema?.type, annotations?.openWorldHint]).toEqual(['object', 'object', false]);
+      const isRead = /^(list|get|preview)_/.test(name);
+      expect([name, annotations?.readOnlyHint]).toEqual([name, isRead]);
+      if (isRead) expect([name, scope?.endsWith(':read') ?? true]).toEqual([name, true]);
+    }
+    expect(tools.filter(({ inputSchema }) => (inputSchema.required ?? []).length === 0).length).toBeGreaterThan(5);
+    expect(tools.filter(({ annotations }) => annotations?.destructiveHint).map(({ name }) => name)).toEqual([
+      'replace_wallet_rule',
+      'erase_user',
+      'cancel_user_migration',
+    ]);
+  });
+
+  it('D8-06: every argument of a tool is described', () => {
+    const bare = ALL.flatMap(({ name, listed: { inputSchema } }) =>
+      Object.entries(inputSchema.properties ?? {}).flatMap(([member, schema]) =>
+        'description' in schema || 'enum' in schema ? [] : `${name}.${member}`,
+      ),
+    );
+    expect(bare).toEqual([]);
+  });
+
+  it.each([...PERMISSIONS, undefined])(
+    'D8-06: a client with the scope %s sees and calls the tools of it alone',
+    async (scope) => {
+      const secret = await secretWith(p, scope === undefined ? [] : [scope]);
+      const allowed = ALL.filter((tool) => tool.scope === undefined || tool.scope === scope).map(({ name }) => name);
+      const { json } = await post(p, secret, { jsonrpc: '2.0', id: 1, method: 'tools/list' });
+      expect(json.result.tools.map(({ name }: { name: string }) => name)).toEqual(allowed);
+      expect(allowed).toContain('get_access');
+      for (const { name, scope: needed = '' } of ALL.filter((tool) => !allowed.includes(tool.name))) {
+        const { result } = (await post(p, secret, callOf(name))).json;
+        expect([name, result.isError, result._meta.error.code]).toEqual([name, true, 'forbidden']);
+        expect(result.content[0].text).toContain(needed);
+      }
+    },
+  );
+});
+
+describe('what is refused', () => {
+  it.each<[name: string, args: object, issues: string[]]>([
+    ['get_account', {}, ['account_id']],
+    ['get_account', { account_id: 'Acme' }, ['account_id']],
+    ['list_accounts', { limit: 0 }, ['limit']],
+    ['list_accounts', { limit: 101 }, ['limit']],
+    ['list_accounts', { limit: '5' }, ['limit']],
+    ['list_accounts', { cursor: 'AAAA' }, ['cursor']],
+    ['list_accounts', { search: 'a\u0000b' }, ['search']],
+    ['list_accounts', { page: 2, first: 3 }, ['page', 'first']],
+    ['list_transactions', { status: 'done', updated_since: 'yesterday' }, ['status', 'updated_since']],
+    ['create_wallet_rule', { rule: {} }, ['wallet_id', 'rule.name', 'rule.type']],
+    ['migrate_user', { wallet_address: ' ', idempotency_key: 'ü' }, ['wallet_address', 'idempotency_key']],
+    ['migrate_users', { users: [] }, ['users']],
+    ['start_user_migration', { csv: 1 }, ['csv']],
+  ])('D2-13 D8-06: %s(%j) names each argument at fault', async (name, args, issues) => {
+    const { error, text } = await agent.call(name, { ...args });
+    expect(error?.code).toBe('invalid_arguments');
+    expect(error?.issues?.map(({ path }) => path)).toEqual(expect.arrayContaining(issues));
+    for (const { path, message } of error?.issues ?? []) expect(text).toContain(`- ${path}: ${message}`);
+  });
+
+  it('D2-18 D8-06: an argument that is null counts as absent', async () => {
+    expect((await agent.call('list_accounts', { limit: null, cursor: null })).given.data).toHaveLength(20);
+  });
+
+  it('DG-12 D8-06: a cursor is good for its own list alone', async () => {
+    const { next_cursor: cursor } = (await agent.call('list_accounts', { limit: 1 })).given;
+    expect((await agent.call('list_wallets', { cursor })).error?.issues).toEqual([
+      expect.objectContaining({ path: 'cursor' }),
+    ]);
+  });
+
+  it('D7-06 D7-07 D8-06: under a key the same call does nothing again, and another one is refused', async () => {
+    const idempotency_key = randomUUID();
+    const user = { ...newUser(), idempotency_key };
+    const first = await agent.call('migrate_user', user);
+    expect(await agent.call('migrate_user', user)).toEqual(first);
+    expect((await agent.call('migrate_user', { ...user, name: 'Other' })).error?.code).toBe('idempotency_conflict');
+    const twice = { ...newUser({ email: user.email }), idempotency_key: randomUUID() };
+    const skipped = await agent.call('migrate_user', twice);
+    expect(skipped.error?.code).toBe('duplicate_email');
+    expect(await agent.call('migrate_user', twice)).toEqual(skipped);
+    const wallet_id = randomUUID();
+    const rule = { wallet_id, rule: limit(), idempotency_key: randomUUID() };
+    for (const _again of [1, 2]) expect((await agent.call('create_wallet_rule', rule)).error?.code).toBe('not_found');
+    const good = { ...rule, wallet_id: p.demo.wallet_id, idempotency_key: randomUUID() };
+    const made = await Promise.all([1, 2, 3].map(() => agent.call('create_wallet_rule', good)));
+    expect(new Set(made.map(({ given }) => given.id)).size).toBe(1);
+    // What does not hold leaves its key free.
+    const key = randomUUID();
+    expect((await agent.call('create_wallet_rule', { ...good, rule: {}, idempotency_key: key })).error).toBeDefined();
+    expect((await agent.call('create_wallet_rule', { ...good, idempotency_key: key })).error).toBeUndefined();
+  });
+
+  it('D8-06: a tool that is not there is an error of the protocol', async () => {
+    await expect(agent.client.callTool({ name: 'list_secrets', arguments: {} })).rejects.toMatchObject({
+      code: -32_602,
+      message: expect.stringContaining('list_secrets'),
+    });
+  });
+});
+
+it('D8-06: no permission is without a tool that shows or changes what it is for, but those of administration', () => {
+  const used = new Set(ALL.map(({ scope }) => scope));
+  const unused: Permission[] = PERMISSIONS.filter((permission) => !used.has(permission));
+  expect(unused).toEqual(['clients:manage', 'audit:read']);
+});

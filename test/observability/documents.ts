@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { ROOT } from '../start/process.ts';
+
+const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+
+/** The text of the operator's manual. */
+export function operations(): string {
+  return read('docs/operations.md');
+}
+
+/** A line of the table of metrics. */
+interface Documented {
+  name: string;
+  labels: string[];
+  meaning: string;
+}
+
+/** The table of metrics in the operator's manual. */
+export function documented(): Documented[] {
+  const [, section = ''] = operations().split('\n## Metrics\n');
+  const rows = (section.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('| `'));
+  return rows.map((row) => {
+    const [name = '', labels = '', meaning = ''] = row
+      .split('|')
+      .slice(1)
+      .map((cell) => cell.trim());
+    const named = [...labels.matchAll(/`(\w+)`/g)].map(([, label = '']) => label);
+    return { name: name.replaceAll('`', ''), labels: named.sort(), meaning };
+  });
+}
+
+interface Alert {
+  alert: string;
+  expr: string;
+  labels: { severity?: string };
+  annotations: { summary?: string; description?: string; runbook_url?: string };
+}
+
+/** The shipped alert rules. */
+export function alerts(): Alert[] {
+  const { groups }: { groups: { rules: Alert[] }[] } = parse(read('deploy/prometheus/alerts.yaml'));
+  return groups.flatMap(({ rules }) => rules);
+}
+
+/** The expressions of the shipped dashboard, with the variables of Grafana in place. */
+export function dashboardExpressions(): string[] {
+  const { panels }: { panels: { targets?: { expr: string }[] }[] } = JSON.parse(read('deploy/grafana/portcullis.json'));
+  const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  return expressions.map((expr) => expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*'));
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+export function anchorsOf(page: string): string[] {
+  const headings = [...page.matchAll(/^#{2,4} (.+)$/gm)].map(([, heading = '']) => heading);
+  return headings.map((heading) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}

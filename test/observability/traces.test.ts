@@ -1,0 +1,122 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import * as incubating from '@opentelemetry/semantic-conventions/incubating';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { gatewayFile } from '../gateway/gateway-file.ts';
+import { EventReader } from '../graphql/event-reader.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { type CollectedSpan, type Collector, startCollector } from './collector.ts';
+
+const SUBSCRIPTION = 'subscription { transactionUpdates { cursor transaction { id } } }';
+const REGISTER = 'mutation ($input: RegisterTransactionInput!) { registerTransaction(input: $input) { __typename } }';
+const AT = '2026-11-21T10:30:00Z';
+
+/** A caller that traces. */
+function caller() {
+  const traceId = randomBytes(16).toString('hex');
+  const spanId = randomBytes(8).toString('hex');
+  return { traceId, spanId, traceparent: `00-${traceId}-${spanId}-01` };
+}
+
+/** Each span behind its parents, by their names. */
+function paths(spans: readonly CollectedSpan[]): string[] {
+  const byId = new Map(spans.map((span) => [span.spanId, span]));
+  const pathOf = (span: CollectedSpan): string => {
+    const parent = byId.get(span.parentSpanId ?? '');
+    return `${parent ? `${pathOf(parent)} > ` : ''}${span.service}: ${span.name}`;
+  };
+  return spans.map(pathOf).sort();
+}
+
+describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
+  const stack = new AsyncDisposableStack();
+  const lines: Record<string, unknown>[] = [];
+  let collector: Collector;
+  let gateway: Portcullis;
+  let front: Portcullis;
+  let token: string;
+
+  beforeAll(async () => {
+    collector = stack.use(await startCollector());
+    const tracing = (name: string) => ({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_SERVICE_NAME: name,
+      OTEL_BSP_SCHEDULE_DELAY: '50',
+    });
+    const keep = (fields: object) => void lines.push({ ...fields });
+    const log = { debug: keep, info: keep, warn: keep, error: keep };
+    gateway = stack.use(
+      await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway', ...tracing('gateway') }, overrides: { log } }),
+    );
+    stack.use(await startReplica(gateway, { env: { PORTCULLIS_ROLE: 'worker', ...tracing('worker') } }));
+    const accounts = { accounts: { at: gateway.url, guards: 'upstream' } };
+    const file = stack.use(await gatewayFile(accounts));
+    const env = { PORTCULLIS_ROLE: 'gateway', GATEWAY_CONFIG: file.path, ...tracing('front') };
+    front = stack.use(await startReplica(gateway, { env }));
+    token = await gateway.clientToken();
+  });
+  afterAll(() => stack.disposeAsync());
+
+  it("one trace goes from a notification's request through Kafka and the event log to its subscriber", async () => {
+    const id = `t-${randomUUID()}`;
+    const input = { id, collection: 'USER_TRANSACTIONS', type: 1 };
+    const { json } = await gateway.call('POST', '/graphql', { token, json: { query: REGISTER, variables: { input } } });
+    expect(json.data.registerTransaction.__typename).toBe('Transaction');
+    const response = await fetch(`${front.url}/graphql`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+      },
+      body: JSON.stringify({ query: SUBSCRIPTION }),
+    });
+    await using reader = new EventReader(response);
+    const { traceId, spanId, traceparent } = caller();
+    const { username, password } = gateway.webhook;
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    const told = await gateway.call('POST', '/v2/webhooks/custodial', {
+      json: { id, type: 1, status: 3, created_at: AT, updated_at: AT },
+      headers: { authorization, traceparent, 'x-correlation-id': `c-${traceId}` },
+    });
+    expect(told.status).toBe(200);
+    expect((await reader.nextJson()).data.transactionUpdates.transaction.id).toBe(id);
+
+    const spans = await collector.traceWith(traceId, 'deliver transaction_events');
+    const way = 'gateway: POST /v2/webhooks/custodial';
+    const wanted = [
+      way,
+      `${way} > gateway: send transactions.admin`,
+      `${way} > gateway: send transactions.user`,
+      `${way} > gateway: send transactions.user > worker: process transactions.user`,
+      `${way} > gateway: send transactions.user > worker: process transactions.user > front: deliver transaction_events`,
+    ];
+    expect(paths(spans)).toEqual(expect.arrayContaining(wanted));
+    expect(spans.find(({ name }) => name.startsWith('POST'))?.parentSpanId).toBe(spanId);
+    expect(lines.find((line) => line.correlation_id === `c-${traceId}`)).toMatchObject({ trace_id: traceId });
+  });
+
+  it("a trace goes on at another process's service, in the place of the caller's span", async () => {
+    const { traceId, spanId, traceparent } = caller();
+    const headers = { traceparent, 'x-target-server': 'accounts' };
+    expect((await front.call('GET', '/v1/accounts', { token, headers })).status).toBe(200);
+    const spans = await collector.traceWith(traceId, 'GET');
+    const way = 'front: GET /v1/accounts';
+    const wanted = [way, `${way} > front: GET`, `${way} > front: GET > gateway: GET /v1/accounts`];
+    await expect.poll(() => paths(collector.spans.filter((span) => span.traceId === traceId))).toEqual(wanted);
+    expect(spans.find(({ parentSpanId }) => parentSpanId === spanId)?.service).toBe('front');
+  });
+
+  it('spans carry the names of the conventions, and neither secrets nor what anybody is known by', async () => {
+    const known = new Set<unknown>(Object.values(incubating));
+    const own = new Set(['portcullis.transport']);
+    const names = collector.spans.flatMap(({ attributes }) => Object.keys(attributes));
+    expect(names).not.toEqual([]);
+    expect([...new Set(names)].filter((name) => !known.has(name) && !own.has(name))).toEqual([]);
+    const told = JSON.stringify(collector.spans.map(({ name, attributes }) => [name, attributes]));
+    const { demo, webhook } = gateway;
+    const hidden = [token, webhook.password, demo.node_id, demo.client.client_id, demo.client.client_secret];
+    for (const secret of hidden) expect(told).not.toContain(secret);
+    expect(told).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-/);
+  });
+});

@@ -1,0 +1,65 @@
+import { execFileSync } from 'node:child_process';
+import { expect, it } from 'vitest';
+import { silentLog } from '../../src/lib/log.ts';
+import { OtelTracer } from '../../src/telemetry/otel-tracer.ts';
+import { startPortcullis } from '../harness.ts';
+import { ROOT } from '../start/process.ts';
+import { startCollector } from './collector.ts';
+import { scrape } from './scrape.ts';
+
+const LOADED = `
+  import { registerHooks } from 'node:module';
+  const loaded = [];
+  registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
+  await import('./src/service.ts');
+  const { openTracing } = await import('./src/telemetry/open-tracing.ts');
+  await using stack = new AsyncDisposableStack();
+  await openTracing(undefined, { log: undefined, version: '' }, stack);
+  process.stdout.write(JSON.stringify([loaded.length > 100, loaded.filter((url) => /@opentelemetry.(?!api.)/.test(url))]));
+`;
+
+it('without an endpoint nothing of OpenTelemetry is loaded but its interface, which the metrics library brings', () => {
+  const flags = ['--disable-warning=ExperimentalWarning', '--input-type=module', '-e', LOADED];
+  expect(JSON.parse(execFileSync(process.execPath, flags, { cwd: ROOT, encoding: 'utf8' }))).toEqual([true, []]);
+});
+
+it('a collector that refuses or is silent keeps no request waiting and no stop, and the loss is counted', async () => {
+  await using collector = await startCollector();
+  collector.mood = 'refusing';
+  const warnings: string[] = [];
+  const log = { ...silentLog, warn: (_fields: object, message: string) => void warnings.push(message) };
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '20' };
+  const p = await startPortcullis({ env, overrides: { log } });
+  const token = await p.clientToken();
+  const lost = async () => (await scrape(p.service)).value('portcullis_spans_exported_total', { outcome: 'lost' });
+  await expect.poll(lost).toBeGreaterThan(0);
+  expect(warnings).toContain('the collector does not take spans: they are lost until it does');
+  collector.mood = 'silent';
+  const before = collector.requests;
+  const answers = await Promise.all(Array.from({ length: 60 }, () => p.call('GET', '/v1/accounts', { token })));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  await expect.poll(() => collector.requests).toBeGreaterThan(before);
+  await p[Symbol.asyncDispose]();
+});
+
+it.each(['silent', 'cutting'] as const)(
+  'of what a collector that is %s does not take a bounded number of spans is kept',
+  async (mood) => {
+    await using collector = await startCollector();
+    collector.mood = mood;
+    const config = { endpoint: collector.url, headers: {}, serviceName: 'test', ratio: 1, exportEveryMs: 10 };
+    let kept = 0;
+    const tracer = new OtelTracer(config, '0', (spans) => {
+      kept += spans;
+    });
+    for (let at = 0; at < 20_000; at += 1) {
+      tracer.start('span', { kind: 'internal' }).end();
+      if (at % 1_000 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await tracer.stop();
+    await collector[Symbol.asyncDispose]();
+    // The queue and what is on its way.
+    await expect.poll(() => kept).toBeGreaterThan(0);
+    expect(kept).toBeLessThanOrEqual(2_048 + 3 * 512);
+  },
+);

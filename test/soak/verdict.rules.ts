@@ -1,0 +1,87 @@
+/** Memory of the instance at one time, in megabytes (10^6 bytes). */
+export interface MemorySample {
+  residentMb: number;
+  heapMb: number;
+}
+
+/** What a soak has seen. */
+export interface SoakFacts {
+  /** Answers that no one expected, by what was asked; an example of each. */
+  unexpected: readonly { kind: string; count: number; example: string }[];
+  /** What was wrong with the order or the number of events, by subscriber. */
+  events: readonly { subscriber: string; fault: string }[];
+  /** Changes that the node's log has, and how many each subscriber was told. */
+  logged: number;
+  told: readonly { subscriber: string; count: number }[];
+  /** Requests that were answered and audit records of them, by what was asked. */
+  audit: readonly { kind: string; answered: number; records: number }[];
+  /** Lines of the instance's log at the level of errors. */
+  errorLines: readonly string[];
+  memory: readonly MemorySample[];
+}
+
+/** Memory may grow by so much from the second quarter to the last. */
+export const MEMORY_LIMIT = 0.1;
+/** Fewer samples than that say nothing of a quarter. */
+const LEAST_SAMPLES = 8;
+
+/** What is wrong, in sentences; empty where the soak has passed. */
+export function faultsOf(facts: SoakFacts): string[] {
+  const { unexpected, events, logged, told, audit, errorLines } = facts;
+  return [
+    ...unexpected.map(({ kind, count, example }) => `${count} unexpected answers to ${kind}, such as: ${example}`),
+    ...events.map(({ subscriber, fault }) => `${subscriber}: ${fault}`),
+    ...told
+      .filter(({ count }) => count !== logged)
+      .map(({ subscriber, count }) => `${subscriber} was told ${count} of ${logged} changes`),
+    ...audit
+      .filter(({ answered, records }) => answered !== records)
+      .map(({ kind, answered, records }) => `${records} audit records of ${answered} answers to ${kind}`),
+    ...errorLines.map((line) => `the log has an error: ${line}`),
+    ...memoryFaults(facts.memory),
+  ];
+}
+
+/** How memory went: the medians of heap and resident memory together in the second and the last quarter. */
+export interface MemoryTrend {
+  secondMb: number;
+  lastMb: number;
+  /** 0.1 for a tenth more in the last quarter. */
+  growth: number;
+}
+
+/** The trend; undefined where there are too few samples for quarters. The first quarter, in which code is compiled and caches fill, does not count. */
+export function memoryTrend(samples: readonly MemorySample[]): MemoryTrend | undefined {
+  if (samples.length < LEAST_SAMPLES) return undefined;
+  const sums = samples.map(({ residentMb, heapMb }) => residentMb + heapMb);
+  const at = (quarter: number) => Math.floor((sums.length * quarter) / 4);
+  const secondMb = median(sums.slice(at(1), at(2)));
+  const lastMb = median(sums.slice(at(3)));
+  return { secondMb, lastMb, growth: lastMb / secondMb - 1 };
+}
+
+function memoryFaults(samples: readonly MemorySample[]): string[] {
+  const trend = memoryTrend(samples);
+  if (!trend) return [`${samples.length} samples of memory are too few`];
+  const { secondMb, lastMb, growth } = trend;
+  if (growth <= MEMORY_LIMIT) return [];
+  const [before, after] = [secondMb, lastMb].map((mb) => mb.toFixed(0));
+  return [`memory grew by ${(growth * 100).toFixed(1)} %: ${before} MB in the second quarter, ${after} in the last`];
+}
+
+/** The middle value; of an even number the mean of the middle two. 0 for none. */
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = sorted.length / 2;
+  return ((sorted[Math.ceil(middle) - 1] ?? 0) + (sorted[Math.floor(middle)] ?? 0)) / 2;
+}
+
+/** What is wrong with a cursor that comes after another one: the log of a node is numbered without a gap. */
+export function cursorFault(before: bigint, cursor: string): string | undefined {
+  if (!/^\d+$/.test(cursor)) return `${JSON.stringify(cursor)} is no cursor`;
+  const expected = before + 1n;
+  if (BigInt(cursor) === expected) return undefined;
+  return BigInt(cursor) < expected
+    ? `${cursor} came again, or late, after ${before}`
+    : `${cursor} came after ${before}`;
+}

@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest';
+import { Durations, Tally } from './tally.ts';
+import { cursorFault, faultsOf, type MemorySample, median, memoryTrend, type SoakFacts } from './verdict.rules.ts';
+
+const flat = (count: number, residentMb = 200): MemorySample[] =>
+  Array.from({ length: count }, () => ({ residentMb, heapMb: 50 }));
+
+const GOOD: SoakFacts = {
+  unexpected: [],
+  events: [],
+  logged: 70,
+  told: [{ subscriber: 'WebSocket 1', count: 70 }],
+  audit: [{ kind: 'health', answered: 9, records: 9 }],
+  errorLines: [],
+  memory: flat(40),
+};
+
+it('a soak in which all was as expected has no fault', () => {
+  expect(faultsOf(GOOD)).toEqual([]);
+});
+
+it.each<[string, Partial<SoakFacts>, string]>([
+  ['an unexpected answer', { unexpected: [{ kind: 'health', count: 2, example: '503' }] }, '2 unexpected answers'],
+  ['an event out of order', { events: [{ subscriber: 'SSE 1', fault: '4 came after 2' }] }, 'SSE 1: 4 came after 2'],
+  ['a lost event', { told: [{ subscriber: 'SSE 1', count: 69 }] }, 'SSE 1 was told 69 of 70 changes'],
+  ['an event too many', { logged: 69 }, 'WebSocket 1 was told 70 of 69 changes'],
+  ['a missing audit record', { audit: [{ kind: 'mcp', answered: 9, records: 8 }] }, '8 audit records of 9'],
+  ['a double audit record', { audit: [{ kind: 'mcp', answered: 9, records: 10 }] }, '10 audit records of 9'],
+  ['an error in the log', { errorLines: ['{"level":50}'] }, 'the log has an error'],
+  ['memory that grows', { memory: [...flat(30), ...flat(10, 230)] }, 'memory grew by 12.0 %: 250 MB'],
+  ['too few samples', { memory: flat(7) }, '7 samples of memory are too few'],
+])('%s is a fault', (_name, facts, says) => {
+  expect(faultsOf({ ...GOOD, ...facts })).toEqual([expect.stringContaining(says)]);
+});
+
+it('memory is compared between the second and the last quarter, by the median, and may grow by a tenth', () => {
+  const climbing = [...flat(10, 100), ...flat(10, 150), ...flat(10, 300), ...flat(10, 169)];
+  expect(memoryTrend(climbing)).toEqual({ secondMb: 200, lastMb: 219, growth: expect.closeTo(0.095) });
+  expect(faultsOf({ ...GOOD, memory: climbing })).toEqual([]);
+  // One that collects its garbage seldom has peaks, which are none of the medians.
+  const peaks = flat(40).map((sample, index) => (index % 3 === 0 ? { ...sample, heapMb: 400 } : sample));
+  expect(memoryTrend(peaks)?.growth).toBe(0);
+  expect(memoryTrend([...flat(20, 300), ...flat(20, 100)])?.growth).toBeLessThan(0);
+});
+
+it.each([
+  [[], 0],
+  [[3], 3],
+  [[5, 1], 3],
+  [[9, 1, 5], 5],
+])('the median of %j is %d', (values, expected) => {
+  expect(median(values)).toBe(expected);
+});
+
+it.each([
+  [0n, '1', undefined],
+  [9n, '10', undefined],
+  [2n, '4', '4 came after 2'],
+  [4n, '4', '4 came again, or late, after 4'],
+  [4n, '', '"" is no cursor'],
+])('after the cursor %s the cursor %j: %s', (before, cursor, expected) => {
+  expect(cursorFault(before, cursor)).toBe(expected);
+});
+
+it('durations are told to a tenth, and faults with their first example', () => {
+  const durations = new Durations();
+  for (let ms = 1; ms <= 100; ms += 1) durations.add(ms);
+  expect(durations.at(0.5) / 50).toBeCloseTo(1, 0);
+  expect(durations.at(0.99) / 99).toBeCloseTo(1, 0);
+  expect(new Durations().at(0.5)).toBe(0);
+  const tally = new Tally();
+  tally.answered('health', 2);
+  tally.answered('health', 3, 'first');
+  tally.failed('health', 'second');
+  expect(tally.total).toEqual({ answered: 2, unexpected: 2 });
+  expect(tally.kinds.get('health')?.example).toBe('first');
+});
