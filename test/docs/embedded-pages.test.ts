@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { SECRET } from '../webhook/signing.ts';
+import { pagesToRun } from './plan.ts';
+import { describeFollowed } from './programs.ts';
+import { followed, type Reader } from './run-page.ts';
+
+// Programs of their own, one after the other, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 120_000 });
+
+describeFollowed('followed on an embedded instance', () => {
+  let p: Portcullis;
+  let reader: Reader;
+
+  beforeAll(async () => {
+    p = await startPortcullis({ env: { WEBHOOK_SIGNING_SECRET: SECRET } });
+    const { host } = new URL(p.url);
+    const { client_id, client_secret } = p.demo.client;
+    reader = {
+      instead: { '127.0.0.1:4000': host },
+      env: {
+        CLIENT_ID: client_id,
+        CLIENT_SECRET: client_secret,
+        PORTCULLIS_SECRET: client_secret,
+        WEBHOOK_SIGNING_SECRET: SECRET,
+      },
+      dataDir: p.dataDir,
+    };
+  });
+
+  afterAll(() => p[Symbol.asyncDispose]());
+
+  it.each(pagesToRun().embedded)('every command of %s does what the page says', async (page) => {
+    expect(await followed(page, reader)).toEqual([]);
+  });
+});

@@ -1,0 +1,59 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { buildSchema, parse, validate } from 'graphql';
+import { expect, it } from 'vitest';
+import { ROOT } from '../start/process.ts';
+import { allPages, anchorsOf, blocksOf, linksOf } from './markdown.ts';
+import { BLOCKS_NOT_RUN, notRun, pagesToRun } from './plan.ts';
+
+const PAGES = allPages();
+const EXTERNAL = /^(?:[a-z]+:|\/\/)/;
+
+/** What is wrong with a link; undefined where it leads somewhere. */
+function fault(page: string, target: string): string | undefined {
+  const [path = '', anchor] = target.split('#');
+  const file = path === '' ? page : normalize(join(dirname(page), decodeURIComponent(path)));
+  if (!existsSync(join(ROOT, file))) return `${file} is missing`;
+  if (anchor === undefined || !file.endsWith('.md')) return undefined;
+  return anchorsOf(file).has(anchor) ? undefined : `${file} has no heading #${anchor}`;
+}
+
+it.each(PAGES)('every relative link of %s leads to a file, and to a heading in it', (page) => {
+  const broken = linksOf(page)
+    .filter(({ target }) => !EXTERNAL.test(target))
+    .flatMap(({ line, target }) => {
+      const what = fault(page, target);
+      return what === undefined ? [] : [`${page}:${line}: ${what}`];
+    });
+  expect(broken).toEqual([]);
+});
+
+it('every GraphQL operation in a page is one of the schema', () => {
+  const schema = buildSchema(readFileSync(join(ROOT, 'schema/schema.graphql'), 'utf8'));
+  const { embedded, real } = pagesToRun();
+  const wrong = [...embedded, ...real]
+    .flatMap(blocksOf)
+    .filter(({ lang }) => lang === 'graphql')
+    .flatMap(({ page, line, text }) =>
+      validate(schema, parse(text)).map(({ message }) => `${page}:${line}: ${message}`),
+    );
+  expect(wrong).toEqual([]);
+});
+
+it.each(notRun())('not run: %s', (_first, reason) => {
+  expect(reason).toMatch(/\w+ \w+/);
+});
+
+it('every exception names a block that there is', () => {
+  const stale = BLOCKS_NOT_RUN.filter(
+    ({ page, begins }) => !blocksOf(page).some(({ text }) => text.startsWith(begins)),
+  );
+  expect(stale).toEqual([]);
+});
+
+it('a fence says nothing but what this suite understands', () => {
+  const unknown = PAGES.flatMap(blocksOf).filter(
+    ({ info }) => info !== '' && !/^(?:[\w-]+\.[jt]s|fixed(?:: [\w, -]+)?|not-run: .+)$/.test(info),
+  );
+  expect(unknown.map(({ page, line, info }) => `${page}:${line}: ${info}`)).toEqual([]);
+});
