@@ -41,18 +41,18 @@ it('D1-04, D1-14: malformed variables end the start with 78 and one message that
   expect(ended.stdout).toBe('');
   expect(ended.stderr).not.toMatch(STACK);
   expect(faultsOf(ended).map((fault) => fault.split(' ')[0])).toEqual([
+    'PORTCULLIS_ROLE',
     'PORT',
     'ADMIN_PORT',
     'PUBLIC_URL',
-    'PORTCULLIS_ROLE',
+    'TRUST_PROXY',
+    'CORS_ORIGINS',
+    'LOG_LEVEL',
     'DATABASE_URL',
     'REDIS_URL',
     'KAFKA_BROKERS',
     'JWT_SECRET_USER',
     'MAX_SESSIONS',
-    'TRUST_PROXY',
-    'CORS_ORIGINS',
-    'LOG_LEVEL',
     'KAFKA_SASL_MECHANISM,',
   ]);
   for (const value of ['mysql', 'short', 'boss']) expect(ended.stderr).not.toContain(value);
