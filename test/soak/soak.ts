@@ -58,10 +58,8 @@ async function soak(world: World, client: PostgresClient, { minutes, rate, endin
   const token = () => traffic.token;
   const { baseUrl } = world.instance;
   const subscriptions = stack.use(new Subscriptions({ baseUrl, token, tally, after: BigInt(before) }));
-  const mcp = await traffic.mcp();
-  if (mcp.length === 0) process.stdout.write('The gateway has no MCP server: that kind is left out.\n');
   const samples: Gauge[] = [];
-  const kinds = [...traffic.kinds(), ...subscriptions.kinds(), ...mcp];
+  const kinds = [...traffic.kinds(), ...subscriptions.kinds()];
   const deadline = setTimeout(() => ending.abort(), minutes * 60_000);
   const watching = watch({ tally, gauges, subscriptions, samples, signal: ending.signal });
   await Promise.all([paced(kinds, rate, ending.signal), watching]);

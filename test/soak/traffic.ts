@@ -64,31 +64,29 @@ export class Traffic {
       kind('migrate', 4, (name) => this.#post(name, '/v2/users/migrate/with-wallet', newUser(), 201)),
       kind('migrate bulk', 1, (name) => this.#bulk(name)),
       kind('gas fee', 4, (name) => this.#gasFees(name)),
+      kind('mcp', 3, (name) => this.#agent(name)),
       kind('health', 4, (name) => this.#call({ kind: name, method: 'GET', path: '/health', expected: 200 })),
       kind('wrong credentials', 3, (name) => this.#wrong(name)),
     ];
   }
 
-  /** Asks the MCP server for its tools; none where the gateway has no such server. */
-  async mcp(): Promise<Kind[]> {
-    const ask = (kind: string) =>
-      this.#call({
-        kind,
-        method: 'POST',
-        path: '/v2/mcp',
-        token: this.#world.demo.client.client_secret,
-        headers: { accept: 'application/json, text/event-stream', 'x-target-server': 'integration' },
-        json: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
-        expected: 200,
-      });
-    const { baseUrl } = this.#world.instance;
-    const { status } = await fetch(`${baseUrl}/v2/mcp`, {
-      method: 'GET',
-      headers: { 'x-target-server': 'integration' },
+  async #agent(kind: string): Promise<void> {
+    const call = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'list_accounts', arguments: { limit: 5 } },
+    };
+    await this.#call({
+      kind,
+      method: 'POST',
+      path: '/v2/mcp',
+      token: this.#world.demo.client.client_secret,
+      headers: { accept: 'application/json, text/event-stream' },
+      json: call,
+      expected: 200,
+      faultOf: ({ result }) => (result?.structuredContent ? undefined : 'no structured content'),
     });
-    return status === 404 || status >= 500
-      ? []
-      : [{ name: 'mcp', weight: 3, ask: async () => void (await ask('mcp')) }];
   }
 
   /** Another access token of the client, which the others use from then on. */
