@@ -152,7 +152,9 @@ function startArguments({ DATABASE_URL }: ServerAddresses = {}): string[] {
 
 function npmCommand(): string[] {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  return String(scripts.start).replace(/^exec /, '').split(' ');
+  return String(scripts.start)
+    .replace(/^exec /, '')
+    .split(' ');
 }
 
 function imageCommand(): string[] {
