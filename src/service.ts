@@ -94,12 +94,13 @@ export async function startService({
     ...(config.role === 'worker' ? [] : [calls.durations, ...upstreamMetrics(upstreams), reloads.inForce]),
   ];
   let isDraining = false;
-  const readiness = () =>
+  const readiness = (excludesStores: boolean) =>
     readinessOf({
       role: config.role,
       checks: context.health.report().checks,
       isDraining,
       isAuditFull: context.spool.isFull,
+      excludesStores,
     });
   const admin = adminServer(readiness, metrics);
   const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });

@@ -4,20 +4,27 @@ import { isReady, type Readiness } from '../health/readiness.rules.ts';
 
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-/** The operator's listener: `/metrics`, `/livez` and `/readyz`; never reachable by the public one. */
-export function adminServer(readiness: () => Readiness, metrics: readonly Metric[] = []): Server {
+/**
+ * The operator's listener: `/metrics`, `/livez`, `/readyz` and, without regard to stores, `/readyz?exclude=stores`; never
+ * reachable by the public one.
+ */
+export function adminServer(
+  readiness: (excludesStores: boolean) => Readiness,
+  metrics: readonly Metric[] = [],
+): Server {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   // Gauges under the names of counters; the same stands by type in `nodejs_active_resources`.
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   for (const metric of metrics) registry.registerMetric(metric);
 
-  async function answer(path: string, res: ServerResponse): Promise<void> {
-    switch (path) {
+  async function answer(target: string, res: ServerResponse): Promise<void> {
+    switch (target) {
       case '/livez':
         return send(res, 200, 'text/plain', 'ok\n');
-      case '/readyz': {
-        const report = readiness();
+      case '/readyz':
+      case '/readyz?exclude=stores': {
+        const report = readiness(target !== '/readyz');
         return send(res, isReady(report) ? 200 : 503, 'application/json', JSON.stringify(report));
       }
       case '/metrics':

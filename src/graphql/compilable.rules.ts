@@ -19,13 +19,16 @@ import {
 /** Fields from which on an operation is not compiled: its code would be long, and take long to make. */
 const MAX_FIELDS = 150;
 
+/** Code has the names on the way to a field several times over. */
+const MAX_NAME_LENGTH = 64;
+
 const TYPENAME = '__typename';
 
 /**
  * How many fields a valid operation has, fragments unfolded, where it may become code; undefined where not.
  *
  * What a caller writes must not reach the source of a program: of literals only whole numbers, booleans, null and enum
- * values pass, which have no text of their own, and of names those alone that mean nothing to JavaScript. Compiled code
+ * values pass, which have no text of their own, and of names those alone that are short and mean nothing to JavaScript. Compiled code
  * also knows no directives and no fields of the schema's own, writes other literals as numbers of 64 bits, and
  * tells places of an answer apart by the names on the way, joined with `_`.
  */
@@ -52,7 +55,8 @@ function isPlain(schema: GraphQLSchema, document: DocumentNode): boolean {
   visit(
     document,
     visitWithTypeInfo(types, {
-      Name: ({ value }) => (value.startsWith('__') && value !== TYPENAME ? stop() : undefined),
+      Name: ({ value }) =>
+        value.length > MAX_NAME_LENGTH || (value.startsWith('__') && value !== TYPENAME) ? stop() : undefined,
       Field: ({ name, alias }) => {
         const { value } = alias ?? name;
         return value.includes('_') && value !== TYPENAME ? stop() : undefined;

@@ -13,8 +13,8 @@ import { areVariablesGood } from './variables.rules.ts';
 
 /** Runs of an operation before it is compiled: most that come once never come again. */
 const RUNS_BEFORE = 2;
-/** Fields of all operations that are kept compiled: a field takes some 2.5 KB. */
-const MAX_FIELDS_KEPT = 5_000;
+/** Fields of all operations that are kept compiled: a field takes some 7 KB. */
+const MAX_FIELDS_KEPT = 3_000;
 
 type Run = (root: unknown, context: unknown, variables: unknown) => ExecutionResult | Promise<ExecutionResult>;
 type Result = ExecutionResult | Promise<ExecutionResult>;

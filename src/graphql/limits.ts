@@ -1,6 +1,7 @@
 import type { Plugin } from '@envelop/core';
 import { type DocumentNode, GraphQLError, getOperationAST, type OperationDefinitionNode } from 'graphql';
 import { MAX_PAGE_SIZE } from '../lib/keyset.ts';
+import { membersOfWideObject } from '../lib/wide-object.ts';
 import { type Measure, measure } from './limits.rules.ts';
 import { mostRepeats } from './repeats.rules.ts';
 
@@ -63,14 +64,9 @@ function refuseRepeats(document: DocumentNode): void {
 
 /** Refuses an object of very many members: each that is unknown would be told with all of the object. */
 function refuseWide(variables: unknown): void {
-  const open = [variables];
-  for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    if (typeof value !== 'object' || value === null) continue;
-    const members: unknown[] = Array.isArray(value) ? value : Object.values(value);
-    if (!Array.isArray(value) && members.length > MAX_MEMBERS) {
-      throw limitError(`variables have an object of ${members.length} members, at most ${MAX_MEMBERS} are allowed`);
-    }
-    for (const member of members) if (typeof member === 'object') open.push(member);
+  const members = membersOfWideObject(variables, MAX_MEMBERS);
+  if (members !== undefined) {
+    throw limitError(`variables have an object of ${members} members, at most ${MAX_MEMBERS} are allowed`);
   }
 }
 

@@ -8,6 +8,8 @@ export interface ReadinessFacts {
   isDraining: boolean;
   /** No audit record can be kept: requests are refused. */
   isAuditFull: boolean;
+  /** Only what is this process's own counts: stores that are away are away for all replicas. */
+  excludesStores: boolean;
 }
 
 /** The answer of `/readyz`. */
@@ -27,10 +29,11 @@ const NEEDS = {
  * Whether a process can do the work of its role: `down` where it can do none of it, `degraded` where it can do a part.
  * A store that is away is away for all replicas: taken out of a load balancer for it, they could not serve the rest.
  */
-export function readinessOf({ role, checks, isDraining, isAuditFull }: ReadinessFacts): Readiness {
+export function readinessOf({ role, checks, isDraining, isAuditFull, excludesStores }: ReadinessFacts): Readiness {
   const audit = isAuditFull ? 'full' : 'ok';
   const isWhole = Object.values(checks).every((state) => state === 'ok');
-  const isDown = NEEDS[role].some((part) => checks[part] === 'down') || (isAuditFull && role !== 'worker');
+  const isStuck = !excludesStores && NEEDS[role].some((part) => checks[part] === 'down');
+  const isDown = isStuck || (isAuditFull && role !== 'worker');
   const status = isDraining ? 'draining' : isDown ? 'down' : isWhole ? 'ok' : 'degraded';
   return { status, checks: { ...checks, audit } };
 }

@@ -9,6 +9,7 @@ import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/i
 import type { ClientRecord } from '../clients/client-record.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
+import { membersOfWideObject } from '../lib/wide-object.ts';
 import { notAMessage } from './arrival.ts';
 import { callTool, toolsOf } from './call-tool.ts';
 import { INSTRUCTIONS, SERVER } from './instructions.ts';
@@ -30,6 +31,9 @@ export interface McpRuntime {
   answer(exchange: Exchange, client: ClientRecord, message: object): Promise<void>;
 }
 
+/** No message needs as many. */
+const MAX_MEMBERS = 1_000;
+
 /** The server asks its clients for nothing, so that it has no answers to validate. */
 const NO_VALIDATOR: jsonSchemaValidator = {
   getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked for' }),
@@ -43,6 +47,9 @@ export function createMcpRuntime({ log, ...parts }: McpRuntimeParts): McpRuntime
   return {
     async answer(exchange, client, message) {
       const { req } = exchange;
+      // Each schema on the way would look at every one of them.
+      if (membersOfWideObject(message, MAX_MEMBERS))
+        throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
       const parsed = JSONRPCMessageSchema.safeParse(message);
       if (!parsed.success) throw notAMessage('be a JSON-RPC 2.0 message');
       const invalid = invalidParams(parsed.data);

@@ -109,7 +109,8 @@ it('D1-05: the load balancer spreads over both gateways, tells the client’s ad
     gateways.map((name) => `${name}:${port}`),
   );
   expect(conf).toMatch(/X-Forwarded-For \$remote_addr;/);
-  for (const header of ['Forwarded', 'X-Real-IP', 'ssl-client-fingerprint']) expect(conf).toContain(`${header} '';`);
+  expect(conf).toMatch(/X-Real-IP \$remote_addr;/);
+  for (const header of ['Forwarded', 'ssl-client-fingerprint']) expect(conf).toContain(`${header} '';`);
   expect(conf).toMatch(/proxy_buffering off;\s+proxy_request_buffering off;\s+client_max_body_size 0;/);
   for (const name of gateways) expect(service(name).environment?.TRUST_PROXY).toBe('uniquelocal');
 });

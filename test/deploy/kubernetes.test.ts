@@ -143,8 +143,8 @@ describe.each(deployments.map((workload) => [workload.name, workload] as const))
     expect(ports).toEqual({ ...(isGateway ? { http: envSchema.shape.PORT.parse(undefined) } : {}), admin });
     const { startupProbe, readinessProbe, livenessProbe } = container;
     expect(startupProbe?.httpGet).toEqual({ path: '/readyz', port: 'admin' });
-    for (const probe of [readinessProbe, livenessProbe])
-      expect(probe?.httpGet).toEqual({ path: '/livez', port: 'admin' });
+    expect(readinessProbe?.httpGet).toEqual({ path: '/readyz?exclude=stores', port: 'admin' });
+    expect(livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'admin' });
   });
 
   it('D1-13: has the time that a stop may take', () => {

@@ -131,7 +131,7 @@ describe('what is compiled', () => {
       const fields = Array.from({ length: 70 }, (_, n) => `${name}${n}: me { nodeId }`).join(' ');
       return parse(`{ ${fields} }`);
     };
-    const documents = Array.from({ length: 60 }, (_, n) => wide(`d${n}x`));
+    const documents = Array.from({ length: 40 }, (_, n) => wide(`d${n}x`));
     const ask = async (asked: (typeof documents)[number] | undefined) => {
       if (asked) await operations.run({ schema, document: asked, contextValue });
     };
@@ -173,6 +173,7 @@ describe('what is compiled', () => {
       'a variable that a compiler takes for code',
       `query ($${MAGIC}x: Int) { accounts(first: $${MAGIC}x) { totalCount } }`,
     ],
+    ['a long name, of which code would be full', `{ ${'a'.repeat(65)}: me { nodeId } }`],
     ['names that make one of two places', '{ a: me { x_y: nodeId } a_x: me { y: nodeId } }'],
   ])('is never %s', async (_name, text) => {
     expect(await referencesOf(text, 4)).toBe(4);

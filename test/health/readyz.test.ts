@@ -11,10 +11,12 @@ const well = { database: 'ok', cache: 'ok', bus: 'ok' } as const;
 
 describe('readiness', () => {
   const fact = (role: ReadinessFacts['role'], more: Partial<ReadinessFacts> = {}): ReadinessFacts => ({
-    ...{ role, checks: well, isDraining: false, isAuditFull: false },
+    ...{ role, checks: well, isDraining: false, isAuditFull: false, excludesStores: false },
     ...more,
   });
   const without = (part: keyof typeof well): Partial<ReadinessFacts> => ({ checks: { ...well, [part]: 'down' } });
+
+  const of = (status: string): [string, string, string] => [status, status, status];
 
   it.each<[string, Partial<ReadinessFacts>, string, string, string]>([
     ['nothing is away', {}, 'ok', 'ok', 'ok'],
@@ -22,6 +24,9 @@ describe('readiness', () => {
     ['the cache is away', without('cache'), 'degraded', 'degraded', 'degraded'],
     ['the bus is away', without('bus'), 'degraded', 'degraded', 'down'],
     ['the audit spool is full', { isAuditFull: true }, 'down', 'down', 'ok'],
+    ['a store is away and stores are excluded', { ...without('database'), excludesStores: true }, ...of('degraded')],
+    ['the spool is full and stores are excluded', { isAuditFull: true, excludesStores: true }, 'down', 'down', 'ok'],
+    ['the process stops and stores are excluded', { isDraining: true, excludesStores: true }, ...of('draining')],
     ['the process stops', { isDraining: true }, 'draining', 'draining', 'draining'],
   ])('when %s it is told by role', (_what, more, all, gateway, worker) => {
     const statuses = (['all', 'gateway', 'worker'] as const).map((role) => readinessOf(fact(role, more)).status);

@@ -71,6 +71,12 @@ describe('how it is spoken to', () => {
       {},
       '',
     ],
+    [
+      'an object of 2,000 members',
+      JSON.stringify({ ...PING, params: Object.fromEntries(Array.from({ length: 2_000 }, (_, n) => [`a${n}`, n])) }),
+      {},
+      '',
+    ],
     ['another type', JSON.stringify(PING), { 'content-type': 'text/plain' }, 'Content-Type'],
     ['an encoding', JSON.stringify(PING), { 'content-encoding': 'gzip' }, 'Content-Encoding'],
   ])('4.9-06 D2-13: a body of %s: 400', async (_name, body, headers, path) => {

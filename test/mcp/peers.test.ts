@@ -41,7 +41,7 @@ describe('the conformance suite of the protocol', () => {
 /** A block of docs/mcp.md, for the address of this instance. */
 function documented(language: string, containing: string): string {
   const page = readFileSync(join(ROOT, 'docs/mcp.md'), 'utf8');
-  const blocks = [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].filter(([, name]) => name === language);
+  const blocks = [...page.matchAll(/^```(\w+)[^\n]*\n([\s\S]*?)^```$/gm)].filter(([, name]) => name === language);
   const found = blocks.map(([, , block = '']) => block).find((block) => block.includes(containing));
   if (found === undefined) throw new Error(`docs/mcp.md has no such ${language}`);
   return found.replaceAll('http://127.0.0.1:4000', p.url);

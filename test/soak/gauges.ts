@@ -63,13 +63,18 @@ export class Gauges {
   }
 
   /** Audit records by the kind of what was asked, which stands in their correlation ids. */
-  async auditByKind(prefix: string): Promise<Map<string, number>> {
+  async auditByKind(prefix: string): Promise<Map<string, { records: number; requests: number }>> {
     const { rows } = await this.#client.query(
-      `select split_part(correlation_id, '-', 2) as kind, count(*) as count
+      `select split_part(correlation_id, '-', 2) as kind, count(*) as records, count(distinct correlation_id) as requests
        from audit_records where correlation_id like $1 group by 1`,
       [`${prefix}%`],
     );
-    return new Map(rows.map(({ kind, count }) => [String(kind), Number(count)]));
+    return new Map(
+      rows.map(({ kind, records, requests }) => [
+        String(kind),
+        { records: Number(records), requests: Number(requests) },
+      ]),
+    );
   }
 
   async #metrics(): Promise<string> {

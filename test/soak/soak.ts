@@ -62,7 +62,9 @@ async function soak(world: World, client: PostgresClient, { minutes, rate, endin
   const kinds = [...traffic.kinds(), ...subscriptions.kinds()];
   const deadline = setTimeout(() => ending.abort(), minutes * 60_000);
   const watching = watch({ tally, gauges, subscriptions, samples, signal: ending.signal });
+  const startedAt = performance.now();
   await Promise.all([paced(kinds, rate, ending.signal), watching]);
+  const endedAt = performance.now();
   clearTimeout(deadline);
   const told = () => subscriptions.followers.map(({ name, count }) => ({ subscriber: name, count }));
   const settled = async () => {
@@ -75,7 +77,12 @@ async function soak(world: World, client: PostgresClient, { minutes, rate, endin
     await delay(SETTLE_MS);
     end = await settled();
   }
+  const { lag, outbox } = await gauges.read();
+  const seconds = (endedAt - startedAt) / 1_000;
   const facts: SoakFacts = {
+    paced: { planned: seconds * rate, answered: [...counts(tally).values()].reduce((sum, count) => sum + count, 0) },
+    silent: kinds.map(({ name }) => name.replaceAll(' ', '.')).filter((kind) => !tally.kinds.get(kind)?.answered),
+    left: { lag, outbox },
     unexpected: [...tally.kinds]
       .filter(([, { unexpected }]) => unexpected > 0)
       .map(([kind, { unexpected, example = '' }]) => ({ kind, count: unexpected, example })),
@@ -146,7 +153,11 @@ function counts(tally: Tally): Map<string, number> {
 async function auditOf(tally: Tally, gauges: Gauges): Promise<SoakFacts['audit']> {
   const records = await gauges.auditByKind(COUNTED);
   const asked = [...tally.kinds].filter(([kind]) => !kind.startsWith('subscribe.'));
-  return asked.map(([kind, { answered }]) => ({ kind, answered, records: records.get(kind) ?? 0 }));
+  return asked.map(([kind, { answered }]) => ({
+    kind,
+    answered,
+    ...(records.get(kind) ?? { records: 0, requests: 0 }),
+  }));
 }
 
 function errorLines(stdout: string): string[] {

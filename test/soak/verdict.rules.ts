@@ -6,6 +6,12 @@ export interface MemorySample {
 
 /** What a soak has seen. */
 export interface SoakFacts {
+  /** Requests that the pace asked for, and those that were answered. */
+  paced: { planned: number; answered: number };
+  /** Kinds of traffic of which not one was answered. */
+  silent: readonly string[];
+  /** What was still queued when all had settled. */
+  left: { lag: number; outbox: number };
   /** Answers that no one expected, by what was asked; an example of each. */
   unexpected: readonly { kind: string; count: number; example: string }[];
   /** What was wrong with the order or the number of events, by subscriber. */
@@ -13,8 +19,8 @@ export interface SoakFacts {
   /** Changes that the node's log has, and how many each subscriber was told. */
   logged: number;
   told: readonly { subscriber: string; count: number }[];
-  /** Requests that were answered and audit records of them, by what was asked. */
-  audit: readonly { kind: string; answered: number; records: number }[];
+  /** Requests that were answered, audit records of them, and how many requests those are of, by what was asked. */
+  audit: readonly { kind: string; answered: number; records: number; requests: number }[];
   /** Lines of the instance's log at the level of errors. */
   errorLines: readonly string[];
   memory: readonly MemorySample[];
@@ -22,21 +28,33 @@ export interface SoakFacts {
 
 /** Memory may grow by so much from the second quarter to the last. */
 export const MEMORY_LIMIT = 0.1;
+/** The part of the pace that must have been kept. */
+const LEAST_PACE = 0.9;
 /** Fewer samples than that say nothing of a quarter. */
 const LEAST_SAMPLES = 8;
 
 /** What is wrong, in sentences; empty where the soak has passed. */
 export function faultsOf(facts: SoakFacts): string[] {
-  const { unexpected, events, logged, told, audit, errorLines } = facts;
+  const { unexpected, events, logged, told, audit, errorLines, paced, silent, left } = facts;
   return [
+    ...(paced.answered < paced.planned * LEAST_PACE
+      ? [`${paced.answered} of ${paced.planned.toFixed(0)} requests were asked and answered`]
+      : []),
+    ...silent.map((kind) => `nothing of ${kind} was answered`),
+    ...Object.entries(left)
+      .filter(([, count]) => count > 0)
+      .map(([what, count]) => `${what}: ${count} are left at the end`),
     ...unexpected.map(({ kind, count, example }) => `${count} unexpected answers to ${kind}, such as: ${example}`),
     ...events.map(({ subscriber, fault }) => `${subscriber}: ${fault}`),
     ...told
       .filter(({ count }) => count !== logged)
       .map(({ subscriber, count }) => `${subscriber} was told ${count} of ${logged} changes`),
     ...audit
-      .filter(({ answered, records }) => answered !== records)
-      .map(({ kind, answered, records }) => `${records} audit records of ${answered} answers to ${kind}`),
+      .filter(({ answered, records, requests }) => answered !== records || answered !== requests)
+      .map(
+        ({ kind, answered, records, requests }) =>
+          `${records} audit records, of ${requests} requests, of ${answered} answers to ${kind}`,
+      ),
     ...errorLines.map((line) => `the log has an error: ${line}`),
     ...memoryFaults(facts.memory),
   ];

@@ -6,11 +6,14 @@ const flat = (count: number, residentMb = 200): MemorySample[] =>
   Array.from({ length: count }, () => ({ residentMb, heapMb: 50 }));
 
 const GOOD: SoakFacts = {
+  paced: { planned: 100, answered: 97 },
+  silent: [],
+  left: { lag: 0, outbox: 0 },
   unexpected: [],
   events: [],
   logged: 70,
   told: [{ subscriber: 'WebSocket 1', count: 70 }],
-  audit: [{ kind: 'health', answered: 9, records: 9 }],
+  audit: [{ kind: 'health', answered: 9, records: 9, requests: 9 }],
   errorLines: [],
   memory: flat(40),
 };
@@ -24,8 +27,16 @@ it.each<[string, Partial<SoakFacts>, string]>([
   ['an event out of order', { events: [{ subscriber: 'SSE 1', fault: '4 came after 2' }] }, 'SSE 1: 4 came after 2'],
   ['a lost event', { told: [{ subscriber: 'SSE 1', count: 69 }] }, 'SSE 1 was told 69 of 70 changes'],
   ['an event too many', { logged: 69 }, 'WebSocket 1 was told 70 of 69 changes'],
-  ['a missing audit record', { audit: [{ kind: 'mcp', answered: 9, records: 8 }] }, '8 audit records of 9'],
-  ['a double audit record', { audit: [{ kind: 'mcp', answered: 9, records: 10 }] }, '10 audit records of 9'],
+  ['a missing audit record', { audit: [{ kind: 'mcp', answered: 9, records: 8, requests: 8 }] }, '8 audit records'],
+  ['a double audit record', { audit: [{ kind: 'mcp', answered: 9, records: 10, requests: 9 }] }, '10 audit records'],
+  [
+    'a record lost and one doubled',
+    { audit: [{ kind: 'mcp', answered: 9, records: 9, requests: 8 }] },
+    'of 8 requests',
+  ],
+  ['a pace that was not kept', { paced: { planned: 100, answered: 89 } }, '89 of 100 requests'],
+  ['a kind that never was answered', { silent: ['mcp'] }, 'nothing of mcp was answered'],
+  ['what is left of a queue', { left: { lag: 0, outbox: 3 } }, 'outbox: 3 are left'],
   ['an error in the log', { errorLines: ['{"level":50}'] }, 'the log has an error'],
   ['memory that grows', { memory: [...flat(30), ...flat(10, 230)] }, 'memory grew by 12.0 %: 250 MB'],
   ['too few samples', { memory: flat(7) }, '7 samples of memory are too few'],
