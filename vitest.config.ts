@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { defineConfig } from 'vitest/config';
+import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { cacheFolder } from './test/services/folders.ts';
 import { useMemoryFolder } from './test/services/memory-folder.ts';
 
 useMemoryFolder();
-// Each file has a process of its own, which would compile every package anew: a quarter of the CPU of a run.
+// What a process compiles of the packages is there for the next one: a quarter of the CPU of a run.
 process.env.NODE_COMPILE_CACHE ??= join(cacheFolder(), 'compiled');
 
 /** What lasts longest begins first, or the others have long ended when it does; by size, which is the default, it comes last. */
@@ -19,16 +19,14 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-export default defineConfig({
+/** Files that put another module in the place of one, or look at what a process has loaded: each has one of its own. */
+const APART = ['test/audit/**/*.test.ts'];
+
+/** What holds in all tests, those of test/long too. */
+export const common = {
   // Vite would pick another build of graphql than Node does, and its schema would not be ours.
   resolve: { alias: [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql')) }] },
   test: {
-    include: ['test/**/*.test.ts'],
-    exclude: ['test/long/**'],
-    globalSetup: ['test/services/global-setup.ts'],
-    // Most of a test's time is waiting for servers, not computing.
-    maxWorkers: 4,
-    sequence: { sequencer: LongestFirst },
     testTimeout: 20_000,
     hookTimeout: 60_000,
     execArgv: [
@@ -36,6 +34,25 @@ export default defineConfig({
       '--liftoff-only',
       '--disable-warning=TimeoutNegativeWarning',
       '--disable-warning=ExperimentalWarning',
+    ],
+  },
+} satisfies TestProjectInlineConfiguration;
+
+function project(name: string, test: TestProjectInlineConfiguration['test']): TestProjectInlineConfiguration {
+  return { ...common, test: { ...common.test, name, ...test } };
+}
+
+export default defineConfig({
+  test: {
+    // Once for both projects.
+    globalSetup: ['test/services/global-setup.ts'],
+    // Most of a test's time is waiting for servers, not computing.
+    maxWorkers: 4,
+    sequence: { sequencer: LongestFirst },
+    projects: [
+      project('apart', { include: APART }),
+      // They share processes, which have loaded the product once.
+      project('sharing', { include: ['test/**/*.test.ts'], exclude: ['test/long/**', ...APART], isolate: false }),
     ],
   },
 });

@@ -1,13 +1,13 @@
 import { defineConfig } from 'vitest/config';
-import base from './vitest.config.ts';
+import { common } from './vitest.config.ts';
 
 /** The guarantees in full: what is too long for `npm test`. */
 export default defineConfig({
-  ...base,
+  ...common,
   test: {
-    ...base.test,
+    ...common.test,
     include: ['test/long/**/*.test.ts'],
-    exclude: [],
+    globalSetup: ['test/services/global-setup.ts'],
     testTimeout: 900_000,
     hookTimeout: 300_000,
     fileParallelism: false,

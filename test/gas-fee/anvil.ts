@@ -53,17 +53,19 @@ export async function startAnvil(...args: readonly string[]): Promise<Anvil> {
   };
 }
 
+/** It writes a line for each block and call, all of which are read: a full pipe would stop it. */
 async function listeningAt(stdout: Readable): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
   let text = '';
-  for await (const chunk of stdout.iterator({ destroyOnReturn: false })) {
-    text += String(chunk);
-    const host = LISTENING.exec(text)?.groups?.host;
-    if (host === undefined) continue;
-    // It writes a line for each call: a pipe that nobody reads would fill up.
-    stdout.resume();
-    return host;
-  }
-  throw new Error(`anvil ended: ${text}`);
+  let host: string | undefined;
+  stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    if (host !== undefined) return;
+    text += chunk;
+    host = LISTENING.exec(text)?.groups?.host;
+    if (host !== undefined) resolve(host);
+  });
+  stdout.once('end', () => reject(new Error(`anvil ended: ${text}`)));
+  return await promise;
 }
 
 /** What a node answers to one call. */

