@@ -93,8 +93,8 @@ describe('no secret that is sent', () => {
       await Promise.all(all.map(tell));
       expect(traceIn(told())).toBeUndefined();
     });
-    await fc.assert(property, { numRuns: 40, interruptAfterTimeLimit: 5_000 });
-  });
+    await fc.assert(property, { numRuns: 40 });
+  }, 60_000);
 
   it('D2-21: is told of a socket, of its upgrade, its connection_init and its operations', async () => {
     const property = fc.asyncProperty(plainSecret, anySecret, async (plain, secret) => {
@@ -116,8 +116,8 @@ describe('no secret that is sent', () => {
       await talk('/nowhere', upgrade, []);
       expect(traceIn(told())).toBeUndefined();
     });
-    await fc.assert(property, { numRuns: 8, interruptAfterTimeLimit: 3_000 });
-  });
+    await fc.assert(property, { numRuns: 8 });
+  }, 60_000);
 
   it('D2-12: is in the report of a fault', async () => {
     const [secret = ''] = fc.sample(anySecret, 1);
