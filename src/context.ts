@@ -1,6 +1,6 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Metric } from 'prom-client';
-import { AUDIT_DELAY_MS, type AuditWriter } from './audit/audit-writer.ts';
+import { openAccess, openLimits } from './access-of.ts';
+import type { AuditWriter } from './audit/audit-writer.ts';
 import type { AuditSpool } from './audit/spool.ts';
 import { type AuditTrail, openAudit } from './audit-of.ts';
 import type { Cache } from './cache/cache.ts';
@@ -13,25 +13,23 @@ import type { EventBus } from './events/event-bus.ts';
 import type { GasFees } from './gas-fee/gas-fees.service.ts';
 import { openGasFees } from './gas-fees-of.ts';
 import { Health, VERSION } from './health/health.ts';
-import { IdempotentAnswers } from './idempotency/idempotent-answers.ts';
+import type { IdempotentAnswers } from './idempotency/idempotent-answers.ts';
 import type { Log } from './lib/log.ts';
-import { AccessChanges } from './oauth/access-changes.ts';
-import { AccessDirectory } from './oauth/access-directory.ts';
-import { AccessWatch } from './oauth/access-watch.ts';
-import { ClientLimits } from './oauth/client-limits.ts';
-import { ClientUsage } from './oauth/client-usage.ts';
-import { DenyList } from './oauth/deny-list.ts';
-import { followEnds } from './oauth/follow-ends.ts';
-import { type Guard, guardsOf } from './oauth/guards.ts';
+import type { AccessChanges } from './oauth/access-changes.ts';
+import type { AccessDirectory } from './oauth/access-directory.ts';
+import type { AccessWatch } from './oauth/access-watch.ts';
+import type { ClientLimits } from './oauth/client-limits.ts';
+import type { DenyList } from './oauth/deny-list.ts';
+import type { Guard } from './oauth/guards.ts';
 import { importJwtKeys } from './oauth/jwt-keys.ts';
 import { LoginLocks } from './oauth/login-locks.ts';
 import { Passwords } from './oauth/passwords.ts';
-import { Sessions } from './oauth/sessions.ts';
-import { Throttle } from './oauth/throttle.ts';
+import type { Sessions } from './oauth/sessions.ts';
+import type { Throttle } from './oauth/throttle.ts';
 import { TokenIssuer } from './oauth/token-issuer.ts';
-import { TokenJudge } from './oauth/token-judge.ts';
+import type { TokenJudge } from './oauth/token-judge.ts';
 import { TokenVerifier } from './oauth/token-verifier.ts';
-import { OutboxRelay } from './outbox/outbox-relay.ts';
+import type { OutboxRelay } from './outbox/outbox-relay.ts';
 import { databaseEventLog } from './realtime/database-event-log.ts';
 import { EventStreams, type EventStreamsOptions } from './realtime/event-streams.ts';
 import type { WakeUps } from './realtime/wake-ups.ts';
@@ -41,10 +39,11 @@ import { Supervisors } from './supervisors/supervisors.service.ts';
 import { openTracing } from './telemetry/open-tracing.ts';
 import { openTelemetry, type Telemetry } from './telemetry-of.ts';
 import { Transactions } from './transactions/transactions.service.ts';
-import { MigrationFiles } from './user-migrations/migration-files.service.ts';
-import { MigrationJobs } from './user-migrations/migration-jobs.ts';
-import { UserMigrations } from './user-migrations/user-migrations.service.ts';
-import { UserErasure } from './users/user-erasure.service.ts';
+import type { MigrationFiles } from './user-migrations/migration-files.service.ts';
+import type { MigrationJobs } from './user-migrations/migration-jobs.ts';
+import type { UserMigrations } from './user-migrations/user-migrations.service.ts';
+import type { UserErasure } from './users/user-erasure.service.ts';
+import { openUsers } from './users-of.ts';
 
 /** What a test may put in the place of the real part. */
 export interface Overrides {
@@ -149,7 +148,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
   const streams = new EventStreams(overrides.streams?.(streaming) ?? streaming);
   stack.defer(() => streams.stop());
   const verifier = new TokenVerifier(keys);
-  const access = openAccess({ config, database, cache, clients, verifier, log, nowMs, stack });
+  const access = openAccess({ config, database, cache, clients, verifier, log, nowMs }, stack);
   const logins = { passwords: new Passwords(), locks: new LoginLocks({ db, nowMs }) };
   const administration = { db, ...access, ...logins, pepper: secrets.pepper.current, nowMs };
   return {
@@ -170,7 +169,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     supervisorAdministration: new SupervisorAdministration(administration),
     ...logins,
     ...access,
-    ...openLimits({ database, cache, log, nowMs, stack }),
+    ...openLimits({ database, cache, log, nowMs }, stack),
     issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
     verifier,
     transactions: new Transactions({
@@ -183,75 +182,4 @@ export async function createContext({ config, secrets, log: given, overrides, st
     gasFees: openGasFees({ config, nowMs, log }, stack),
     publicUrl,
   };
-}
-
-/** What says whether a token is still good, and hears of it when one has ended. */
-function openAccess({
-  config,
-  database,
-  cache,
-  clients,
-  verifier,
-  log,
-  nowMs,
-  stack,
-}: Pick<Context, 'config' | 'database' | 'cache' | 'clients' | 'verifier' | 'log' | 'nowMs'> &
-  Pick<ContextInput, 'stack'>) {
-  const { db } = database;
-  const onError = (error: unknown) => log.error({ err: error }, 'what has ended cannot be read or put away');
-  const changes = new AccessChanges({ db, nowMs, onError });
-  stack.defer(() => changes.stop());
-  const isShared = config.redisUrl !== undefined || database.isEmbedded;
-  const sessions = new Sessions({ db, cache, isShared, changes, maxSessions: config.maxSessions, nowMs });
-  const denied = new DenyList({ db, nowMs });
-  const directory = new AccessDirectory({ db, clients, denied, nowMs });
-  const judge = new TokenJudge({ verifier, directory, sessions, nowMs });
-  const watch = new AccessWatch({
-    isGood: (principal) => judge.isGood(principal),
-    admits: (principal) => directory.admits(principal),
-  });
-  followEnds({ changes, denied, directory, sessions, watch });
-  return { changes, denied, directory, sessions, judge, watch };
-}
-
-/** What migrates users, tells of it, and remembers what it has answered. */
-function openUsers({
-  database,
-  bus,
-  log,
-  nowMs,
-  auditWriter,
-}: Pick<Context, 'database' | 'bus' | 'log' | 'nowMs' | 'auditWriter'>) {
-  const { db, isEmbedded } = database;
-  const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });
-  const userMigrations = new UserMigrations({ db, log, nowMs, notify: () => outbox.notify() });
-  const migrationJobs = new MigrationJobs({ db, log, nowMs, userMigrations });
-  return {
-    outbox,
-    idempotentAnswers: new IdempotentAnswers({ db, nowMs }),
-    userMigrations,
-    migrationFiles: new MigrationFiles({ db, nowMs, notify: () => migrationJobs.notify() }),
-    migrationJobs,
-    userErasure: new UserErasure({
-      db,
-      nowMs,
-      // Other replicas have spools of their own.
-      auditSettled: () => (isEmbedded ? auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
-    }),
-  };
-}
-
-/** What counts the requests of clients, and their wrong secrets. */
-function openLimits({
-  database,
-  cache,
-  log,
-  nowMs,
-  stack,
-}: Pick<Context, 'database' | 'cache' | 'log' | 'nowMs'> & Pick<ContextInput, 'stack'>) {
-  const limits = new ClientLimits({ cache, usage: new ClientUsage(database.db), log, nowMs });
-  limits.start();
-  stack.defer(() => limits.stop());
-  const { guards, decisions: guardDecisions } = guardsOf(limits);
-  return { limits, guards, guardDecisions, throttle: new Throttle({ cache, nowMs }) };
 }

@@ -16,7 +16,7 @@ import {
   type ValueNode,
 } from 'graphql';
 import { DEFAULT_PAGE_SIZE } from '../lib/keyset.ts';
-import { membersOfLists } from './variables.rules.ts';
+import { membersOfLists } from '../lib/nested-values.ts';
 
 /** What an operation asks for, fragments unfolded. */
 export interface Measure {

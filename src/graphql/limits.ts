@@ -1,7 +1,7 @@
 import type { Plugin } from '@envelop/core';
 import { type DocumentNode, GraphQLError, getOperationAST, type OperationDefinitionNode } from 'graphql';
 import { MAX_PAGE_SIZE } from '../lib/keyset.ts';
-import { membersOfWideObject } from '../lib/wide-object.ts';
+import { membersOfWideObject } from '../lib/nested-values.ts';
 import { type Measure, measure } from './limits.rules.ts';
 import { mostRepeats } from './repeats.rules.ts';
 

@@ -2,9 +2,8 @@ import type { FieldNode, GraphQLResolveInfo } from 'graphql';
 import type { GraphqlContext } from './context.ts';
 import { perOperation } from './per-operation.ts';
 
-interface Gathered<Value> {
+interface Gathered<Value> extends PromiseWithResolvers<readonly Value[]> {
   keys: string[];
-  values: Promise<readonly Value[]>;
 }
 
 /** Reads the values of keys, in their order. */
@@ -19,23 +18,21 @@ export function perPlace<Args, Value>(load: Load<Args, Value>) {
   return (key: string, args: Args, context: GraphqlContext, info: GraphQLResolveInfo): Promise<Value> => {
     const places = placesOf(context);
     const place = info.fieldNodes[0];
-    let gathered = places.get(place);
-    if (!gathered) {
-      gathered = gather(() => {
-        places.delete(place);
-        return (keys) => load(keys, context, args);
-      });
-      places.set(place, gathered);
-    }
+    const gathered = places.get(place) ?? begin();
     const index = gathered.keys.push(key) - 1;
-    return gathered.values.then((values) => values[index] as Value);
-  };
-}
+    return gathered.promise.then((values) => values[index] as Value);
 
-function gather<Value>(begin: () => (keys: string[]) => Promise<readonly Value[]>): Gathered<Value> {
-  const keys: string[] = [];
-  const { promise, resolve } = Promise.withResolvers<readonly Value[]>();
-  // Behind every promise that is settled by now: those of the other objects are among them.
-  void Promise.resolve().then(() => process.nextTick(() => resolve(begin()(keys))));
-  return { keys, values: promise };
+    function begin(): Gathered<Value> {
+      const begun = { keys: [], ...Promise.withResolvers<readonly Value[]>() };
+      places.set(place, begun);
+      // Behind every promise that is settled by now: those of the other objects are among them.
+      void Promise.resolve().then(() =>
+        process.nextTick(() => {
+          places.delete(place);
+          begun.resolve(load(begun.keys, context, args));
+        }),
+      );
+      return begun;
+    }
+  };
 }

@@ -15,15 +15,3 @@ export function areVariablesGood(
     return false;
   }
 }
-
-/** How many members all lists in a value have. */
-export function membersOfLists(value: unknown): number {
-  let count = 0;
-  const open = [value];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (typeof next !== 'object' || next === null) continue;
-    if (Array.isArray(next)) count += next.length;
-    for (const member of Object.values(next)) if (typeof member === 'object') open.push(member);
-  }
-  return count;
-}

@@ -9,7 +9,7 @@ import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/i
 import type { ClientRecord } from '../clients/client-record.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
-import { membersOfWideObject } from '../lib/wide-object.ts';
+import { membersOfWideObject } from '../lib/nested-values.ts';
 import { notAMessage } from './arrival.ts';
 import { callTool, toolsOf } from './call-tool.ts';
 import { INSTRUCTIONS, SERVER } from './instructions.ts';

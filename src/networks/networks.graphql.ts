@@ -1,10 +1,7 @@
-import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
-import type { GraphqlContext } from '../graphql/context.ts';
 import { ForbiddenError, NotFoundError, ValidationError } from '../graphql/errors.ts';
-import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
-import { perOperation } from '../graphql/per-operation.ts';
-import { perPlace } from '../graphql/per-place.ts';
+import { nestedPages } from '../graphql/nested-pages.ts';
+import { connectionOf, pageRequest } from '../graphql/pages.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { orMember } from '../graphql/refusals.ts';
 import type { PageKey } from '../lib/keyset.ts';
@@ -49,22 +46,12 @@ export function addNetworks(builder: Builder, refs: Refs): void {
       },
     }),
   );
-  const counts = perOperation(networkCounts);
-  const networksOf = perPlace(async (walletIds, context, args: ConnectionArgs) => {
-    const request = pageRequest(args, context, OF_WALLET);
-    const { services, principal } = context;
-    const pages = await services.networkPages.ofWallets(principal.nodeId, walletIds, request);
-    return walletIds.map((walletId) =>
-      connectionOf({
-        page: pages.get(walletId) ?? NO_ROWS,
-        request,
-        connection: OF_WALLET,
-        context,
-        keyOf,
-        nodeOf: (row) => row,
-        totalCount: () => counts(context).load(walletId),
-      }),
-    );
+  const ofWallets = nestedPages({
+    connection: OF_WALLET,
+    read: ({ services, principal }, walletIds, request) =>
+      services.networkPages.ofWallets(principal.nodeId, walletIds, request),
+    count: ({ services, principal }, walletIds) => services.networkPages.countOfWallets(principal.nodeId, walletIds),
+    keyOf,
   });
   builder.objectField(refs.wallet, 'networks', (t) =>
     t.field({
@@ -72,7 +59,7 @@ export function addNetworks(builder: Builder, refs: Refs): void {
       description:
         'The networks that the wallet operates on, in the order of their assignment. Any token that reaches the wallet.',
       args: t.arg.connectionArgs(),
-      resolve: ({ id }, args, context, info) => networksOf(id, args, context, info),
+      resolve: ({ id }, args, context, info) => ofWallets.resolve(id, args, context, info),
     }),
   );
   addAssignNetwork(builder, refs);
@@ -113,11 +100,4 @@ function addAssignNetwork(builder: Builder, refs: Refs): void {
 
 function keyOf({ at, id }: NetworkRow): PageKey {
   return { at, id };
-}
-
-function networkCounts({ services, principal }: GraphqlContext): DataLoader<string, number> {
-  return new DataLoader(async (walletIds) => {
-    const counted = await services.networkPages.countOfWallets(principal.nodeId, walletIds);
-    return walletIds.map((walletId) => counted.get(walletId) ?? 0);
-  });
 }

@@ -1,9 +1,5 @@
-import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
-import type { GraphqlContext } from '../graphql/context.ts';
-import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
-import { perOperation } from '../graphql/per-operation.ts';
-import { perPlace } from '../graphql/per-place.ts';
+import { nestedPages } from '../graphql/nested-pages.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 import type { TransactionEnums } from './transaction-enums.graphql.ts';
@@ -19,22 +15,12 @@ export function addTransactionEvents(builder: Builder, refs: Refs, enums: Transa
     { type: refs.transactionEvent, name: 'TransactionEventConnection', description: 'A page of events.' },
     { name: 'TransactionEventEdge', description: 'An event and its place in the list.' },
   );
-  const counts = perOperation(eventCounts);
-  const eventsOf = perPlace(async (ids, context, args: ConnectionArgs) => {
-    const request = pageRequest(args, context, CONNECTION);
-    const { services, principal } = context;
-    const pages = await services.transactionEventPages.ofTransactions(principal.nodeId, ids, request);
-    return ids.map((id) =>
-      connectionOf({
-        page: pages.get(id) ?? NO_ROWS,
-        request,
-        connection: CONNECTION,
-        context,
-        keyOf: (row) => ({ at: row.seq, id: '' }),
-        nodeOf: (row) => row,
-        totalCount: () => counts(context).load(id),
-      }),
-    );
+  const ofTransactions = nestedPages({
+    connection: CONNECTION,
+    read: ({ services, principal }, ids, request) =>
+      services.transactionEventPages.ofTransactions(principal.nodeId, ids, request),
+    count: ({ services, principal }, ids) => services.transactionEventPages.countOfTransactions(principal.nodeId, ids),
+    keyOf: (row) => ({ at: row.seq, id: '' }),
   });
   builder.objectField(refs.transaction, 'events', (t) =>
     t.field({
@@ -42,7 +28,7 @@ export function addTransactionEvents(builder: Builder, refs: Refs, enums: Transa
       description: 'Each applied change, in the order of the log. Needs transactions:read.',
       authScopes: { permission: 'transactions:read' },
       args: t.arg.connectionArgs(),
-      resolve: ({ id }, args, context, info) => eventsOf(id, args, context, info),
+      resolve: ({ id }, args, context, info) => ofTransactions.resolve(id, args, context, info),
     }),
   );
 }
@@ -89,12 +75,5 @@ function implementEvent({ transactionEvent }: Refs, { status }: TransactionEnums
         resolve: (row) => isoFromPg(row.occurred_at),
       }),
     }),
-  });
-}
-
-function eventCounts({ services, principal }: GraphqlContext): DataLoader<string, number> {
-  return new DataLoader(async (ids) => {
-    const counted = await services.transactionEventPages.countOfTransactions(principal.nodeId, ids);
-    return ids.map((id) => counted.get(id) ?? 0);
   });
 }

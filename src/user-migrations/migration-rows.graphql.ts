@@ -1,9 +1,5 @@
-import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
-import type { GraphqlContext } from '../graphql/context.ts';
-import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
-import { perOperation } from '../graphql/per-operation.ts';
-import { perPlace } from '../graphql/per-place.ts';
+import { nestedPages } from '../graphql/nested-pages.ts';
 import type { Refs } from '../graphql/refs.ts';
 import type { MigrationRowRow } from './migration-pages.service.ts';
 
@@ -15,22 +11,11 @@ export function addMigrationRows(builder: Builder, refs: Refs): void {
     { type: rowType(builder), name: 'MigrationRowConnection', description: 'A page of rows.' },
     { name: 'MigrationRowEdge', description: 'A row and its place in the list.' },
   );
-  const counts = perOperation(rowCounts);
-  const rowsOf = perPlace(async (ids, context, args: ConnectionArgs) => {
-    const request = pageRequest(args, context, CONNECTION);
-    const { services, principal } = context;
-    const pages = await services.migrationPages.rowsOf(principal.nodeId, ids, request);
-    return ids.map((id) =>
-      connectionOf({
-        page: pages.get(id) ?? NO_ROWS,
-        request,
-        connection: CONNECTION,
-        context,
-        keyOf: (row) => ({ at: String(row.index), id: '' }),
-        nodeOf: (row) => row,
-        totalCount: () => counts(context).load(id),
-      }),
-    );
+  const ofMigrations = nestedPages({
+    connection: CONNECTION,
+    read: ({ services, principal }, ids, request) => services.migrationPages.rowsOf(principal.nodeId, ids, request),
+    count: ({ services, principal }, ids) => services.migrationPages.countRowsOf(principal.nodeId, ids),
+    keyOf: (row) => ({ at: String(row.index), id: '' }),
   });
   builder.objectField(refs.migration, 'rows', (t) =>
     t.field({
@@ -38,7 +23,7 @@ export function addMigrationRows(builder: Builder, refs: Refs): void {
       description: 'Each row and what became of it, in order. Needs users:read.',
       authScopes: { permission: 'users:read' },
       args: t.arg.connectionArgs(),
-      resolve: ({ id }, args, context, info) => rowsOf(id, args, context, info),
+      resolve: ({ id }, args, context, info) => ofMigrations.resolve(id, args, context, info),
     }),
   );
 }
@@ -63,12 +48,5 @@ function rowType(builder: Builder) {
           'Why it became no user: `missing_email_and_external_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet`, or of a failed row what was wrong with it, in a file after `line N`. Null for one that did.',
       }),
     }),
-  });
-}
-
-function rowCounts({ services, principal }: GraphqlContext): DataLoader<string, number> {
-  return new DataLoader(async (ids) => {
-    const counted = await services.migrationPages.countRowsOf(principal.nodeId, ids);
-    return ids.map((id) => counted.get(id) ?? 0);
   });
 }

@@ -1,13 +1,10 @@
-import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
-import type { GraphqlContext } from '../graphql/context.ts';
 import { notFoundError } from '../graphql/errors.ts';
-import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
-import { perOperation } from '../graphql/per-operation.ts';
-import { perPlace } from '../graphql/per-place.ts';
+import { nestedPages } from '../graphql/nested-pages.ts';
+import { connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { isUuid } from '../lib/input.ts';
-import type { Page, PageRequest } from '../lib/keyset.ts';
+import type { PageKey } from '../lib/keyset.ts';
 import { addPreview } from './preview.graphql.ts';
 import { walletRuleInputType } from './wallet-rule-input.graphql.ts';
 import { addWalletRuleMutations } from './wallet-rule-mutations.graphql.ts';
@@ -29,19 +26,12 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
     { type: refs.walletRule, name: 'WalletRuleConnection', description: 'A page of wallet rules.' },
     { name: 'WalletRuleEdge', description: 'A rule and its place in the list.' },
   );
-  const counts = perOperation(ruleCounts);
-  const rulesOf = (walletId: string, pages: Map<string, Page<WalletRuleRow>>, at: PlaceOfList) =>
-    connectionOf({
-      page: pages.get(walletId) ?? NO_ROWS,
-      ...at,
-      keyOf: (row) => ({ at: row.created_at, id: row.id }),
-      nodeOf: (row) => row,
-      totalCount: () => counts(at.context).load(walletId),
-    });
-  const rulesOfPlace = perPlace(async (walletIds, context, args: ConnectionArgs) => {
-    const request = pageRequest(args, context, OF_WALLET);
-    const pages = await context.services.walletRulePages.ofWallets(context.principal.nodeId, walletIds, request);
-    return walletIds.map((walletId) => rulesOf(walletId, pages, { connection: OF_WALLET, request, context }));
+  const ofWallets = nestedPages({
+    connection: OF_WALLET,
+    read: ({ services, principal }, walletIds, request) =>
+      services.walletRulePages.ofWallets(principal.nodeId, walletIds, request),
+    count: ({ services, principal }, walletIds) => services.walletRulePages.countOfWallets(principal.nodeId, walletIds),
+    keyOf,
   });
   builder.objectField(refs.wallet, 'rules', (t) =>
     t.field({
@@ -49,7 +39,7 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
       description: "The wallet's rules, oldest first. Needs wallet-rules:read.",
       authScopes,
       args: t.arg.connectionArgs(),
-      resolve: ({ id }, args, context, info) => rulesOfPlace(id, args, context, info),
+      resolve: ({ id }, args, context, info) => ofWallets.resolve(id, args, context, info),
     }),
   );
   builder.queryFields((t) => ({
@@ -68,7 +58,15 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
         const walletId = given.toLowerCase();
         if (!isUuid(walletId) || !(await services.walletPages.find(principal.nodeId, walletId))) throw notFoundError();
         const pages = await services.walletRulePages.ofWallets(principal.nodeId, [walletId], request);
-        return rulesOf(walletId, pages, { connection: CONNECTION, request, context });
+        return connectionOf({
+          page: pages.get(walletId) ?? NO_ROWS,
+          request,
+          connection: CONNECTION,
+          context,
+          keyOf,
+          nodeOf: (row) => row,
+          totalCount: () => ofWallets.totalOf(walletId, context),
+        });
       },
     }),
     walletRule: t.field({
@@ -85,15 +83,6 @@ export function addWalletRules(builder: Builder, refs: Refs): void {
   }));
 }
 
-interface PlaceOfList {
-  connection: string;
-  request: PageRequest;
-  context: GraphqlContext;
-}
-
-function ruleCounts({ services, principal }: GraphqlContext): DataLoader<string, number> {
-  return new DataLoader(async (walletIds) => {
-    const counted = await services.walletRulePages.countOfWallets(principal.nodeId, walletIds);
-    return walletIds.map((walletId) => counted.get(walletId) ?? 0);
-  });
+function keyOf(row: WalletRuleRow): PageKey {
+  return { at: row.created_at, id: row.id };
 }

@@ -1,9 +1,6 @@
-import DataLoader from 'dataloader';
 import type { Builder } from '../graphql/builder.ts';
-import type { GraphqlContext } from '../graphql/context.ts';
-import { type ConnectionArgs, connectionOf, NO_ROWS, pageRequest } from '../graphql/pages.ts';
-import { perOperation } from '../graphql/per-operation.ts';
-import { perPlace } from '../graphql/per-place.ts';
+import { nestedPages } from '../graphql/nested-pages.ts';
+import { connectionOf, pageRequest } from '../graphql/pages.ts';
 import type { Refs } from '../graphql/refs.ts';
 import { isUuid, uuidInput } from '../lib/input.ts';
 import type { PageKey } from '../lib/keyset.ts';
@@ -35,22 +32,12 @@ export function addWallets(builder: Builder, refs: Refs): void {
   });
   const connection = walletConnection(builder, refs);
   addWalletQueries(builder, refs, connection);
-  const counts = perOperation(walletCounts);
-  const walletsOf = perPlace(async (accountIds, context, args: ConnectionArgs) => {
-    const request = pageRequest(args, context, OF_ACCOUNT);
-    const { services, principal } = context;
-    const pages = await services.walletPages.ofAccounts(principal.nodeId, accountIds, request);
-    return accountIds.map((accountId) =>
-      connectionOf({
-        page: pages.get(accountId) ?? NO_ROWS,
-        request,
-        connection: OF_ACCOUNT,
-        context,
-        keyOf,
-        nodeOf,
-        totalCount: () => counts(context).load(accountId),
-      }),
-    );
+  const ofAccounts = nestedPages({
+    connection: OF_ACCOUNT,
+    read: ({ services, principal }, accountIds, request) =>
+      services.walletPages.ofAccounts(principal.nodeId, accountIds, request),
+    count: ({ services, principal }, accountIds) => services.walletPages.countOfAccounts(principal.nodeId, accountIds),
+    keyOf,
   });
   builder.objectField(refs.account, 'wallets', (t) =>
     t.field({
@@ -58,17 +45,13 @@ export function addWallets(builder: Builder, refs: Refs): void {
       description: "The account's wallets, oldest first. Needs wallets:read.",
       authScopes: { permission: 'wallets:read' },
       args: t.arg.connectionArgs(),
-      resolve: ({ id }, args, context, info) => walletsOf(id, args, context, info),
+      resolve: ({ id }, args, context, info) => ofAccounts.resolve(id, args, context, info),
     }),
   );
 }
 
 function keyOf(row: WalletRow): PageKey {
   return { at: row.created_at, id: row.id };
-}
-
-function nodeOf(row: WalletRow): WalletRow {
-  return row;
 }
 
 function walletConnection(builder: Builder, { wallet }: Refs) {
@@ -109,7 +92,7 @@ function addWalletQueries(builder: Builder, refs: Refs, connection: ReturnType<t
           connection: CONNECTION,
           context,
           keyOf,
-          nodeOf,
+          nodeOf: (row) => row,
           totalCount: () => services.walletPages.count(principal.nodeId, wanted),
         });
       },
@@ -126,11 +109,4 @@ function addWalletQueries(builder: Builder, refs: Refs, connection: ReturnType<t
       },
     }),
   }));
-}
-
-function walletCounts({ services, principal }: GraphqlContext): DataLoader<string, number> {
-  return new DataLoader(async (accountIds) => {
-    const counted = await services.walletPages.countOfAccounts(principal.nodeId, accountIds);
-    return accountIds.map((accountId) => counted.get(accountId) ?? 0);
-  });
 }

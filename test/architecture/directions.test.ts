@@ -106,7 +106,7 @@ describe('the one direction of imports', () => {
   it('knows every file at the root of the sources', () => {
     const { overrides } = JSON.parse(readFileSync(join(ROOT, 'biome.json'), 'utf8'));
     const roots = readdirSync(join(ROOT, 'src')).filter((name) => name.endsWith('.ts'));
-    const named = /\*\*\/\{app,[^}]*\}\.ts/.exec(JSON.stringify(overrides))?.[0] ?? '';
+    const named = /\*\*\/\{[^}]*\bcontext,[^}]*\}\.ts/.exec(JSON.stringify(overrides))?.[0] ?? '';
     const known = named.slice('**/{'.length, -'}.ts'.length).split(',');
     expect([...known, 'db', 'entities'].map((name) => `${name}.ts`).sort()).toEqual(roots.sort());
   });

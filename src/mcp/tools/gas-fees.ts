@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { GasFee } from '../../gas-fee/gas-fees.service.ts';
+import { gasFeeView } from '../../gas-fee/gas-fee-view.ts';
 import { instant, uuid } from '../members.ts';
 import { defineTool } from '../tool.ts';
 
@@ -18,6 +18,16 @@ const gasFee = z.strictObject({
   error: z.literal('unavailable').nullable().meta({ description: 'The network does not answer: all else is null.' }),
 });
 
+const NOTHING = {
+  chain_id: null,
+  base_fee: null,
+  priority_fee: null,
+  gas_price: null,
+  block_number: null,
+  updated_at: null,
+  error: null,
+};
+
 const listGasFees = defineTool({
   name: 'list_gas_fees',
   title: 'List gas fees',
@@ -26,23 +36,8 @@ const listGasFees = defineTool({
   input: z.object({}),
   output: z.strictObject({ data: z.array(gasFee) }),
   async run(_input, { services }) {
-    return { data: (await services.gasFees.list()).map(feeView) };
+    return { data: (await services.gasFees.list()).map((fee) => ({ ...NOTHING, ...gasFeeView(fee) })) };
   },
 });
-
-function feeView(fee: GasFee): z.input<typeof gasFee> {
-  const none = { chain_id: null, base_fee: null, priority_fee: null, gas_price: null, block_number: null };
-  if ('error' in fee) return { network_id: fee.networkId, ...none, updated_at: null, error: fee.error };
-  return {
-    network_id: fee.networkId,
-    chain_id: fee.chainId,
-    base_fee: fee.baseFee,
-    priority_fee: fee.priorityFee,
-    gas_price: fee.gasPrice,
-    block_number: fee.blockNumber,
-    updated_at: new Date(fee.updatedAtMs).toISOString(),
-    error: null,
-  };
-}
 
 export const gasFeeTools = [listGasFees];
