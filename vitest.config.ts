@@ -27,7 +27,7 @@ export const common = {
   // Vite would pick another build of graphql than Node does, and its schema would not be ours.
   resolve: { alias: [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql')) }] },
   test: {
-    testTimeout: 20_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     execArgv: [
       // The embedded database lives too short in a test for its code to be worth optimising: a fifth less CPU.

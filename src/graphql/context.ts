@@ -82,6 +82,8 @@ export interface GraphqlServices {
 export interface Asker {
   principal: Principal;
   correlationId: string;
+  /** Where the trace of the request goes on, if it has one. */
+  traceparent: string | undefined;
   /** The cursor that an SSE client gives when it comes back; it outranks the operation's own. */
   lastEventId: string | undefined;
 }

@@ -60,6 +60,7 @@ export function useOperationContext(services: GraphqlServices): Plugin<Arrival &
         asker: {
           principal: bearer,
           correlationId: exchange.correlationId,
+          traceparent: exchange.span?.traceparent,
           lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
         },
         services,

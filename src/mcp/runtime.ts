@@ -82,8 +82,9 @@ function serverFor(call: ToolCall, log: Log): Server {
   return server;
 }
 
-function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, { correlationId }: Exchange): ToolCall['caller'] {
-  return { nodeId, clientId, clientName: name, scopes: new Set(scopes), correlationId };
+function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, exchange: Exchange): ToolCall['caller'] {
+  const { correlationId, span } = exchange;
+  return { nodeId, clientId, clientName: name, scopes: new Set(scopes), correlationId, traceparent: span?.traceparent };
 }
 
 async function send({ res }: Exchange, answer: Response): Promise<void> {

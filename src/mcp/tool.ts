@@ -13,6 +13,8 @@ export interface ToolCaller {
   clientName: string;
   scopes: ReadonlySet<string>;
   correlationId: string;
+  /** Where the trace of the request goes on, if it has one. */
+  traceparent: string | undefined;
 }
 
 /** What a tool is called with beside its arguments. */

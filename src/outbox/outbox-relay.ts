@@ -86,7 +86,8 @@ function fitting(events: OutboxRow[]): OutboxRow[] {
   return end < 0 ? events : events.slice(0, Math.max(1, end));
 }
 
-function messageOf({ id, topic, key, event_type, payload, correlation_id, created_at }: OutboxRow): OutgoingMessage {
+function messageOf(row: OutboxRow): OutgoingMessage {
+  const { id, topic, key, event_type, payload, correlation_id, traceparent, created_at } = row;
   return {
     topic,
     key,
@@ -97,6 +98,7 @@ function messageOf({ id, topic, key, event_type, payload, correlation_id, create
       'schema-version': SCHEMA_VERSION,
       'correlation-id': correlation_id,
       'received-at': isoFromPg(created_at),
+      ...(traceparent === null ? {} : { traceparent }),
     },
   };
 }

@@ -13,6 +13,8 @@ export interface NewOutboxEvent {
   /** JSON. */
   payload: string;
   correlationId: string;
+  /** Where its trace goes on. */
+  traceparent?: string | undefined;
   createdAtMs: number;
 }
 

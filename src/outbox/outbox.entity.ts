@@ -12,6 +12,7 @@ export const OutboxEvent = defineEntity({
     eventType: p.text(),
     payload: p.text(),
     correlationId: p.text(),
+    traceparent: p.text().nullable(),
     createdAt: p.datetime(6).$type<string>(),
   },
 });

@@ -11,7 +11,7 @@ import type { TransactionCollection } from './type-codes.rules.ts';
 export interface Delivery {
   body: Uint8Array;
   correlationId: string;
-  /** Where its trace goes on; what was parked begins none anew. */
+  /** Where its trace goes on. */
   traceparent?: string | undefined;
 }
 
@@ -31,7 +31,7 @@ export type RegistrationRow = Pick<
   'id' | 'node_id' | 'collection' | 'registered_type' | 'registered_by' | 'asset_id' | 'type'
 >;
 
-type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id'>;
+type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'traceparent'>;
 
 /** The tables of the mirror. What writes is to run inside of a transaction. */
 export class MirrorStore {
@@ -113,11 +113,12 @@ export class MirrorStore {
     const hashes = bodies.map((body) => hash('sha256', body, 'buffer'));
     await this.#door().raw(
       (sql) => sql`
-        insert into parked_notifications (id, body_sha256, body, correlation_id)
-        select p.id, decode(p.body_sha256, 'hex'), decode(p.body, 'hex'), p.correlation_id
+        insert into parked_notifications (id, body_sha256, body, correlation_id, traceparent)
+        select p.id, decode(p.body_sha256, 'hex'), decode(p.body, 'hex'), p.correlation_id, p.traceparent
         from unnest(${textArray(deliveries.map(({ id }) => id))}::text[], ${hex(hashes)}::text[], ${hex(bodies)}::text[],
-          ${textArray(deliveries.map(({ correlationId }) => correlationId))}::text[])
-          as p (id, body_sha256, body, correlation_id)
+          ${textArray(deliveries.map(({ correlationId }) => correlationId))}::text[],
+          ${textArray(deliveries.map(({ traceparent }) => traceparent ?? null))}::text[])
+          as p (id, body_sha256, body, correlation_id, traceparent)
         on conflict do nothing`,
     );
   }
@@ -127,9 +128,14 @@ export class MirrorStore {
     if (ids.length === 0) return [];
     const rows = await this.#door().raw(
       (sql) => sql<ParkedRow>`
-        delete from parked_notifications where id = any (${textArray(ids)}::text[]) returning body, correlation_id`,
+        delete from parked_notifications where id = any (${textArray(ids)}::text[])
+        returning body, correlation_id, traceparent`,
     );
-    return rows.map((row) => ({ body: row.body, correlationId: row.correlation_id }));
+    return rows.map((row) => ({
+      body: row.body,
+      correlationId: row.correlation_id,
+      traceparent: row.traceparent ?? undefined,
+    }));
   }
 
   /** Writes the joins of registered transactions, all in one statement: the rows are there, what registration wrote of them stays. */

@@ -52,6 +52,7 @@ export const ParkedNotification = defineEntity({
     bodySha256: p.blob().$type<Uint8Array>().primary(),
     body: p.blob().$type<Uint8Array>(),
     correlationId: p.text(),
+    traceparent: p.text().nullable(),
     parkedAt: p.datetime(6).$type<string>().defaultRaw('now()'),
   },
 });

@@ -10,11 +10,13 @@ interface KycEventParts {
   id: string;
   nodeId: string;
   correlationId: string;
+  traceparent?: string | undefined;
   occurredAtMs: number;
 }
 
 /** The event of a user who was created without a KYC token (specification section 6). It tells no name and no email. */
-export function kycEventOf(user: NewUser, { id, nodeId, correlationId, occurredAtMs }: KycEventParts): NewOutboxEvent {
+export function kycEventOf(user: NewUser, parts: KycEventParts): NewOutboxEvent {
+  const { id, nodeId, correlationId, traceparent, occurredAtMs } = parts;
   const payload = {
     id,
     event: KYC_EVENT,
@@ -31,6 +33,7 @@ export function kycEventOf(user: NewUser, { id, nodeId, correlationId, occurredA
     eventType: KYC_EVENT,
     payload: JSON.stringify(payload),
     correlationId,
+    traceparent,
     createdAtMs: occurredAtMs,
   };
 }

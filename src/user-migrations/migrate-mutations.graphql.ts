@@ -83,8 +83,8 @@ function migrateUserInputType(builder: Builder) {
 
 /** Who asks for a migration. */
 export function callerOf(context: GraphqlContext): MigrationCaller {
-  const { principal, correlationId } = askerOf(context);
-  return { nodeId: principal.nodeId, createdBy: principal.subject, correlationId };
+  const { principal, correlationId, traceparent } = askerOf(context);
+  return { nodeId: principal.nodeId, createdBy: principal.subject, correlationId, traceparent };
 }
 
 /** Why a user is not migrated, as a member of the union. */

@@ -85,8 +85,8 @@ export class MigrationStore {
   /** Inserts users together with their events: all or nothing. */
   async insert(nodeId: string, users: readonly NewUser[], events: readonly NewOutboxEvent[]): Promise<void> {
     const column = (name: keyof NewUser) => textArray(users.map((user) => user[name]));
-    const member = (name: 'id' | 'topic' | 'key' | 'eventType' | 'payload' | 'correlationId') =>
-      textArray(events.map((event) => event[name]));
+    const member = (name: Exclude<keyof NewOutboxEvent, 'createdAtMs'>) =>
+      textArray(events.map((event) => event[name] ?? null));
     const eventTimes = textArray(events.map(({ createdAtMs }) => new Date(createdAtMs).toISOString()));
     await this.#door().raw(
       (sql) => sql`
@@ -101,11 +101,13 @@ export class MigrationStore {
             ${column('kycTokenSentAt')}::text[], ${column('createdAt')}::text[])
             as u (id, external_id, name, surname, email, address, kyc_token_sent_at, created_at)
         )
-        insert into outbox (id, topic, key, event_type, payload, correlation_id, created_at)
-        select e.id::uuid, e.topic, e.key, e.event_type, e.payload, e.correlation_id, e.created_at::timestamptz
+        insert into outbox (id, topic, key, event_type, payload, correlation_id, traceparent, created_at)
+        select e.id::uuid, e.topic, e.key, e.event_type, e.payload, e.correlation_id, e.traceparent,
+          e.created_at::timestamptz
         from unnest(${member('id')}::text[], ${member('topic')}::text[], ${member('key')}::text[],
           ${member('eventType')}::text[], ${member('payload')}::text[], ${member('correlationId')}::text[],
-          ${eventTimes}::text[]) as e (id, topic, key, event_type, payload, correlation_id, created_at)`,
+          ${member('traceparent')}::text[], ${eventTimes}::text[])
+          as e (id, topic, key, event_type, payload, correlation_id, traceparent, created_at)`,
     );
   }
 

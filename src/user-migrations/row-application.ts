@@ -19,6 +19,7 @@ export interface AppliedRow {
 export interface RowsToApply {
   nodeId: string;
   correlationId: string;
+  traceparent?: string | undefined;
   rows: readonly MigrateUserInput[];
   /** What the database refuses for a reason of its own is a failed row; otherwise it is thrown. */
   mayFail: boolean;
@@ -117,11 +118,11 @@ export class RowApplication {
 
   /** One insert. Where it is refused, all of its rows are suspects. */
   async #insert(request: RowsToApply, users: readonly NewUser[], rows: readonly number[]): Promise<Refused[]> {
-    const { nodeId, correlationId, atMs } = request;
+    const { nodeId, correlationId, traceparent, atMs } = request;
     const chosen = rows.flatMap((row) => users[row] ?? []);
     const events = chosen
       .filter(({ kycTokenSentAt }) => kycTokenSentAt === null)
-      .map((user) => kycEventOf(user, { id: uuidV7(atMs), nodeId, correlationId, occurredAtMs: atMs }));
+      .map((user) => kycEventOf(user, { id: uuidV7(atMs), nodeId, correlationId, traceparent, occurredAtMs: atMs }));
     await this.#store.savepoint('rows');
     try {
       await this.#store.insert(nodeId, chosen, events);

@@ -48,7 +48,8 @@ export function userMigrationsRouter({ userMigrations, idempotentAnswers: answer
 
 function callerOf(req: Request): MigrationCaller {
   const { nodeId, subject } = principalOf(req);
-  return { nodeId, createdBy: subject, correlationId: exchangeOf(req).correlationId };
+  const { correlationId, span } = exchangeOf(req);
+  return { nodeId, createdBy: subject, correlationId, traceparent: span?.traceparent };
 }
 
 /** A documented reason stands alone in its envelope (specification section 7.4). */

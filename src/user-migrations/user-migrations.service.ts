@@ -13,6 +13,8 @@ export interface MigrationCaller {
   /** The `sub` of the caller's token. */
   createdBy: string;
   correlationId: string;
+  /** Where the trace of what they ask for goes on. */
+  traceparent?: string | undefined;
 }
 
 /** A migration that is done. */
@@ -74,10 +76,10 @@ export class UserMigrations {
 
   #migrate(caller: MigrationCaller, rows: readonly MigrateUserInput[], mayFail: boolean): Promise<AppliedMigration> {
     const { db, nowMs } = this.#parts;
-    const { nodeId, createdBy, correlationId } = caller;
+    const { nodeId, createdBy, correlationId, traceparent } = caller;
     return db.transaction(async () => {
       const atMs = nowMs();
-      const applied = await this.#application.apply({ nodeId, correlationId, rows, mayFail, atMs });
+      const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, mayFail, atMs });
       const id = uuidV7(atMs);
       const counts = countsOf(applied);
       await this.#store.record(nodeId, { id, createdBy, ...counts, atMs });

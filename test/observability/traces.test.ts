@@ -57,11 +57,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
   });
   afterAll(() => stack.disposeAsync());
 
-  it("one trace goes from a notification's request through Kafka and the event log to its subscriber", async () => {
-    const id = `t-${randomUUID()}`;
-    const input = { id, collection: 'USER_TRANSACTIONS', type: 1 };
-    const { json } = await gateway.call('POST', '/graphql', { token, json: { query: REGISTER, variables: { input } } });
-    expect(json.data.registerTransaction.__typename).toBe('Transaction');
+  /** Hears each transaction update at the front. */
+  async function subscriber(): Promise<EventReader> {
     const response = await fetch(`${front.url}/graphql`, {
       method: 'POST',
       headers: {
@@ -71,15 +68,31 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
       },
       body: JSON.stringify({ query: SUBSCRIPTION }),
     });
-    await using reader = new EventReader(response);
-    const { traceId, spanId, traceparent } = caller();
+    return new EventReader(response);
+  }
+
+  async function register(id: string): Promise<void> {
+    const input = { id, collection: 'USER_TRANSACTIONS', type: 1 };
+    const { json } = await gateway.call('POST', '/graphql', { token, json: { query: REGISTER, variables: { input } } });
+    expect(json.data.registerTransaction.__typename).toBe('Transaction');
+  }
+
+  async function notify(id: string, headers: Record<string, string>): Promise<void> {
     const { username, password } = gateway.webhook;
     const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
     const told = await gateway.call('POST', '/v2/webhooks/custodial', {
       json: { id, type: 1, status: 3, created_at: AT, updated_at: AT },
-      headers: { authorization, traceparent, 'x-correlation-id': `c-${traceId}` },
+      headers: { authorization, ...headers },
     });
     expect(told.status).toBe(200);
+  }
+
+  it("one trace goes from a notification's request through Kafka and the event log to its subscriber", async () => {
+    const id = `t-${randomUUID()}`;
+    await register(id);
+    await using reader = await subscriber();
+    const { traceId, spanId, traceparent } = caller();
+    await notify(id, { traceparent, 'x-correlation-id': `c-${traceId}` });
     expect((await reader.nextJson()).data.transactionUpdates.transaction.id).toBe(id);
 
     const spans = await collector.traceWith(traceId, 'deliver transaction_events');
@@ -94,6 +107,37 @@ describeReal(['postgres', 'redis', 'kafka'], 'traces', () => {
     expect(paths(spans)).toEqual(expect.arrayContaining(wanted));
     expect(spans.find(({ name }) => name.startsWith('POST'))?.parentSpanId).toBe(spanId);
     expect(lines.find((line) => line.correlation_id === `c-${traceId}`)).toMatchObject({ trace_id: traceId });
+  });
+
+  it('a notification that waited for its registration is delivered in its own trace', async () => {
+    const id = `t-${randomUUID()}`;
+    await using reader = await subscriber();
+    const { traceId, traceparent } = caller();
+    await notify(id, { traceparent });
+    const { db } = gateway.service.context.database;
+    const parked = () =>
+      db.unscoped('a test').run((k) => k.selectFrom('parked_notifications').select('id').where('id', '=', id));
+    await expect.poll(parked).toHaveLength(1);
+    await register(id);
+    expect((await reader.nextJson()).data.transactionUpdates.transaction.id).toBe(id);
+    const spans = await collector.traceWith(traceId, 'deliver transaction_events');
+    // Both topics bring it, and it is parked once.
+    const ways = ['transactions.admin', 'transactions.user'].map(
+      (topic) => `gateway: POST /v2/webhooks/custodial > gateway: send ${topic} > worker: process ${topic}`,
+    );
+    expect(ways.map((way) => `${way} > front: deliver transaction_events`)).toContainEqual(
+      paths(spans).find((path) => path.endsWith('deliver transaction_events')),
+    );
+  });
+
+  it('the KYC event of a user is sent in the trace of the request that migrated them', async () => {
+    const { traceId, traceparent } = caller();
+    const json = { wallet_address: `0x${randomBytes(20).toString('hex')}`, external_id: randomUUID(), kyc_sent: false };
+    const path = '/v2/users/migrate/with-wallet';
+    const migrated = await gateway.call('POST', path, { token, json, headers: { traceparent } });
+    expect(migrated.status).toBe(201);
+    const spans = await collector.traceWith(traceId, 'send users.kyc-token');
+    expect(paths(spans)).toContain(`gateway: POST ${path} > worker: send users.kyc-token`);
   });
 
   it("a trace goes on at another process's service, in the place of the caller's span", async () => {

@@ -106,8 +106,8 @@ const cancelUserMigration = defineTool({
   },
 });
 
-function callerOf({ caller: { nodeId, clientId, correlationId } }: ToolCall): MigrationCaller {
-  return { nodeId, createdBy: clientId, correlationId };
+function callerOf({ caller: { nodeId, clientId, correlationId, traceparent } }: ToolCall): MigrationCaller {
+  return { nodeId, createdBy: clientId, correlationId, traceparent };
 }
 
 async function stored({ caller, services }: ToolCall, id: string): Promise<z.input<typeof migration>> {
