@@ -17,7 +17,7 @@ export function closest(word: string, known: readonly string[]): string | undefi
 }
 
 /** The Damerau-Levenshtein distance, each pair of neighbours swapped at most once. */
-export function distanceOf(one: string, other: string): number {
+function distanceOf(one: string, other: string): number {
   let before: number[] = [];
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (let i = 1; i <= one.length; i += 1) {

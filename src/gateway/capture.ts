@@ -5,7 +5,7 @@ const KEPT_BYTES = 256 * 1024;
 const ONE_WRITE_BYTES = 64 * 1024;
 
 /** The beginning of a body, as it passed. */
-export class BodyPrefix {
+class BodyPrefix {
   readonly #chunks: Buffer[] = [];
   #kept = 0;
   #total = 0;

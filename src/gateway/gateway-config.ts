@@ -52,7 +52,7 @@ const endpointSchema = z.strictObject({
 });
 
 /** What `gateway.yaml` may say; printed as `schema/gateway.schema.json`, so that editors complete it. */
-export const gatewaySchema = z.strictObject({
+const gatewaySchema = z.strictObject({
   services: z.record(z.string(), serviceSchema).meta({ description: 'The services by name, each local or at a URL.' }),
   binding: z.array(z.string()).min(1).optional().meta({
     description: 'The services that a request without X-Target-Server reaches; by default all, local ones first.',

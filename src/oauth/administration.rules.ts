@@ -74,7 +74,7 @@ export interface Standing {
 }
 
 /** Whether the supervisor can administer its node. */
-export function isActiveAdmin({ role, status }: Standing): boolean {
+function isActiveAdmin({ role, status }: Standing): boolean {
   return role === ADMIN && status === 'active';
 }
 

@@ -90,7 +90,7 @@ export function addLimitHeaders(
 }
 
 /** Whole seconds from now on, at least 1. */
-export function secondsUntil(endsAtMs: number, nowMs: number): number {
+function secondsUntil(endsAtMs: number, nowMs: number): number {
   return Math.max(1, Math.ceil((endsAtMs - nowMs) / 1_000));
 }
 

@@ -8,9 +8,8 @@ export const CLIENT = {
 export const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJleGFtcGxlIn0.c2lnbmF0dXJl';
 export const REFRESH_JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJyZWZyZXNoIn0.c2lnbmF0dXJl';
 
-export const WALLET_ID = '0b5d3f0e-58f2-4c55-9e6b-3a3c9ad0c9b1';
 export const NETWORK_ID = 'c4b7e6a2-0d38-4f7c-8a11-6f2e9b35d0e4';
-export const CURRENCY_ID = '7d9f1c34-2a6b-4e58-b0c7-91e3f8a5d276';
+const CURRENCY_ID = '7d9f1c34-2a6b-4e58-b0c7-91e3f8a5d276';
 export const NODE_ID = '2e8b6d10-7f4c-4a93-9d52-c05a1b3e7f68';
 
 export const AUTO_TRANSFER = {

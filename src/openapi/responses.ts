@@ -130,7 +130,7 @@ function refusal(
 }
 
 /** A body of the error envelope for one of some reasons; members beside the documented three are optional. */
-export function envelope(reasons: readonly string[], more: Record<string, JsonSchema> = {}): JsonSchema {
+function envelope(reasons: readonly string[], more: Record<string, JsonSchema> = {}): JsonSchema {
   return {
     type: 'object',
     properties: { code: { const: -1 }, domain: { const: 0 }, message: { enum: [...reasons] }, ...more },

@@ -19,7 +19,7 @@ interface BacklogParts {
 }
 
 /** Rows are counted up to here: what is behind that is as alarming, and would cost more with every row. */
-export const MAX_COUNTED = 100_000;
+const MAX_COUNTED = 100_000;
 /** However many scrape, the tables are read no more often. */
 const MAX_AGE_MS = 5_000;
 const DEADLINE_MS = 2_000;

@@ -4,7 +4,7 @@ import type { CsvRecord } from './csv-records.rules.ts';
 import type { MigrateUserInput } from './migration.input.ts';
 
 /** The columns that a file can have, by the names of REST. */
-export const CSV_COLUMNS = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'] as const;
+const CSV_COLUMNS = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'] as const;
 
 export type CsvColumn = (typeof CSV_COLUMNS)[number];
 

@@ -21,7 +21,7 @@ const BEYOND = 10 ** (MAX_DIGITS + 1);
 const jsonNumber = z.custom<number | ExactNumber>(isJsonNumber, 'must be a number').meta({ type: 'number' });
 
 /** An exact decimal out of a JSON number: plain digits (decisions section 5). */
-export const decimalInput = jsonNumber
+const decimalInput = jsonNumber
   .transform(decimalOf)
   .meta({ type: 'number', exclusiveMinimum: -BEYOND, exclusiveMaximum: BEYOND });
 

@@ -9,7 +9,7 @@ const ANSWER_LANGUAGES: ReadonlySet<string> = new Set(['json', 'http']);
 const ON_REAL_SERVERS: ReadonlySet<string> = new Set(['docs/quickstart/operator.md', 'docs/operations.md']);
 
 /** Pages whose blocks are not run, and why. */
-export const PAGES_NOT_RUN: Readonly<Record<string, string>> = {
+const PAGES_NOT_RUN: Readonly<Record<string, string>> = {
   'docs/cli.md': 'made of the commands themselves; test/cli/examples.test.ts parses each example',
   'docs/configuration.md': 'made of the schema of the variables; its test compares it',
   'docs/contract.md': 'has no commands to follow: test/contract/contract-page.test.ts holds it',
@@ -52,7 +52,7 @@ export function stepsOf(page: string): Step[] {
 }
 
 /** Why a block is not run; undefined where it is. */
-export function reasonNotToRun({ page, info, text }: Block): string | undefined {
+function reasonNotToRun({ page, info, text }: Block): string | undefined {
   const [, said] = /\bnot-run:\s*(.+)$/.exec(info) ?? [];
   return said ?? BLOCKS_NOT_RUN.find((block) => block.page === page && text.startsWith(block.begins))?.reason;
 }

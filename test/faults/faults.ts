@@ -135,7 +135,7 @@ async function news(acknowledged: () => number, readers: readonly { seen: bigint
   while (readers.some((reader, index) => reader.seen.length <= (seen[index] ?? 0))) await delay(5);
 }
 
-export function listening({ replicas }: Lab): Replica[] {
+function listening({ replicas }: Lab): Replica[] {
   return replicas.filter(({ role }) => role !== 'worker');
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { listening } from '../gateway/forwarder.ts';
 
-export const HISTORY = {
+const HISTORY = {
   oldestBlock: '0x10',
   baseFeePerGas: ['0x3b9aca00', '0x77359400'],
   gasUsedRatio: [0.5],

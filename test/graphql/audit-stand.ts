@@ -19,7 +19,7 @@ import type { Principal } from '../../src/oauth/principal.ts';
 import { refuse } from '../../src/rest/refuse.ts';
 
 /** A schema whose fields, arguments and input fields have the names of secrets, and others. */
-export const SDL = `
+const SDL = `
   type Query {
     client(id: ID!): Client!
     clients(search: String): [Client!]!

@@ -9,7 +9,7 @@ import { clientRecord } from './client-record.ts';
 
 /** A minute before a month ends. */
 export const MONTHS_END = Date.UTC(2026, 11, 1);
-export const MONTH = '2026-11';
+const MONTH = '2026-11';
 
 /** One process that counts. */
 export interface Counter {

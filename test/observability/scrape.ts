@@ -33,7 +33,7 @@ export async function scrape({ adminUrl }: Pick<Service, 'adminUrl'>): Promise<S
 }
 
 /** Reads the text format of Prometheus, version 0.0.4. */
-export function parse(text: string): Scrape {
+function parse(text: string): Scrape {
   const families = new Map<string, Family>();
   const samples: Sample[] = [];
   for (const line of text.split('\n').filter((one) => one !== '')) {

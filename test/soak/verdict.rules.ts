@@ -27,7 +27,7 @@ export interface SoakFacts {
 }
 
 /** Memory may grow by so much from the second quarter to the last. */
-export const MEMORY_LIMIT = 0.1;
+const MEMORY_LIMIT = 0.1;
 /** The part of the pace that must have been kept. */
 const LEAST_PACE = 0.9;
 /** Fewer samples than that say nothing of a quarter. */
