@@ -10,6 +10,7 @@ import { ALL_TOPICS } from '../src/events/topics.ts';
 import { silentLog } from '../src/lib/log.ts';
 import { type Service, startService } from '../src/service.ts';
 import { embeddedClusterCopy, realDatabase } from './harness/databases.ts';
+import { SecretWatch } from './harness/secret-watch.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
 import { serviceAddress } from './services/real.ts';
 
@@ -102,28 +103,32 @@ export async function newDataDir(): Promise<string> {
 
 interface Started {
   service: Service;
+  watch: SecretWatch;
   webhook: { username: string; password: string };
 }
 
 async function start(dataDir: string, variables: Record<string, string>, overrides: Overrides = {}): Promise<Started> {
   const { config, env } = readConfig({ PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'silent', ...variables });
   const secrets = readSecrets(config, env);
+  const watch = new SecretWatch(secrets);
+  const log = watch.log(overrides.log ?? silentLog);
   try {
-    const service = await startService({ config, secrets, log: overrides.log ?? silentLog, overrides, variables });
+    const service = await startService({ config, secrets, log, overrides, variables });
     const { username, password } = secrets.webhook;
-    return { service, webhook: { username, password: password.current } };
+    return { service, watch, webhook: { username, password: password.current } };
   } catch (error) {
     throw new Error(`the instance on ${dataDir} did not start`, { cause: error });
   }
 }
 
 function portcullis(
-  { service, webhook }: Started,
+  { service, watch, webhook }: Started,
   demo: Demo,
   env: Record<string, string>,
   clean: () => Promise<void>,
 ): Portcullis {
   const url = service.baseUrl ?? '';
+  watch.know(demo);
   const call: Portcullis['call'] = async (method, path, { token, headers = {}, json, body } = {}) => {
     const response = await fetch(`${url}${path}`, {
       method,
@@ -153,8 +158,10 @@ function portcullis(
     clientToken: (client = demo.client) => tokenOf({ grant_type: 'client_credentials', ...client }),
     loginToken: () => tokenOf({ grant_type: 'password', ...demo.client, ...demo.supervisor }),
     [Symbol.asyncDispose]: async () => {
+      await watch.lookThroughRecords(service);
       await service[Symbol.asyncDispose]();
       await clean();
+      watch.assertNone();
     },
   };
 }

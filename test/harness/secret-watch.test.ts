@@ -1,0 +1,23 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+
+it('D2-08: every test ends in failure whose instance has logged a token', async () => {
+  const p = await startPortcullis();
+  p.service.context.log.warn({ token: await p.clientToken() }, 'a slip');
+  await expect(p[Symbol.asyncDispose]()).rejects.toThrow(/log: .*a slip/);
+});
+
+it.each([
+  ['a token', (p: Portcullis) => p.clientToken()],
+  ["a client's secret", async (p: Portcullis) => p.demo.client.client_secret],
+  ['a key', async (p: Portcullis) => p.service.context.secrets.pepper.current],
+])('D2-08: or has recorded %s', async (_what, secretOf) => {
+  const p = await startPortcullis();
+  await p.call('GET', '/health');
+  await p.service.context.auditWriter.flush();
+  const slip = { correlation_id: `slip-${randomUUID()}`, response_body: await secretOf(p) };
+  await rows(p).run((k) => k.updateTable('audit_records').set(slip));
+  await expect(p[Symbol.asyncDispose]()).rejects.toThrow(/audit: .*slip-/);
+});
