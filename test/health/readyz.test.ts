@@ -9,11 +9,13 @@ import { temporaryFolder } from '../services/folders.ts';
 import { startKafkaBehindProxy } from '../services/kafka-behind.ts';
 import { describeReal } from '../services/real.ts';
 
+/** What is asked of the operator's listener, by whoever starts processes and by whoever sends to them. */
+const PROBES = ['/readyz', '/readyz?exclude=stores'];
 const well = { database: 'ok', cache: 'ok', bus: 'ok' } as const;
 
 describe('readiness', () => {
   const fact = (role: ReadinessFacts['role'], more: Partial<ReadinessFacts> = {}): ReadinessFacts => ({
-    ...{ role, checks: well, isDraining: false, isAuditFull: false, excludesStores: false },
+    ...{ role, checks: well, hasSeenStores: true, isDraining: false, isAuditFull: false, excludesStores: false },
     ...more,
   });
   const without = (part: keyof typeof well): Partial<ReadinessFacts> => ({ checks: { ...well, [part]: 'down' } });
@@ -29,6 +31,12 @@ describe('readiness', () => {
     ['a store is away and stores are excluded', { ...without('database'), excludesStores: true }, ...of('degraded')],
     ['the spool is full and stores are excluded', { isAuditFull: true, excludesStores: true }, 'down', 'down', 'ok'],
     ['the process stops and stores are excluded', { isDraining: true, excludesStores: true }, ...of('draining')],
+    ['a store has not been seen yet', { ...without('cache'), hasSeenStores: false }, ...of('starting')],
+    [
+      'a store has not been seen yet and stores are excluded',
+      { ...without('database'), hasSeenStores: false, excludesStores: true },
+      ...of('starting'),
+    ],
     ['the process stops', { isDraining: true }, 'draining', 'draining', 'draining'],
   ])('when %s it is told by role', (_what, more, all, gateway, worker) => {
     const statuses = (['all', 'gateway', 'worker'] as const).map((role) => readinessOf(fact(role, more)).status);
@@ -36,9 +44,9 @@ describe('readiness', () => {
   });
 
   it('only a process that can do its work, or a part of it, is to get some', () => {
-    const statuses = ['ok', 'degraded', 'down', 'draining'] as const;
+    const statuses = ['ok', 'degraded', 'starting', 'down', 'draining'] as const;
     const checks = { ...well, audit: 'ok' } as const;
-    expect(statuses.map((status) => isReady({ status, checks }))).toEqual([true, true, false, false]);
+    expect(statuses.map((status) => isReady({ status, checks }))).toEqual([true, true, false, false, false]);
   });
 });
 
@@ -106,6 +114,33 @@ describeReal(['postgres', 'redis', 'kafka'], '/readyz', () => {
         ways.get(part)?.set('passing');
       }
       await until(WELL, '200 ok', '200 ok');
+    },
+    45_000,
+  );
+
+  it.each(['gateway', 'worker'])(
+    'a %s that has never reached Redis is not ready, whoever asks, until it has; from then on it tolerates its absence',
+    async (role) => {
+      const { REDIS_URL = '' } = gateway.env;
+      await using redis = await faultProxy(Number(new URL(REDIS_URL).port));
+      redis.set('cut');
+      const env = { REDIS_URL: redis.urlOf(REDIS_URL), PORTCULLIS_ROLE: role };
+      await using one = await startReplica(gateway, { env });
+      const bothAre = (status: string, checks: object) =>
+        vi.waitFor(
+          async () => {
+            const answers = await Promise.all(PROBES.map((target) => told(one, target)));
+            expect(answers).toEqual(PROBES.map(() => ({ told: status, checks })));
+          },
+          { timeout: 20_000, interval: 50 },
+        );
+      const without = { ...WELL, cache: 'down' };
+      await bothAre('503 starting', without);
+      expect((await fetch(`${one.service.adminUrl}/livez`)).status).toBe(200);
+      redis.set('passing');
+      await bothAre('200 ok', WELL);
+      redis.set('cut');
+      await bothAre('200 degraded', without);
     },
     45_000,
   );
