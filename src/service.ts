@@ -98,6 +98,7 @@ export async function startService({
     readinessOf({
       role: config.role,
       checks: context.health.report().checks,
+      hasSeenStores: context.health.hasSeenAll,
       isDraining,
       isAuditFull: context.spool.isFull,
       excludesStores,

@@ -11,17 +11,18 @@ export function addScalars(builder: Builder): void {
     description:
       'An instant: ISO 8601 in UTC with milliseconds, such as 2026-11-21T10:30:00.123Z; any offset is taken.',
     serialize: (text) => text,
-    parseValue: instantOf,
-    parseLiteral: (node) => instantOf(node.kind === Kind.STRING ? node.value : undefined),
+    parseValue: (value) => instantOf(value),
+    parseLiteral: (node) => instantOf(node.kind === Kind.STRING ? node.value : undefined, node),
   });
   builder.scalarType('Decimal', {
     description:
       'An exact decimal of up to 78 significant digits, its exponent from -78 to 78. Numbers and strings are taken, strings in plain digits are given.',
     serialize: (text) => text,
-    parseValue: decimalOf,
+    parseValue: (value) => decimalOf(value),
     parseLiteral: (node) =>
       decimalOf(
         node.kind === Kind.STRING || node.kind === Kind.INT || node.kind === Kind.FLOAT ? node.value : undefined,
+        node,
       ),
   });
   builder.scalarType('JSON', {
@@ -36,16 +37,16 @@ export function addScalars(builder: Builder): void {
     serialize: () => {
       throw new GraphQLError('a file is never given');
     },
-    parseValue: fileOf,
-    parseLiteral: fileOf,
+    parseValue: (value) => fileOf(value),
+    parseLiteral: (node) => fileOf(undefined, node),
   });
 }
 
 /** The limits of a decimal are its input's, which tells of them by path. */
-function decimalOf(value: unknown): ExactNumber {
+function decimalOf(value: unknown, node?: ValueNode): ExactNumber {
   const literal = isJsonNumber(value) ? literalOf(value) : value;
   if (typeof literal === 'string' && hasDecimalForm(literal)) return new ExactNumber(literal);
-  throw new GraphQLError('Decimal must be a number, or a string that is one');
+  throw invalid('Decimal must be a number, or a string that is one', node);
 }
 
 function jsonOf(node: ValueNode, variables: Readonly<Record<string, unknown>>): unknown {
@@ -70,13 +71,18 @@ function jsonOf(node: ValueNode, variables: Readonly<Record<string, unknown>>): 
   }
 }
 
-function fileOf(value: unknown): Upload {
+function fileOf(value: unknown, node?: ValueNode): Upload {
   if (value instanceof Upload) return value;
-  throw new GraphQLError('File must be a part of a request of multipart/form-data, for a variable that is null');
+  throw invalid('File must be a part of a request of multipart/form-data, for a variable that is null', node);
 }
 
-function instantOf(value: unknown): Instant {
+function instantOf(value: unknown, node?: ValueNode): Instant {
   const instant = typeof value === 'string' ? parseInstant(value) : undefined;
-  if (instant === undefined) throw new GraphQLError('DateTime must be an ISO 8601 date and time');
+  if (instant === undefined) throw invalid('DateTime must be an ISO 8601 date and time', node);
   return instant;
+}
+
+/** Of a literal it tells the place; that of a variable is told by what reads variables. */
+function invalid(message: string, node: ValueNode | undefined): GraphQLError {
+  return new GraphQLError(message, node ? { nodes: node } : {});
 }

@@ -1,4 +1,4 @@
-import { type ExecutionArgs, type ExecutionResult, GraphQLError } from 'graphql';
+import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql';
 import { CloseCode, type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
 import { AppError } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
@@ -136,6 +136,7 @@ async function prepare(
     persisted.complete(payload);
     const contextValue: object = await enveloped.contextFactory();
     const document = enveloped.parse(payload.query);
+    if (!getOperationAST(document, payload.operationName)) return [unresolved()];
     const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
     if (errors.length > 0) return errors;
     running.set(contextValue, { id, enveloped, extra });
@@ -144,6 +145,12 @@ async function prepare(
   } catch (error) {
     return [mask.error(error, exchange)];
   }
+}
+
+/** As over HTTP. */
+function unresolved(): GraphQLError {
+  const extensions = { code: 'OPERATION_RESOLUTION_FAILURE' };
+  return new GraphQLError('Could not determine what operation to execute.', { extensions });
 }
 
 /** A subscription that could not begin ends with an `error` message, not with a result. */

@@ -26,6 +26,7 @@ export const VERSION: string = JSON.parse(
 export class Health {
   readonly #probes: HealthProbes;
   readonly #checks: HealthReport['checks'] = { database: 'ok', cache: 'ok', bus: 'ok' };
+  readonly #seen = new Set<string>();
   readonly #startedTick = performance.now();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #stopped = false;
@@ -50,13 +51,20 @@ export class Health {
     };
   }
 
+  /** Whether each part has answered since the start. */
+  get hasSeenAll(): boolean {
+    return this.#seen.size === Object.keys(this.#probes).length;
+  }
+
   stop(): void {
     this.#stopped = true;
     for (const timer of this.#timers.values()) clearTimeout(timer);
   }
 
   async #probe(part: keyof HealthReport['checks']): Promise<void> {
-    this.#checks[part] = await answersInTime(this.#probes[part]);
+    const state = await answersInTime(this.#probes[part]);
+    this.#checks[part] = state;
+    if (state === 'ok') this.#seen.add(part);
     if (this.#stopped) return;
     const timer = setTimeout(() => void this.#probe(part), PROBE_EVERY_MS);
     timer.unref();

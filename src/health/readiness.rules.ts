@@ -4,6 +4,8 @@ import type { HealthReport } from './health.ts';
 export interface ReadinessFacts {
   role: 'all' | 'gateway' | 'worker';
   checks: HealthReport['checks'];
+  /** Each store has answered this process once. */
+  hasSeenStores: boolean;
   /** The process stops: it finishes what it has, and takes nothing new. */
   isDraining: boolean;
   /** No audit record can be kept: requests are refused. */
@@ -14,7 +16,7 @@ export interface ReadinessFacts {
 
 /** The answer of `/readyz`. */
 export interface Readiness {
-  status: 'ok' | 'degraded' | 'down' | 'draining';
+  status: 'ok' | 'degraded' | 'starting' | 'down' | 'draining';
   checks: HealthReport['checks'] & { audit: 'ok' | 'full' };
 }
 
@@ -27,14 +29,17 @@ const NEEDS = {
 
 /**
  * Whether a process can do the work of its role: `down` where it can do none of it, `degraded` where it can do a part.
- * A store that is away is away for all replicas: taken out of a load balancer for it, they could not serve the rest.
+ * A store that is away is away for all replicas: taken out of a load balancer for it, they could not serve the rest. One
+ * that a process has never reached may be its own fault, a wrong address: it is `starting` for whoever asks after stores.
  */
-export function readinessOf({ role, checks, isDraining, isAuditFull, excludesStores }: ReadinessFacts): Readiness {
+export function readinessOf(facts: ReadinessFacts): Readiness {
+  const { role, checks, hasSeenStores, isDraining, isAuditFull, excludesStores } = facts;
   const audit = isAuditFull ? 'full' : 'ok';
   const isWhole = Object.values(checks).every((state) => state === 'ok');
   const isStuck = !excludesStores && NEEDS[role].some((part) => checks[part] === 'down');
   const isDown = isStuck || (isAuditFull && role !== 'worker');
-  const status = isDraining ? 'draining' : isDown ? 'down' : isWhole ? 'ok' : 'degraded';
+  const partly = hasSeenStores || excludesStores ? 'degraded' : 'starting';
+  const status = isDraining ? 'draining' : isDown ? 'down' : isWhole ? 'ok' : partly;
   return { status, checks: { ...checks, audit } };
 }
 

@@ -20,6 +20,9 @@ export interface KeyedRequest extends KeyScope {
   bytes: Uint8Array;
 }
 
+/** The answer that an error stands for; undefined: it is a fault. */
+type RefusedAs = (error: unknown) => Answer | undefined;
+
 interface IdempotentAnswersParts {
   db: Db;
   nowMs(): number;
@@ -71,16 +74,20 @@ export class IdempotentAnswers {
   }
 
   /**
-   * The answer that the request was given before, or that `work` gives now, in a transaction around it. An AppError below
-   * 500 that it throws undoes what it has done and is an answer.
+   * The answer that the request was given before, or that `work` gives now, in a transaction around it. What it throws
+   * undoes what it has done, and is an answer where `refusedAs` has one for it: unless given, for an AppError below 500.
    * @throws AppError 409 where the key came with another body, or a request under it does not end in time.
    */
-  async answer(request: KeyedRequest, work: () => Promise<Answer>): Promise<Answer> {
+  async answer(
+    request: KeyedRequest,
+    work: () => Promise<Answer>,
+    refusedAs: RefusedAs = envelopeAnswer,
+  ): Promise<Answer> {
     const deadline = performance.now() + (this.#parts.maxWaitMs ?? MAX_WAIT_MS);
     for (;;) {
       const answer = await this.#parts.db.transaction(async () => {
         if (!(await this.#take(request))) return undefined;
-        return (await this.#kept(request)) ?? (await this.#keep(request, await this.#tried(work)));
+        return (await this.#kept(request)) ?? (await this.#keep(request, await this.#tried(work, refusedAs)));
       });
       if (answer) return answer;
       const leftMs = deadline - performance.now();
@@ -133,15 +140,16 @@ export class IdempotentAnswers {
   }
 
   /** A refusal leaves nothing of the work behind; a fault ends the transaction. */
-  async #tried(work: () => Promise<Answer>): Promise<Answer> {
+  async #tried(work: () => Promise<Answer>, refusedAs: RefusedAs): Promise<Answer> {
     const door = this.#parts.db.unscoped('a savepoint is of no table');
     await door.raw((sql) => sql`savepoint keyed_work`);
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof AppError) || error.status >= 500) throw error;
+      const answer = refusedAs(error);
+      if (!answer) throw error;
       await door.raw((sql) => sql`rollback to savepoint keyed_work`);
-      return answerOf(error);
+      return answer;
     }
   }
 
@@ -165,6 +173,10 @@ export class IdempotentAnswers {
   #oldest(): string {
     return new Date(this.#parts.nowMs() - KEPT_MS).toISOString();
   }
+}
+
+function envelopeAnswer(error: unknown): Answer | undefined {
+  return error instanceof AppError && error.status < 500 ? answerOf(error) : undefined;
 }
 
 function answerOf(refusal: AppError): Answer {

@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import { AppError } from '../errors/app-error.ts';
 import { notFoundRefusal, RefusalError } from '../errors/refusal.ts';
 import { IDEMPOTENCY_KEY } from '../idempotency/idempotency-key.rules.ts';
 import type { Answer } from '../idempotency/idempotent-answers.ts';
-import { orRefuse } from '../rest/refusals.ts';
 import type { ToolCall } from './tool.ts';
-import { ToolError, type ToolFault } from './tool-error.ts';
+import { faultOfRefusal, ToolError, type ToolFault } from './tool-error.ts';
 
 /** The argument of tools that would do the same twice. */
 export const idempotencyKey = z
@@ -43,26 +41,35 @@ export async function once<Result extends object>(
   const bytes = Buffer.from(JSON.stringify(input));
   const request = { nodeId, subject: clientId, clientId, method: 'MCP', path: name, key, bytes };
   const { idempotentAnswers: answers } = call.services;
-  const answer = await answers.alone(request, () => around(() => answers.answer(request, () => answerOf(work))));
+  const answer = await answers.alone(request, () =>
+    around(() => answers.answer(request, () => answerOf(work), refusalAnswer)),
+  );
   return resultOf(answer);
 }
 
-/** A refusal leaves nothing behind: it is thrown as an answer of REST, and read back as one. */
 async function answerOf(work: () => Promise<object>): Promise<Answer> {
   try {
     return { status: 200, headers: {}, body: JSON.stringify(await work()) };
   } catch (error) {
-    if (error instanceof RefusalError) return orRefuse(Promise.reject(error));
     // What was decided stands, as the record of a user who was skipped.
-    if (error instanceof ToolError) return { status: 400, headers: {}, body: JSON.stringify(error.fault) };
+    if (error instanceof ToolError) return faultAnswer(error.fault);
     throw error;
   }
+}
+
+/** What leaves nothing behind. Each tool has its own words for what is not found. */
+function refusalAnswer(error: unknown): Answer | undefined {
+  if (!(error instanceof RefusalError)) return undefined;
+  const { refusal } = error;
+  return refusal.kind === 'not_found' ? { status: 404, headers: {}, body: null } : faultAnswer(faultOfRefusal(refusal));
+}
+
+function faultAnswer(fault: ToolFault): Answer {
+  return { status: 400, headers: {}, body: JSON.stringify(fault) };
 }
 
 function resultOf<Result extends object>({ status, body }: Answer): Result {
   if (status === 200 && body !== null) return JSON.parse(body) as Result;
   if (status === 400 && body !== null) throw new ToolError(JSON.parse(body) as ToolFault);
-  throw status === 404
-    ? notFoundRefusal()
-    : new AppError(500, 'internal_error', { cause: new Error(`kept ${status}`) });
+  throw notFoundRefusal();
 }

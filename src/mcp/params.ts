@@ -28,4 +28,16 @@ export function invalidParams(message: JSONRPCMessage): JSONRPCErrorResponse | u
   };
 }
 
+/** The arguments of a call as they came: the schemas of the protocol leave out `__proto__`, which no tool would then refuse. */
+export function argumentsOf(message: JSONRPCMessage): Record<string, unknown> | undefined {
+  return 'method' in message ? (message.params?.arguments as Record<string, unknown> | undefined) : undefined;
+}
+
+/** A message as a server that declares no tasks has to take it: without what would make one of it (Tasks, "Task Support and Handling"). */
+export function withoutTask(message: JSONRPCMessage): JSONRPCMessage {
+  if (!('method' in message) || message.params?.task === undefined) return message;
+  const { task: _ignored, ...params } = message.params;
+  return { ...message, params };
+}
+
 const MAX_MESSAGE = 1_000;

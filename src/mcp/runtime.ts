@@ -13,7 +13,7 @@ import { membersOfWideObject } from '../lib/nested-values.ts';
 import { notAMessage } from './arrival.ts';
 import { callTool, toolsOf } from './call-tool.ts';
 import { INSTRUCTIONS, SERVER } from './instructions.ts';
-import { invalidParams } from './params.ts';
+import { argumentsOf, invalidParams, withoutTask } from './params.ts';
 import { type McpServicesParts, mcpServices } from './services.ts';
 import type { ToolCall } from './tool.ts';
 import { TOOLS } from './tools.ts';
@@ -52,19 +52,20 @@ export function createMcpRuntime({ log, ...parts }: McpRuntimeParts): McpRuntime
         throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
       const parsed = JSONRPCMessageSchema.safeParse(message);
       if (!parsed.success) throw notAMessage('be a JSON-RPC 2.0 message');
-      const invalid = invalidParams(parsed.data);
+      const { data } = parsed;
+      const invalid = invalidParams(data);
       if (invalid) {
         await send(exchange, Response.json(invalid));
         return;
       }
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-      const server = serverFor({ caller: callerOf(client, exchange), services }, log);
+      const server = serverFor({ caller: callerOf(client, exchange), services }, { log, args: argumentsOf(data) });
       try {
         await server.connect(transport);
         const version = req.headers['mcp-protocol-version'];
         const headers = typeof version === 'string' ? { ...HEADERS, 'mcp-protocol-version': version } : HEADERS;
         const request = new Request('http://localhost/v2/mcp', { method: 'POST', headers });
-        await send(exchange, await transport.handleRequest(request, { parsedBody: message }));
+        await send(exchange, await transport.handleRequest(request, { parsedBody: withoutTask(data) }));
       } finally {
         await server.close();
       }
@@ -72,13 +73,21 @@ export function createMcpRuntime({ log, ...parts }: McpRuntimeParts): McpRuntime
   };
 }
 
-function serverFor(call: ToolCall, log: Log): Server {
+interface CallParts {
+  log: Log;
+  /** Of the tool that the message calls, if it calls one. */
+  args: Record<string, unknown> | undefined;
+}
+
+function serverFor(call: ToolCall, { log, args }: CallParts): Server {
   const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
   const server = new Server(SERVER, options);
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: toolsOf(TOOLS, call.caller.scopes).map(({ listed }) => listed),
   }));
-  server.setRequestHandler(CallToolRequestSchema, ({ params }) => callTool({ tools: TOOLS, log }, params, call));
+  server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) =>
+    callTool({ tools: TOOLS, log }, { name, arguments: args }, call),
+  );
   return server;
 }
 

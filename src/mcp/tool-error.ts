@@ -33,7 +33,10 @@ export function invalidArguments(issues: readonly Issue[]): ToolError {
  */
 export function faultOf(error: unknown, missing: string): ToolFault | undefined {
   if (error instanceof ToolError) return error.fault;
-  if (error instanceof RefusalError) return faultOfRefusal(error.refusal, missing);
+  if (error instanceof RefusalError) {
+    const { refusal } = error;
+    return refusal.kind === 'not_found' ? { code: 'not_found', message: missing } : faultOfRefusal(refusal);
+  }
   if (!(error instanceof AppError)) return undefined;
   if (error.message === 'idempotency_conflict') {
     const message =
@@ -51,10 +54,9 @@ export function textOfFault({ code, message, issues = [] }: ToolFault): string {
   return [`${code}: ${message}`, ...lines].join('\n');
 }
 
-function faultOfRefusal(refusal: Refusal, missing: string): ToolFault {
+/** The fault of a refusal that is the same for every tool. */
+export function faultOfRefusal(refusal: Exclude<Refusal, { kind: 'not_found' }>): ToolFault {
   switch (refusal.kind) {
-    case 'not_found':
-      return { code: 'not_found', message: missing };
     case 'forbidden':
       return { code: 'forbidden', message: refusal.message };
     case 'duplicate':

@@ -32,6 +32,7 @@ beforeAll(async () => {
   keys = {
     bearer: `Bearer ${token}`,
     basic: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+    agent: `Bearer ${p.demo.client.client_secret}`,
   };
   // Records stay in the files until everything has been asked.
   await p.service.context.auditWriter.flush();

@@ -12,6 +12,7 @@ export interface Keys {
   /** Values of `Authorization` headers. */
   bearer: string;
   basic: string;
+  agent: string;
 }
 
 type Fields = [name: string, value: string][];
@@ -25,6 +26,7 @@ const BOUNDARY = 'a-boundary';
 
 interface Plan {
   method?: string;
+  host?: string;
   target: string;
   fields: Fields;
   body?: string;
@@ -32,11 +34,20 @@ interface Plan {
 
 /** Requests of all kinds that carry secrets where secrets belong. */
 export function tellings(keys: Keys): fc.Arbitrary<Telling> {
-  const plan = fc.oneof(inHeaders(keys), inAddress(keys), inJson(keys), inForm, inMultipart(keys), inBadHead);
+  const plans = fc.oneof(
+    inHeaders(keys),
+    inAddress(keys),
+    inJson(keys),
+    inMcp(keys),
+    inForm,
+    inMultipart(keys),
+    inBadHead,
+  );
   const leaving = fc.option(fc.double({ min: 0.5, max: 0.99, noNaN: true }), { nil: undefined, freq: 4 });
-  return fc.tuple(plan, leaving).map(([{ method = 'POST', target, fields, body = '' }, leavesAt]) => {
+  return fc.tuple(plans, leaving).map(([plan, leavesAt]) => {
+    const { method = 'POST', host = 'portcullis', target, fields, body = '' } = plan;
     const length = Buffer.byteLength(body);
-    const all: Fields = [['Host', 'portcullis'], ['Connection', 'close'], ...fields];
+    const all: Fields = [['Host', host], ['Connection', 'close'], ...fields];
     if (length > 0) all.push(['Content-Length', `${length}`]);
     const head = `${method} ${target} HTTP/1.1\r\n${all.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`;
     return { text: head + body, leavesAt: length > 0 ? leavesAt : undefined };
@@ -146,6 +157,21 @@ function inJson({ bearer, basic }: Keys): fc.Arbitrary<Plan> {
       if (contentType !== '') fields.push(['Content-Type', contentType]);
       return { target, fields, body: change(JSON.stringify(members)) };
     });
+}
+
+/** Messages of agents, let in and not, whose arguments and params have secrets that are no tool's. */
+function inMcp({ agent }: Keys): fc.Arbitrary<Plan> {
+  const message = fc.oneof(
+    fc.tuple(document, fc.constantFrom('get_access', 'list_users', 'migrate_user', 'create_wallet_rule', 'no_tool')),
+    fc.tuple(document, fc.constantFrom('initialize', 'tools/list', 'ping', 'nobody')),
+  );
+  const bearer = fc.oneof(fc.constant(agent), credentials);
+  return fc.tuple(message, broken, bearer).map(([[members, name], change, authorization]) => {
+    const isTool = /_/.test(name);
+    const params = isTool ? { name, arguments: { search: JSON.stringify(members), ...members } } : members;
+    const body = change(JSON.stringify({ jsonrpc: '2.0', id: 1, method: isTool ? 'tools/call' : name, params }));
+    return { target: '/v2/mcp', host: 'localhost', fields: [JSON_FIELD, ['Authorization', authorization]], body };
+  });
 }
 
 const inForm: fc.Arbitrary<Plan> = fc

@@ -105,7 +105,7 @@ it('D1-05: the load balancer spreads over both gateways, tells the client’s ad
   const conf = read('deploy/compose/nginx.conf');
   const gateways = own.flatMap(([name, { environment }]) => (environment?.PORTCULLIS_ROLE === 'gateway' ? [name] : []));
   const port = envSchema.shape.PORT.parse(undefined);
-  expect(Array.from(conf.matchAll(/^\s+server (\S+) resolve;/gm), ([, at]) => at)).toEqual(
+  expect(Array.from(conf.matchAll(/^\s+server (\S+) max_fails=0 resolve;/gm), ([, at]) => at)).toEqual(
     gateways.map((name) => `${name}:${port}`),
   );
   expect(conf).toMatch(/X-Forwarded-For \$remote_addr;/);
@@ -114,3 +114,36 @@ it('D1-05: the load balancer spreads over both gateways, tells the client’s ad
   expect(conf).toMatch(/proxy_buffering off;\s+proxy_request_buffering off;\s+client_max_body_size 0;/);
   for (const name of gateways) expect(service(name).environment?.TRUST_PROXY).toBe('uniquelocal');
 });
+
+it('a gateway or worker is healthy by its own readiness, at the private port, and the load balancer waits for that', async () => {
+  const admin = envSchema.shape.ADMIN_PORT.parse(undefined);
+  const asked = `http://127.0.0.1:${admin}/readyz?exclude=stores`;
+  for (const name of ['gateway-1', 'gateway-2', 'worker']) {
+    const [how, ...words] = service(name).healthcheck?.test ?? [];
+    expect([how, words[0], words[1]], name).toEqual(['CMD', 'node', '-e']);
+    for (const [status, code] of [
+      [200, 0],
+      [503, 1],
+    ] as const)
+      expect(await exitOf(words[2] ?? '', asked, status)).toBe(code);
+  }
+  for (const name of ['gateway-1', 'gateway-2'])
+    expect(service('load-balancer').depends_on?.[name]?.condition).toBe('service_healthy');
+});
+
+it('D1-05: what a gateway does not take goes on to the other one, once, and no POST of which anything was sent', () => {
+  const conf = read('deploy/compose/nginx.conf').replaceAll(/#.*/g, '');
+  expect(conf).toMatch(/proxy_next_upstream error timeout http_503;\s+proxy_next_upstream_tries 2;/);
+  expect(conf).not.toContain('non_idempotent');
+});
+
+/** How the program of a health check ends whose question is answered with a status. */
+async function exitOf(program: string, asked: string, status: number): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const fetched = async (url: string) => {
+    expect(url).toBe(asked);
+    return { ok: status < 300 };
+  };
+  new Function('fetch', 'process', program)(fetched, { exit: resolve });
+  return promise;
+}

@@ -147,6 +147,14 @@ describe.each(deployments.map((workload) => [workload.name, workload] as const))
     expect(livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'admin' });
   });
 
+  it('lets a roll to stores that it cannot reach stop at the first new pod, which is not begun anew at once', () => {
+    expect(specOf<{ strategy: object }>(objectOf('Deployment', name)).strategy).toEqual({
+      rollingUpdate: { maxUnavailable: 0, maxSurge: 1 },
+    });
+    const { periodSeconds = 0, failureThreshold = 0 } = container.startupProbe ?? {};
+    expect(periodSeconds * failureThreshold).toBe(120);
+  });
+
   it('D1-13: has the time that a stop may take', () => {
     const waits = container.lifecycle?.preStop.sleep.seconds ?? 0;
     expect((pod.terminationGracePeriodSeconds ?? 0) - waits).toBeGreaterThan(STOP_DEADLINE_MS / 1_000);

@@ -166,3 +166,26 @@ describe('faulty requests', () => {
     expect((await closed.fetch({ headers: { accept: 'text/html' } })).status).toBe(401);
   });
 });
+
+describe('a literal that its scalar does not take', () => {
+  const UUID = 'ffffffff-0000-4000-8000-00000000000f';
+  const rule = (amount: string) =>
+    `mutation { createWalletRule(walletId: "${UUID}", input: {name: "r", type: "permissionless_transfer_limit", networkId: "${UUID}", networkCurrencyId: "${UUID}", permissionlessTransferLimitRule: {maxAmount: ${amount}, timePeriod: "day", timePeriodValue: 1}}) { __typename } }`;
+
+  it.each([
+    ['DateTime', '{ transactions(filter: {updatedSince: "yesterday"}) { totalCount } }', '"yesterday"'],
+    ['DateTime', '{ transactions(filter: {updatedSince: 7}) { totalCount } }', '7'],
+    ['Decimal', rule('"much"'), '"much"'],
+    ['Decimal', rule('true'), 'true'],
+    ['File', 'mutation { startUserMigration(file: "users.csv") { __typename } }', '"users.csv"'],
+  ])('is told with the place where it stands: %s, %s', async (scalar, query, literal) => {
+    const { json } = await stand.query(query);
+    expect(json.errors).toEqual([
+      {
+        message: expect.stringContaining(`${scalar} must be`),
+        locations: [{ line: 1, column: query.indexOf(literal) + 1 }],
+        extensions: { code: 'GRAPHQL_VALIDATION_FAILED' },
+      },
+    ]);
+  });
+});

@@ -11,6 +11,8 @@ export class EventReader implements AsyncDisposable {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #decoder = new TextDecoder();
   #unread = '';
+  /** The response is over, without a further event. */
+  hasEnded = false;
 
   constructor(response: Response) {
     if (!response.body) throw new Error('no body');
@@ -29,7 +31,10 @@ export class EventReader implements AsyncDisposable {
         return parseEvent(block);
       }
       const { done, value } = await this.#reader.read();
-      if (done) return undefined;
+      if (done) {
+        this.hasEnded = true;
+        return undefined;
+      }
       this.#unread += this.#decoder.decode(value, { stream: true });
     }
   }

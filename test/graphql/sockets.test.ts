@@ -128,6 +128,21 @@ describe('graphql-transport-ws', () => {
     ]);
   });
 
+  it.each<[string, { query: string; operationName?: string }]>([
+    ['several operations and no name', { query: 'query A { me { nodeId } } query B { me { nodeId } }' }],
+    ['a name that it has not', { query: 'query A { me { nodeId } } query B { me { nodeId } }', operationName: 'C' }],
+    ['no operation', { query: 'fragment F on Query { me { nodeId } }' }],
+    ['a syntax error', { query: '{ me { nodeId }' }],
+    ['an unknown field', { query: '{ you { nodeId } }' }],
+  ])('DG-08: a document with %s is told as over HTTP', async (_name, { query, operationName }) => {
+    const { json } = await stand.query(query, operationName === undefined ? {} : { operationName });
+    expect(json.errors[0].extensions.code).toEqual(expect.any(String));
+    const { send, received } = await initialised();
+    send({ type: 'subscribe', id: '1', payload: { query, operationName } });
+    await until(() => received.length === 1);
+    expect(received[0]).toEqual({ id: '1', type: 'error', payload: json.errors });
+  });
+
   it("DG-08: refusals are the operation's error message, and the socket stays", async () => {
     const token = stand.newToken({ permissions: [] });
     await stand.register('foreign', OTHER_NODE);

@@ -1,17 +1,21 @@
+import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { EventBus } from '../../src/events/event-bus.ts';
 import { isReady, type ReadinessFacts, readinessOf } from '../../src/health/readiness.rules.ts';
 import { startUpstream } from '../gateway/forwarder.ts';
 import { gatewayFile } from '../gateway/gateway-file.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
-import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
+import { type FaultMode, type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { startKafkaBehindProxy } from '../services/kafka-behind.ts';
 import { describeReal } from '../services/real.ts';
 
+/** What is asked of the operator's listener, by whoever starts processes and by whoever sends to them. */
+const PROBES = ['/readyz', '/readyz?exclude=stores'];
 const well = { database: 'ok', cache: 'ok', bus: 'ok' } as const;
 
 describe('readiness', () => {
   const fact = (role: ReadinessFacts['role'], more: Partial<ReadinessFacts> = {}): ReadinessFacts => ({
-    ...{ role, checks: well, isDraining: false, isAuditFull: false, excludesStores: false },
+    ...{ role, checks: well, hasSeenStores: true, isDraining: false, isAuditFull: false, excludesStores: false },
     ...more,
   });
   const without = (part: keyof typeof well): Partial<ReadinessFacts> => ({ checks: { ...well, [part]: 'down' } });
@@ -27,6 +31,12 @@ describe('readiness', () => {
     ['a store is away and stores are excluded', { ...without('database'), excludesStores: true }, ...of('degraded')],
     ['the spool is full and stores are excluded', { isAuditFull: true, excludesStores: true }, 'down', 'down', 'ok'],
     ['the process stops and stores are excluded', { isDraining: true, excludesStores: true }, ...of('draining')],
+    ['a store has not been seen yet', { ...without('cache'), hasSeenStores: false }, ...of('starting')],
+    [
+      'a store has not been seen yet and stores are excluded',
+      { ...without('database'), hasSeenStores: false, excludesStores: true },
+      ...of('degraded'),
+    ],
     ['the process stops', { isDraining: true }, 'draining', 'draining', 'draining'],
   ])('when %s it is told by role', (_what, more, all, gateway, worker) => {
     const statuses = (['all', 'gateway', 'worker'] as const).map((role) => readinessOf(fact(role, more)).status);
@@ -34,69 +44,106 @@ describe('readiness', () => {
   });
 
   it('only a process that can do its work, or a part of it, is to get some', () => {
-    const statuses = ['ok', 'degraded', 'down', 'draining'] as const;
+    const statuses = ['ok', 'degraded', 'starting', 'down', 'draining'] as const;
     const checks = { ...well, audit: 'ok' } as const;
-    expect(statuses.map((status) => isReady({ status, checks }))).toEqual([true, true, false, false]);
+    expect(statuses.map((status) => isReady({ status, checks }))).toEqual([true, true, false, false, false]);
   });
 });
 
 describeReal(['postgres', 'redis', 'kafka'], '/readyz', () => {
   const stack = new AsyncDisposableStack();
-  let database: FaultProxy;
-  let redis: FaultProxy;
+  const ways = new Map<string, FaultProxy>();
   let gateway: Portcullis;
   let worker: Portcullis;
-  let isBusAway = false;
-  const busIs = (where: 'away' | 'back') => {
-    isBusAway = where === 'away';
-  };
-
-  /** The real bus, whose probe fails on demand: what it carries goes on. */
-  const moody = (bus: EventBus): EventBus =>
-    new Proxy(bus, {
-      get(target, name) {
-        if (name === 'checkHealth' && isBusAway) return () => Promise.reject(new Error('away'));
-        const value: unknown = Reflect.get(target, name);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
 
   beforeAll(async () => {
-    const p = stack.use(await startOnRealServers());
+    const folder = await temporaryFolder();
+    stack.defer(() => rm(folder, { recursive: true, force: true }));
+    const kafka = await startKafkaBehindProxy(folder);
+    stack.defer(() => kafka.stop());
+    const p = stack.use(await startOnRealServers({ env: { KAFKA_BROKERS: `127.0.0.1:${kafka.proxy.port}` } }));
     const { DATABASE_URL = '', REDIS_URL = '' } = p.env;
-    database = stack.use(await faultProxy(Number(new URL(DATABASE_URL).port)));
-    redis = stack.use(await faultProxy(Number(new URL(REDIS_URL).port)));
+    const database = stack.use(await faultProxy(Number(new URL(DATABASE_URL).port)));
+    const redis = stack.use(await faultProxy(Number(new URL(REDIS_URL).port)));
+    ways.set('database', database).set('cache', redis).set('bus', kafka.proxy);
     const env = { DATABASE_URL: database.urlOf(DATABASE_URL), REDIS_URL: redis.urlOf(REDIS_URL) };
-    const replica = (role: string) =>
-      startReplica(p, { env: { ...env, PORTCULLIS_ROLE: role }, overrides: { bus: moody } });
+    const replica = (role: string) => startReplica(p, { env: { ...env, PORTCULLIS_ROLE: role } });
     gateway = stack.use(await replica('gateway'));
     worker = stack.use(await replica('worker'));
-  });
+  }, 60_000);
   afterAll(() => stack.disposeAsync());
 
-  async function told({ service }: Portcullis): Promise<string> {
-    const response = await fetch(`${service.adminUrl}/readyz`);
-    const { status } = (await response.json()) as { status: string };
-    return `${response.status} ${status}`;
+  const WELL = { database: 'ok', cache: 'ok', bus: 'ok', audit: 'ok' };
+
+  async function told({ service }: Portcullis, target = '/readyz'): Promise<object> {
+    const response = await fetch(`${service.adminUrl}${target}`);
+    const { status, checks } = (await response.json()) as { status: string; checks: object };
+    return { told: `${response.status} ${status}`, checks };
   }
 
-  const until = (ofGateway: string, ofWorker: string) =>
-    vi.waitFor(async () => expect([await told(gateway), await told(worker)]).toEqual([ofGateway, ofWorker]), {
-      timeout: 10_000,
-      interval: 50,
-    });
+  const until = (checks: object, ofGateway: string, ofWorker: string) =>
+    vi.waitFor(
+      async () =>
+        expect([await told(gateway), await told(worker)]).toEqual([
+          { told: ofGateway, checks },
+          { told: ofWorker, checks },
+        ]),
+      { timeout: 20_000, interval: 50 },
+    );
 
-  it.each<[string, () => void, () => void, string, string]>([
-    ['PostgreSQL cut off', () => database.set('cut'), () => database.set('passing'), '503 down', '503 down'],
-    ['Redis cut off', () => redis.set('cut'), () => redis.set('passing'), '200 degraded', '200 degraded'],
-    ['Kafka away', () => busIs('away'), () => busIs('back'), '200 degraded', '503 down'],
-  ])('D8-01: tells the truth with %s, and when it is back', async (_what, harm, mend, ofGateway, ofWorker) => {
-    await until('200 ok', '200 ok');
-    harm();
-    await until(ofGateway, ofWorker);
-    mend();
-    await until('200 ok', '200 ok');
-  });
+  it.each<[string, keyof typeof well, FaultMode, string, string]>([
+    ['PostgreSQL cut off', 'database', 'cut', '503 down', '503 down'],
+    ['PostgreSQL that says nothing', 'database', 'frozen', '503 down', '503 down'],
+    ['Redis cut off', 'cache', 'cut', '200 degraded', '200 degraded'],
+    ['Redis that says nothing', 'cache', 'frozen', '200 degraded', '200 degraded'],
+    ['Kafka cut off', 'bus', 'cut', '200 degraded', '503 down'],
+    ['Kafka that says nothing', 'bus', 'frozen', '200 degraded', '503 down'],
+  ])(
+    'D8-01: tells the truth with %s, and when it is back',
+    async (_what, part, mode, ofGateway, ofWorker) => {
+      await until(WELL, '200 ok', '200 ok');
+      const checks = { ...WELL, [part]: 'down' };
+      ways.get(part)?.set(mode);
+      try {
+        await until(checks, ofGateway, ofWorker);
+        for (const one of [gateway, worker]) {
+          expect(await told(one, '/readyz?exclude=stores')).toEqual({ told: '200 degraded', checks });
+          expect(await (await fetch(`${one.service.adminUrl}/livez`)).text()).toBe('ok\n');
+        }
+      } finally {
+        ways.get(part)?.set('passing');
+      }
+      await until(WELL, '200 ok', '200 ok');
+    },
+    45_000,
+  );
+
+  it.each(['gateway', 'worker'])(
+    'a %s that has never reached Redis is starting until it has, but for a balancer; from then on it tolerates its absence',
+    async (role) => {
+      const { REDIS_URL = '' } = gateway.env;
+      await using redis = await faultProxy(Number(new URL(REDIS_URL).port));
+      redis.set('cut');
+      const env = { REDIS_URL: redis.urlOf(REDIS_URL), PORTCULLIS_ROLE: role };
+      await using one = await startReplica(gateway, { env });
+      const bothAre = (statuses: [string, string], checks: object) =>
+        vi.waitFor(
+          async () => {
+            const answers = await Promise.all(PROBES.map((target) => told(one, target)));
+            expect(answers).toEqual(statuses.map((status) => ({ told: status, checks })));
+          },
+          { timeout: 20_000, interval: 50 },
+        );
+      const without = { ...WELL, cache: 'down' };
+      await bothAre(['503 starting', '200 degraded'], without);
+      expect((await fetch(`${one.service.adminUrl}/livez`)).status).toBe(200);
+      redis.set('passing');
+      await bothAre(['200 ok', '200 ok'], WELL);
+      redis.set('cut');
+      await bothAre(['200 degraded', '200 degraded'], without);
+    },
+    45_000,
+  );
 
   it('is draining from the beginning of a stop, while requests in flight are answered', async () => {
     const asked = Promise.withResolvers<void>();
@@ -114,7 +161,7 @@ describeReal(['postgres', 'redis', 'kafka'], '/readyz', () => {
     const answered = stopping.call('GET', '/v1/accounts', { token, headers });
     await asked.promise;
     const stopped = stopping[Symbol.asyncDispose]();
-    expect(await told(stopping)).toBe('503 draining');
+    await expect.poll(() => told(stopping)).toMatchObject({ told: '503 draining' });
     answer.resolve();
     expect((await answered).text).toBe('done');
     await stopped;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { envelope } from '../gateway/envelopes.ts';
 import type { Portcullis } from '../harness.ts';
 import { callOf, post } from './agents.ts';
-import { type AgentStand, agentStand, PING } from './stand.ts';
+import { type AgentStand, agentStand, PING, PONG } from './stand.ts';
 
 let stand: AgentStand;
 let p: Portcullis;
@@ -107,7 +107,9 @@ describe('how it is spoken to', () => {
     ['tools/call', { name: 'toString' }, -32_602],
     ['tools/call', { name: '__proto__', arguments: {} }, -32_602],
     ['tools/call', { name: 'list_accounts', arguments: [] }, -32_602],
-    ['tools/call', { name: 'list_accounts', task: { ttl: 1 } }, expect.any(Number)],
+    ['tools/call', { name: 'list_accounts', task: 1 }, -32_602],
+    ['tools/call', { name: 'list_accounts', task: null }, -32_602],
+    ['tools/call', { name: 'list_accounts', task: { ttl: 'a minute' } }, -32_602],
     ['initialize', {}, -32_602],
     ['initialize', { protocolVersion: 1, capabilities: {}, clientInfo: {} }, -32_602],
   ])('4.9-06 D8-06: %s(%j) is an error of the protocol', async (method, params, code) => {
@@ -132,12 +134,49 @@ describe('how it is spoken to', () => {
     expect([status, text]).toEqual([202, '']);
   });
 
-  it('D8-06: what would change the prototype of an object is an unknown argument', async () => {
-    const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_accounts","arguments":{"__proto__":{"limit":1},"constructor":1}}}`;
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${secret}` };
-    const { json } = await p.call('POST', '/v2/mcp', { body, headers });
-    expect(json.result.isError).toBe(true);
-    expect(({} as { limit?: number }).limit).toBeUndefined();
+  it.each([{}, { ttl: 60_000 }])(
+    '4.9-06: without tasks a call that would be one (%j) is answered as any other',
+    async (task) => {
+      const args = { wallet_address: `0x${randomUUID()}`, external_id: randomUUID() };
+      const params = { name: 'migrate_user', arguments: args, task };
+      const { json } = await post(p, secret, { jsonrpc: '2.0', id: 1, method: 'tools/call', params });
+      expect(json.result.structuredContent).toMatchObject({ external_id: args.external_id });
+      expect((await post(p, secret, { ...PING, params: { task } })).json).toEqual(PONG);
+    },
+  );
+
+  describe('D8-06: what would change the prototype of an object', () => {
+    const asked = async (name: string, args: string) => {
+      const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":${args}}}`;
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${secret}` };
+      const { status, text } = await p.call('POST', '/v2/mcp', { body, headers });
+      expect(status).toBe(200);
+      return text;
+    };
+    const NAMES = ['__proto__', 'constructor', 'prototype', 'toString'];
+    afterEach(() => {
+      expect(({} as { limit?: number }).limit).toBeUndefined();
+      expect(faults).toEqual([]);
+    });
+
+    it.each(NAMES)('is an unknown argument as any other: %s', async (name) => {
+      for (const value of ['{"limit":1}', '1', 'null']) {
+        const refused = await asked('list_accounts', `{"${name}":${value}}`);
+        expect(JSON.parse(refused).result._meta.error).toEqual({
+          code: 'invalid_arguments',
+          issues: [{ path: name, message: 'is no argument of list_accounts' }],
+        });
+        expect(refused.replaceAll(name, 'other')).toBe(await asked('list_accounts', `{"other":${value}}`));
+      }
+    });
+
+    it.each(NAMES)('gives no member to what stands inside an argument: %s', async (name) => {
+      const call = (member: string) =>
+        asked('create_wallet_rule', `{"wallet_id":"${randomUUID()}","rule":{"${member}":{"name":"x","type":"limit"}}}`);
+      const refused = await call(name);
+      expect(refused).toContain('rule.name');
+      expect(refused).toBe(await call('other'));
+    });
   });
 
   it('D8-06: a name, a text and a list as long as the body allows cost no fault', async () => {

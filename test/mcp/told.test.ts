@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { invalidRequest } from '../../src/errors/app-error.ts';
+import { notFoundRefusal, RefusalError } from '../../src/errors/refusal.ts';
 import { TOOLS } from '../../src/mcp/tools.ts';
 import { PERMISSIONS, type Permission } from '../../src/oauth/permissions.rules.ts';
+import { WalletRules } from '../../src/wallet-rules/wallet-rules.service.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { newUser } from '../user-migrations/calls.ts';
 import { limit } from '../wallet-rules/rules.ts';
-import { type Agent, callOf, connect, post, secretWith } from './agents.ts';
+import { type Agent, callOf, connect, post, secretWith, type ToolAnswer } from './agents.ts';
 
 const ALL = [...TOOLS.values()];
 
@@ -132,6 +135,36 @@ describe('what is refused', () => {
     expect((await agent.call('create_wallet_rule', { ...good, idempotency_key: key })).error).toBeUndefined();
   });
 
+  it.each<[name: string, error: Error, code: string]>([
+    ['what is not found', notFoundRefusal(), 'not_found'],
+    ['forbidden', new RefusalError({ kind: 'forbidden', permission: 'x', message: 'not for you' }), 'forbidden'],
+    [
+      'a duplicate',
+      new RefusalError({ kind: 'duplicate', reason: 'duplicate_name', message: 'taken' }),
+      'duplicate_name',
+    ],
+    ['a precondition', new RefusalError({ kind: 'precondition', message: 'has moved on' }), 'precondition_failed'],
+    ['invalid', new RefusalError({ kind: 'invalid', path: 'rule.name', message: 'no' }), 'invalid_arguments'],
+    ['another status of the interface', invalidRequest([{ path: 'rule', message: 'no' }]), 'internal_error'],
+    ['a fault', new Error('broken'), 'internal_error'],
+  ])(
+    'D7-07 D8-06: a service that refuses with %s is told alike without a key, under one, and at its repetition',
+    async (_name, error, code) => {
+      const create = vi.spyOn(WalletRules.prototype, 'create').mockRejectedValue(error);
+      try {
+        const call = { wallet_id: p.demo.wallet_id, rule: limit() };
+        const without = withoutNewIds(await agent.call('create_wallet_rule', call));
+        expect(without.error?.code).toBe(code);
+        const keyed = { ...call, idempotency_key: randomUUID() };
+        for (const _again of [1, 2])
+          expect(withoutNewIds(await agent.call('create_wallet_rule', keyed))).toEqual(without);
+        expect(create).toHaveBeenCalledTimes(code === 'internal_error' ? 3 : 2);
+      } finally {
+        create.mockRestore();
+      }
+    },
+  );
+
   it('D8-06: a tool that is not there is an error of the protocol', async () => {
     await expect(agent.client.callTool({ name: 'list_secrets', arguments: {} })).rejects.toMatchObject({
       code: -32_602,
@@ -139,6 +172,11 @@ describe('what is refused', () => {
     });
   });
 });
+
+/** The correlation id of a fault is new each time. */
+function withoutNewIds({ text, ...answer }: ToolAnswer): ToolAnswer {
+  return { ...answer, text: text.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/, 'ID') };
+}
 
 it('D8-06: no permission is without a tool that shows or changes what it is for, but those of administration', () => {
   const used = new Set(ALL.map(({ scope }) => scope));

@@ -2,11 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
 import { formHeaders, formOf, mapPart, operationsPart } from '../graphql/upload-requests.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
+import { addClient, rows } from '../oauth/clients.ts';
 import { type Collector, startCollector } from './collector.ts';
 import { scrape } from './scrape.ts';
 
@@ -146,6 +147,50 @@ async function graphql(token: string): Promise<void> {
   await closed;
 }
 
+/** What an agent does: it comes in, reads, writes, is refused, and says secrets where they do not belong. */
+async function mcp(): Promise<void> {
+  const own = secret('the secret of an agent', (await addClient(p, { scopes: [...PERMISSIONS] })).client_secret);
+  const say = async (method: string, params?: object, bearer = own, path = '/v2/mcp') => {
+    const headers = { accept: 'application/json, text/event-stream', authorization: `Bearer ${bearer}` };
+    const id = method.startsWith('notifications/') ? {} : { id: 1 };
+    return call('POST', path, { headers, json: { jsonrpc: '2.0', ...id, method, ...(params && { params }) } });
+  };
+  const codeOf = async (name: string, args: object): Promise<string | undefined> => {
+    const { json } = await say('tools/call', { name, arguments: args });
+    return json.result.isError === true ? json.result._meta.error.code : undefined;
+  };
+  const clientInfo = { name: 'canary', version: '1', token: secret('a token in what a client says of itself') };
+  const initialize = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+  expect((await say('initialize', initialize)).json.result.serverInfo.name).toBe('portcullis');
+  expect((await say('notifications/initialized')).status).toBe(202);
+  expect((await say('tools/list')).json.result.tools.length).toBeGreaterThan(20);
+  const user = { wallet_address: `0x${randomUUID()}`, external_id: randomUUID() };
+  const text = JSON.stringify({ password: secret('a password in JSON in an argument') });
+  const codes = [
+    await codeOf('get_access', {}),
+    await codeOf('list_accounts', { limit: 1 }),
+    await codeOf('migrate_user', { ...user, name: text, idempotency_key: randomUUID() }),
+    await codeOf('migrate_user', { ...user, external_id: randomUUID() }),
+    await codeOf('list_users', { search: text }),
+    await codeOf('list_accounts', { client_secret: secret('a secret in an argument that no tool has') }),
+    await codeOf('create_wallet_rule', { wallet_id: 'x', rule: { api_token: secret('a token inside an argument') } }),
+    await codeOf('get_account', { account_id: p.demo.account_id, password: [secret('a password in a list')] }),
+  ];
+  const [refused, skipped] = ['invalid_arguments', 'duplicate_wallet'];
+  expect(codes).toEqual([undefined, undefined, undefined, skipped, undefined, refused, refused, refused]);
+  const broken = vi.spyOn(p.service.context.gasFees, 'list').mockRejectedValue(new Error('broken'));
+  expect(await codeOf('list_gas_fees', {})).toBe('internal_error');
+  broken.mockRestore();
+  const login = { password: secret('a password in the params of no method') };
+  expect((await say('login', login)).json.error.code).toBe(-32_601);
+  const query = `/v2/mcp?access_token=${secret('a token in the address of an agent')}`;
+  expect((await say('ping', undefined, own, query)).status).toBe(200);
+  const tried = [secret('a wrong secret of an agent'), `${own}x`, secret('a secret cut short', own.slice(0, -1))];
+  for (const wrong of tried) expect((await say('tools/list', undefined, wrong)).status).toBe(401);
+  expect((await call('POST', '/v2/mcp', { headers: { authorization: `Basic ${own}` } })).status).toBe(401);
+  expect((await call('GET', '/v2/mcp', { headers: { authorization: `Bearer ${own}` } })).status).toBe(405);
+}
+
 beforeAll(async () => {
   collector = await startCollector();
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '50' };
@@ -156,6 +201,7 @@ beforeAll(async () => {
   const token = await tokens();
   await elsewhere(token);
   await graphql(token);
+  await mcp();
   await p.service.context.auditWriter.flush();
 });
 afterAll(async () => {

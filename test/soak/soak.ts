@@ -20,7 +20,7 @@ const SHOWN_LINES = 5;
 
 /**
  * `npm run soak -- --minutes 20 --rate 100`: all kinds of traffic on the real servers for so long. Ends with 1 for any
- * answer that no one expected, a lost event, an answer without its audit record, an error in the log, or memory that grows.
+ * answer or end of a stream that no one expected, a lost event, user or rule, an answer without its audit record, an error in the log, or memory that grows.
  */
 async function main(): Promise<void> {
   const options = { minutes: { type: 'string' }, rate: { type: 'string' } } as const;
@@ -54,6 +54,11 @@ async function soak(world: World, client: PostgresClient, { minutes, rate, endin
   const logged = () =>
     gauges.number('select coalesce(max(seq), 0) from transaction_events where node_id = $1', world.demo.node_id);
   const before = await logged();
+  const rowsOf = async () => ({
+    users: await gauges.number('select count(*) from users where node_id = $1', world.demo.node_id),
+    rules: await gauges.number('select count(*) from wallet_rules where node_id = $1', world.demo.node_id),
+  });
+  const rowsBefore = await rowsOf();
   await traffic.clientToken('token.client');
   const token = () => traffic.token;
   const { baseUrl } = world.instance;
@@ -78,6 +83,7 @@ async function soak(world: World, client: PostgresClient, { minutes, rate, endin
     end = await settled();
   }
   const { lag, outbox } = await gauges.read();
+  const rows = await rowsOf();
   const seconds = (endedAt - startedAt) / 1_000;
   const facts: SoakFacts = {
     paced: { planned: seconds * rate, answered: [...counts(tally).values()].reduce((sum, count) => sum + count, 0) },
@@ -89,6 +95,11 @@ async function soak(world: World, client: PostgresClient, { minutes, rate, endin
     events: subscriptions.followers.flatMap(({ name, faults }) => faults.map((fault) => ({ subscriber: name, fault }))),
     logged: end.log,
     told: [{ subscriber: 'the log, of what was notified,', count: traffic.changes }, ...told()],
+    made: (['users', 'rules'] as const).map((what) => ({
+      what,
+      acknowledged: traffic.made[what],
+      rows: rows[what] - rowsBefore[what],
+    })),
     audit: end.audit,
     errorLines: errorLines(world.instance.stdout()),
     memory: samples,

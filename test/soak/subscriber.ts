@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { EventReader } from '../graphql/event-reader.ts';
-import { cursorFault } from './verdict.rules.ts';
+import { cursorFault, endFault, type StreamEnd } from './verdict.rules.ts';
 
 const QUERY = `subscription ($after: String) {
   transactionUpdates(after: $after) { cursor previousStatus transaction { id status } }
@@ -20,15 +20,21 @@ export interface Updates {
   correlationId(): string;
 }
 
-/**
- * The cursors of updates after another one, as they come, until `signal` aborts or the stream ends.
- * @throws Error where the stream ends with an error of its own.
- */
-export function updatesOver(transport: Transport, updates: Updates, after: bigint, signal: AbortSignal) {
-  return transport === 'SSE' ? overSse(updates, after, signal) : overSocket(updates, after, signal);
+/** The cursors of updates after another one, as they come, until `signal` aborts or the stream ends; gives how it has ended. */
+export async function* updatesOver(
+  transport: Transport,
+  updates: Updates,
+  after: bigint,
+  signal: AbortSignal,
+): AsyncGenerator<string, StreamEnd> {
+  try {
+    return yield* transport === 'SSE' ? overSse(updates, after, signal) : overSocket(updates, after, signal);
+  } catch (error) {
+    return { by: 'failure', reason: String(error) };
+  }
 }
 
-async function* overSse(updates: Updates, after: bigint, signal: AbortSignal): AsyncGenerator<string> {
+async function* overSse(updates: Updates, after: bigint, signal: AbortSignal): AsyncGenerator<string, StreamEnd> {
   const response = await fetch(`${updates.baseUrl}/graphql`, {
     method: 'POST',
     headers: {
@@ -43,11 +49,14 @@ async function* overSse(updates: Updates, after: bigint, signal: AbortSignal): A
   if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
   const reader = new EventReader(response);
   for (let event = await reader.next(); event?.event === 'next'; event = await reader.next()) {
-    yield cursorOf(JSON.parse(event.data));
+    const told = updateOf(JSON.parse(event.data));
+    if (typeof told !== 'string') return told;
+    yield told;
   }
+  return { by: reader.hasEnded ? 'end' : 'complete' };
 }
 
-async function* overSocket(updates: Updates, after: bigint, signal: AbortSignal): AsyncGenerator<string> {
+async function* overSocket(updates: Updates, after: bigint, signal: AbortSignal): AsyncGenerator<string, StreamEnd> {
   const socket = new WebSocket(`${updates.baseUrl.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', {
     perMessageDeflate: false,
     headers: { 'x-correlation-id': updates.correlationId() },
@@ -55,10 +64,10 @@ async function* overSocket(updates: Updates, after: bigint, signal: AbortSignal)
   const close = () => socket.terminate();
   signal.addEventListener('abort', close, { once: true });
   const send = (message: object) => socket.send(JSON.stringify(message));
-  const unread: { type: string; payload: unknown }[] = [];
+  const unread: (string | StreamEnd)[] = [];
   let wake = Promise.withResolvers<void>();
-  const add = (type: string, payload: unknown) => {
-    unread.push({ type, payload });
+  const add = (told: string | StreamEnd) => {
+    unread.push(told);
     wake.resolve();
   };
   socket.on('open', () => send({ type: 'connection_init', payload: { authorization: `Bearer ${updates.token()}` } }));
@@ -67,19 +76,20 @@ async function* overSocket(updates: Updates, after: bigint, signal: AbortSignal)
     if (type === 'ping') send({ type: 'pong' });
     else if (type === 'connection_ack') {
       send({ type: 'subscribe', id: '1', payload: { query: QUERY, variables: { after: `${after}` } } });
-    } else add(type, payload);
+    } else if (type === 'next') add(updateOf(payload));
+    else if (type === 'error') add(errorsEnd(payload));
+    else if (type === 'complete') add({ by: 'complete' });
   });
-  socket.on('error', (error) => add('error', error.message));
-  socket.on('close', () => add('closed', undefined));
+  socket.on('error', (error) => add({ by: 'failure', reason: error.message }));
+  socket.on('close', (code) => add({ by: 'close', code }));
   try {
     for (;;) {
-      const message = unread.shift();
-      if (message === undefined) {
+      const told = unread.shift();
+      if (told === undefined) {
         await wake.promise;
         wake = Promise.withResolvers();
-      } else if (message.type === 'next') yield cursorOf(message.payload);
-      else if (message.type === 'error') throw new Error(JSON.stringify(message.payload));
-      else if (message.type !== 'pong') return;
+      } else if (typeof told === 'string') yield told;
+      else return told;
     }
   } finally {
     signal.removeEventListener('abort', close);
@@ -87,10 +97,22 @@ async function* overSocket(updates: Updates, after: bigint, signal: AbortSignal)
   }
 }
 
-function cursorOf(payload: unknown): string {
+/** The cursor of an update, or the end that errors in its place are. */
+function updateOf(payload: unknown): string | StreamEnd {
   const { data, errors } = payload as { data?: { transactionUpdates?: { cursor: string } } | null; errors?: unknown };
-  if (!data?.transactionUpdates) throw new Error(JSON.stringify(errors ?? payload));
-  return data.transactionUpdates.cursor;
+  return data?.transactionUpdates?.cursor ?? errorsEnd(errors);
+}
+
+function errorsEnd(errors: unknown): StreamEnd {
+  const all = Array.isArray(errors) ? errors : [];
+  return { by: 'errors', codes: all.map((error) => error?.extensions?.code ?? error?.message) };
+}
+
+interface SubscriberParts {
+  transport: Transport;
+  updates: Updates;
+  after: bigint;
+  unexpected(fault: string): void;
 }
 
 /** Follows the updates of a node, and is to be told each of them once and in order; goes on after its cursor when its stream ends. */
@@ -103,22 +125,26 @@ export class Subscriber implements AsyncDisposable {
   resumed = 0;
   readonly #ending = new AbortController();
   readonly #followed: Promise<void>;
+  readonly #unexpected: (fault: string) => void;
 
-  constructor(name: string, transport: Transport, updates: Updates, after: bigint) {
+  /** `unexpected` is told of each end of a stream after which nobody is to come back. */
+  constructor(name: string, { transport, updates, after, unexpected }: SubscriberParts) {
     this.name = name;
     this.last = after;
+    this.#unexpected = unexpected;
     this.#followed = this.#follow(transport, updates);
   }
 
   async #follow(transport: Transport, updates: Updates): Promise<void> {
     const { signal } = this.#ending;
     while (!signal.aborted) {
-      try {
-        for await (const cursor of updatesOver(transport, updates, this.last, signal)) this.#take(cursor);
-      } catch (error) {
-        if (!signal.aborted) this.#fault(`the stream failed: ${error}`);
-      }
+      const told = updatesOver(transport, updates, this.last, signal);
+      let next = await told.next();
+      for (; !next.done; next = await told.next()) this.#take(next.value);
       if (signal.aborted) return;
+      const fault = endFault(next.value);
+      if (fault !== undefined) this.#unexpected(fault);
+
       this.resumed += 1;
       await delay(RESUME_MS);
     }
@@ -126,13 +152,9 @@ export class Subscriber implements AsyncDisposable {
 
   #take(cursor: string): void {
     const fault = cursorFault(this.last, cursor);
-    if (fault !== undefined) this.#fault(fault);
+    if (fault !== undefined && this.faults.length < MOST_FAULTS) this.faults.push(fault);
     this.last = BigInt(cursor);
     this.count += 1;
-  }
-
-  #fault(fault: string): void {
-    if (this.faults.length < MOST_FAULTS) this.faults.push(fault);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

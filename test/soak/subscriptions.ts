@@ -29,7 +29,13 @@ export class Subscriptions implements AsyncDisposable {
     this.followers = TRANSPORTS.flatMap((transport) =>
       Array.from(
         { length: EACH },
-        (_, at) => new Subscriber(`${transport} ${at + 1}`, transport, this.#updates, after),
+        (_, at) =>
+          new Subscriber(`${transport} ${at + 1}`, {
+            transport,
+            updates: this.#updates,
+            after,
+            unexpected: (fault) => tally.failed(`subscribe.${transport}`, fault),
+          }),
       ),
     );
   }
@@ -65,13 +71,18 @@ export class Subscriptions implements AsyncDisposable {
 
   async #read(transport: Transport, after: bigint, signal: AbortSignal): Promise<string | undefined> {
     let last = after;
-    for await (const cursor of updatesOver(transport, this.#updates, after, signal)) {
-      const fault = cursorFault(last, cursor);
+    const told = updatesOver(transport, this.#updates, after, signal);
+    let next = await told.next();
+    for (; !next.done; next = await told.next()) {
+      const fault = cursorFault(last, next.value);
       if (fault !== undefined) return fault;
-      last = BigInt(cursor);
-      if (last === after + BACKLOG) return undefined;
+      last = BigInt(next.value);
+      if (last === after + BACKLOG) {
+        await told.return({ by: 'end' });
+        return undefined;
+      }
     }
-    return `the stream ended at ${last}`;
+    return `the stream ended at ${last}: ${JSON.stringify(next.value)}`;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

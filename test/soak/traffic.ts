@@ -31,6 +31,8 @@ const REPEAT_EVERY = 10;
 export class Traffic {
   /** Notifications that were accepted and say something new: so many changes the log is to have. */
   changes = 0;
+  /** Users and rules that were acknowledged as made. */
+  readonly made = { users: 0, rules: 0 };
   token = '';
   readonly #caller: Caller;
   readonly #world: World;
@@ -61,7 +63,7 @@ export class Traffic {
       kind('token password', 1, (name) => this.#login(name)),
       kind('rule create', 1, (name) => this.#createRule(name)),
       kind('rule replace', 3, (name) => this.#replaceRule(name)),
-      kind('migrate', 4, (name) => this.#post(name, '/v2/users/migrate/with-wallet', newUser(), 201)),
+      kind('migrate', 4, (name) => this.#migrate(name)),
       kind('migrate bulk', 1, (name) => this.#bulk(name)),
       kind('gas fee', 4, (name) => this.#gasFees(name)),
       kind('mcp', 3, (name) => this.#agent(name)),
@@ -155,9 +157,14 @@ export class Traffic {
     return this.#call({ kind, method: 'POST', path, token: this.token, json, expected });
   }
 
-  #bulk(kind: string): Promise<unknown> {
+  async #migrate(kind: string): Promise<void> {
+    if (await this.#post(kind, '/v2/users/migrate/with-wallet', newUser(), 201)) this.made.users += 1;
+  }
+
+  async #bulk(kind: string): Promise<void> {
     const users = Array.from({ length: BULK_USERS }, newUser);
-    return this.#post(kind, '/v2/users/migrate/with-wallet/bulk', { users }, 200);
+    const answer = await this.#post(kind, '/v2/users/migrate/with-wallet/bulk', { users }, 200);
+    if (answer) this.made.users += Number(answer.json.success);
   }
 
   async #createRule(kind: string): Promise<void> {
@@ -168,6 +175,7 @@ export class Traffic {
       path: `/v1/wallets/${walletId}/rules`,
       expected: 201,
     });
+    if (answer) this.made.rules += 1;
     const location = answer?.headers.location;
     if (typeof location === 'string' && this.#rules.length < RULES) this.#rules.push(location);
   }

@@ -19,6 +19,8 @@ export interface SoakFacts {
   /** Changes that the node's log has, and how many each subscriber was told. */
   logged: number;
   told: readonly { subscriber: string; count: number }[];
+  /** What was acknowledged as made, and the rows that there are of it. */
+  made: readonly { what: string; acknowledged: number; rows: number }[];
   /** Requests that were answered, audit records of them, and how many requests those are of, by what was asked. */
   audit: readonly { kind: string; answered: number; records: number; requests: number }[];
   /** Lines of the instance's log at the level of errors. */
@@ -35,7 +37,7 @@ const LEAST_SAMPLES = 8;
 
 /** What is wrong, in sentences; empty where the soak has passed. */
 export function faultsOf(facts: SoakFacts): string[] {
-  const { unexpected, events, logged, told, audit, errorLines, paced, silent, left } = facts;
+  const { unexpected, events, logged, told, made, audit, errorLines, paced, silent, left } = facts;
   return [
     ...(paced.answered < paced.planned * LEAST_PACE
       ? [`${paced.answered} of ${paced.planned.toFixed(0)} requests were asked and answered`]
@@ -49,6 +51,9 @@ export function faultsOf(facts: SoakFacts): string[] {
     ...told
       .filter(({ count }) => count !== logged)
       .map(({ subscriber, count }) => `${subscriber} was told ${count} of ${logged} changes`),
+    ...made
+      .filter(({ acknowledged, rows }) => acknowledged !== rows)
+      .map(({ what, acknowledged, rows }) => `${rows} ${what} are there, of ${acknowledged} acknowledged`),
     ...audit
       .filter(({ answered, records, requests }) => answered !== records || answered !== requests)
       .map(
@@ -102,4 +107,38 @@ export function cursorFault(before: bigint, cursor: string): string | undefined 
   return BigInt(cursor) < expected
     ? `${cursor} came again, or late, after ${before}`
     : `${cursor} came after ${before}`;
+}
+
+/** How a subscription ended, as its client saw it. */
+export type StreamEnd =
+  | { by: 'close'; code: number }
+  /** Of an event stream: the end of the answer, and an event that says that there is no more to tell. */
+  | { by: 'end' }
+  | { by: 'complete' }
+  | { by: 'errors'; codes: readonly unknown[] }
+  | { by: 'failure'; reason: string };
+
+/** At a stop; with a token that has ended. */
+const RETURNING_CLOSES: readonly unknown[] = [1012, 4401];
+/** To a slow reader; with a token that has ended. */
+const RETURNING_ERRORS: readonly unknown[] = ['SLOW_CONSUMER', 'UNAUTHENTICATED'];
+
+/** What is wrong with an end after which a client is not told to come back (docs/quickstart/dashboard.md, "When it ends"). */
+export function endFault(end: StreamEnd): string | undefined {
+  switch (end.by) {
+    case 'close':
+      return RETURNING_CLOSES.includes(end.code) ? undefined : `the socket was closed with ${end.code}`;
+    case 'end':
+      return undefined;
+    case 'complete':
+      return 'the stream was complete';
+    case 'errors':
+      return end.codes.length > 0 && end.codes.every((code) => RETURNING_ERRORS.includes(code))
+        ? undefined
+        : `the stream ended with the errors ${JSON.stringify(end.codes)}`;
+    case 'failure':
+      return `the stream failed: ${end.reason}`;
+    default:
+      return end satisfies never;
+  }
 }

@@ -1,6 +1,15 @@
 import { expect, it } from 'vitest';
 import { Durations, Tally } from './tally.ts';
-import { cursorFault, faultsOf, type MemorySample, median, memoryTrend, type SoakFacts } from './verdict.rules.ts';
+import {
+  cursorFault,
+  endFault,
+  faultsOf,
+  type MemorySample,
+  median,
+  memoryTrend,
+  type SoakFacts,
+  type StreamEnd,
+} from './verdict.rules.ts';
 
 const flat = (count: number, residentMb = 200): MemorySample[] =>
   Array.from({ length: count }, () => ({ residentMb, heapMb: 50 }));
@@ -13,6 +22,7 @@ const GOOD: SoakFacts = {
   events: [],
   logged: 70,
   told: [{ subscriber: 'WebSocket 1', count: 70 }],
+  made: [{ what: 'users', acknowledged: 40, rows: 40 }],
   audit: [{ kind: 'health', answered: 9, records: 9, requests: 9 }],
   errorLines: [],
   memory: flat(40),
@@ -27,6 +37,8 @@ it.each<[string, Partial<SoakFacts>, string]>([
   ['an event out of order', { events: [{ subscriber: 'SSE 1', fault: '4 came after 2' }] }, 'SSE 1: 4 came after 2'],
   ['a lost event', { told: [{ subscriber: 'SSE 1', count: 69 }] }, 'SSE 1 was told 69 of 70 changes'],
   ['an event too many', { logged: 69 }, 'WebSocket 1 was told 70 of 69 changes'],
+  ['a lost user', { made: [{ what: 'users', acknowledged: 40, rows: 39 }] }, '39 users are there, of 40 acknowledged'],
+  ['a rule too many', { made: [{ what: 'rules', acknowledged: 3, rows: 4 }] }, '4 rules are there, of 3 acknowledged'],
   ['a missing audit record', { audit: [{ kind: 'mcp', answered: 9, records: 8, requests: 8 }] }, '8 audit records'],
   ['a double audit record', { audit: [{ kind: 'mcp', answered: 9, records: 10, requests: 9 }] }, '10 audit records'],
   [
@@ -71,6 +83,30 @@ it.each([
   [4n, '', '"" is no cursor'],
 ])('after the cursor %s the cursor %j: %s', (before, cursor, expected) => {
   expect(cursorFault(before, cursor)).toBe(expected);
+});
+
+it.each<[string, StreamEnd]>([
+  ['a stop, on a socket', { by: 'close', code: 1012 }],
+  ['a stop, on an event stream', { by: 'end' }],
+  ['a token that has ended, at the connection', { by: 'close', code: 4401 }],
+  ['a token that has ended, later', { by: 'errors', codes: ['UNAUTHENTICATED'] }],
+  ['reading too slowly', { by: 'errors', codes: ['SLOW_CONSUMER'] }],
+])('a subscriber comes back after %s', (_name, end) => {
+  expect(endFault(end)).toBeUndefined();
+});
+
+it.each<[StreamEnd, string]>([
+  ...[1000, 1001, 1006, 1009, 1011, 4400, 4403, 4408, 4500].map((code): [StreamEnd, string] => [
+    { by: 'close', code },
+    `the socket was closed with ${code}`,
+  ]),
+  [{ by: 'complete' }, 'the stream was complete'],
+  [{ by: 'errors', codes: ['INTERNAL_SERVER_ERROR'] }, 'the stream ended with the errors ["INTERNAL_SERVER_ERROR"]'],
+  [{ by: 'errors', codes: ['SLOW_CONSUMER', undefined] }, 'the stream ended with the errors ["SLOW_CONSUMER",null]'],
+  [{ by: 'errors', codes: [] }, 'the stream ended with the errors []'],
+  [{ by: 'failure', reason: 'ECONNRESET' }, 'the stream failed: ECONNRESET'],
+])('no other end is one that is documented: %j', (end, fault) => {
+  expect(endFault(end)).toBe(fault);
 });
 
 it('durations are told to a tenth, and faults with their first example', () => {
