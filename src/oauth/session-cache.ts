@@ -128,16 +128,17 @@ export class SessionCache {
         .run((k) =>
           k
             .selectFrom('sessions')
-            .select(['id', 'supervisor_id', 'expires_at'])
-            .where('revoked_at', 'is', null)
+            .select(['id', 'supervisor_id', 'expires_at', 'revoked_at'])
             .where('expires_at', '>', new Date(nowMs()).toISOString()),
         );
-      const live = rows.map((row) => ({
+      const sessions = rows.map((row) => ({
         subject: row.supervisor_id,
         sessionId: row.id,
         expiresAtMs: Date.parse(row.expires_at),
+        isLive: row.revoked_at === null,
       }));
-      await withCache(() => cache.rebuildSessions(nodeId, live));
+      const { live = [], ended = [] } = Object.groupBy(sessions, ({ isLive }) => (isLive ? 'live' : 'ended'));
+      await withCache(() => cache.rebuildSessions(nodeId, live, ended));
     } finally {
       await release();
     }
