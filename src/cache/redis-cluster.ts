@@ -35,6 +35,8 @@ export async function isInCluster(server: RedisServer): Promise<boolean> {
 }
 
 export interface RedisClusterOptions {
+  /** Whether an outage is told of that lasts until all servers are there. */
+  isOut: boolean;
   /** Told of each connection to a server, and when slots have another one. */
   onChange(): void;
   /** Told once of each outage, from the first server that is lost until all are there. */
@@ -54,7 +56,7 @@ export class RedisCluster implements RedisRoute {
   readonly #newcomers = new Map<string, Promise<RedisServer>>();
   #owners: (RedisServer | undefined)[] = [];
   #isCovered = false;
-  #isOut = false;
+  #isOut: boolean;
   #looking: Promise<void> | undefined;
   #looks = 0;
   #isStopped = false;
@@ -63,6 +65,7 @@ export class RedisCluster implements RedisRoute {
   constructor(seed: RedisServer, options: RedisClusterOptions) {
     this.#seed = seed;
     this.#options = options;
+    this.#isOut = options.isOut;
     this.#timer = setInterval(() => {
       if (!this.isWhole) void this.look();
     }, LOOK_AGAIN_MS).unref();

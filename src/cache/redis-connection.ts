@@ -20,6 +20,8 @@ export class RedisConnection implements RedisRoute {
   #route: RedisRoute | undefined;
   #learning: Promise<void> | undefined;
   #generation = 0;
+  /** Of a server that is not known to be one of a cluster. */
+  #isOut = false;
   #isStopped = false;
 
   /**
@@ -34,7 +36,9 @@ export class RedisConnection implements RedisRoute {
       onReady: (server) => connection.#isThere(server),
       onOutage: (error) => {
         if (error instanceof ConfigError) refusal = error;
-        if (!connection.#cluster) connection.#onOutage(error);
+        if (connection.#cluster) return;
+        connection.#isOut = true;
+        connection.#onOutage(error);
       },
     });
     await connection.#learning;
@@ -86,6 +90,7 @@ export class RedisConnection implements RedisRoute {
     if (this.#isStopped) return;
     if (isCluster) {
       this.#cluster ??= new RedisCluster(seed, {
+        isOut: this.#isOut,
         onChange: () => {
           this.#generation += 1;
         },
@@ -96,6 +101,7 @@ export class RedisConnection implements RedisRoute {
       return;
     }
     this.#route = seed;
+    this.#isOut = false;
     await this.#cluster?.stop();
     this.#cluster = undefined;
   }

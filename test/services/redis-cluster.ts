@@ -153,7 +153,7 @@ async function startSomewhere(dataDir: string): Promise<RedisServer> {
   }
 }
 
-/** Moves a slot with its keys to another master; `halfway` is called when the first of its keys has gone. */
+/** Moves a slot with its keys to another master; `halfway` is called when the first half of its keys, by name, has gone. */
 export async function moveSlot(
   slot: number,
   from: ClusterMember,
@@ -163,15 +163,16 @@ export async function moveSlot(
   await to.command('CLUSTER', 'SETSLOT', `${slot}`, 'IMPORTING', from.id);
   await from.command('CLUSTER', 'SETSLOT', `${slot}`, 'MIGRATING', to.id);
   const keys = await from.command('CLUSTER', 'GETKEYSINSLOT', `${slot}`, '1000');
-  const [first, ...others] = Array.isArray(keys) ? keys.map(String) : [];
+  const sorted = Array.isArray(keys) ? keys.map(String).toSorted() : [];
+  const half = Math.ceil(sorted.length / 2);
   const migrate = async (some: string[]) => {
     if (some.length === 0) return;
     const args = ['127.0.0.1', `${to.port}`, '', '0', '5000', 'AUTH', PASSWORD, 'KEYS', ...some];
     await from.command('MIGRATE', ...args);
   };
-  await migrate(first === undefined ? [] : [first]);
+  await migrate(sorted.slice(0, half));
   await halfway();
-  await migrate(others);
+  await migrate(sorted.slice(half));
   await to.command('CLUSTER', 'SETSLOT', `${slot}`, 'NODE', to.id);
   await from.command('CLUSTER', 'SETSLOT', `${slot}`, 'NODE', to.id);
 }
