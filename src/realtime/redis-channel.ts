@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isInCluster, topologyBy } from '../cache/redis-cluster.ts';
 import { RedisServer } from '../cache/redis-server.ts';
 
-const LOOK_AGAIN_MS = 10_000;
+const LOOK_AGAIN_MS = 3_000;
 const LEAVE_AFTER_MS = 250;
 
 export interface RedisChannelOptions {

@@ -117,4 +117,28 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
       await wakes();
     });
   });
+
+  it('D6-10: wake-ups of a process whose server was put out of the cluster come back', async () => {
+    const [, , third] = cluster.masters;
+    if (!third || !cluster.replica) throw new Error('a cluster of four');
+    const channelPrefix = `${randomUUID()}:`;
+    const stranded = await RedisWakeUps.open({ url: third.url, channelPrefix });
+    const other = await RedisWakeUps.open({ url: cluster.replica.url, channelPrefix });
+    const heard = new Set<string>();
+    other.listen((nodeId) => heard.add(nodeId));
+    let seq = 0;
+    const told = (nodeId: string) => {
+      seq += 1;
+      stranded.notify(nodeId, `${seq}`);
+      return heard.has(nodeId);
+    };
+    await expect.poll(() => told('before'), BACK).toBe(true);
+    await third.command('FLUSHALL');
+    await third.command('CLUSTER', 'RESET');
+    for (const { command } of [second, cluster.replica]) await command('CLUSTER', 'FORGET', third.id);
+    // Whatever was on its way before it was forgotten.
+    heard.clear();
+    await expect.poll(() => told('after'), BACK).toBe(true);
+    await Promise.all([stranded.stop(), other.stop()]);
+  });
 });
