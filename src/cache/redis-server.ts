@@ -174,7 +174,9 @@ export class RedisServer implements RedisRoute {
     this.#silentTicks += 1;
     if (this.#silentTicks <= SILENT_TICKS) return;
     this.#silentTicks = 0;
-    this.#reportOutage(new Error(`Redis at ${new URL(this.url).host} is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`));
+    this.#reportOutage(
+      new Error(`Redis at ${new URL(this.url).host} is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`),
+    );
     this.#client.destroy();
     this.#connect();
   }

@@ -131,14 +131,13 @@ export class SessionCache {
             .select(['id', 'supervisor_id', 'expires_at', 'revoked_at'])
             .where('expires_at', '>', new Date(nowMs()).toISOString()),
         );
-      const sessions = rows.map((row) => ({
+      const sessionOf = (row: (typeof rows)[number]) => ({
         subject: row.supervisor_id,
         sessionId: row.id,
         expiresAtMs: Date.parse(row.expires_at),
-        isLive: row.revoked_at === null,
-      }));
-      const { live = [], ended = [] } = Object.groupBy(sessions, ({ isLive }) => (isLive ? 'live' : 'ended'));
-      await withCache(() => cache.rebuildSessions(nodeId, live, ended));
+      });
+      const { live = [], ended = [] } = Object.groupBy(rows, (row) => (row.revoked_at === null ? 'live' : 'ended'));
+      await withCache(() => cache.rebuildSessions(nodeId, live.map(sessionOf), ended.map(sessionOf)));
     } finally {
       await release();
     }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Overrides } from '../../src/context.ts';
 import { RedisWakeUps } from '../../src/realtime/redis-wake-ups.ts';
+import type { WakeUps } from '../../src/realtime/wake-ups.ts';
 import { createdClient } from '../graphql/administration.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
@@ -27,10 +28,12 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
   afterAll(() => cluster[Symbol.asyncDispose]());
 
   describe('wake-ups, as all', () => {
-    wakeUpsContract(() => {
+    wakeUpsContract(async () => {
       const channelPrefix = `${randomUUID()}:`;
       const open = ({ url }: ClusterMember) => RedisWakeUps.open({ url, channelPrefix });
-      return Promise.all([open(first), open(second)]);
+      const ends = await Promise.all([open(first), open(second)]);
+      await hear(ends);
+      return ends;
     });
   });
 
@@ -142,3 +145,23 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
     await Promise.all([stranded.stop(), other.stop()]);
   });
 });
+
+/** Waits until each end hears the other, and nothing is on its way. */
+async function hear([near, far]: [WakeUps, WakeUps]): Promise<void> {
+  for (const [name, from, to] of [
+    ['near', near, far],
+    ['far', far, near],
+  ] as const) {
+    let last = '';
+    const hush = to.listen((nodeId, seq) => {
+      if (nodeId === name) last = seq;
+    });
+    let seq = 0;
+    do {
+      seq += 1;
+      from.notify(name, `${seq}`);
+      await vi.waitFor(() => expect(last).toBe(`${seq}`), { timeout: 500, interval: 5 }).catch(() => undefined);
+    } while (last !== `${seq}`);
+    hush();
+  }
+}
