@@ -130,14 +130,15 @@ export class RedisServer implements RedisRoute {
     return this.commandAsking(['EVAL', script.source, `${keys.length}`, ...keys, ...this.#argumentsOf(script, args)]);
   }
 
-  /** Hears a channel now or once connected, and again after each reconnection; what is said meanwhile is lost. */
-  subscribe(channel: string, listener: (message: string) => void): void {
-    const start = () => {
-      // A failure here is the connection's own: the next `ready` comes back to it.
-      this.#client.subscribe(channel, listener).catch((error) => this.#reportOutage(error));
-    };
+  /**
+   * Hears a channel now or once connected, and again after each reconnection; what is said meanwhile is lost. Resolves
+   * when the first attempt has succeeded or failed; never rejects.
+   */
+  async subscribe(channel: string, listener: (message: string) => void): Promise<void> {
+    // A failure here is the connection's own: the next `ready` comes back to it.
+    const start = () => this.#client.subscribe(channel, listener).catch((error) => this.#reportOutage(error));
     this.#client.on('ready', start);
-    if (this.#client.isReady) start();
+    if (this.#client.isReady) await start();
   }
 
   async checkHealth(): Promise<void> {

@@ -28,7 +28,7 @@ export class RedisChannel {
   #isOut = false;
   readonly #stopping = new AbortController();
 
-  /** Resolves when the first attempt to connect has succeeded or failed; never rejects. */
+  /** Resolves when the first attempt to hear it has succeeded or failed; never rejects. */
   static async open(options: RedisChannelOptions): Promise<RedisChannel> {
     const channel = new RedisChannel(options);
     await channel.#connect(options.url);
@@ -78,7 +78,7 @@ export class RedisChannel {
     this.#server?.stop();
     this.#server = server;
     if (this.#isStopped) server.stop();
-    else server.subscribe(this.#options.name, (message) => this.#listener(message));
+    else await server.subscribe(this.#options.name, (message) => this.#listener(message));
   }
 
   /** Learns who else there is. One that was put out of its cluster knows of nobody: what is said there, the others do not hear. */
