@@ -67,7 +67,7 @@ function partMetrics({ health, cache }: Context): Metric[] {
     }),
     counter(
       'portcullis_cache_connections_total',
-      'Connections to the cache that there have been.',
+      'Connections to the cache that there have been, and changes of the masters of a Redis Cluster.',
       () => cache.generation,
     ),
   ];

@@ -1,13 +1,19 @@
 import type { CountedFailure } from './failure-counts.rules.ts';
 import type { CountedRequest, RequestLimits } from './request-counts.rules.ts';
 
-/** `unready`: the cache was emptied and not rebuilt yet, so that a missing session means nothing. */
+/** `unready`: the cache was emptied, or lost what it was told last, and is not rebuilt yet: it knows nothing of sessions. */
 export type SessionState = 'live' | 'absent' | 'unready';
 
 export interface CachedSession {
   subject: string;
   sessionId: string;
   expiresAtMs: number;
+}
+
+/** One that is revoked, and would live on otherwise. */
+export interface EndedSession {
+  subject: string;
+  sessionId: string;
 }
 
 /**
@@ -40,8 +46,8 @@ export interface Cache {
   /** Removes sessions of a subject; unknown ones too. Call it after the database has committed. */
   removeSessions(nodeId: string, subject: string, sessionIds: readonly string[]): Promise<void>;
 
-  /** Adds every live session of a node as the database has them, then makes the node ready. */
-  rebuildSessions(nodeId: string, sessions: readonly CachedSession[]): Promise<void>;
+  /** Removes those that have ended, adds every live session of a node as the database has them, then makes the node ready. */
+  rebuildSessions(nodeId: string, sessions: readonly CachedSession[], ended?: readonly EndedSession[]): Promise<void>;
 
   /**
    * Counts a request of a client in every limit that it has, or in none where one is used up: one round trip; the
@@ -58,7 +64,7 @@ export interface Cache {
   /** Counts a failure of a key, for a minute from its first one on. One round trip. */
   countFailure(key: string, nowMs: number): CountedFailure | Promise<CountedFailure>;
 
-  /** Another number than before: the cache was out of reach meanwhile. */
+  /** Another number than before: the cache was out of reach meanwhile, or has lost what it was told last. */
   readonly generation: number;
 
   /**

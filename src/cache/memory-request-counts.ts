@@ -26,8 +26,13 @@ export class MemoryRequestCounts {
     return counted;
   }
 
-  clear(): void {
-    this.#counts.clear();
+  get size(): number {
+    return this.#counts.size;
+  }
+
+  /** False where nothing of this client was counted. */
+  forget(clientId: string): boolean {
+    return this.#counts.delete(clientId);
   }
 
   #forgetOldest(): void {

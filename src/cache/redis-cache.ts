@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Cache, CachedSession, SessionState } from './cache.ts';
+import type { Cache, CachedSession, EndedSession, SessionState } from './cache.ts';
 import { CacheUnavailableError } from './cache-unavailable-error.ts';
 import { COUNT_FAILURE, COUNT_REQUEST } from './counting-scripts.ts';
 import { type CountedFailure, FAILURE_WINDOW_MS, secondsLeft } from './failure-counts.rules.ts';
@@ -8,6 +8,7 @@ import { limitArguments, parseCount } from './request-count-reply.ts';
 import { type CountedRequest, monthAtOf, type RequestLimits } from './request-counts.rules.ts';
 import {
   ADD_SESSION,
+  BEGIN_REBUILD,
   MAKE_READY,
   PROLONG_SESSION,
   REBUILD_SUBJECT,
@@ -35,7 +36,10 @@ export class RedisCache implements Cache {
   readonly #redis: RedisConnection;
   readonly #prefix: string;
 
-  /** Starts whether or not Redis is there; needs Redis 6.2 or later. */
+  /**
+   * Starts whether or not Redis is there; needs Redis 6.2 or later.
+   * @throws ConfigError where a cluster is there, and the URL names a database that it does not have.
+   */
   static async open(options: RedisCacheOptions): Promise<RedisCache> {
     return new RedisCache(await RedisConnection.open(options), options.keyPrefix ?? '');
   }
@@ -73,21 +77,24 @@ export class RedisCache implements Cache {
     await this.#redis.run(REMOVE_SESSIONS, this.#keys(nodeId, subject), [REMOVED_FOR_MS, ...sessionIds]);
   }
 
-  async rebuildSessions(nodeId: string, sessions: readonly CachedSession[]): Promise<void> {
+  async rebuildSessions(
+    nodeId: string,
+    sessions: readonly CachedSession[],
+    ended: readonly EndedSession[] = [],
+  ): Promise<void> {
     const token = randomUUID();
     const rebuilding = `${this.#prefix}rebuilding:{${nodeId}}`;
-    await this.#redis.command(['SET', rebuilding, token, 'PX', String(REBUILD_FOR_MS)]);
-    const subjects = [...Map.groupBy(sessions, (session) => session.subject)];
-    for (let first = 0; first < subjects.length; first += SUBJECTS_AT_ONCE) {
-      await Promise.all(
-        subjects.slice(first, first + SUBJECTS_AT_ONCE).map(([subject, own]) => {
-          const pairs = own.flatMap(({ sessionId, expiresAtMs }) => [sessionId, expiresAtMs]);
-          return this.#redis.run(REBUILD_SUBJECT, this.#keys(nodeId, subject), [KEY_LIFETIME_MS, ...pairs]);
-        }),
-      );
-    }
+    await this.#redis.run(BEGIN_REBUILD, [rebuilding], [token, REBUILD_FOR_MS]);
+    await ofEachSubject(ended, async (subject, own) => {
+      const ids = own.map(({ sessionId }) => sessionId);
+      await this.removeSessions(nodeId, subject, ids);
+    });
+    await ofEachSubject(sessions, async (subject, own) => {
+      const pairs = own.flatMap(({ sessionId, expiresAtMs }) => [sessionId, expiresAtMs]);
+      await this.#redis.run(REBUILD_SUBJECT, this.#keys(nodeId, subject), [KEY_LIFETIME_MS, ...pairs]);
+    });
     const isWhole = await this.#redis.run(MAKE_READY, [rebuilding, this.#readyKey(nodeId)], [token]);
-    if (isWhole !== 1) throw new CacheUnavailableError(new Error('the cache was emptied while it was rebuilt'));
+    if (isWhole !== 1) throw new CacheUnavailableError(new Error('the cache was lost while it was rebuilt'));
   }
 
   async countRequest(
@@ -115,7 +122,8 @@ export class RedisCache implements Cache {
   async lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {
     const key = `${this.#prefix}lock:${name}`;
     const token = randomUUID();
-    if ((await this.#redis.command(['SET', key, token, 'NX', 'PX', String(ttlMs)])) === null) return undefined;
+    if ((await this.#redis.commandOnKey(key, ['SET', key, token, 'NX', 'PX', String(ttlMs)])) === null)
+      return undefined;
     return async () => {
       // A lock that cannot be released now ends by itself.
       await this.#redis.run(RELEASE_LOCK, [key], [token]).catch(() => undefined);
@@ -123,7 +131,7 @@ export class RedisCache implements Cache {
   }
 
   async checkHealth(): Promise<void> {
-    await this.#redis.command(['PING']);
+    await this.#redis.checkHealth();
   }
 
   async stop(): Promise<void> {
@@ -137,5 +145,17 @@ export class RedisCache implements Cache {
   #keys(nodeId: string, subject: string): [sessions: string, removed: string, ready: string] {
     const ofSubject = `{${nodeId}}:${subject}`;
     return [`${this.#prefix}s:${ofSubject}`, `${this.#prefix}removed:${ofSubject}`, this.#readyKey(nodeId)];
+  }
+}
+
+/** Calls `work` for every subject, for so many at once. */
+async function ofEachSubject<Session extends { subject: string }>(
+  sessions: readonly Session[],
+  work: (subject: string, own: readonly Session[]) => Promise<void>,
+): Promise<void> {
+  const subjects = [...Map.groupBy(sessions, ({ subject }) => subject)];
+  for (let first = 0; first < subjects.length; first += SUBJECTS_AT_ONCE) {
+    const some = subjects.slice(first, first + SUBJECTS_AT_ONCE);
+    await Promise.all(some.map(([subject, own]) => work(subject, own)));
   }
 }

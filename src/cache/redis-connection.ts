@@ -1,18 +1,9 @@
-import type { createClient } from 'redis';
+import { ConfigError } from '../config/config.ts';
 import { CacheUnavailableError } from './cache-unavailable-error.ts';
 import type { LuaScript } from './lua-script.ts';
-
-const CONNECT_TIMEOUT_MS = 500;
-const PING_INTERVAL_MS = 300;
-const WATCH_TICK_MS = 250;
-const SILENT_TICKS = 5;
-// The watchdog acts earlier once connected; this one ends a handshake with a frozen server.
-const SOCKET_TIMEOUT_MS = 2_000;
-const RECONNECT_MIN_MS = 50;
-const RECONNECT_MAX_MS = 1_000;
-const MAX_QUEUED_COMMANDS = 10_000;
-
-type Client = ReturnType<typeof createClient>;
+import { isInCluster, RedisCluster } from './redis-cluster.ts';
+import type { RedisRoute } from './redis-route.ts';
+import { RedisServer } from './redis-server.ts';
 
 export interface RedisConnectionOptions {
   url: string;
@@ -20,135 +11,102 @@ export interface RedisConnectionOptions {
   onOutage?: ((error: unknown) => void) | undefined;
 }
 
-/**
- * One connection that never makes its caller wait for a server that is away: commands are refused at once while
- * unconnected, a frozen server is noticed after 1.3 s under any load, and it reconnects in the background for ever.
- */
-export class RedisConnection {
-  readonly #client: Client;
+/** Redis at one URL: the server there, or the cluster that it says it belongs to, asked with each connection. */
+export class RedisConnection implements RedisRoute {
   readonly #onOutage: (error: unknown) => void;
-  readonly #watchdog: NodeJS.Timeout;
-  #silentTicks = 0;
+  #seed: RedisServer | undefined;
+  #cluster: RedisCluster | undefined;
+  /** Unknown until the server was there for the first time. */
+  #route: RedisRoute | undefined;
+  #learning: Promise<void> | undefined;
   #generation = 0;
+  /** Of a server that is not known to be one of a cluster. */
   #isOut = false;
   #isStopped = false;
 
-  /** Resolves when the first attempt to connect has succeeded or failed; never rejects. */
-  static async open(options: RedisConnectionOptions): Promise<RedisConnection> {
-    const { createClient } = await import('redis');
-    const client: Client = createClient({
-      url: options.url,
-      disableOfflineQueue: true,
-      commandsQueueMaxLength: MAX_QUEUED_COMMANDS,
-      pingInterval: PING_INTERVAL_MS,
-      maintNotifications: 'disabled',
-      // A timer for each command costs more than the command; the watchdog bounds them all.
-      commandOptions: { timeout: 0 },
-      socket: {
-        connectTimeout: CONNECT_TIMEOUT_MS,
-        socketTimeout: SOCKET_TIMEOUT_MS,
-        reconnectStrategy: (retries) => Math.min(RECONNECT_MIN_MS * 2 ** Math.min(retries, 10), RECONNECT_MAX_MS),
+  /**
+   * Resolves when the first attempt to connect has succeeded or failed.
+   * @throws ConfigError where a cluster is there, and the URL names a database that it does not have.
+   */
+  static async open({ url, onOutage }: RedisConnectionOptions): Promise<RedisConnection> {
+    const connection = new RedisConnection(onOutage);
+    let refusal: unknown;
+    connection.#seed = await RedisServer.open({
+      url,
+      onReady: (server) => connection.#isThere(server),
+      onOutage: (error) => {
+        if (error instanceof ConfigError) refusal = error;
+        if (connection.#cluster) return;
+        connection.#isOut = true;
+        connection.#onOutage(error);
       },
     });
-    const connection = new RedisConnection(client, options.onOutage ?? (() => undefined));
-    const { promise: settled, resolve } = Promise.withResolvers<void>();
-    client.once('ready', resolve);
-    client.once('error', () => resolve());
-    connection.#connect();
-    await settled;
-    return connection;
+    await connection.#learning;
+    if (refusal === undefined) return connection;
+    await connection.stop();
+    throw refusal;
   }
 
-  private constructor(client: Client, onOutage: (error: unknown) => void) {
-    this.#client = client;
+  private constructor(onOutage: (error: unknown) => void = () => undefined) {
     this.#onOutage = onOutage;
-    client.on('error', (error) => this.#reportOutage(error));
-    client.on('ready', () => {
-      this.#silentTicks = 0;
-      this.#generation += 1;
-      this.#isOut = false;
-    });
-    client.on('ping-interval', () => {
-      this.#silentTicks = 0;
-    });
-    this.#watchdog = setInterval(() => this.#watch(), WATCH_TICK_MS).unref();
   }
 
-  /** How many connections there have been: whatever was said between two of them was not heard here. */
+  /** Another number than before: something may have been missed or lost, by a lost connection or by a failover. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** Runs a script of one key, the cheapest way there is: limits are asked with every request. @throws CacheUnavailableError */
-  async runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
-    try {
-      return await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]);
-    } catch (error) {
-      if (!isNoScript(error)) throw new CacheUnavailableError(error);
-    }
-    return this.command(['EVAL', script.source, '1', key, ...args]);
+  runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
+    return this.#route === undefined ? refused() : this.#route.runOnKey(script, key, args);
   }
 
-  /** Runs a script. @throws CacheUnavailableError */
-  async run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
-    const options = { keys: [...keys], arguments: args.map(String) };
-    try {
-      return await this.#client.evalSha(script.sha1, options);
-    } catch (error) {
-      if (!isNoScript(error)) throw new CacheUnavailableError(error);
-    }
-    return this.command(['EVAL', script.source, String(options.keys.length), ...options.keys, ...options.arguments]);
+  run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.#route === undefined ? refused() : this.#route.run(script, keys, args);
   }
 
-  /** Runs one command. @throws CacheUnavailableError */
-  async command(args: readonly string[]): Promise<unknown> {
-    try {
-      return await this.#client.sendCommand(args);
-    } catch (error) {
-      throw new CacheUnavailableError(error);
-    }
+  commandOnKey(key: string, args: readonly string[]): Promise<unknown> {
+    return this.#route === undefined ? refused() : this.#route.commandOnKey(key, args);
   }
 
-  /** Hears a channel now or once connected, and again after each reconnection; what is said meanwhile is lost. */
-  subscribe(channel: string, listener: (message: string) => void): void {
-    const start = () => {
-      // A failure here is the connection's own: the next `ready` comes back to it.
-      this.#client.subscribe(channel, listener).catch((error) => this.#reportOutage(error));
-    };
-    this.#client.on('ready', start);
-    if (this.#client.isReady) start();
+  checkHealth(): Promise<void> {
+    return this.#route === undefined ? refused() : this.#route.checkHealth();
   }
 
   async stop(): Promise<void> {
-    if (this.#isStopped) return;
     this.#isStopped = true;
-    clearInterval(this.#watchdog);
-    if (this.#client.isOpen) this.#client.destroy();
+    await this.#cluster?.stop();
+    this.#seed?.stop();
+    await this.#learning;
   }
 
-  #connect(): void {
-    this.#client.connect().catch((error) => this.#reportOutage(error));
+  #isThere(seed: RedisServer): void {
+    if (!this.#cluster) this.#generation += 1;
+    // Of a connection that is lost again nothing is learnt: the next one asks.
+    this.#learning = this.#learn(seed).catch(() => undefined);
   }
 
-  #reportOutage(error: unknown): void {
-    if (this.#isOut || this.#isStopped) return;
-    this.#isOut = true;
-    this.#onOutage(error);
-  }
-
-  // Counts turns of the own event loop, so that a stall of this process is not taken for one of the server. A socket
-  // timeout would not do: every command that is written to a frozen server starts it anew.
-  #watch(): void {
-    if (!this.#client.isReady) return;
-    this.#silentTicks += 1;
-    if (this.#silentTicks <= SILENT_TICKS) return;
-    this.#silentTicks = 0;
-    this.#reportOutage(new Error(`Redis is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`));
-    this.#client.destroy();
-    this.#connect();
+  async #learn(seed: RedisServer): Promise<void> {
+    const isCluster = await isInCluster(seed);
+    if (this.#isStopped) return;
+    if (isCluster) {
+      this.#cluster ??= new RedisCluster(seed, {
+        isOut: this.#isOut,
+        onChange: () => {
+          this.#generation += 1;
+        },
+        onOutage: this.#onOutage,
+      });
+      await this.#cluster.look(seed);
+      this.#route = this.#cluster;
+      return;
+    }
+    this.#route = seed;
+    this.#isOut = false;
+    await this.#cluster?.stop();
+    this.#cluster = undefined;
   }
 }
 
-function isNoScript(error: unknown): boolean {
-  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+function refused(): Promise<never> {
+  return Promise.reject(new CacheUnavailableError(new Error('Redis was not there yet')));
 }

@@ -98,7 +98,8 @@ const stores = {
     },
   ),
   REDIS_URL: about(z.url({ protocol: /^rediss?$/, error: 'a URL that begins with redis:// or rediss://' }).optional(), {
-    description: 'Redis: sessions, rates and quotas, wake-ups',
+    description:
+      'Redis, or one server of a Redis Cluster, which tells of the others: sessions, rates and quotas, wake-ups. A cluster has database 0 alone',
     unset: 'in process',
   }),
   KAFKA_BROKERS: about(brokers.optional(), { description: 'Kafka', unset: 'in process, durable in the database' }),

@@ -104,7 +104,7 @@ export class ClientLimits {
   }
 
   #told(count: Count, counted: CountedRequest): LimitVerdict | Promise<LimitVerdict> {
-    if (this.#isAlone) this.#endOutage();
+    if (this.#alone.size > 0 && this.#alone.forget(count.use.clientId)) this.#endOutage();
     if (counted.outcome === 'unknown') return this.#seed(count);
     if (count.limits.perMonth > 0) count.use.saw(counted.monthAt, counted.month);
     return judge(count, counted);
@@ -170,9 +170,10 @@ export class ClientLimits {
     this.#parts.log.warn({ err: error }, 'the cache is away: this process counts the requests of clients by itself');
   }
 
+  // Of a cluster a part may be away: that another client is counted there says nothing.
   #endOutage(): void {
+    if (!this.#isAlone) return;
     this.#isAlone = false;
-    this.#alone.clear();
     this.#parts.log.info({}, 'the cache counts the requests of clients again');
   }
 }

@@ -128,16 +128,16 @@ export class SessionCache {
         .run((k) =>
           k
             .selectFrom('sessions')
-            .select(['id', 'supervisor_id', 'expires_at'])
-            .where('revoked_at', 'is', null)
+            .select(['id', 'supervisor_id', 'expires_at', 'revoked_at'])
             .where('expires_at', '>', new Date(nowMs()).toISOString()),
         );
-      const live = rows.map((row) => ({
+      const sessionOf = (row: (typeof rows)[number]) => ({
         subject: row.supervisor_id,
         sessionId: row.id,
         expiresAtMs: Date.parse(row.expires_at),
-      }));
-      await withCache(() => cache.rebuildSessions(nodeId, live));
+      });
+      const { live = [], ended = [] } = Object.groupBy(rows, (row) => (row.revoked_at === null ? 'live' : 'ended'));
+      await withCache(() => cache.rebuildSessions(nodeId, live.map(sessionOf), ended.map(sessionOf)));
     } finally {
       await release();
     }

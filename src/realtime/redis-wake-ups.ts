@@ -1,5 +1,5 @@
-import { RedisConnection } from '../cache/redis-connection.ts';
 import { PendingWakeUps } from './pending-wake-ups.ts';
+import { RedisChannel } from './redis-channel.ts';
 import type { WakeUpListener, WakeUps } from './wake-ups.ts';
 
 const CHANNEL = 'wake-ups';
@@ -18,26 +18,26 @@ export interface RedisWakeUpsOptions {
  * the own one hears them without it.
  */
 export class RedisWakeUps implements WakeUps {
-  readonly #redis: RedisConnection;
+  readonly #channel: RedisChannel;
   readonly #listeners = new Set<WakeUpListener>();
   readonly #pending: PendingWakeUps;
   /** The highest number of each node that was told here already. */
   readonly #told = new Map<string, bigint>();
 
   /** Starts whether or not Redis is there. */
-  static async open(options: RedisWakeUpsOptions): Promise<RedisWakeUps> {
-    return new RedisWakeUps(await RedisConnection.open(options), `${options.channelPrefix ?? ''}${CHANNEL}`);
+  static async open({ url, channelPrefix = '', onOutage }: RedisWakeUpsOptions): Promise<RedisWakeUps> {
+    return new RedisWakeUps(await RedisChannel.open({ url, name: `${channelPrefix}${CHANNEL}`, onOutage }));
   }
 
-  private constructor(redis: RedisConnection, channel: string) {
-    this.#redis = redis;
+  private constructor(channel: RedisChannel) {
+    this.#channel = channel;
     this.#pending = new PendingWakeUps((nodeId, seq) => {
       this.#told.set(nodeId, BigInt(seq));
       this.#tell(nodeId, seq);
       // The connection reports its outages itself; the readers' polling makes up for what is lost.
-      redis.command(['PUBLISH', channel, `${nodeId} ${seq}`]).catch(() => undefined);
+      channel.publish(`${nodeId} ${seq}`).catch(() => undefined);
     });
-    redis.subscribe(channel, (message) => this.#hear(message));
+    channel.listen((message) => this.#hear(message));
   }
 
   notify(nodeId: string, seq: string): void {
@@ -54,7 +54,7 @@ export class RedisWakeUps implements WakeUps {
   async stop(): Promise<void> {
     this.#pending.clear();
     this.#listeners.clear();
-    await this.#redis.stop();
+    await this.#channel.stop();
   }
 
   #hear(message: string): void {

@@ -1,6 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { createClient } from 'redis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { MemoryCache } from '../../src/cache/memory-cache.ts';
 import { RedisCache } from '../../src/cache/redis-cache.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import { temporaryFolder } from '../services/folders.ts';
@@ -93,6 +95,27 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
     expect(first.logged).toEqual([AWAY]);
     expect(second.logged).toEqual([AWAY]);
     expect(await first.countedAlone()).toBe(4);
+  });
+
+  it('8-05: where the cache is away for some clients alone, it counts those by itself, and warns once', async () => {
+    const { db } = database;
+    const rateLimit = { perSecond: undefined, perMinute: 3, perHour: undefined };
+    const [lost, kept] = [await limitedClient(db, { rateLimit }), await limitedClient(db, { rateLimit })];
+    const cache = new MemoryCache();
+    const whole = cache.countRequest.bind(cache);
+    let isAway = true;
+    cache.countRequest = (clientId, ...more) => {
+      if (isAway && clientId === lost.clientId) throw new CacheUnavailableError();
+      return whole(clientId, ...more);
+    };
+    const process = counter(db, { cache });
+    const both = async () => [await process.count(lost), await process.count(kept)];
+    expect(await times(3, async () => (await both()).join())).toEqual(Array(3).fill('passed,passed'));
+    expect(await both()).toEqual(['rate_limit_exceeded', 'rate_limit_exceeded']);
+    expect(process.logged).toEqual([AWAY]);
+    isAway = false;
+    expect(await both()).toEqual(['passed', 'rate_limit_exceeded']);
+    expect(process.logged).toEqual([AWAY, BACK]);
   });
 
   it('D3-28 8-06: the quota goes on from what was seen, and is restored to a Redis that has lost all', async () => {

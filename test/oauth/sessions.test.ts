@@ -69,6 +69,17 @@ describe('an emptied cache', () => {
     expect(sessions).toContainEqual({ subject: sub, sessionId: sid, expiresAtMs: Number(exp) * 1000 });
   });
 
+  it('D3-28: one that has lost a revocation is told of it before a login token is judged', async () => {
+    const pair = await login();
+    const { cache } = p.service.context;
+    const lost = vi.spyOn(cache, 'removeSessions').mockResolvedValue();
+    await p.call('POST', '/v2/oauth/revoke', { json: { ...p.demo.client, token: pair.refresh_token } });
+    expect(lost).toHaveBeenCalled();
+    vi.spyOn(cache, 'sessionState').mockReturnValueOnce('unready');
+    expect(await statusOf(pair)).toBe(401);
+    lost.mockRestore();
+  });
+
   it('D3-28: answers 503 while another rebuilds it', async () => {
     const pair = await login();
     const { cache } = p.service.context;

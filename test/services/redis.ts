@@ -8,6 +8,8 @@ export interface RedisOptions {
   dataDir: string;
   /** A free port unless prescribed. */
   port?: number | undefined;
+  /** Lines of its configuration, besides those of every one. */
+  settings?: readonly string[] | undefined;
 }
 
 export interface RedisServer {
@@ -28,7 +30,7 @@ export async function startRedis(options: RedisOptions): Promise<RedisServer> {
       command,
       args: ['-'],
       dataDir,
-      input: configuration(port),
+      input: configuration(port, options.settings),
       ready: /ready to accept connections/i,
       stopSignal: 'SIGTERM',
       abandonSignal: 'SIGKILL',
@@ -37,7 +39,8 @@ export async function startRedis(options: RedisOptions): Promise<RedisServer> {
   });
 }
 
-function configuration(port: number): string {
-  const lines = [`port ${port}`, 'bind 127.0.0.1', 'databases 1024', 'save ""', 'appendonly no', 'daemonize no'];
+function configuration(port: number, settings: readonly string[] = []): string {
+  const common = [`port ${port}`, 'bind 127.0.0.1', 'databases 1024', 'save ""', 'appendonly no', 'daemonize no'];
+  const lines = [...common, ...settings];
   return `${lines.join('\n')}\n`;
 }

@@ -1,0 +1,198 @@
+import type { createClient } from 'redis';
+import { ConfigError } from '../config/config.ts';
+import { CacheUnavailableError } from './cache-unavailable-error.ts';
+import type { LuaScript } from './lua-script.ts';
+import type { RedisRoute } from './redis-route.ts';
+
+const CONNECT_TIMEOUT_MS = 500;
+const PING_INTERVAL_MS = 300;
+const WATCH_TICK_MS = 250;
+const SILENT_TICKS = 5;
+// The watchdog acts earlier once connected; this one ends a handshake with a frozen server.
+const SOCKET_TIMEOUT_MS = 2_000;
+const RECONNECT_MIN_MS = 50;
+const RECONNECT_MAX_MS = 1_000;
+const MAX_QUEUED_COMMANDS = 10_000;
+
+type Client = ReturnType<typeof createClient>;
+
+export interface RedisServerOptions {
+  url: string;
+  /** Told of each connection, the first one included. */
+  onReady?: ((server: RedisServer) => void) | undefined;
+  /** Told once of each outage, with its first error. */
+  onOutage?: ((error: unknown) => void) | undefined;
+}
+
+/**
+ * One connection to one server that never makes its caller wait for a server that is away: commands are refused at once
+ * while unconnected, a frozen server is noticed after 1.3 s under any load, and it reconnects in the background for ever.
+ */
+export class RedisServer implements RedisRoute {
+  readonly url: string;
+  /** What the scripts that need it are told: in a cluster the epoch of this server's slots, which grows with each failover. */
+  epoch = '0';
+  readonly #client: Client;
+  readonly #onOutage: (error: unknown) => void;
+  readonly #watchdog: NodeJS.Timeout;
+  #silentTicks = 0;
+  #isOut = false;
+  #isStopped = false;
+
+  /** Resolves when the first attempt to connect has succeeded or failed; never rejects. */
+  static async open(options: RedisServerOptions): Promise<RedisServer> {
+    const { createClient } = await import('redis');
+    const client: Client = createClient({
+      url: options.url,
+      disableOfflineQueue: true,
+      commandsQueueMaxLength: MAX_QUEUED_COMMANDS,
+      pingInterval: PING_INTERVAL_MS,
+      maintNotifications: 'disabled',
+      // A timer for each command costs more than the command; the watchdog bounds them all.
+      commandOptions: { timeout: 0 },
+      socket: {
+        connectTimeout: CONNECT_TIMEOUT_MS,
+        socketTimeout: SOCKET_TIMEOUT_MS,
+        reconnectStrategy: (retries) => Math.min(RECONNECT_MIN_MS * 2 ** Math.min(retries, 10), RECONNECT_MAX_MS),
+      },
+    });
+    const server = new RedisServer(client, options);
+    const { promise: settled, resolve } = Promise.withResolvers<void>();
+    client.once('ready', resolve);
+    client.once('error', () => resolve());
+    server.#connect();
+    await settled;
+    return server;
+  }
+
+  private constructor(client: Client, { url, onReady, onOutage }: RedisServerOptions) {
+    this.url = url;
+    this.#client = client;
+    this.#onOutage = onOutage ?? (() => undefined);
+    client.on('error', (error) => this.#reportOutage(error));
+    client.on('ready', () => {
+      this.#silentTicks = 0;
+      this.#isOut = false;
+      onReady?.(this);
+    });
+    client.on('ping-interval', () => {
+      this.#silentTicks = 0;
+    });
+    this.#watchdog = setInterval(() => this.#watch(), WATCH_TICK_MS).unref();
+  }
+
+  get isReady(): boolean {
+    return this.#client.isReady;
+  }
+
+  /** The cheapest way there is. */
+  async runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]);
+    } catch (error) {
+      if (!isNoScript(error)) throw new CacheUnavailableError(error);
+    }
+    return this.command(['EVAL', script.source, '1', key, ...args]);
+  }
+
+  async run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const options = { keys: [...keys], arguments: this.#argumentsOf(script, args) };
+    try {
+      return await this.#client.evalSha(script.sha1, options);
+    } catch (error) {
+      if (!isNoScript(error)) throw new CacheUnavailableError(error);
+    }
+    return this.command(['EVAL', script.source, String(options.keys.length), ...options.keys, ...options.arguments]);
+  }
+
+  /** Runs one command. @throws CacheUnavailableError */
+  async command(args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.#client.sendCommand(args);
+    } catch (error) {
+      throw new CacheUnavailableError(error);
+    }
+  }
+
+  commandOnKey(_key: string, args: readonly string[]): Promise<unknown> {
+    return this.command(args);
+  }
+
+  /** Runs one command on a slot that this server is only about to own. @throws CacheUnavailableError */
+  async commandAsking(args: readonly string[]): Promise<unknown> {
+    // Without a turn in between: it holds for the next command of the connection alone.
+    const [, reply] = await Promise.all([this.command(['ASKING']), this.command(args)]);
+    return reply;
+  }
+
+  /** Runs a script on a slot that this server is only about to own. @throws CacheUnavailableError */
+  runAsking(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.commandAsking(['EVAL', script.source, `${keys.length}`, ...keys, ...this.#argumentsOf(script, args)]);
+  }
+
+  /**
+   * Hears a channel now or once connected, and again after each reconnection; what is said meanwhile is lost. Resolves
+   * when the first attempt has succeeded or failed; never rejects.
+   */
+  async subscribe(channel: string, listener: (message: string) => void): Promise<void> {
+    // A failure here is the connection's own: the next `ready` comes back to it.
+    const start = () => this.#client.subscribe(channel, listener).catch((error) => this.#reportOutage(error));
+    this.#client.on('ready', start);
+    if (this.#client.isReady) await start();
+  }
+
+  async checkHealth(): Promise<void> {
+    await this.command(['PING']);
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    clearInterval(this.#watchdog);
+    if (this.#client.isOpen) this.#client.destroy();
+  }
+
+  #argumentsOf(script: LuaScript, args: readonly (string | number)[]): string[] {
+    const texts = args.map(String);
+    if (script.needsEpoch) texts.push(this.epoch);
+    return texts;
+  }
+
+  #connect(): void {
+    this.#client.connect().catch((error) => this.#reportOutage(error));
+  }
+
+  #reportOutage(error: unknown): void {
+    if (this.#isOut || this.#isStopped) return;
+    this.#isOut = true;
+    this.#onOutage(isDatabaseRefused(error) ? databaseFault(this.url) : error);
+  }
+
+  // Counts turns of the own event loop, so that a stall of this process is not taken for one of the server. A socket
+  // timeout would not do: every command that is written to a frozen server starts it anew.
+  #watch(): void {
+    if (!this.#client.isReady) return;
+    this.#silentTicks += 1;
+    if (this.#silentTicks <= SILENT_TICKS) return;
+    this.#silentTicks = 0;
+    this.#reportOutage(
+      new Error(`Redis at ${new URL(this.url).host} is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`),
+    );
+    this.#client.destroy();
+    this.#connect();
+  }
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** A cluster has one database; the handshake of a connection with another one fails. */
+function isDatabaseRefused(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('SELECT is not allowed in cluster mode');
+}
+
+function databaseFault(url: string): ConfigError {
+  const { pathname } = new URL(url);
+  return new ConfigError([`REDIS_URL: a Redis Cluster has database 0 alone; leave out ${pathname} at the end`]);
+}

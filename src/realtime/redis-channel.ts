@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isInCluster, topologyBy } from '../cache/redis-cluster.ts';
+import { RedisServer } from '../cache/redis-server.ts';
+
+const LOOK_AGAIN_MS = 3_000;
+const LEAVE_AFTER_MS = 250;
+
+export interface RedisChannelOptions {
+  url: string;
+  name: string;
+  /** Told once of each outage, with its first error. */
+  onOutage?: ((error: unknown) => void) | undefined;
+}
+
+/**
+ * A channel of Redis by one connection. What is published at any member of a cluster is heard at each of them: it stays
+ * at one, and goes to the next when that one is away.
+ */
+export class RedisChannel {
+  readonly #options: RedisChannelOptions;
+  readonly #timer: NodeJS.Timeout;
+  #server: RedisServer | undefined;
+  #listener: (message: string) => void = () => undefined;
+  /** The URLs of a cluster's members, besides the configured one. */
+  #members: readonly string[] = [];
+  #moves = 0;
+  #moving: Promise<void> | undefined;
+  #isOut = false;
+  readonly #stopping = new AbortController();
+
+  /** Resolves when the first attempt to hear it has succeeded or failed; never rejects. */
+  static async open(options: RedisChannelOptions): Promise<RedisChannel> {
+    const channel = new RedisChannel(options);
+    await channel.#connect(options.url);
+    return channel;
+  }
+
+  private constructor(options: RedisChannelOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => {
+      if (this.#members.length > 0 && this.#server?.isReady) void this.#look(this.#server);
+    }, LOOK_AGAIN_MS).unref();
+  }
+
+  /** Sends to all who listen now. @throws CacheUnavailableError */
+  async publish(message: string): Promise<void> {
+    await this.#server?.command(['PUBLISH', this.#options.name, message]);
+  }
+
+  /** Hears what is published from now on, or once connected; what is said while it is not is lost. */
+  listen(listener: (message: string) => void): void {
+    this.#listener = listener;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    clearInterval(this.#timer);
+    this.#server?.stop();
+    await this.#moving;
+  }
+
+  get #isStopped(): boolean {
+    return this.#stopping.signal.aborted;
+  }
+
+  async #connect(url: string): Promise<void> {
+    const server = await RedisServer.open({
+      url,
+      onReady: (ready) => {
+        this.#isOut = false;
+        void this.#look(ready);
+      },
+      onOutage: (error) => {
+        this.#reportOutage(error);
+        if (this.#members.length > 0) this.#moveOn();
+      },
+    });
+    this.#server?.stop();
+    this.#server = server;
+    if (this.#isStopped) server.stop();
+    else await server.subscribe(this.#options.name, (message) => this.#listener(message));
+  }
+
+  /** Learns who else there is. One that was put out of its cluster knows of nobody: what is said there, the others do not hear. */
+  async #look(server: RedisServer): Promise<void> {
+    try {
+      const members = (await isInCluster(server)) ? (await topologyBy(server)).members : [];
+      if (members.length === 0 && this.#members.length > 0) this.#moveOn();
+      else this.#members = members;
+    } catch (error) {
+      if (server.isReady) this.#reportOutage(error);
+    }
+  }
+
+  #moveOn(): void {
+    if (this.#isStopped) return;
+    this.#moving ??= this.#move().finally(() => {
+      this.#moving = undefined;
+      if (!this.#server?.isReady) this.#moveOn();
+    });
+  }
+
+  async #move(): Promise<void> {
+    const urls = [this.#options.url, ...this.#members];
+    this.#moves += 1;
+    await delay(LEAVE_AFTER_MS, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+    if (!this.#isStopped) await this.#connect(urls[this.#moves % urls.length] ?? this.#options.url);
+  }
+
+  #reportOutage(error: unknown): void {
+    if (this.#isOut || this.#isStopped) return;
+    this.#isOut = true;
+    this.#options.onOutage?.(error);
+  }
+}

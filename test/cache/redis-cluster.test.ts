@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { RedisCache, type RedisCacheOptions } from '../../src/cache/redis-cache.ts';
+import { slotOf } from '../../src/cache/redis-topology.rules.ts';
+import { ConfigError } from '../../src/config/config.ts';
+import { describeReal } from '../services/real.ts';
+import { type ClusterMember, moveSlot, type RedisCluster, startRedisCluster } from '../services/redis-cluster.ts';
+import { cacheContract } from './cache.contract.ts';
+import { countingContract } from './counting.contract.ts';
+
+const LIMITS = { perSecond: 0, perMinute: 0, perHour: 50, perMonth: 0 };
+const LATER = 60_000;
+
+describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startRedisCluster();
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+
+  const urlOf = (index: number) => cluster.masters[index]?.url ?? '';
+  const openAt = (index: number) => openWhole({ url: urlOf(index), keyPrefix: 'contract:' });
+
+  describe('as every cache', () => {
+    cacheContract(() => openAt(0));
+    countingContract(() => openAt(1));
+  });
+
+  it('finds every key at the master that has it, by whichever it was told of', async () => {
+    const [one, other] = await Promise.all([openAt(0), openAt(2)]);
+    const nodes = Array.from({ length: 60 }, () => randomUUID());
+    const at = new Set<ClusterMember>();
+    for (const node of nodes) {
+      await one.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: LATER }]);
+      expect(await other.sessionState(node, 'sub', 'a', 0)).toBe('live');
+      at.add(await cluster.masterOf(`{${node}}`));
+    }
+    expect(at.size).toBe(3);
+    await Promise.all([one.stop(), other.stop()]);
+  });
+
+  it('knows the slot of any key as the servers do', async () => {
+    const text = fc.string({ unit: fc.constantFrom('a', '0', ':', '{', '}', 'é', '€', '😀') });
+    const keys = fc.sample(fc.oneof(text, fc.uuid()), 200);
+    for (const key of ['', '{}', 'a{}b{c}', 'a{b', '}a{b}', ...keys]) {
+      expect([key, slotOf(key)]).toEqual([key, await cluster.slotOf(key)]);
+    }
+  });
+
+  it('keeps sessions and counts while their slots move, and after', async () => {
+    const cache = await openWhole({ url: urlOf(0) });
+    const node = randomUUID();
+    const session = { subject: 'sub', sessionId: 'a', expiresAtMs: LATER };
+    await cache.rebuildSessions(node, [session]);
+    for (const id of ['b', 'c']) await cache.addSession(node, id, id, LATER, 0, 9);
+    await cache.removeSessions(node, 'sub', ['gone']);
+    const slot = await cluster.slotOf(`{${node}}`);
+    const from = await cluster.masterOf(`{${node}}`);
+    const to = cluster.masters.find((master) => master !== from) ?? from;
+    // A client's count in the same slot.
+    const count = () => cache.countRequest(node, LIMITS, 0, undefined);
+    const outcomes = [await count()];
+    let meanwhile: Promise<unknown> | undefined;
+    await moveSlot(slot, from, to, async () => {
+      for (let i = 0; i < 9; i += 1) outcomes.push(await count());
+      // Its keys are half here and half there: nobody can tell now.
+      meanwhile = cache.sessionState(node, 'sub', 'a', 0);
+      await expect.poll(() => to.command('INFO', 'errorstats'), { interval: 1 }).toContain('TRYAGAIN');
+    });
+    // Made ready by another master: what that has is trusted when it has been rebuilt.
+    expect(['live', 'unready']).toContain(await meanwhile);
+    for (let i = 0; i < 45; i += 1) outcomes.push(await count());
+    expect(outcomes.filter(({ outcome }) => outcome === 'counted')).toHaveLength(50);
+    expect(await cache.sessionState(node, 'sub', 'a', 0)).toBe('unready');
+    await cache.rebuildSessions(node, [session], [{ subject: 'b', sessionId: 'b' }]);
+    const states = await Promise.all(
+      [
+        ['sub', 'a'],
+        ['b', 'b'],
+        ['c', 'c'],
+      ].map(([subject = '', id = '']) => cache.sessionState(node, subject, id, 0)),
+    );
+    expect(states).toEqual(['live', 'absent', 'live']);
+    await cache.stop();
+  });
+
+  it('is refused a start with the number of a database, told what to change', async () => {
+    const opening = RedisCache.open({ url: `${urlOf(0)}/3` });
+    await expect(opening).rejects.toThrow(ConfigError);
+    await expect(opening).rejects.toThrow('REDIS_URL: a Redis Cluster has database 0 alone; leave out /3 at the end');
+  });
+
+  it('is not healthy while slots have no master', async () => {
+    const cache = await openWhole({ url: urlOf(0) });
+    const key = randomUUID();
+    const slot = `${await cluster.slotOf(key)}`;
+    const owner = await cluster.masterOf(key);
+    for (const { command } of cluster.masters) await command('CLUSTER', 'DELSLOTS', slot);
+    const count = () => cache.countRequest(key, LIMITS, 0, undefined);
+    await expect(count()).rejects.toThrow(CacheUnavailableError);
+    await expect.poll(() => cache.checkHealth().then(String, String)).toContain('CacheUnavailable');
+    await owner.command('CLUSTER', 'ADDSLOTS', slot);
+    await expect.poll(() => cache.checkHealth().then(String, String), { timeout: 10_000 }).toBe('undefined');
+    expect((await count()).outcome).toBe('counted');
+    await cache.stop();
+  });
+});
+
+/** Open, with a connection to each master: on a busy machine the first attempt may have come to nothing. */
+async function openWhole(options: RedisCacheOptions): Promise<RedisCache> {
+  const cache = await RedisCache.open(options);
+  await vi.waitFor(() => cache.checkHealth(), 10_000);
+  return cache;
+}

@@ -1,0 +1,167 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Overrides } from '../../src/context.ts';
+import { RedisWakeUps } from '../../src/realtime/redis-wake-ups.ts';
+import type { WakeUps } from '../../src/realtime/wake-ups.ts';
+import { createdClient } from '../graphql/administration.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { type ClusterMember, moveSlot, type RedisCluster, startRedisCluster } from '../services/redis-cluster.ts';
+import { logged, loggedSoon, notify, overSse, registered } from './live.ts';
+import { wakeUpsContract } from './wake-ups.contract.ts';
+
+/** Longer than the tests take: what comes live has been woken for. */
+const NEVER_MS = 3_600_000;
+const BACK = { timeout: 15_000 };
+
+describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
+  let cluster: RedisCluster;
+  let first: ClusterMember;
+  let second: ClusterMember;
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster({ hasReplica: true });
+    const [one, two] = cluster.masters;
+    if (!one || !two) throw new Error('a cluster has masters');
+    [first, second] = [one, two];
+  });
+  afterAll(() => cluster[Symbol.asyncDispose]());
+
+  describe('wake-ups, as all', () => {
+    wakeUpsContract(async () => {
+      const channelPrefix = `${randomUUID()}:`;
+      const open = ({ url }: ClusterMember) => RedisWakeUps.open({ url, channelPrefix });
+      const ends = await Promise.all([open(first), open(second)]);
+      await hear(ends);
+      return ends;
+    });
+  });
+
+  describe('the service', () => {
+    let p: Portcullis;
+    let replica: Portcullis;
+    let ids: string[];
+
+    beforeAll(async () => {
+      const overrides: Overrides = { streams: (options) => ({ ...options, pollMs: NEVER_MS }) };
+      p = await startOnRealServers({ env: { REDIS_URL: first.url }, overrides });
+      replica = await startReplica(p, { env: { PORTCULLIS_ROLE: 'gateway' }, overrides });
+      ids = await registered(p, 120);
+    });
+    afterAll(async () => {
+      await replica[Symbol.asyncDispose]();
+      await p[Symbol.asyncDispose]();
+    });
+
+    const healthy = () =>
+      vi.waitFor(() => Promise.all([p, replica].map(({ service }) => service.context.cache.checkHealth())), 20_000);
+    const accounts = async (at: Portcullis, token: string) => (await at.call('GET', '/v1/accounts', { token })).status;
+
+    /** Whatever of it holds for one server holds here: a login ends everywhere, a limit is one for all replicas. */
+    async function serves(): Promise<void> {
+      const grant = { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor };
+      const login = await p.call('POST', '/v2/oauth/token', { json: grant });
+      expect(login.status).toBe(200);
+      const { access_token: token, refresh_token: refresh } = login.json;
+      expect([await accounts(p, token), await accounts(replica, token)]).toEqual([200, 200]);
+      await p.call('POST', '/v2/oauth/revoke', { json: { ...p.demo.client, token: refresh } });
+      expect([await accounts(p, token), await accounts(replica, token)]).toEqual([401, 401]);
+      const { credentials } = await createdClient(p, await p.clientToken(), {
+        scopes: ['accounts:read'],
+        rateLimit: { requestsPerHour: 5 },
+      });
+      const limited = await p.clientToken(credentials);
+      const statuses: number[] = [];
+      for (let i = 0; i < 3; i += 1) statuses.push(await accounts(p, limited), await accounts(replica, limited));
+      expect(statuses).toEqual([200, 200, 200, 200, 429, 429]);
+    }
+
+    /** Something that is notified at one replica wakes a subscriber of the other, though one wake-up may be lost. */
+    async function wakes(): Promise<void> {
+      await using live = await overSse(replica, { token: await p.clientToken() });
+      for (let tries = 0; live.cursors.length === 0 && tries < 40; tries += 1) {
+        const before = (await logged(p)).length;
+        await notify(p, ids.pop() ?? '', 2);
+        await loggedSoon(p, before + 1);
+        await vi.waitFor(() => expect(live.cursors.length).toBeGreaterThan(0), { timeout: 300 }).catch(() => undefined);
+      }
+      expect(live.cursors).not.toEqual([]);
+    }
+
+    it('D6-10 D3-28: logins, limits and wake-ups of replicas are those of one server', async () => {
+      await healthy();
+      await serves();
+      await wakes();
+    });
+
+    it('D3-28: they go on while slots move, whoever asks for them', async () => {
+      const slot = await cluster.slotOf(`{${p.demo.node_id}}`);
+      const from = await cluster.masterOf(`{${p.demo.node_id}}`);
+      const token = await p.loginToken();
+      const to = from === second ? first : second;
+      const during: number[] = [];
+      await moveSlot(slot, from, to, async () => void during.push(await accounts(p, token)));
+      // A slot that is half here and half there may have nobody who can tell: 503, never 401.
+      expect([200, 503]).toContain(during[0]);
+      await expect.poll(() => accounts(p, token), BACK).toBe(200);
+      await expect.poll(() => accounts(replica, token), BACK).toBe(200);
+      await moveSlot(slot, to, from);
+      await expect.poll(() => accounts(replica, token), BACK).toBe(200);
+      await serves();
+    });
+
+    it('D3-28 D6-10: a replica takes over from a master that has died, and nobody is logged out', async () => {
+      const token = await p.loginToken();
+      await first.kill();
+      await healthy();
+      await expect.poll(() => accounts(p, token), BACK).toBe(200);
+      await expect.poll(() => accounts(replica, token), BACK).toBe(200);
+      await serves();
+      await wakes();
+    });
+  });
+
+  it('D6-10: wake-ups of a process whose server was put out of the cluster come back', async () => {
+    const [, , third] = cluster.masters;
+    if (!third || !cluster.replica) throw new Error('a cluster of four');
+    const channelPrefix = `${randomUUID()}:`;
+    const stranded = await RedisWakeUps.open({ url: third.url, channelPrefix });
+    const other = await RedisWakeUps.open({ url: cluster.replica.url, channelPrefix });
+    const heard = new Set<string>();
+    other.listen((nodeId) => heard.add(nodeId));
+    let seq = 0;
+    const told = (nodeId: string) => {
+      seq += 1;
+      stranded.notify(nodeId, `${seq}`);
+      return heard.has(nodeId);
+    };
+    await expect.poll(() => told('before'), BACK).toBe(true);
+    await third.command('FLUSHALL');
+    await third.command('CLUSTER', 'RESET');
+    for (const { command } of [second, cluster.replica]) await command('CLUSTER', 'FORGET', third.id);
+    // Whatever was on its way before it was forgotten.
+    heard.clear();
+    await expect.poll(() => told('after'), BACK).toBe(true);
+    await Promise.all([stranded.stop(), other.stop()]);
+  });
+});
+
+/** Waits until each end hears the other, and nothing is on its way. */
+async function hear([near, far]: [WakeUps, WakeUps]): Promise<void> {
+  for (const [name, from, to] of [
+    ['near', near, far],
+    ['far', far, near],
+  ] as const) {
+    let last = '';
+    const hush = to.listen((nodeId, seq) => {
+      if (nodeId === name) last = seq;
+    });
+    let seq = 0;
+    do {
+      seq += 1;
+      from.notify(name, `${seq}`);
+      await vi.waitFor(() => expect(last).toBe(`${seq}`), { timeout: 500, interval: 5 }).catch(() => undefined);
+    } while (last !== `${seq}`);
+    hush();
+  }
+}
