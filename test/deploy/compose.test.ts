@@ -5,6 +5,7 @@ import { envSchema } from '../../src/config/env.ts';
 import { STOP_DEADLINE_MS } from '../../src/run.ts';
 import { ROOT } from '../start/process.ts';
 import { type ComposeFile, type ComposeService, environmentOf, interpolated } from './compose.ts';
+import { only, stagesOf } from './dockerfile.ts';
 import { faultsOf, manifest, newSecrets, read, readYaml } from './files.ts';
 
 const file = readYaml<ComposeFile>('compose.yaml');
@@ -105,7 +106,7 @@ it('D1-05: the load balancer spreads over both gateways, tells the client’s ad
   const conf = read('deploy/compose/nginx.conf');
   const gateways = own.flatMap(([name, { environment }]) => (environment?.PORTCULLIS_ROLE === 'gateway' ? [name] : []));
   const port = envSchema.shape.PORT.parse(undefined);
-  expect(Array.from(conf.matchAll(/^\s+server (\S+) resolve;/gm), ([, at]) => at)).toEqual(
+  expect(Array.from(conf.matchAll(/^\s+server (\S+) resolve [^;]+;/gm), ([, at]) => at)).toEqual(
     gateways.map((name) => `${name}:${port}`),
   );
   expect(conf).toMatch(/X-Forwarded-For \$remote_addr;/);
@@ -113,4 +114,18 @@ it('D1-05: the load balancer spreads over both gateways, tells the client’s ad
   for (const header of ['Forwarded', 'ssl-client-fingerprint']) expect(conf).toContain(`${header} '';`);
   expect(conf).toMatch(/proxy_buffering off;\s+proxy_request_buffering off;\s+client_max_body_size 0;/);
   for (const name of gateways) expect(service(name).environment?.TRUST_PROXY).toBe('uniquelocal');
+});
+
+it('D1-13: one gateway after the other can be made anew: the load balancer forgets an address before it asks it again, and knows who is back before a health check does', () => {
+  const conf = read('deploy/compose/nginx.conf');
+  const seconds = (found: RegExpExecArray | null) => Number(found?.[1]) * (found?.[2] === 'ms' ? 0.001 : 1);
+  const times = [
+    /proxy_connect_timeout (\d+)(ms|s);/,
+    /resolver \S+ valid=(\d+)(s);/,
+    /server gateway-1:4000 .*fail_timeout=(\d+)(s);/,
+  ].map((pattern) => seconds(pattern.exec(conf)));
+  const { flags } = only(stagesOf(read('Dockerfile')).at(-1) ?? [], 'HEALTHCHECK');
+  const all = [...times, Number.parseInt(flags.interval ?? '', 10)];
+  expect(all).not.toContain(Number.NaN);
+  for (const [index, time] of all.entries()) expect(time).toBeGreaterThan(all[index - 1] ?? 0);
 });
