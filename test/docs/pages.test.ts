@@ -31,7 +31,10 @@ it.each(PAGES)('every relative link of %s leads to a file, and to a heading in i
 it('every file of deploy/ that a page names is there', () => {
   const named = PAGES.flatMap((page) =>
     // What follows exec is a Deployment in the cluster.
-    Array.from(readFileSync(join(ROOT, page), 'utf8').matchAll(/(?<![\w/]|exec )deploy\/[\w./-]*\w/g), ([path]) => path),
+    Array.from(
+      readFileSync(join(ROOT, page), 'utf8').matchAll(/(?<![\w/]|exec )deploy\/[\w./-]*\w/g),
+      ([path]) => path,
+    ),
   );
   expect(named).toContain('deploy/new-secrets.sh');
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
