@@ -1,9 +1,8 @@
-# syntax=docker/dockerfile:1
-
 # The Node that package.json pins for every other way to run.
 ARG NODE_IMAGE=node:26.10.0-slim
 
-FROM ${NODE_IMAGE} AS install
+# Nothing that is installed is of a platform: npm runs on the builder's, whatever platforms the image is for.
+FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS install
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # The image's own Node runs it: the one that comes as an optional package stays out.
@@ -25,15 +24,14 @@ COPY migrations ./migrations
 COPY schema ./schema
 COPY src ./src
 # Nothing is installed in what runs: without package managers it has less to attack, and less to patch.
-RUN rm -rf /usr/local/lib/node_modules /opt/yarn-* \
-      /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack /usr/local/bin/yarn /usr/local/bin/yarnpkg \
+RUN rm -r /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx \
  && ln -s /app/src/cli/portcullis.ts /usr/local/bin/portcullis \
  && install -d -o 1000 -g 1000 /data
 # Beside /data it writes to /tmp alone, where compiled code is kept: the rest may be read-only.
 USER 1000:1000
 VOLUME /data
 EXPOSE 4000 4001
-# A stop takes 10 s at most: give it 15 before the kill (docker stop --time 15).
+# A stop takes 10 s at most: give it 15 before the kill (docker stop -t 15).
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.ADMIN_PORT || 4001) + '/livez').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

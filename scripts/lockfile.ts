@@ -10,6 +10,9 @@ export interface LockEntry {
   devOptional?: boolean;
   optional?: boolean;
   hasInstallScript?: boolean;
+  os?: string[];
+  cpu?: string[];
+  libc?: string[];
   dependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
   peerDependencies?: Record<string, string>;

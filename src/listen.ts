@@ -10,6 +10,9 @@ interface Address {
   variable: string;
 }
 
+/** How long nobody asks anything before idle connections are closed at a stop. */
+const QUIET_MS = 20;
+
 const connectionsOf = new WeakMap<Server, Connections>();
 
 /**
@@ -36,7 +39,8 @@ export async function listen(server: Server, { host, port, variable }: Address):
 
 /**
  * Takes no new connection, lets requests in flight finish and their answers reach the socket, closes each connection
- * after its last one, and cuts what is left at the deadline. WebSockets are for their owner to close.
+ * after its last one, the idle ones once nobody asks anything more, and cuts what is left at the deadline. WebSockets
+ * are for their owner to close.
  */
 export async function closeGracefully(server: Server, deadlineMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -56,10 +60,12 @@ class Connections {
   readonly #answering = new Map<Duplex, Set<ServerResponse>>();
   readonly #upgraded = new Set<Duplex>();
   #isDraining = false;
+  #quiet: NodeJS.Timeout | undefined;
 
   constructor(server: Server) {
     server.on('connection', (socket: Socket) => {
       this.#answering.set(socket, new Set());
+      this.#postponeClosing();
       socket.once('close', () => {
         this.#answering.delete(socket);
         this.#upgraded.delete(socket);
@@ -74,19 +80,31 @@ class Connections {
 
   drain(): void {
     this.#isDraining = true;
-    for (const [socket, answers] of this.#answering) {
-      for (const answer of answers) answer.shouldKeepAlive = false;
-      if (answers.size === 0) socket.destroy();
-    }
+    for (const answers of this.#answering.values()) for (const answer of answers) answer.shouldKeepAlive = false;
+    this.#postponeClosing();
   }
 
   cut(): void {
     for (const socket of [...this.#answering.keys(), ...this.#upgraded]) socket.destroy();
   }
 
+  /** Who keeps connections may be sending on one right now, and could not tell whether it was heard. */
+  #postponeClosing(): void {
+    if (!this.#isDraining) return;
+    clearTimeout(this.#quiet);
+    // A busy loop is late: what came meanwhile is read before an immediate runs.
+    const quiet = setTimeout(() => setImmediate(() => this.#quiet === quiet && this.#closeIdle()), QUIET_MS);
+    this.#quiet = quiet;
+  }
+
+  #closeIdle(): void {
+    for (const [socket, answers] of this.#answering) if (answers.size === 0) socket.destroy();
+  }
+
   #begin({ socket }: IncomingMessage, answer: ServerResponse): void {
     this.#answering.get(socket)?.add(answer);
     if (this.#isDraining) answer.shouldKeepAlive = false;
+    this.#postponeClosing();
     answer.once('close', () => {
       const answers = this.#answering.get(socket);
       answers?.delete(answer);

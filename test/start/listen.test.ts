@@ -35,7 +35,7 @@ it('D1-13: an answer that is written and not yet read reaches its client whole',
   agent.destroy();
 });
 
-it('D1-13: idle connections are closed at once, those in flight after their answer, which says so', async () => {
+it('D1-13: idle connections are closed, those in flight after their answer, which says so', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const server = createServer((req, res) => {
     if (req.url === '/slow') void released.then(() => res.end('late'));
@@ -56,6 +56,19 @@ it('D1-13: idle connections are closed at once, those in flight after their answ
   expect(await bytesOf(response)).toBe(4);
   await closed;
   agent.destroy();
+});
+
+it('D1-13: a request that was on its way on an idle connection when the stop came is answered, each as the last of its connection', async () => {
+  const server = createServer((_req, res) => res.end('heard'));
+  const port = await listening(server);
+  const agents = Array.from({ length: 5 }, () => new Agent({ keepAlive: true }));
+  for (const agent of agents) await bytesOf(await answerOf(port, agent));
+  const closed = closeGracefully(server, LATE_MS);
+  for (const agent of agents) {
+    const response = await answerOf(port, agent);
+    expect([await bytesOf(response), response.headers.connection]).toEqual([5, 'close']);
+  }
+  await closed;
 });
 
 it('what has not ended at the deadline is cut, an upgraded connection too, which until then is its owner’s', async () => {
