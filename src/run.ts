@@ -58,13 +58,13 @@ async function stopInTime(service: Service, log: FlushableLog): Promise<number> 
   return 0;
 }
 
-async function greet({ demo, baseUrl, adminUrl, context: { config, secrets } }: Service): Promise<void> {
+async function greet({ demo, baseUrl, adminUrl, context: { config, secrets, publicUrl } }: Service): Promise<void> {
   if (!demo || baseUrl === undefined) return;
   const { greeting } = await import('./demo/greeting.ts');
   const { username, password } = secrets.webhook;
   const webhook = { username, password: password.current };
   const startedInMs = process.uptime() * 1000;
-  process.stdout.write(greeting({ demo, baseUrl, adminUrl, dataDir: config.dataDir, webhook, startedInMs }));
+  process.stdout.write(greeting({ demo, baseUrl: publicUrl.value, adminUrl, dataDir: config.dataDir, webhook, startedInMs }));
 }
 
 function heedSignals(): { stopped: Promise<string>; hangups: Hangups } {

@@ -110,7 +110,7 @@ export async function startService({
     config.role === 'worker'
       ? undefined
       : await startPublic(context, { gatewayConfig, upstreams, reloads, persisted }, stack);
-  if (demo && baseUrl !== undefined) await publishDemo(context, demo, baseUrl);
+  if (demo && baseUrl !== undefined) await publishDemo(context, demo, context.publicUrl.value);
   const running = stack.move();
   return {
     context,

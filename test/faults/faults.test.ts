@@ -5,6 +5,8 @@ import { NOTHING_AMISS } from './findings.ts';
 import { type Lab, startLab } from './lab.ts';
 
 const READERS = 3;
+/** A part of what the machine bears. */
+const PACE = { restMs: 50 };
 
 describeReal(['postgres', 'redis', 'kafka'], 'replicas under load', () => {
   let lab: Lab;
@@ -17,14 +19,14 @@ describeReal(['postgres', 'redis', 'kafka'], 'replicas under load', () => {
     'D6-10 D6-16 D6-18: $name: what was acknowledged is applied once, and every reader sees each change once',
     { timeout: 120_000 },
     async (fault) => {
-      const { amiss, answers } = await underFault(lab, fault);
+      const { amiss, answers } = await underFault(lab, fault, PACE);
       expect(amiss).toEqual(NOTHING_AMISS(READERS));
       expect(answers).toHaveProperty('200');
     },
   );
 
   it('D1-13 D6-10: a rolling restart fails no request, and nobody misses anything', { timeout: 120_000 }, async () => {
-    const { amiss, answers, returns } = await underFault(lab, rollingRestart);
+    const { amiss, answers, returns } = await underFault(lab, rollingRestart, PACE);
     expect(amiss).toEqual(NOTHING_AMISS(READERS));
     // A connection that is idle may be closed as its client begins to use it.
     const { 200: _told, 201: _made, unanswered: _reconnects, ...failed } = answers;

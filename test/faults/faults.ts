@@ -91,8 +91,8 @@ export const rollingRestart: Fault = {
   },
 };
 
-/** Does a fault under load, with subscribers, and looks for what is amiss when it is over. */
-export async function underFault(lab: Lab, fault: Fault): Promise<FaultReport> {
+/** Does a fault under load, as much as the machine bears or with rests, with subscribers, and looks for what is amiss when it is over. */
+export async function underFault(lab: Lab, fault: Fault, { restMs = 0 } = {}): Promise<FaultReport> {
   const registered = await registerMany(lab);
   const token = await tokenOf(lab);
   const after = await headOf(lab);
@@ -100,7 +100,7 @@ export async function underFault(lab: Lab, fault: Fault): Promise<FaultReport> {
   const readers = Array.from({ length: READERS }, (_, index) =>
     startReader({ baseUrls: [...baseUrls.slice(index), ...baseUrls.slice(0, index)], token, after }),
   );
-  const load = startLoad({ lab, token, registered });
+  const load = startLoad({ lab, token, registered, restMs });
   try {
     await delay(BEFORE_MS);
     await fault.run(lab);

@@ -46,13 +46,15 @@ interface LoadParts {
   token: string;
   /** Ids that are registered and not yet notified. */
   registered: readonly string[];
+  /** How long a lane rests after each transaction or user. */
+  restMs: number;
 }
 
 /**
  * Notifies of one transaction after the other in several lanes, Started, InProgress and Done, each until it is answered
  * 200, by way of all replicas that listen; migrates users beside that.
  */
-export function startLoad({ lab, token, registered }: LoadParts): Load {
+export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
   const doors = lab.replicas
     .filter(({ role }) => role !== 'worker')
     .map(({ baseUrl }) => ({ baseUrl, agent: new Agent({ keepAlive: true, maxSockets: CONNECTIONS }) }));
@@ -138,6 +140,7 @@ export function startLoad({ lab, token, registered }: LoadParts): Load {
         await notify(number, id);
         journal.told.registered.push(id);
       }
+      if (restMs > 0) await delay(restMs);
     }
   }
 

@@ -7,11 +7,13 @@ import type { Service } from '../../src/service.ts';
 /** A signed token, whoever's it is. */
 const TOKEN = 'eyJ[A-Za-z0-9_-]{10,}[.]eyJ[A-Za-z0-9_-]{10,}[.][A-Za-z0-9_-]{16,}';
 const SHOWN = 5;
+const LOOK_AT_CHARACTERS = 1024 * 1024;
 
 /** Looks for an instance's secrets, and for anybody's token, in all that it logs and in its audit records. */
 export class SecretWatch {
   readonly #secrets: Set<string>;
   readonly #found: string[] = [];
+  #lines = '';
 
   constructor({ jwt, pepper, webhook }: Secrets) {
     const rotating = [...Object.values(jwt), pepper, webhook.password];
@@ -26,7 +28,7 @@ export class SecretWatch {
 
   /** A log whose lines are looked at as pino writes them. */
   log(to: Log): Log {
-    const lines = pino({ level: 'debug' }, { write: (line: string) => this.#look(line) });
+    const lines = pino({ level: 'debug' }, { write: (line: string) => this.#take(line) });
     const level = (name: keyof Log) => (fields: object, message: string) => {
       lines[name](fields, message);
       to[name](fields, message);
@@ -55,12 +57,27 @@ export class SecretWatch {
 
   /** @throws Error where anything was found. */
   assertNone(): void {
+    this.#look();
     if (this.#found.length > 0) throw new Error(`secrets were told:\n${this.#found.slice(0, SHOWN).join('\n')}`);
   }
 
-  #look(line: string): void {
-    if (new RegExp(TOKEN).test(line) || [...this.#secrets].some((secret) => line.includes(secret))) {
-      this.#found.push(`log: ${line}`);
+  #take(line: string): void {
+    this.#lines += line;
+    if (this.#lines.length > LOOK_AT_CHARACTERS) this.#look();
+  }
+
+  #look(): void {
+    const isTelling = (text: string) =>
+      token.test(text) || this.#secrets.values().some((secret) => text.includes(secret));
+    const token = new RegExp(TOKEN);
+    if (isTelling(this.#lines)) {
+      this.#found.push(
+        ...this.#lines
+          .split('\n')
+          .filter(isTelling)
+          .map((line) => `log: ${line}`),
+      );
     }
+    this.#lines = '';
   }
 }

@@ -117,23 +117,24 @@ describe('an embedded instance', () => {
     }
   });
 
-  it('D1-01, D1-08: a later start keeps every row and prints the same credentials', async () => {
+  it('D1-01, D1-08: a later start keeps every row and prints the same credentials, with the address that it is known by', async () => {
     const before = await demoFile(folder);
     const stopped = await first.kill('SIGTERM');
     expect(stopped).toMatchObject({ code: 0, stderr: '' });
     const rows = await rowsOf(folder);
     const password = 'another password of the chain processor';
-    await using second = await startInstance({ DATA_DIR: folder.path, WEBHOOK_PASSWORD: password });
+    const url = 'https://gate.example';
+    await using second = await startInstance({ DATA_DIR: folder.path, WEBHOOK_PASSWORD: password, PUBLIC_URL: url });
     const after = await demoFile(folder);
     expect(after).toEqual({
       ...before,
-      base_url: second.baseUrl,
-      graphql_url: `${second.baseUrl}/graphql`,
-      mcp_url: `${second.baseUrl}/v2/mcp`,
+      base_url: url,
+      graphql_url: `${url}/graphql`,
+      mcp_url: `${url}/v2/mcp`,
       webhook: { username: 'chain-processor', password },
     });
-    for (const secret of [before.client.client_secret, before.supervisor.password]) {
-      expect(greeting(second)).toContain(secret);
+    for (const text of [before.client.client_secret, before.supervisor.password, `curl -s ${url}/v2/oauth/token`]) {
+      expect(greeting(second)).toContain(text);
     }
     await second.kill('SIGTERM');
     const later = await rowsOf(folder);

@@ -12,7 +12,7 @@ import { killUnderLoad } from './kills.ts';
 import { countLosses } from './losses.ts';
 import { SHORT_LIFE, spawnInstance, startInstance } from './process.ts';
 
-const ROUNDS = { kills: 4, mostAnswers: 150 };
+const ROUNDS = { kills: 2, mostAnswers: 150 };
 const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: [], audit: [] };
 
 it('D1-01: kill -9 under load loses nothing that was acknowledged and invents nothing', {
