@@ -47,7 +47,7 @@ export default defineConfig({
     // Once for both projects.
     globalSetup: ['test/services/global-setup.ts'],
     // Most of a test's time is waiting for servers, not computing.
-    maxWorkers: 4,
+    maxWorkers: 5,
     sequence: { sequencer: LongestFirst },
     projects: [
       project('apart', { include: APART }),

@@ -10,35 +10,58 @@ export interface Statement {
   name?: string;
 }
 
-type Query = (query: string | Statement, values?: unknown[], ...rest: unknown[]) => unknown;
-
 /** The statements of a page of ten accounts, as the driver got them: the one with the total, then the one with the rows. */
 export async function statementsOf(
   database: Database,
   { nodeId, page }: { nodeId: string; page: number },
 ): Promise<Statement[]> {
   const statements: Statement[] = [];
-  const target = await driverOf(database);
-  const { query } = target;
-  target.query = function recorded(this: unknown, given, values, ...rest) {
-    const statement = typeof given === 'string' ? { text: given, values: values ?? [] } : given;
+  const record = ({ name, text, values }: Statement) => {
     // The audit and the bus share the driver.
-    if (/"account(s|_superblocks)"/.test(statement.text)) {
-      const { text, name } = statement;
-      statements.push({ text, values: statement.values, ...(name === undefined ? {} : { name }) });
-    }
-    return Reflect.apply(query, this, [given, values, ...rest]);
+    if (!/"account(s|_superblocks)"/.test(text)) return;
+    statements.push({ text, values, ...(name === undefined ? {} : { name }) });
   };
+  const stop = await recordStatements(database, record);
   await new Accounts(database.db).page({ nodeId, page, limit: 10, includeDeleted: false });
-  target.query = query;
+  stop();
   return statements;
 }
 
-/** Where every query passes: PGlite itself, or the prototype of the connections in the pool of pg. */
-async function driverOf({ orm, isEmbedded }: Database): Promise<{ query: Query }> {
+interface Driver {
+  query(text: string, values?: unknown[], ...rest: unknown[]): unknown;
+}
+
+/** What pg makes of each statement, and sends. */
+interface Sent extends Partial<Statement> {
+  submit(...args: unknown[]): unknown;
+}
+
+/** Tells of each statement as it reaches PGlite, or as pg sends it. Returns what ends that. */
+async function recordStatements(
+  { orm, isEmbedded }: Database,
+  record: (statement: Statement) => void,
+): Promise<() => void> {
   const connection: unknown = (orm.em as SqlEntityManager).getConnection();
   const native = await (connection as { getNativeClient(): Promise<unknown> }).getNativeClient();
-  return isEmbedded
-    ? (native as { query: Query })
-    : (native as { Client: { prototype: { query: Query } } }).Client.prototype;
+  if (isEmbedded) {
+    const driver = native as Driver;
+    const { query } = driver;
+    driver.query = function recorded(this: unknown, text, values = [], ...rest) {
+      record({ text, values });
+      return Reflect.apply(query, this, [text, values, ...rest]);
+    };
+    return () => {
+      driver.query = query;
+    };
+  }
+  const { prototype } = (native as { Client: { Query: { prototype: Sent } } }).Client.Query;
+  const { submit } = prototype;
+  prototype.submit = function recorded(this: Sent, ...args) {
+    const { name, text = '', values = [] } = this;
+    record({ text, values, ...(name === undefined ? {} : { name }) });
+    return Reflect.apply(submit, this, args);
+  };
+  return () => {
+    prototype.submit = submit;
+  };
 }
