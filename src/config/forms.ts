@@ -25,7 +25,7 @@ export const secret = z
 export const signingSecret = z.string().refine((value) => signingKey(value) !== undefined, SIGNING_SECRET_FORM);
 export const httpUrl = z
   .url({ protocol: /^https?$/, error: 'a URL that begins with http:// or https://' })
-  .refine((url) => !/[?#]/.test(url), 'a URL without a query or a fragment')
+  .refine((url) => !/[?#@]/.test(url), 'a URL without a user, a query or a fragment')
   .transform((url) => url.replace(/\/+$/, ''));
 export const databaseUrl = storeUrl(
   z.url({ protocol: /^postgres(ql)?$/, error: 'a URL that begins with postgres:// or postgresql://', abort: true }),
