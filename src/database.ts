@@ -84,12 +84,21 @@ async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void
     clientUrl: url,
     pool: { min: 0, max: POOL_SIZE },
     driverOptions: {
-      options: '-c timezone=UTC',
+      // MikroORM reads no more of the URL than user, host and database: sslmode would be of no effect.
+      connectionString: inUtc(url),
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
       onPoolCreated,
     },
   });
+}
+
+/** The URL with UTC as the last of its options: of two for the same setting the last one holds. */
+function inUtc(text: string): string {
+  const url = new URL(text);
+  const options = url.searchParams.get('options') ?? '';
+  url.searchParams.set('options', `${options} -c timezone=UTC`.trim());
+  return url.href;
 }
 
 async function openEmbedded(dataDir: string): Promise<MikroORM> {

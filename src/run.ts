@@ -64,7 +64,9 @@ async function greet({ demo, baseUrl, adminUrl, context: { config, secrets, publ
   const { username, password } = secrets.webhook;
   const webhook = { username, password: password.current };
   const startedInMs = process.uptime() * 1000;
-  process.stdout.write(greeting({ demo, baseUrl: publicUrl.value, adminUrl, dataDir: config.dataDir, webhook, startedInMs }));
+  process.stdout.write(
+    greeting({ demo, baseUrl: publicUrl.value, adminUrl, dataDir: config.dataDir, webhook, startedInMs }),
+  );
 }
 
 function heedSignals(): { stopped: Promise<string>; hangups: Hangups } {

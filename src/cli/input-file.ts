@@ -22,12 +22,24 @@ export function openInput(file: string): InputFile {
     const stats = fstatSync(fd);
     if (stats.isDirectory()) throw new CommandError(`${file} is a folder: name a file`);
     const stream = createReadStream(file, { fd, highWaterMark: CHUNK_BYTES });
-    return { parts: (signal) => partsOf(stream, signal), size: stats.isFile() ? stats.size : undefined };
+    return { parts: (signal) => named(file, partsOf(stream, signal)), size: stats.isFile() ? stats.size : undefined };
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    const reason = error instanceof Error && 'code' in error ? error.code : error;
-    throw new CommandError(`${file} cannot be read (${reason}): name a file that can`);
+    throw unreadable(file, error);
   }
+}
+
+async function* named(file: string, parts: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  try {
+    yield* parts;
+  } catch (error) {
+    throw error instanceof Error && 'syscall' in error ? unreadable(file, error) : error;
+  }
+}
+
+function unreadable(file: string, error: unknown): CommandError {
+  const reason = error instanceof Error && 'code' in error ? error.code : error;
+  return new CommandError(`${file} cannot be read (${reason}): name a file that can`);
 }
 
 async function* pipedParts(signal?: AbortSignal): AsyncGenerator<Buffer> {

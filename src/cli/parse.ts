@@ -27,6 +27,7 @@ export function findCommand(
 export function unknownCommand(commands: readonly Command[], args: readonly string[]): string {
   const [first, second] = args;
   if (first === undefined) return 'no command';
+  if (first.startsWith('-')) return earlyFlag(first);
   const names = commands.map(({ name }) => name);
   const group = names.filter((name) => name.startsWith(`${first} `));
   const hasSecond = second !== undefined && !second.startsWith('-');
@@ -37,6 +38,13 @@ export function unknownCommand(commands: readonly Command[], args: readonly stri
   }
   const meant = closest(hasSecond ? `${first} ${second}` : first, names) ?? closest(first, names.map(firstWord));
   return meant === undefined ? `no command ${first}` : `no command ${first}: did you mean ${meant}?`;
+}
+
+/** A flag where a command should be; its value may be a secret. */
+function earlyFlag(word: string): string {
+  const flag = word.startsWith('--') ? word.replace(/=.*/s, '') : word.slice(0, 2);
+  const advice = isSecretFlag(flag.replace(/^--?/, '')) ? SECRET_ADVICE : 'flags come after their command';
+  return `no command ${flag}: ${advice}`;
 }
 
 /** The flags and positionals of a command, or what is wrong with them; no value that was given is in that. */

@@ -8,13 +8,14 @@ widenThreadPool(process.env);
 enableCompileCache();
 const { cli } = await import('./cli.ts');
 const { firstLine } = await import('./first-line.ts');
-// Whoever reads what is printed may have had enough of it.
-for (const stream of [process.stdout, process.stderr]) {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit();
-  });
-}
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // Whoever reads what is printed may have had enough of it.
+  if (error.code === 'EPIPE') process.exit();
+  process.stderr.write(`portcullis: the output cannot be written (${error.code}): what it told is lost\n`);
+  process.exit(1);
+});
+// There is nobody left to tell, and the exit code says it too.
+process.stderr.on('error', () => undefined);
 process.exitCode = await cli(process.argv.slice(2), process.env, {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),

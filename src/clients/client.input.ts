@@ -5,6 +5,7 @@ import { isAddressOrNetwork } from './address.rules.ts';
 const MAX_NAME = 255;
 const MAX_ENTRIES = 1_000;
 const MAX_SCOPE = 255;
+const WHOLE_NUMBER = 'must be a whole number, at most 2147483647';
 const MAX_OVERLAP_SECONDS = 30 * 86_400;
 /** RFC 6749 section 3.3. */
 const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
@@ -13,7 +14,7 @@ const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){0,127})?$/i;
 /** The grants that a client can have (specification section 5.2). */
 export const GRANT_TYPES = ['password', 'client_credentials', 'refresh_token'] as const;
 
-const limitInput = z.int32('must be a whole number').min(1, 'must be at least 1: leave it out for no limit').optional();
+const limitInput = z.int32(WHOLE_NUMBER).min(1, 'must be at least 1: leave it out for no limit').optional();
 
 /** A client as it is created, or replaced in full: what is absent takes its default (specification section 2.2). */
 export const clientInput = objectInput({
@@ -31,7 +32,7 @@ export const clientInput = objectInput({
     .transform(withoutDuplicates),
   token_expiry: objectInput({
     enabled: z.boolean('must be a boolean'),
-    duration: z.int32('must be a whole number').min(1, 'must be at least 1 second'),
+    duration: z.int32(WHOLE_NUMBER).min(1, 'must be at least 1 second'),
   }).default({ enabled: true, duration: 3_600 }),
   allowed_ips: z
     .array(
@@ -56,7 +57,7 @@ export const clientInput = objectInput({
 /** How a secret is rotated: the one in force lives on for so long; 0, the default, ends it now. */
 export const rotationInput = objectInput({
   overlap_seconds: z
-    .int32('must be a whole number')
+    .int32(WHOLE_NUMBER)
     .min(0, 'must not be negative')
     .max(MAX_OVERLAP_SECONDS, `must be at most ${MAX_OVERLAP_SECONDS}: 30 days`)
     .default(0),

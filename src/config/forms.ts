@@ -25,8 +25,14 @@ export const secret = z
 export const signingSecret = z.string().refine((value) => signingKey(value) !== undefined, SIGNING_SECRET_FORM);
 export const httpUrl = z
   .url({ protocol: /^https?$/, error: 'a URL that begins with http:// or https://' })
-  .refine((url) => !/[?#]/.test(url), 'a URL without a query or a fragment')
+  .refine((url) => !/[?#@]/.test(url), 'a URL without a user, a query or a fragment')
   .transform((url) => url.replace(/\/+$/, ''));
+export const databaseUrl = storeUrl(
+  z.url({ protocol: /^postgres(ql)?$/, error: 'a URL that begins with postgres:// or postgresql://', abort: true }),
+);
+export const redisUrl = storeUrl(
+  z.url({ protocol: /^rediss?$/, error: 'a URL that begins with redis:// or rediss://', abort: true }),
+).refine((url) => /^\/?\d*$/.test(new URL(url).pathname), 'a URL whose path is the number of a database, or none');
 export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every((host) => /^[^\s:]+:\d+$/.test(host)), {
   error: 'a comma-separated list of host:port',
 });
@@ -45,11 +51,27 @@ function integer(minimum: number, maximum: number, what: string) {
     .refine((value) => value >= minimum && value <= maximum, what);
 }
 
+/** With a host, since what a client takes without one is nowhere to be seen. */
+function storeUrl(url: z.ZodURL) {
+  return url
+    .refine(hasHost, { error: 'a URL with a host', abort: true })
+    .refine(isDecodable, 'a URL whose parts are percent-encoded: % is %25');
+}
+
+/** One of PostgreSQL may have it, or the folder of its socket, in the query. */
+function hasHost(text: string): boolean {
+  const url = new URL(text);
+  return url.host !== '' || url.searchParams.has('host');
+}
+
 function isNodeUrl(text: string): boolean {
   const url = URL.parse(text);
-  if (!url || !/^https?:$/.test(url.protocol)) return false;
+  return url !== null && /^https?:$/.test(url.protocol) && isDecodable(url.username + url.password);
+}
+
+function isDecodable(text: string): boolean {
   try {
-    decodeURIComponent(url.username + url.password);
+    decodeURIComponent(text);
     return true;
   } catch {
     return false;

@@ -11,6 +11,7 @@ export interface ResolvedVariable {
 }
 
 const MASK = '***';
+const ADDRESSES: ReadonlySet<string> = new Set<keyof Env>(['DATABASE_URL', 'REDIS_URL']);
 
 /** Every variable with the value in force, in the order of the documentation. */
 export function resolvedVariables(config: Config, env: Env, given: NodeJS.ProcessEnv): ResolvedVariable[] {
@@ -19,7 +20,7 @@ export function resolvedVariables(config: Config, env: Env, given: NodeJS.Proces
     const text = given[name];
     if (text === undefined || text === '')
       return { name, value: defaults[name] ?? shown(env[name]), source: 'default' };
-    return { name, value: SECRET_VARIABLES.has(name) ? masked(text) : shown(env[name]), source: 'environment' };
+    return { name, value: SECRET_VARIABLES.has(name) ? masked(name, text) : shown(env[name]), source: 'environment' };
   });
 }
 
@@ -51,8 +52,8 @@ function shown(value: Env[keyof Env]): string {
 }
 
 /** Of an address its user and place are shown, and nothing else that could be a secret. */
-function masked(text: string): string {
-  if (!URL.canParse(text)) return MASK;
+function masked(name: keyof Env, text: string): string {
+  if (!ADDRESSES.has(name)) return MASK;
   const { protocol, username, host, pathname } = new URL(text);
-  return host === '' ? MASK : `${protocol}//${username === '' ? '' : `${username}:${MASK}@`}${host}${pathname}`;
+  return `${protocol}//${username === '' ? '' : `${username}:${MASK}@`}${host}${pathname}`;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   atLeastOne,
   brokers,
+  databaseUrl,
   days,
   flag,
   gasNodes,
@@ -11,6 +12,7 @@ import {
   peers,
   port,
   ratio,
+  redisUrl,
   secret,
   signingSecret,
   text,
@@ -90,14 +92,12 @@ const process = {
 };
 
 const stores = {
-  DATABASE_URL: about(
-    z.url({ protocol: /^postgres(ql)?$/, error: 'a URL that begins with postgres:// or postgresql://' }).optional(),
-    {
-      description: 'PostgreSQL; a pooler in between must keep prepared statements (PgBouncer 1.21 and later do)',
-      unset: 'embedded in `DATA_DIR`',
-    },
-  ),
-  REDIS_URL: about(z.url({ protocol: /^rediss?$/, error: 'a URL that begins with redis:// or rediss://' }).optional(), {
+  DATABASE_URL: about(databaseUrl.optional(), {
+    description:
+      'PostgreSQL; TLS by `sslmode=verify-full`, with `sslrootcert=FILE` for a private authority; a pooler in between must keep prepared statements (PgBouncer 1.21 and later do)',
+    unset: 'embedded in `DATA_DIR`',
+  }),
+  REDIS_URL: about(redisUrl.optional(), {
     description:
       'Redis, or one server of a Redis Cluster, which tells of the others: sessions, rates and quotas, wake-ups. A cluster has database 0 alone',
     unset: 'in process',

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { bytesOf } from '../lib/bounded-body.ts';
+import { BodyTooLongError, bytesOf } from '../lib/bounded-body.ts';
 import { type GasPrices, gasPricesOf, PERCENTILES } from './fee-history.rules.ts';
 
 /** The node gave no answer, or none that counts. The message never holds its address, which may carry a key. */
@@ -14,6 +14,8 @@ const BLOCKS = 5;
 const CONNECTIONS = 4;
 
 const answerSchema = z.object({ jsonrpc: z.literal('2.0'), id: z.literal(1), result: z.unknown() });
+/** Its message may hold the key. */
+const errorSchema = z.object({ error: z.object({ code: z.int() }) });
 
 /** A node of a network of the Ethereum kind, asked by JSON-RPC over HTTP. Its redirects lead nowhere. */
 export class EthereumNode {
@@ -26,7 +28,7 @@ export class EthereumNode {
     const { origin, pathname, search, username, password } = new URL(url);
     this.#path = pathname + search;
     const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-    this.#authorization = username === '' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
+    this.#authorization = credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
     this.#pool = new Pool(origin, {
       connections: CONNECTIONS,
       connect: { timeout: TIMEOUT_MS },
@@ -74,11 +76,17 @@ export class EthereumNode {
       body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
       signal,
     });
-    const bytes = await bytesOf(body, MAX_ANSWER_BYTES);
-    if (statusCode !== 200) throw new NodeFault(`the answer is ${statusCode}`);
-    const answer = answerSchema.safeParse(jsonOf(bytes));
-    if (!answer.success || answer.data.result === undefined) throw new NodeFault('the answer is no result');
-    return answer.data.result;
+    if (statusCode !== 200) {
+      await body.dump({ limit: MAX_ANSWER_BYTES, signal });
+      throw new NodeFault(`the answer is ${statusCode}`);
+    }
+    const json = jsonOf(await bytesOf(body, MAX_ANSWER_BYTES));
+    const answer = answerSchema.safeParse(json);
+    if (answer.success && answer.data.result !== undefined) return answer.data.result;
+    const failed = errorSchema.safeParse(json);
+    throw new NodeFault(
+      failed.success ? `the answer is the error ${failed.data.error.code}` : 'the answer is no result',
+    );
   }
 }
 
@@ -93,6 +101,7 @@ function jsonOf(bytes: Uint8Array): unknown {
 function faultOf(error: unknown, signal: AbortSignal): NodeFault {
   if (error instanceof NodeFault) return error;
   if (signal.aborted) return new NodeFault('no answer in time');
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unexpected';
-  return new NodeFault(`no answer (${code})`);
+  if (error instanceof BodyTooLongError) return new NodeFault('the answer has more than 1 MiB');
+  if (!(error instanceof Error)) return new NodeFault('no answer');
+  return new NodeFault(`no answer (${'code' in error && error.code !== undefined ? error.code : error.name})`);
 }

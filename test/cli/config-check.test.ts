@@ -41,6 +41,13 @@ it('config check masks secrets, those in addresses too', async () => {
   expect(variables.find(({ name }) => name === 'REDIS_URL')?.value).toBe('redis://cache.example:6379');
 });
 
+it('config check masks a secret that could be read as an address', async () => {
+  const env = { WEBHOOK_PASSWORD: 'correct://horse/battery', JWT_SECRET_USER: `k://${'staple'.repeat(6)}` };
+  const { code, out } = await portcullis(['config', 'check'], env);
+  expect(code).toBe(0);
+  expect(out).not.toMatch(/horse|battery|staple/);
+});
+
 it.each([false, true])(
   'D1-12, D1-04: config check on a fault ends with 1 and names every one (json: %s)',
   async (json) => {

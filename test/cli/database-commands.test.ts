@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/database.ts';
@@ -62,7 +64,81 @@ it('D1-12: a command whose server is not there ends with 1 and one sentence', as
   );
 });
 
+const SSL_REQUEST = '0000000804d2162f';
+const CLIENT_HELLO = /^1603/;
+
+/** A PostgreSQL that answers the request for TLS, and what it was sent after that, in hexadecimal. */
+async function serverWithTls(answer: 'N' | 'S') {
+  const sent: string[] = [];
+  const server = createServer((socket) => {
+    socket
+      .on('error', () => undefined)
+      .on('data', (bytes) => {
+        sent.push(bytes.toString('hex'));
+        if (sent.length === 1) socket.write(answer);
+        else socket.end('no TLS');
+      });
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    sent,
+    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.dispose]: () => void server.close(),
+  };
+}
+
+it.each(['?sslmode=verify-full', '?ssl=true', '?sslmode=no-verify'])(
+  'D1-12: with %s nothing is sent to a server without TLS, and one sentence says so',
+  async (query) => {
+    using server = await serverWithTls('N');
+    const { code, err } = await portcullis(['migrate'], {
+      DATABASE_URL: `postgres://me:hidden@${server.host}/r${query}`,
+    });
+    expect({ code, err, sent: server.sent }).toEqual({
+      code: 1,
+      err: `portcullis: the database at ${server.host} cannot be used by TLS (the server does not support it): see sslmode in DATABASE_URL\n`,
+      sent: [SSL_REQUEST],
+    });
+  },
+);
+
+it('D1-12: with sslmode the handshake of TLS is the first that a server gets', async () => {
+  using server = await serverWithTls('S');
+  const url = `postgres://me:hidden@${server.host}/rows?sslmode=verify-full`;
+  const { code, err } = await portcullis(['migrate'], { DATABASE_URL: url });
+  expect(server.sent).toEqual([SSL_REQUEST, expect.stringMatching(CLIENT_HELLO)]);
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: expect.stringMatching(
+      /^portcullis: the database at \S+ cannot be used by TLS \((?:ERR_SSL_[A-Z_]+|EPROTO)\): see sslmode in DATABASE_URL\n$/,
+    ),
+  });
+});
+
+it('D1-12: a certificate that DATABASE_URL names and that is not there is named', async () => {
+  const url = 'postgres://me:hidden@127.0.0.1:1/rows?sslmode=verify-full&sslrootcert=/absent/ca.pem';
+  const { code, err } = await portcullis(['migrate'], { DATABASE_URL: url });
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: 'portcullis: /absent/ca.pem cannot be read (ENOENT): DATABASE_URL names it\n',
+  });
+});
+
 describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
+  it('D1-12: what is asked for in DATABASE_URL holds, and times stay in UTC', async () => {
+    await using fresh = await freshDatabase();
+    const url = new URL(fresh.url);
+    url.searchParams.set('options', '-c timezone=Asia/Tokyo -c statement_timeout=12345');
+    url.searchParams.set('application_name', 'a test');
+    await using database = await openDatabase({ url: url.href });
+    const settings = await database.db.unscoped('a test').raw(
+      (sql) => sql`
+        select current_setting('timezone') as zone, current_setting('statement_timeout') as timeout,
+          current_setting('application_name') as name`,
+    );
+    expect(settings).toEqual([{ zone: 'UTC', timeout: '12345ms', name: 'a test' }]);
+  });
+
   it('D1-11: production refuses an older schema and missing topics until portcullis migrate has run', async () => {
     await using folder = await emptyFolder();
     await using database = await freshDatabase();

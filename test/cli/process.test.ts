@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { ROOT, spawnCli } from '../start/process.ts';
+import { migratedFolder } from '../start/folders.ts';
+import { ROOT, runCli, spawnCli } from '../start/process.ts';
 
 const PROGRAM = `"${process.execPath}" --disable-warning=ExperimentalWarning src/cli/portcullis.ts`;
 
@@ -15,4 +16,32 @@ it('D1-12: a command that nothing colours writes no escape sequence, whatever th
   const { code, stdout, stderr } = await spawnCli(['--help'], { FORCE_COLOR: '3' }).ended;
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).not.toContain('\u001b');
+});
+
+it.each(['--help', 'completion zsh', 'config check --json'])(
+  'D1-12: %s into a disk that is full ends with 1 and one sentence',
+  (command) => {
+    const { status, stderr } = spawnSync('bash', ['-c', `${PROGRAM} ${command} >/dev/full`], {
+      cwd: ROOT,
+      encoding: 'utf8',
+    });
+    expect({ status, stderr }).toEqual({
+      status: 1,
+      stderr: 'portcullis: the output cannot be written (ENOSPC): what it told is lost\n',
+    });
+  },
+);
+
+it('D1-12: a standard error that cannot be written hides no exit code', () => {
+  const { status, stdout } = spawnSync('bash', ['-c', `${PROGRAM} nope 2>/dev/full`], { cwd: ROOT, encoding: 'utf8' });
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+});
+
+it('D1-12: a file that cannot be read to its end is named in one sentence', async () => {
+  await using folder = await migratedFolder();
+  const { code, stderr } = await runCli(['reference', 'load', '/proc/self/mem'], { DATA_DIR: folder.path });
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: 'portcullis: /proc/self/mem cannot be read (EIO): name a file that can\n',
+  });
 });

@@ -19,6 +19,16 @@ it.each(COMMANDS.map(({ name }) => name))(
   },
 );
 
+it.each([`--password=${SECRET}`, `--token=${SECRET}\nof two lines`, `-p${SECRET}`, `-p=${SECRET}`])(
+  'D1-12: %s before any command is told where to put it, and is not repeated',
+  async (given) => {
+    const { code, out, err } = await portcullis([given, 'client', 'list']);
+    expect({ code, out }).toEqual({ code: 2, out: '' });
+    expect(err).toMatch(/a secret never goes on a command line.*Pipe a password in/);
+    expect(err).not.toContain(SECRET);
+  },
+);
+
 it('D1-12: no command has a flag for a secret', () => {
   const flags = COMMANDS.flatMap((command) => Object.keys(command.flags));
   expect(flags.filter(isSecretFlag)).toEqual([]);

@@ -57,6 +57,15 @@ it.each([
   ['GAS_RPC_URLS', `${NETWORK}=https://a.example,${NETWORK.toUpperCase()}=https://b.example`],
   ['AUDIT_RETENTION_DAYS', '0'],
   ['EVENTS_RETENTION_DAYS', 'forever'],
+  ['PUBLIC_URL', 'https://me:secret@gate.example'],
+  ['DISCOVERS_UPSTREAM_URL', 'http://me:secret@discovers'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://me:secret@collector:4318'],
+  ['DATABASE_URL', 'postgres://me:100%@db/rows'],
+  ['DATABASE_URL', 'postgres://me:p@db/100%'],
+  ['DATABASE_URL', 'postgres:///rows'],
+  ['REDIS_URL', 'redis://:100%@cache'],
+  ['REDIS_URL', 'redis://cache/rows'],
+  ['REDIS_URL', 'redis://'],
   ['GRAPHQL_INTROSPECTION', 'true'],
   ['GRAPHQL_MAX_COST', ''.padEnd(11, '9')],
   ['LOG_LEVEL', 'INFO'],
@@ -75,6 +84,10 @@ it.each([
     { GAS_RPC_URLS: ` ${NETWORK.toUpperCase()}=https://n.example/?a=1,2 ` },
     { gasNodes: new Map([[NETWORK, 'https://n.example/?a=1,2']]) },
   ],
+  [{ DATABASE_URL: 'postgres://me:100%25@db/rows' }, { databaseUrl: 'postgres://me:100%25@db/rows' }],
+  [{ DATABASE_URL: 'postgres:///rows?host=/run' }, { databaseUrl: 'postgres:///rows?host=/run' }],
+  [{ REDIS_URL: 'rediss://:100%25@cache/0' }, { redisUrl: 'rediss://:100%25@cache/0' }],
+  [{ REDIS_URL: 'redis://cache/' }, { redisUrl: 'redis://cache/' }],
   [{ JWT_SECRET_USER: 'é'.repeat(16) }, {}],
   [{ GRAPHQL_INTROSPECTION: 'off' }, { graphqlIntrospection: false }],
 ])('%j is read', (env: NodeJS.ProcessEnv, expected) => {
@@ -94,6 +107,12 @@ it('D1-04: what clashes is named together with what is malformed', () => {
     'PORT must be a port number, 0 to 65535',
     'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be set together',
     'JWT_SECRET_USER, JWT_SECRET_DISCOVER and JWT_SECRET_LEGACY must all be different',
+  ]);
+});
+
+it('D1-04: a password that is not percent-encoded is one fault, which says how and does not show it', () => {
+  expect(faults({ DATABASE_URL: 'postgres://me:100%@db/rows' })).toEqual([
+    'DATABASE_URL must be a URL whose parts are percent-encoded: % is %25',
   ]);
 });
 

@@ -56,6 +56,7 @@ export const auditList: Command = {
       until: instant(flags, 'until'),
     };
     const limit = wholeNumber(flags, 'limit') ?? DEFAULT_LIMIT;
+    if (limit === 0) throw new UsageError('--limit must be at least 1');
     await using stack = new AsyncDisposableStack();
     const { db } = await openAdministration(env, 'query auditRecords', stack);
     let count = 0;

@@ -26,7 +26,10 @@ const listAccounts = defineTool({
   scope: 'accounts:read',
   input: objectInput({
     type: textInput().optional().meta({ description: 'Exactly this type, such as organisation.' }),
-    status: z.int32('must be a whole number').optional().meta({ description: '1 active, 2 suspended, 3 closed.' }),
+    status: z
+      .int32('must be a whole number of 32 bits')
+      .optional()
+      .meta({ description: '1 active, 2 suspended, 3 closed.' }),
     search: searchInput().optional().meta({ description: 'A part of the name, in either case.' }),
     include_deleted: z.boolean('must be a boolean').optional().meta({ description: 'Deleted ones too.' }),
     ...pageArguments,

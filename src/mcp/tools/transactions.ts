@@ -54,7 +54,10 @@ const listTransactions = defineTool({
   input: objectInput({
     collection: collection.optional().meta({ description: 'What they belong to.' }),
     status: z.enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`).optional(),
-    type: z.int32('must be a whole number').optional().meta({ description: 'A type code of the collection.' }),
+    type: z
+      .int32('must be a whole number of 32 bits')
+      .optional()
+      .meta({ description: 'A type code of the collection.' }),
     updated_since: updatedSince
       .optional()
       .meta({ format: 'date-time', description: "Last updated then or later, by the chain processor's clock." }),
@@ -105,7 +108,7 @@ const registerTransaction = defineTool({
   input: objectInput({
     transaction_id: transactionIdInput.meta({ description: "The chain processor's id: 1 to 128 characters." }),
     collection: collection.meta({ description: 'What it belongs to.' }),
-    type: z.int32('must be a whole number').meta({ description: 'A type code of the collection.' }),
+    type: z.int32('must be a whole number of 32 bits').meta({ description: 'A type code of the collection.' }),
     asset_id: uuidInput().optional().meta({ description: 'The tokenized asset that it is about; from list_assets.' }),
   }),
   output: transaction,
