@@ -72,6 +72,8 @@ class Connections {
       });
     });
     server.prependListener('request', (req, res) => this.#begin(req, res));
+    // A server without such a listener answers what offers an upgrade as any other request.
+    if (server.listenerCount('upgrade') === 0) return;
     server.prependListener('upgrade', (_req: IncomingMessage, socket: Duplex) => {
       this.#answering.delete(socket);
       this.#upgraded.add(socket);

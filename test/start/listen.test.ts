@@ -71,6 +71,19 @@ it('D1-13: a request that was on its way on an idle connection when the stop cam
   await closed;
 });
 
+it('a request that offers an upgrade is answered where nobody takes upgrades', async () => {
+  const server = createServer((_req, res) => res.end('as ever'));
+  const port = await listening(server);
+  const headers = {
+    Connection: 'Upgrade, HTTP2-Settings',
+    Upgrade: 'h2c',
+    'HTTP2-Settings': 'AAMAAABkAAQAoAAAAAIAAAAA',
+  };
+  const [response] = (await once(get({ port, host: '127.0.0.1', headers }), 'response')) as [IncomingMessage];
+  expect([response.statusCode, await bytesOf(response)]).toEqual([200, 7]);
+  await closeGracefully(server, LATE_MS);
+});
+
 it('what has not ended at the deadline is cut, an upgraded connection too, which until then is its owner’s', async () => {
   const server = createServer(() => undefined);
   server.on('upgrade', (_req, socket) => {
