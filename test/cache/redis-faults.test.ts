@@ -44,7 +44,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
 
   it('D3-28: when Redis dies it refuses, and comes back unready to an emptied one', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await cache.rebuildSessions(node, []);
+    await cache.rebuildSessions(node, async () => ({ live: [] }));
     await server.stop();
     await expect.poll(() => state().catch((error) => error)).toBeInstanceOf(CacheUnavailableError);
     server = await startRedis({ dataDir, port: server.port });
@@ -57,7 +57,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     ['under load', 20],
   ])('D3-28: frozen while %s, Redis is given up soon and taken back when it goes on', async (_, everyMs) => {
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await cache.rebuildSessions(node, []);
+    await cache.rebuildSessions(node, async () => ({ live: [] }));
     const load = everyMs > 0 ? setInterval(() => state().catch(() => undefined), everyMs) : undefined;
     await freeze(server.pid);
     await expect(Promise.race([state(), rejectAfter(NOTICED_WITHIN_MS)])).rejects.toThrow(CacheUnavailableError);
