@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { createClient } from 'redis';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
@@ -90,6 +92,25 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     const statistics = await client.info('commandstats');
     expect(statistics).toMatch(/cmdstat_evalsha:calls=10,/);
     expect(statistics).not.toMatch(/cmdstat_eval:/);
+    await client.close();
+  });
+
+  it('stopped while it connects anew, it leaves no connection', async () => {
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    const client = await createClient({ url: server.url }).connect();
+    const begun = Promise.withResolvers<{ socket: Socket; goOn: () => void }>();
+    const { connect } = Socket.prototype;
+    const held = vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: unknown[]) {
+      begun.resolve({ socket: this, goOn: () => Reflect.apply(connect, this, args) });
+      return this;
+    });
+    await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal']);
+    const { socket, goOn } = await begun.promise;
+    held.mockRestore();
+    await cache.stop();
+    const closed = once(socket, 'close');
+    goOn();
+    await closed;
     await client.close();
   });
 
