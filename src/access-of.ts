@@ -31,7 +31,7 @@ export function openAccess(
     isGood: (principal) => judge.isGood(principal),
     admits: (principal) => directory.admits(principal),
   });
-  followEnds({ changes, denied, directory, sessions, watch });
+  followEnds({ cache, changes, denied, directory, sessions, watch });
   return { changes, denied, directory, sessions, judge, watch };
 }
 

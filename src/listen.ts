@@ -72,6 +72,8 @@ class Connections {
       });
     });
     server.prependListener('request', (req, res) => this.#begin(req, res));
+    // A server without such a listener answers what offers an upgrade as any other request.
+    if (server.listenerCount('upgrade') === 0) return;
     server.prependListener('upgrade', (_req: IncomingMessage, socket: Duplex) => {
       this.#answering.delete(socket);
       this.#upgraded.add(socket);
@@ -80,7 +82,7 @@ class Connections {
 
   drain(): void {
     this.#isDraining = true;
-    for (const answers of this.#answering.values()) for (const answer of answers) answer.shouldKeepAlive = false;
+    for (const answers of this.#answering.values()) for (const answer of answers) endWith(answer);
     this.#postponeClosing();
   }
 
@@ -103,12 +105,19 @@ class Connections {
 
   #begin({ socket }: IncomingMessage, answer: ServerResponse): void {
     this.#answering.get(socket)?.add(answer);
-    if (this.#isDraining) answer.shouldKeepAlive = false;
+    if (this.#isDraining) endWith(answer);
     this.#postponeClosing();
     answer.once('close', () => {
       const answers = this.#answering.get(socket);
       answers?.delete(answer);
-      if (this.#isDraining && answers?.size === 0) socket.destroySoon();
+      if (!this.#isDraining || answers?.size !== 0) return;
+      if (answer.shouldKeepAlive) this.#postponeClosing();
+      else socket.destroySoon();
     });
   }
+}
+
+/** Makes an answer the last of its connection; one that has begun has told its client otherwise, who may go on. */
+function endWith(answer: ServerResponse): void {
+  if (!answer.headersSent) answer.shouldKeepAlive = false;
 }

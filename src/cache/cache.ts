@@ -16,6 +16,12 @@ export interface EndedSession {
   sessionId: string;
 }
 
+/** The sessions of a node, as the database has them. */
+export interface NodeSessions {
+  live: readonly CachedSession[];
+  ended?: readonly EndedSession[];
+}
+
 /**
  * The shared memory of all replicas: it answers, the database decides. Every method rejects (where it answers at once:
  * throws) with a CacheUnavailableError while the cache is away, and within two seconds of its freezing.
@@ -46,8 +52,11 @@ export interface Cache {
   /** Removes sessions of a subject; unknown ones too. Call it after the database has committed. */
   removeSessions(nodeId: string, subject: string, sessionIds: readonly string[]): Promise<void>;
 
-  /** Removes those that have ended, adds every live session of a node as the database has them, then makes the node ready. */
-  rebuildSessions(nodeId: string, sessions: readonly CachedSession[], ended?: readonly EndedSession[]): Promise<void>;
+  /**
+   * Reads the sessions of a node, removes those that have ended, adds every live one, then makes the node ready. A cache
+   * that is lost, or emptied, from before the reading on does not become ready: it may have lost a removal, too.
+   */
+  rebuildSessions(nodeId: string, read: () => Promise<NodeSessions>): Promise<void>;
 
   /**
    * Counts a request of a client in every limit that it has, or in none where one is used up: one round trip; the

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Cache, CachedSession, EndedSession, SessionState } from './cache.ts';
+import type { Cache, NodeSessions, SessionState } from './cache.ts';
 import type { CountedFailure } from './failure-counts.rules.ts';
 import { MemoryFailureCounts } from './memory-failure-counts.ts';
 import { MemoryRequestCounts } from './memory-request-counts.ts';
@@ -63,13 +63,10 @@ export class MemoryCache implements Cache {
     remove(this.#subject(nodeId, subjectId), sessionIds);
   }
 
-  async rebuildSessions(
-    nodeId: string,
-    sessions: readonly CachedSession[],
-    ended: readonly EndedSession[] = [],
-  ): Promise<void> {
+  async rebuildSessions(nodeId: string, read: () => Promise<NodeSessions>): Promise<void> {
+    const { live, ended = [] } = await read();
     for (const { subject, sessionId } of ended) remove(this.#subject(nodeId, subject), [sessionId]);
-    for (const { subject, sessionId, expiresAtMs } of sessions) {
+    for (const { subject, sessionId, expiresAtMs } of live) {
       keepLonger(this.#subject(nodeId, subject), sessionId, expiresAtMs);
     }
     this.#node(nodeId).ready = true;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Cache, CachedSession, EndedSession, SessionState } from './cache.ts';
+import type { Cache, NodeSessions, SessionState } from './cache.ts';
 import { CacheUnavailableError } from './cache-unavailable-error.ts';
 import { COUNT_FAILURE, COUNT_REQUEST } from './counting-scripts.ts';
 import { type CountedFailure, FAILURE_WINDOW_MS, secondsLeft } from './failure-counts.rules.ts';
@@ -77,21 +77,19 @@ export class RedisCache implements Cache {
     await this.#redis.run(REMOVE_SESSIONS, this.#keys(nodeId, subject), [REMOVED_FOR_MS, ...sessionIds]);
   }
 
-  async rebuildSessions(
-    nodeId: string,
-    sessions: readonly CachedSession[],
-    ended: readonly EndedSession[] = [],
-  ): Promise<void> {
+  async rebuildSessions(nodeId: string, read: () => Promise<NodeSessions>): Promise<void> {
     const token = randomUUID();
     const rebuilding = `${this.#prefix}rebuilding:{${nodeId}}`;
     await this.#redis.run(BEGIN_REBUILD, [rebuilding], [token, REBUILD_FOR_MS]);
+    const { live, ended = [] } = await read();
     await ofEachSubject(ended, async (subject, own) => {
       const ids = own.map(({ sessionId }) => sessionId);
       await this.removeSessions(nodeId, subject, ids);
     });
-    await ofEachSubject(sessions, async (subject, own) => {
+    await ofEachSubject(live, async (subject, own) => {
       const pairs = own.flatMap(({ sessionId, expiresAtMs }) => [sessionId, expiresAtMs]);
-      await this.#redis.run(REBUILD_SUBJECT, this.#keys(nodeId, subject), [KEY_LIFETIME_MS, ...pairs]);
+      const keys = [...this.#keys(nodeId, subject), rebuilding];
+      await this.#redis.run(REBUILD_SUBJECT, keys, [KEY_LIFETIME_MS, token, ...pairs]);
     });
     const isWhole = await this.#redis.run(MAKE_READY, [rebuilding, this.#readyKey(nodeId)], [token]);
     if (isWhole !== 1) throw new CacheUnavailableError(new Error('the cache was lost while it was rebuilt'));

@@ -119,8 +119,9 @@ export class RedisCluster implements RedisRoute {
     this.#isStopped = true;
     clearInterval(this.#timer);
     for (const server of this.#masters.values()) server.stop();
-    for (const opening of this.#newcomers.values()) (await opening).stop();
+    // It may still find servers that are new.
     await this.#looking;
+    for (const opening of this.#newcomers.values()) (await opening).stop();
   }
 
   async #follow(

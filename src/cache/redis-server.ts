@@ -71,6 +71,11 @@ export class RedisServer implements RedisRoute {
     this.#onOutage = onOutage ?? (() => undefined);
     client.on('error', (error) => this.#reportOutage(error));
     client.on('ready', () => {
+      // The client does not take back an attempt to connect.
+      if (this.#isStopped) {
+        client.destroy();
+        return;
+      }
       this.#silentTicks = 0;
       this.#isOut = false;
       onReady?.(this);

@@ -55,9 +55,13 @@ for i = 2, #ARGV do
 end
 redis.call('PEXPIRE', KEYS[2], ARGV[1])`);
 
-/** ARGV: key lifetime in ms, then an id and an expiry in ms for each session. */
+/**
+ * KEYS[4]: the token of the rebuild under way. ARGV: key lifetime in ms, token, then an id and an expiry in ms for each
+ * session. Nothing comes of a rebuild that has ended: what was removed since it read may be forgotten as removed.
+ */
 export const REBUILD_SUBJECT = luaScript(`
-for i = 2, #ARGV, 2 do
+if not string.find(redis.call('GET', KEYS[4]) or '', ARGV[2], 1, true) then return end
+for i = 3, #ARGV, 2 do
   if redis.call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
     redis.call('ZADD', KEYS[1], 'GT', ARGV[i + 1], ARGV[i])
   end

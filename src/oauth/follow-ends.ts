@@ -1,3 +1,4 @@
+import type { Cache } from '../cache/cache.ts';
 import type { AccessChanges } from './access-changes.ts';
 import type { AccessDirectory } from './access-directory.ts';
 import type { AccessWatch } from './access-watch.ts';
@@ -8,6 +9,7 @@ import type { Sessions } from './sessions.ts';
 const LOOK_BACK_MS = 20 * 60_000;
 
 interface EndFollowers {
+  cache: Pick<Cache, 'generation'>;
   changes: AccessChanges;
   denied: DenyList;
   directory: AccessDirectory;
@@ -16,7 +18,7 @@ interface EndFollowers {
 }
 
 /** What judges tokens hears of each end before those who watch them: whoever begins to watch later is judged by it. */
-export function followEnds({ changes, denied, directory, sessions, watch }: EndFollowers): void {
+export function followEnds({ cache, changes, denied, directory, sessions, watch }: EndFollowers): void {
   const sinceMs = LOOK_BACK_MS;
   changes.follow({
     kinds: ['client'],
@@ -43,6 +45,8 @@ export function followEnds({ changes, denied, directory, sessions, watch }: EndF
   changes.follow({
     kinds: ['session'],
     sinceMs,
+    // A server that comes back with what it had on its disk, or in whose place a replica is, may know nothing of the last.
+    generation: () => cache.generation,
     async apply(ended) {
       await sessions.forget(ended);
       await watch.apply(ended);

@@ -1,4 +1,4 @@
-import type { Cache, SessionState } from '../cache/cache.ts';
+import type { Cache, NodeSessions, SessionState } from '../cache/cache.ts';
 import { CacheUnavailableError } from '../cache/cache-unavailable-error.ts';
 import type { Db } from '../db.ts';
 import { serviceUnavailable } from '../errors/app-error.ts';
@@ -119,28 +119,33 @@ export class SessionCache {
   }
 
   async #rebuild(nodeId: string): Promise<void> {
-    const { db, cache, nowMs } = this.#parts;
+    const { cache } = this.#parts;
     const release = await withCache(() => cache.lock(`rebuild:{${nodeId}}`, REBUILD_LOCK_MS));
     if (!release) throw serviceUnavailable();
     try {
-      const rows = await db
-        .forNode(nodeId)
-        .run((k) =>
-          k
-            .selectFrom('sessions')
-            .select(['id', 'supervisor_id', 'expires_at', 'revoked_at'])
-            .where('expires_at', '>', new Date(nowMs()).toISOString()),
-        );
-      const sessionOf = (row: (typeof rows)[number]) => ({
-        subject: row.supervisor_id,
-        sessionId: row.id,
-        expiresAtMs: Date.parse(row.expires_at),
-      });
-      const { live = [], ended = [] } = Object.groupBy(rows, (row) => (row.revoked_at === null ? 'live' : 'ended'));
-      await withCache(() => cache.rebuildSessions(nodeId, live.map(sessionOf), ended.map(sessionOf)));
+      await withCache(() => cache.rebuildSessions(nodeId, () => this.#read(nodeId)));
     } finally {
       await release();
     }
+  }
+
+  async #read(nodeId: string): Promise<NodeSessions> {
+    const { db, nowMs } = this.#parts;
+    const rows = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('sessions')
+          .select(['id', 'supervisor_id', 'expires_at', 'revoked_at'])
+          .where('expires_at', '>', new Date(nowMs()).toISOString()),
+      );
+    const sessionOf = (row: (typeof rows)[number]) => ({
+      subject: row.supervisor_id,
+      sessionId: row.id,
+      expiresAtMs: Date.parse(row.expires_at),
+    });
+    const { live = [], ended = [] } = Object.groupBy(rows, (row) => (row.revoked_at === null ? 'live' : 'ended'));
+    return { live: live.map(sessionOf), ended: ended.map(sessionOf) };
   }
 }
 

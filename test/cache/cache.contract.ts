@@ -18,7 +18,7 @@ export function cacheContract(open: () => Promise<Cache>): void {
   afterAll(() => cache.stop());
   beforeEach(async () => {
     node = randomUUID();
-    await cache.rebuildSessions(node, []);
+    await cache.rebuildSessions(node, async () => ({ live: [] }));
   });
 
   const add = (sessionId: string, expiresAtMs = LATER, maxSessions = MANY) =>
@@ -34,7 +34,7 @@ export function cacheContract(open: () => Promise<Cache>): void {
 
   it('a session belongs to one node and one subject', async () => {
     const other = randomUUID();
-    await cache.rebuildSessions(other, []);
+    await cache.rebuildSessions(other, async () => ({ live: [] }));
     await add('a');
     expect(await cache.sessionState(other, subject, 'a', NOW)).toBe('absent');
     expect(await cache.sessionState(node, randomUUID(), 'a', NOW)).toBe('absent');
@@ -77,7 +77,7 @@ export function cacheContract(open: () => Promise<Cache>): void {
     await cache.removeSessions(node, subject, ['a', 'unknown']);
     await add('a');
     await cache.prolongSession(node, subject, 'a', LATER);
-    await cache.rebuildSessions(node, [{ subject, sessionId: 'a', expiresAtMs: LATER }]);
+    await cache.rebuildSessions(node, async () => ({ live: [{ subject, sessionId: 'a', expiresAtMs: LATER }] }));
     expect(await stateOf('a')).toBe('absent');
     expect(await stateOf('b')).toBe('live');
     await cache.removeSessions(node, subject, []);
@@ -95,10 +95,12 @@ export function cacheContract(open: () => Promise<Cache>): void {
     await cache.addSession(fresh, subject, 'login', LATER, NOW, MANY);
     await cache.prolongSession(fresh, subject, 'refreshed', LATER + 10);
     const second = randomUUID();
-    await cache.rebuildSessions(fresh, [
-      { subject, sessionId: 'refreshed', expiresAtMs: LATER },
-      { subject: second, sessionId: 'kept', expiresAtMs: LATER },
-    ]);
+    await cache.rebuildSessions(fresh, async () => ({
+      live: [
+        { subject, sessionId: 'refreshed', expiresAtMs: LATER },
+        { subject: second, sessionId: 'kept', expiresAtMs: LATER },
+      ],
+    }));
     expect(await cache.sessionState(fresh, subject, 'login', NOW)).toBe('live');
     expect(await cache.sessionState(fresh, subject, 'refreshed', LATER + 9)).toBe('live');
     expect(await cache.sessionState(fresh, second, 'kept', NOW)).toBe('live');

@@ -14,7 +14,7 @@ describe('the cache of one process', () => {
   it('answers at once', async () => {
     const cache = new MemoryCache();
     expect(cache.sessionState('node', 'subject', 'session', 0)).toBe('unready');
-    await cache.rebuildSessions('node', []);
+    await cache.rebuildSessions('node', async () => ({ live: [] }));
     expect(cache.sessionState('node', 'subject', 'session', 0)).toBe('absent');
     expect(cache.countRequest('client', LIMITS, 0, 0)).toMatchObject({ outcome: 'counted' });
     expect(cache.countFailure('key', 0)).toMatchObject({ count: 1 });

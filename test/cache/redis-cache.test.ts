@@ -34,7 +34,7 @@ describeReal('redis', 'the cache that replicas share', () => {
     await using both = await openBoth();
     const { client, cache } = both;
     const node = randomUUID();
-    await cache.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }]);
+    await cache.rebuildSessions(node, async () => ({ live: [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }] }));
     await cache.addSession(node, 'sub', 'b', 3_000, 1_000, 10);
     expect(await client.zRangeWithScores(`s:{${node}}:sub`, 0, -1)).toEqual([
       { value: 'a', score: 2_000 },
@@ -62,11 +62,11 @@ describeReal('redis', 'the cache that replicas share', () => {
     await using both = await openBoth();
     const { client, cache } = both;
     const node = randomUUID();
-    await cache.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }]);
+    await cache.rebuildSessions(node, async () => ({ live: [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }] }));
     await client.flushDb();
     await client.scriptFlush();
     expect(await cache.sessionState(node, 'sub', 'a', 1_000)).toBe('unready');
-    await cache.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }]);
+    await cache.rebuildSessions(node, async () => ({ live: [{ subject: 'sub', sessionId: 'a', expiresAtMs: 2_000 }] }));
     expect(await cache.sessionState(node, 'sub', 'a', 1_000)).toBe('live');
   });
 
@@ -79,10 +79,40 @@ describeReal('redis', 'the cache that replicas share', () => {
       sessionId: 'a',
       expiresAtMs: 2_000,
     }));
-    const rebuilding = expect(cache.rebuildSessions(node, sessions)).rejects.toThrow(CacheUnavailableError);
+    const rebuilding = expect(cache.rebuildSessions(node, async () => ({ live: sessions }))).rejects.toThrow(
+      CacheUnavailableError,
+    );
     await expect.poll(() => client.exists(`s:{${node}}:sub-0`), { interval: 1 }).toBe(1);
     await client.flushDb();
     await rebuilding;
     expect(await cache.sessionState(node, 'sub-0', 'a', 1_000)).toBe('unready');
+  });
+
+  it('D3-28: nor does one that is emptied while the database is read: it has lost what was revoked since', async () => {
+    await using both = await openBoth();
+    const { client, cache } = both;
+    const node = randomUUID();
+    const rebuilding = cache.rebuildSessions(node, async () => {
+      await cache.removeSessions(node, 'sub', ['revoked']);
+      await client.flushDb();
+      return { live: [{ subject: 'sub', sessionId: 'revoked', expiresAtMs: 2_000 }] };
+    });
+    await expect(rebuilding).rejects.toThrow(CacheUnavailableError);
+    expect(await cache.sessionState(node, 'sub', 'revoked', 1_000)).toBe('unready');
+  });
+
+  it('D3-28: a rebuild that is late adds nothing to what another one has made ready', async () => {
+    await using both = await openBoth();
+    const { client, cache } = both;
+    const node = randomUUID();
+    const late = cache.rebuildSessions(node, async () => {
+      await cache.rebuildSessions(node, async () => ({ live: [] }));
+      await cache.removeSessions(node, 'sub', ['revoked']);
+      // A minute later nobody knows that it was removed.
+      await client.del(`removed:{${node}}:sub`);
+      return { live: [{ subject: 'sub', sessionId: 'revoked', expiresAtMs: 2_000 }] };
+    });
+    await expect(late).rejects.toThrow(CacheUnavailableError);
+    expect(await cache.sessionState(node, 'sub', 'revoked', 1_000)).toBe('absent');
   });
 });

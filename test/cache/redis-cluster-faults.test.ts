@@ -46,7 +46,8 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
 
   const stateOf = (node: string) => cache.sessionState(node, 'sub', 'a', 0);
   const answerOf = (node: string) => stateOf(node).catch((error) => error);
-  const login = (node: string) => cache.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: LATER }]);
+  const login = (node: string) =>
+    cache.rebuildSessions(node, async () => ({ live: [{ subject: 'sub', sessionId: 'a', expiresAtMs: LATER }] }));
 
   it('D3-28: a server that comes later is found to be of a cluster then', async () => {
     const [first, second] = await start();
@@ -133,7 +134,10 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
     expect(await replica.command('ZSCORE', `s:{${node}}:sub`, 'revoked')).not.toBeNull();
     expect(cache.generation).not.toBe(generation);
     const session = { subject: 'sub', sessionId: 'a', expiresAtMs: LATER };
-    await cache.rebuildSessions(node, [session], [{ subject: 'sub', sessionId: 'revoked' }]);
+    await cache.rebuildSessions(node, async () => ({
+      live: [session],
+      ended: [{ subject: 'sub', sessionId: 'revoked' }],
+    }));
     expect(await stateOf(node)).toBe('live');
     expect(await cache.sessionState(node, 'sub', 'revoked', 0)).toBe('absent');
     await expect.poll(() => cache.checkHealth().then(() => 'ok', String), BACK).toBe('ok');
@@ -149,7 +153,9 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
     await openAt(first);
     const node = await nodeAt(first);
     const many = Array.from({ length: 3_000 }, (_, i) => ({ subject: `sub-${i}`, sessionId: 'a', expiresAtMs: LATER }));
-    const rebuilding = expect(cache.rebuildSessions(node, many)).rejects.toThrow(CacheUnavailableError);
+    const rebuilding = expect(cache.rebuildSessions(node, async () => ({ live: many }))).rejects.toThrow(
+      CacheUnavailableError,
+    );
     await expect.poll(() => first.command('EXISTS', `s:{${node}}:sub-0`), { interval: 1 }).toBe(1);
     await replica?.command('CLUSTER', 'FAILOVER', 'TAKEOVER');
     await rebuilding;

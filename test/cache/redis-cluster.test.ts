@@ -33,7 +33,7 @@ describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => 
     const nodes = Array.from({ length: 60 }, () => randomUUID());
     const at = new Set<ClusterMember>();
     for (const node of nodes) {
-      await one.rebuildSessions(node, [{ subject: 'sub', sessionId: 'a', expiresAtMs: LATER }]);
+      await one.rebuildSessions(node, async () => ({ live: [{ subject: 'sub', sessionId: 'a', expiresAtMs: LATER }] }));
       expect(await other.sessionState(node, 'sub', 'a', 0)).toBe('live');
       at.add(await cluster.masterOf(`{${node}}`));
     }
@@ -53,7 +53,7 @@ describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => 
     const cache = await openWhole({ url: urlOf(0) });
     const node = randomUUID();
     const session = { subject: 'sub', sessionId: 'a', expiresAtMs: LATER };
-    await cache.rebuildSessions(node, [session]);
+    await cache.rebuildSessions(node, async () => ({ live: [session] }));
     for (const id of ['b', 'c']) await cache.addSession(node, id, id, LATER, 0, 9);
     await cache.removeSessions(node, 'sub', ['gone']);
     const slot = await cluster.slotOf(`{${node}}`);
@@ -74,7 +74,7 @@ describeReal('redis', 'the cache that replicas share on a Redis Cluster', () => 
     for (let i = 0; i < 45; i += 1) outcomes.push(await count());
     expect(outcomes.filter(({ outcome }) => outcome === 'counted')).toHaveLength(50);
     expect(await cache.sessionState(node, 'sub', 'a', 0)).toBe('unready');
-    await cache.rebuildSessions(node, [session], [{ subject: 'b', sessionId: 'b' }]);
+    await cache.rebuildSessions(node, async () => ({ live: [session], ended: [{ subject: 'b', sessionId: 'b' }] }));
     const states = await Promise.all(
       [
         ['sub', 'a'],

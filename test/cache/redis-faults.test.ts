@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { createClient } from 'redis';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
@@ -44,7 +46,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
 
   it('D3-28: when Redis dies it refuses, and comes back unready to an emptied one', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await cache.rebuildSessions(node, []);
+    await cache.rebuildSessions(node, async () => ({ live: [] }));
     await server.stop();
     await expect.poll(() => state().catch((error) => error)).toBeInstanceOf(CacheUnavailableError);
     server = await startRedis({ dataDir, port: server.port });
@@ -57,7 +59,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     ['under load', 20],
   ])('D3-28: frozen while %s, Redis is given up soon and taken back when it goes on', async (_, everyMs) => {
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await cache.rebuildSessions(node, []);
+    await cache.rebuildSessions(node, async () => ({ live: [] }));
     const load = everyMs > 0 ? setInterval(() => state().catch(() => undefined), everyMs) : undefined;
     await freeze(server.pid);
     await expect(Promise.race([state(), rejectAfter(NOTICED_WITHIN_MS)])).rejects.toThrow(CacheUnavailableError);
@@ -90,6 +92,25 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     const statistics = await client.info('commandstats');
     expect(statistics).toMatch(/cmdstat_evalsha:calls=10,/);
     expect(statistics).not.toMatch(/cmdstat_eval:/);
+    await client.close();
+  });
+
+  it('stopped while it connects anew, it leaves no connection', async () => {
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    const client = await createClient({ url: server.url }).connect();
+    const begun = Promise.withResolvers<{ socket: Socket; goOn: () => void }>();
+    const { connect } = Socket.prototype;
+    const held = vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket, ...args: unknown[]) {
+      begun.resolve({ socket: this, goOn: () => Reflect.apply(connect, this, args) });
+      return this;
+    });
+    await client.sendCommand(['CLIENT', 'KILL', 'TYPE', 'normal']);
+    const { socket, goOn } = await begun.promise;
+    held.mockRestore();
+    await cache.stop();
+    const closed = once(socket, 'close');
+    goOn();
+    await closed;
     await client.close();
   });
 

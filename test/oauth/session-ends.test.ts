@@ -1,4 +1,6 @@
 import { rm } from 'node:fs/promises';
+import { decodeJwt } from 'jose';
+import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
@@ -28,6 +30,13 @@ async function refreshStatus(p: Portcullis, { refresh_token }: Pair): Promise<nu
   return (await p.call('POST', '/v2/oauth/token', { json })).status;
 }
 
+/** Ends one login. */
+function endLogin({ service, demo }: Portcullis, { access_token }: Pair): Promise<void> {
+  const { changes, sessions } = service.context;
+  const sessionId = String(decodeJwt(access_token).sid);
+  return changes.commit((ended) => sessions.end(demo.node_id, { sessionId }, ended));
+}
+
 /** Ends the logins that were made through the demo client. */
 function endLogins({ service, demo }: Portcullis): Promise<void> {
   const { changes, sessions } = service.context;
@@ -51,6 +60,34 @@ describe('logins that are ended', () => {
 });
 
 describeReal(['postgres', 'redis', 'kafka'], 'logins that are ended, on every replica', () => {
+  it('D3-19 D3-28: one that ended since Redis last wrote to its disk does not live again when it is back from there', async () => {
+    const dataDir = await temporaryFolder();
+    let redis = await startRedis({ dataDir });
+    try {
+      await using p = await startOnRealServers({ env: { REDIS_URL: redis.url } });
+      await using replica = await startReplica(p);
+      const [ended, kept] = [await login(p), await login(p)];
+      expect(await statusOf(p, ended)).toBe(200);
+      const client = await createClient({ url: redis.url }).connect();
+      await client.sendCommand(['SAVE']);
+      await client.close();
+      await endLogin(p, ended);
+      // Each has read of it, and will not again.
+      for (const { service } of [p, replica]) await service.context.changes.poll();
+      expect(await statusOf(replica, ended)).toBe(401);
+      process.kill(redis.pid, 'SIGKILL');
+      await redis.stop();
+      redis = await startRedis({ dataDir, port: redis.port });
+      for (const one of [p, replica]) {
+        await expect.poll(() => statusOf(one, kept), { timeout: 5_000 }).toBe(200);
+        await expect.poll(() => statusOf(one, ended), { timeout: 5_000 }).toBe(401);
+      }
+    } finally {
+      await redis.stop();
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  });
+
   it.each([
     ['over one Redis', {}],
     ['each with a cache of its own', { REDIS_URL: '' }],

@@ -63,10 +63,10 @@ describe('an emptied cache', () => {
     const rebuild = vi.spyOn(cache, 'rebuildSessions');
     expect(await statusOf(pair)).toBe(200);
     expect(rebuild).toHaveBeenCalledOnce();
-    const [nodeId, sessions = []] = rebuild.mock.calls[0] ?? [];
+    const [nodeId, read] = rebuild.mock.calls[0] ?? [];
     expect(nodeId).toBe(p.demo.node_id);
     const { sid, sub, exp } = decodeJwt(pair.refresh_token);
-    expect(sessions).toContainEqual({ subject: sub, sessionId: sid, expiresAtMs: Number(exp) * 1000 });
+    expect((await read?.())?.live).toContainEqual({ subject: sub, sessionId: sid, expiresAtMs: Number(exp) * 1000 });
   });
 
   it('D3-28: one that has lost a revocation is told of it before a login token is judged', async () => {

@@ -71,6 +71,42 @@ it('D1-13: a request that was on its way on an idle connection when the stop cam
   await closed;
 });
 
+it('D1-13: a request behind an answer that had begun to say that the connection stays is answered, as the last', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  const server = createServer((req, res) => {
+    if (req.url === '/behind') {
+      res.end('heard');
+      return;
+    }
+    res.writeHead(200, { 'Content-Length': 3 }).write('be');
+    void released.then(() => res.end('!'));
+  });
+  const socket = connect(await listening(server), '127.0.0.1');
+  socket.write('GET /begun HTTP/1.1\r\nHost: here\r\n\r\n');
+  const [begun] = await once(socket, 'data');
+  expect(`${begun}`).toContain('Connection: keep-alive');
+  const closed = closeGracefully(server, LATE_MS);
+  release();
+  expect(`${await once(socket, 'data')}`).toBe('!');
+  socket.write('GET /behind HTTP/1.1\r\nHost: here\r\n\r\n');
+  const [behind] = await once(socket, 'data');
+  expect(`${behind}`).toMatch(/^HTTP\/1.1 200 OK.*Connection: close.*heard$/s);
+  await closed;
+});
+
+it('a request that offers an upgrade is answered where nobody takes upgrades', async () => {
+  const server = createServer((_req, res) => res.end('as ever'));
+  const port = await listening(server);
+  const headers = {
+    Connection: 'Upgrade, HTTP2-Settings',
+    Upgrade: 'h2c',
+    'HTTP2-Settings': 'AAMAAABkAAQAoAAAAAIAAAAA',
+  };
+  const [response] = (await once(get({ port, host: '127.0.0.1', headers }), 'response')) as [IncomingMessage];
+  expect([response.statusCode, await bytesOf(response)]).toEqual([200, 7]);
+  await closeGracefully(server, LATE_MS);
+});
+
 it('what has not ended at the deadline is cut, an upgraded connection too, which until then is its owner’s', async () => {
   const server = createServer(() => undefined);
   server.on('upgrade', (_req, socket) => {
