@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { temporaryFile } from '../harness/temporary-file.ts';
 import { emptyFolder } from '../start/folders.ts';
 import { portcullis } from './in-process.ts';
 
@@ -90,7 +91,8 @@ it.each(['zsh', 'fish'])(
     // Quotes and brackets that do not match are what a summary with an apostrophe would leave behind.
     const unquoted = script.replace(/\\'/g, '').replaceAll("'\\''", '');
     expect((unquoted.match(/'/g) ?? []).length % 2).toBe(0);
-    if (isInstalled(shell)) execFileSync(shell, ['-n'], { input: script });
+    await using file = await temporaryFile(`portcullis.${shell}`, script);
+    if (isInstalled(shell)) execFileSync(shell, ['-n', file.path]);
   },
 );
 
