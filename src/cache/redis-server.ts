@@ -8,8 +8,6 @@ const CONNECT_TIMEOUT_MS = 500;
 const PING_INTERVAL_MS = 300;
 const WATCH_TICK_MS = 250;
 const SILENT_TICKS = 5;
-// The watchdog acts earlier once connected; this one ends a handshake with a frozen server.
-const SOCKET_TIMEOUT_MS = 2_000;
 const RECONNECT_MIN_MS = 50;
 const RECONNECT_MAX_MS = 1_000;
 const MAX_QUEUED_COMMANDS = 10_000;
@@ -36,6 +34,8 @@ export class RedisServer implements RedisRoute {
   readonly #onOutage: (error: unknown) => void;
   readonly #watchdog: NodeJS.Timeout;
   #silentTicks = 0;
+  /** Of a connection that the server has accepted. */
+  #isShakingHands = false;
   #isOut = false;
   #isStopped = false;
 
@@ -52,7 +52,6 @@ export class RedisServer implements RedisRoute {
       commandOptions: { timeout: 0 },
       socket: {
         connectTimeout: CONNECT_TIMEOUT_MS,
-        socketTimeout: SOCKET_TIMEOUT_MS,
         reconnectStrategy: (retries) => Math.min(RECONNECT_MIN_MS * 2 ** Math.min(retries, 10), RECONNECT_MAX_MS),
       },
     });
@@ -60,6 +59,7 @@ export class RedisServer implements RedisRoute {
     const { promise: settled, resolve } = Promise.withResolvers<void>();
     client.once('ready', resolve);
     client.once('error', () => resolve());
+    client.once('end', resolve);
     server.#connect();
     await settled;
     return server;
@@ -69,8 +69,16 @@ export class RedisServer implements RedisRoute {
     this.url = url;
     this.#client = client;
     this.#onOutage = onOutage ?? (() => undefined);
-    client.on('error', (error) => this.#reportOutage(error));
+    client.on('error', (error) => {
+      this.#isShakingHands = false;
+      this.#reportOutage(error);
+    });
+    client.on('connect', () => {
+      this.#silentTicks = 0;
+      this.#isShakingHands = true;
+    });
     client.on('ready', () => {
+      this.#isShakingHands = false;
       // The client does not take back an attempt to connect.
       if (this.#isStopped) {
         client.destroy();
@@ -173,18 +181,21 @@ export class RedisServer implements RedisRoute {
     this.#onOutage(isDatabaseRefused(error) ? databaseFault(this.url) : error);
   }
 
-  // Counts turns of the own event loop, so that a stall of this process is not taken for one of the server. A socket
-  // timeout would not do: every command that is written to a frozen server starts it anew.
+  // Counts turns of the own event loop, so that a stall of this process is not taken for one of the server. The timeouts
+  // of a socket would not do: they end before what has arrived is read, and each command written to a frozen server
+  // starts them anew.
   #watch(): void {
-    if (!this.#client.isReady) return;
+    // Given up in the turn before.
+    if (!this.#client.isOpen) this.#connect();
+    if (!this.#client.isReady && !this.#isShakingHands) return;
     this.#silentTicks += 1;
     if (this.#silentTicks <= SILENT_TICKS) return;
     this.#silentTicks = 0;
+    this.#isShakingHands = false;
     this.#reportOutage(
       new Error(`Redis at ${new URL(this.url).host} is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`),
     );
     this.#client.destroy();
-    this.#connect();
   }
 }
 

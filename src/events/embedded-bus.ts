@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { inTime } from '../lib/patience.ts';
 import { EmbeddedReader } from './embedded-reader.ts';
 import { type BusDatabase, EmbeddedStore } from './embedded-store.ts';
 import {
@@ -71,16 +72,13 @@ export class EmbeddedBus implements EventBus {
   }
 
   async checkHealth(): Promise<void> {
-    const late = Promise.withResolvers<never>();
-    const timer = setTimeout(() => late.reject(new BusUnavailableError('the database is slow')), HEALTH_TIMEOUT_MS);
     try {
-      await Promise.race([this.#outside(() => this.#store.ping()), late.promise]);
+      await inTime(
+        this.#outside(() => this.#store.ping()),
+        HEALTH_TIMEOUT_MS,
+      );
     } catch (error) {
-      throw error instanceof BusUnavailableError
-        ? error
-        : new BusUnavailableError('the database refuses', { cause: error });
-    } finally {
-      clearTimeout(timer);
+      throw new BusUnavailableError('the database refuses, or is slow', { cause: error });
     }
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
+import { inTime } from '../lib/patience.ts';
 import { backoffMs } from './backoff.ts';
 import { type BusLog, BusUnavailableError, type GroupLag } from './event-bus.ts';
 import { type KafkaConnection, kafkaClient } from './kafka-client.ts';
@@ -63,14 +64,10 @@ export class KafkaAdmin {
     this.#probe ??= this.#describe().finally(() => {
       this.#probe = undefined;
     });
-    const late = Promise.withResolvers<never>();
-    const timer = globalThis.setTimeout(() => late.reject(new Error('no answer in time')), HEALTH_TIMEOUT_MS);
     try {
-      await Promise.race([this.#probe, late.promise]);
+      await inTime(this.#probe, HEALTH_TIMEOUT_MS);
     } catch (error) {
       throw new BusUnavailableError('the brokers do not answer', { cause: error });
-    } finally {
-      clearTimeout(timer);
     }
   }
 

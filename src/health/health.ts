@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { inTime } from '../lib/patience.ts';
 
 const PROBE_EVERY_MS = 1_000;
 const PROBE_TIMEOUT_MS = 2_000;
@@ -73,14 +74,10 @@ export class Health {
 }
 
 async function answersInTime(probe: () => Promise<void>): Promise<PartState> {
-  const { promise: late, reject } = Promise.withResolvers<void>();
-  const timer = setTimeout(() => reject(new Error('no answer in time')), PROBE_TIMEOUT_MS);
   try {
-    await Promise.race([probe(), late]);
+    await inTime(probe(), PROBE_TIMEOUT_MS);
     return 'ok';
   } catch {
     return 'down';
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -6,6 +6,7 @@ import { createClient } from 'redis';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
 import { RedisCache } from '../../src/cache/redis-cache.ts';
+import { standStill } from '../lib/stand-still.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
 import { describeReal } from '../services/real.ts';
@@ -68,6 +69,25 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     process.kill(server.pid, 'SIGCONT');
     await serves().toBe('absent');
     expect(onOutage).toHaveBeenCalledTimes(1);
+  });
+
+  it('D3-28: frozen at the start, it is waited for a little, refused, and served when it goes on', async () => {
+    await freeze(server.pid);
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    await expect(state()).rejects.toThrow(CacheUnavailableError);
+    process.kill(server.pid, 'SIGCONT');
+    await serves().toBe('unready');
+    expect(onOutage).toHaveBeenCalledTimes(1);
+  });
+
+  it('D3-28: a process that stood still for longer than that itself keeps its connection', async () => {
+    cache = await RedisCache.open({ url: server.url, onOutage });
+    const before = cache.generation;
+    standStill(2_500);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(await state()).toBe('unready');
+    expect(cache.generation).toBe(before);
+    expect(onOutage).not.toHaveBeenCalled();
   });
 
   it('asks for the state of a session in one command', async () => {

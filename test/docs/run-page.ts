@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,7 +37,7 @@ export async function followed(page: string, reader: Reader): Promise<string[]> 
     const wrong = steps.slice(0, done).flatMap((step, index) => answered(step, outputOf(folder, index), reader));
     const failed = steps[done];
     if (failed) wrong.push(`${placeOf(failed.block)} ends with ${code}:\n${errorsOf(folder, done)}`);
-    return wrong;
+    return wrong.length === 0 ? wrong : [...wrong, ...logsIn(folder)];
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -116,6 +116,17 @@ function outputOf(folder: string, index: number): string {
 
 function errorsOf(folder: string, index: number): string {
   return readFileSync(join(folder, `err-${index}`), 'utf8') + outputOf(folder, index);
+}
+
+/** What the processes that a page has started have warned of. */
+function logsIn(folder: string): string[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.log'));
+  return names.flatMap((name) =>
+    readFileSync(join(folder, name), 'utf8')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('{"level":"info"'))
+      .map((line) => `${name}: ${line}`),
+  );
 }
 
 function placeOf({ page, line }: Block): string {
