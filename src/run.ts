@@ -2,7 +2,7 @@ import { type Config, ConfigError, readConfig } from './config/config.ts';
 import { readSecrets } from './config/secrets.ts';
 import { Hangups } from './lib/hangup.ts';
 import { type FlushableLog, pinoLog } from './lib/pino-log.ts';
-import { type Service, startService } from './service.ts';
+import type { Service } from './service.ts';
 import { startFailure } from './start-failure.ts';
 
 const EXIT_FAILED = 1;
@@ -31,6 +31,8 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
     const secrets = readSecrets(config, read.env);
     log = await pinoLog(config.logLevel);
     dieOfTheUncaught(log);
+    // A start that its configuration ends does not wait for it.
+    const { startService } = await import('./service.ts');
     await using service = await startService({ config, secrets, log, variables: env });
     if (greets) await greet(service);
     log.info({ base_url: service.baseUrl, admin_url: service.adminUrl, role: config.role }, 'started');

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, readConfig } from '../config/config.ts';
 import { startFailure } from '../start-failure.ts';
-import { CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './command.ts';
-import { COMMANDS } from './commands.ts';
+import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './command.ts';
+import { COMMAND_NAMES, loadCommand, loadCommands } from './commands.ts';
 import { findCommand, missing, parse, unknownCommand } from './parse.ts';
 import { commandHelp, programHelp } from './usage.ts';
 
@@ -17,12 +17,14 @@ interface Terminal {
 /** Runs one command of the command line and gives its exit code: 0, 1 (failed) or 2 (wrong usage). */
 export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
   const { out, err, readLine = async () => undefined } = terminal;
-  if (args[0] === '--help' || args[0] === '-h') return tell(out, programHelp(COMMANDS));
+  if (args[0] === '--help' || args[0] === '-h') return tell(out, programHelp(await loadCommands()));
   if (args[0] === '--version') return tell(out, `${version()}\n`);
-  const found = findCommand(COMMANDS, args);
-  if (!found) return misused(err, unknownCommand(COMMANDS, args), 'portcullis');
-  const { command, rest } = found;
-  const parsed = parse(command, rest);
+  const group = await groupToHelp(args);
+  if (group.length > 0) return tell(out, programHelp(group));
+  const found = findCommand(COMMAND_NAMES, args);
+  const command = found && (await loadCommand(found.name));
+  if (!command) return misused(err, unknownCommand(COMMAND_NAMES, args), 'portcullis');
+  const parsed = parse(command, found.rest);
   if (typeof parsed === 'string') return misused(err, parsed, `portcullis ${command.name}`);
   const { flags, positionals } = parsed;
   if (flags.help === true) return tell(out, commandHelp(command));
@@ -35,6 +37,14 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
     err(`${explain(error, env)}\n`);
     return EXIT_FAILED;
   }
+}
+
+/** The commands that begin with a word, where nothing but their help is asked for. */
+async function groupToHelp([word, ...flags]: readonly string[]): Promise<readonly Command[]> {
+  if (flags.length !== 1 || (flags[0] !== '--help' && flags[0] !== '-h')) return [];
+  const names = COMMAND_NAMES.filter((name) => name.startsWith(`${word} `));
+  const commands = await Promise.all(names.map(loadCommand));
+  return commands.filter((command) => command !== undefined);
 }
 
 function tell(out: Terminal['out'], text: string): number {

@@ -1,44 +1,46 @@
 import type { Command } from './command.ts';
-import { auditList } from './commands/audit-list.ts';
-import { clientCreate } from './commands/client-create.ts';
-import { clientDisable } from './commands/client-disable.ts';
-import { clientList } from './commands/client-list.ts';
-import { clientRotateSecret } from './commands/client-rotate-secret.ts';
-import { completionOf } from './commands/completion.ts';
-import { configCheck } from './commands/config-check.ts';
-import { migrateCommand } from './commands/migrate.ts';
-import { nodeCreate } from './commands/node-create.ts';
-import { referenceLoad } from './commands/reference-load.ts';
-import { seed } from './commands/seed.ts';
-import { start } from './commands/start.ts';
-import { supervisorCreate } from './commands/supervisor-create.ts';
-import { supervisorDisable } from './commands/supervisor-disable.ts';
-import { supervisorSetPassword } from './commands/supervisor-set-password.ts';
-import { supervisorUnlock } from './commands/supervisor-unlock.ts';
-import { transactionsReplay } from './commands/transactions-replay.ts';
-import { usersErase } from './commands/users-erase.ts';
-import { usersImport } from './commands/users-import.ts';
 
-const WORKING: readonly Command[] = [
-  start,
-  migrateCommand,
-  seed,
-  auditList,
-  configCheck,
-  nodeCreate,
-  referenceLoad,
-  clientCreate,
-  clientList,
-  clientRotateSecret,
-  clientDisable,
-  supervisorCreate,
-  supervisorDisable,
-  supervisorSetPassword,
-  supervisorUnlock,
-  usersImport,
-  usersErase,
-  transactionsReplay,
-];
+type Loaders = Readonly<Record<string, () => Promise<Command>>>;
+
+const WORKING: Loaders = {
+  start: async () => (await import('./commands/start.ts')).start,
+  migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
+  seed: async () => (await import('./commands/seed.ts')).seed,
+  'audit list': async () => (await import('./commands/audit-list.ts')).auditList,
+  'config check': async () => (await import('./commands/config-check.ts')).configCheck,
+  'node create': async () => (await import('./commands/node-create.ts')).nodeCreate,
+  'reference load': async () => (await import('./commands/reference-load.ts')).referenceLoad,
+  'client create': async () => (await import('./commands/client-create.ts')).clientCreate,
+  'client list': async () => (await import('./commands/client-list.ts')).clientList,
+  'client rotate-secret': async () => (await import('./commands/client-rotate-secret.ts')).clientRotateSecret,
+  'client disable': async () => (await import('./commands/client-disable.ts')).clientDisable,
+  'supervisor create': async () => (await import('./commands/supervisor-create.ts')).supervisorCreate,
+  'supervisor disable': async () => (await import('./commands/supervisor-disable.ts')).supervisorDisable,
+  'supervisor set-password': async () => (await import('./commands/supervisor-set-password.ts')).supervisorSetPassword,
+  'supervisor unlock': async () => (await import('./commands/supervisor-unlock.ts')).supervisorUnlock,
+  'users import': async () => (await import('./commands/users-import.ts')).usersImport,
+  'users erase': async () => (await import('./commands/users-erase.ts')).usersErase,
+  'transactions replay': async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
+};
+
+/** By name, in the order of the help: who calls one does not wait for what the others need. */
+const LOADERS: Loaders = {
+  ...WORKING,
+  completion: async () => (await import('./commands/completion.ts')).completionOf(() => loaded(WORKING)),
+};
+
+export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS);
+
+/** The command of one of `COMMAND_NAMES`. */
+export async function loadCommand(name: string): Promise<Command | undefined> {
+  return await LOADERS[name]?.();
+}
 
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [...WORKING, completionOf(WORKING)];
+export function loadCommands(): Promise<readonly Command[]> {
+  return loaded(LOADERS);
+}
+
+function loaded(loaders: Loaders): Promise<readonly Command[]> {
+  return Promise.all(Object.values(loaders).map((load) => load()));
+}

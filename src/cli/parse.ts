@@ -10,25 +10,23 @@ export interface Parsed {
   positionals: string[];
 }
 
-/** The command that the first one or two words name, and the words after them. */
+/** The name of a command that the first one or two words are, and the words after them. */
 export function findCommand(
-  commands: readonly Command[],
+  names: readonly string[],
   args: readonly string[],
-): { command: Command; rest: readonly string[] } | undefined {
+): { name: string; rest: readonly string[] } | undefined {
   for (const words of [2, 1]) {
     const name = args.slice(0, words).join(' ');
-    const command = commands.find((candidate) => candidate.name === name);
-    if (command && args.length >= words) return { command, rest: args.slice(words) };
+    if (names.includes(name) && args.length >= words) return { name, rest: args.slice(words) };
   }
   return undefined;
 }
 
 /** What is wrong with words that name no command, and what may have been meant. Never more of them than two. */
-export function unknownCommand(commands: readonly Command[], args: readonly string[]): string {
+export function unknownCommand(names: readonly string[], args: readonly string[]): string {
   const [first, second] = args;
   if (first === undefined) return 'no command';
   if (first.startsWith('-')) return earlyFlag(first);
-  const names = commands.map(({ name }) => name);
   const group = names.filter((name) => name.startsWith(`${first} `));
   const hasSecond = second !== undefined && !second.startsWith('-');
   if (group.length > 0) {

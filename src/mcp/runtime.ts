@@ -51,7 +51,7 @@ export function createMcpRuntime({ log, ...parts }: McpRuntimeParts): McpRuntime
       if (membersOfWideObject(message, MAX_MEMBERS))
         throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
       const parsed = JSONRPCMessageSchema.safeParse(message);
-      if (!parsed.success) throw notAMessage('be a JSON-RPC 2.0 message');
+      if (!parsed.success) throw notAMessage('be a JSON-RPC 2.0 message, whose params are an object if it has any');
       const { data } = parsed;
       const invalid = invalidParams(data);
       if (invalid) {

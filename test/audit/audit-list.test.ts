@@ -116,6 +116,7 @@ describe('portcullis audit list', () => {
     expect((await list('--correlation-id', mark, '--limit', '1', '--node', p.demo.node_id, '--json')).out).toContain(
       '/graphql',
     );
+    expect((await list('--correlation-id', mark, '--method', 'post')).out).toMatch(/^\S+Z {2}200 .* POST .*\n$/);
     expect(await list('--path', '/never')).toEqual({ code: 0, out: 'No records.\n', err: '' });
     expect(await list('--status', '99999999999999')).toMatchObject({
       code: 2,

@@ -2,10 +2,12 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { loadCommands } from '../../src/cli/commands.ts';
 import { temporaryFile } from '../harness/temporary-file.ts';
 import { emptyFolder } from '../start/folders.ts';
 import { portcullis } from './in-process.ts';
+
+const COMMANDS = await loadCommands();
 
 const LISTED = ['audit', 'client', 'completion', 'config', 'migrate', 'node', 'reference', 'seed', 'start'];
 const FIRST = [...LISTED, 'supervisor', 'transactions', 'users', '--help', '--version'];

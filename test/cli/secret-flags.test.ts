@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.ts';
+import { loadCommands } from '../../src/cli/commands.ts';
 import { isSecretFlag } from '../../src/cli/secret-flags.rules.ts';
 import { portcullis } from './in-process.ts';
+
+const COMMANDS = await loadCommands();
 
 const SECRET = 'hunter2-and-more';
 

@@ -54,6 +54,13 @@ it.each(NAMES)('D1-12: %s --help shows its flags and examples, and does nothing 
   expect(out.split('\n').filter((line) => line.length > 100)).toEqual([]);
 });
 
+it.each(['--help', '-h'])('D1-12: a first word alone with %s shows the commands that begin with it', async (flag) => {
+  const { code, out, err } = await portcullis(['client', flag]);
+  expect({ code, err }).toEqual({ code: 0, err: '' });
+  const shown = NAMES.filter((name) => new RegExp(`^  ${name} +\\w`, 'm').test(out));
+  expect(shown).toEqual(['client create', 'client list', 'client rotate-secret', 'client disable']);
+});
+
 it.each([
   [[], 'no command'],
   [['config'], 'no command config: there is config check'],
@@ -72,6 +79,7 @@ it.each([
   [['migrate', '--json', '--json'], '--json is given twice'],
   [['migrate', 'now'], 'wanted: portcullis migrate'],
   [['client'], 'no command client: there is client create, client list, client rotate-secret, client disable'],
+  [['client', '--hlep'], 'no command client: there is client create,'],
   [['client', 'create'], 'without --node, --name, --grants, --scopes; wanted: portcullis client create --node ID'],
   [CLIENT.with(3, 'here'), '--node must be a UUID, like'],
   [CLIENT.with(5, ' '), '--name must not be empty'],

@@ -89,6 +89,11 @@ describe('how it is spoken to', () => {
     expect(faults).toEqual([]);
   });
 
+  it('4.9-06: is told what a message has to be', async () => {
+    const { json } = await post(p, secret, { ...PING, params: [1] });
+    expect(json.errors[0].message).toBe('must be a JSON-RPC 2.0 message, whose params are an object if it has any');
+  });
+
   it('4.9-06 D2-14: a body over 1 MiB: 413', async () => {
     const answer = await raw({}, { body: { ...PING, params: { a: 'x'.repeat(1_100_000) } } });
     expect([answer.status, answer.body]).toEqual([413, envelope('payload_too_large')]);

@@ -49,7 +49,7 @@ export const auditList: Command = {
     const nodeId = node === undefined ? undefined : uuid('--node', node);
     const filter: AuditFilter = {
       correlationId: text(flags, 'correlation-id'),
-      method: text(flags, 'method'),
+      method: text(flags, 'method')?.toUpperCase(),
       path: text(flags, 'path'),
       statusCode: statusOf(flags),
       since: instant(flags, 'since'),

@@ -10,8 +10,8 @@ const SHELLS: Readonly<Record<string, (commands: readonly Command[]) => string>>
 };
 const NAMES = Object.keys(SHELLS);
 
-/** `portcullis completion`: the script that makes a shell complete `commands` and this one. */
-export function completionOf(commands: readonly Command[]): Command {
+/** `portcullis completion`: the script that makes a shell complete the `others` and this one. */
+export function completionOf(others: () => Promise<readonly Command[]>): Command {
   const completion: Command = {
     name: 'completion',
     summary: 'print the script that makes a shell complete commands and flags',
@@ -29,8 +29,9 @@ export function completionOf(commands: readonly Command[]): Command {
       'portcullis completion fish > ~/.config/fish/completions/portcullis.fish',
     ],
     async run({ positionals: [shell = ''], json, print }) {
-      const script = Object.hasOwn(SHELLS, shell) ? SHELLS[shell]?.([...commands, completion]) : undefined;
-      if (script === undefined) throw new UsageError(`SHELL must be one of ${NAMES.join(', ')}`);
+      const written = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
+      if (written === undefined) throw new UsageError(`SHELL must be one of ${NAMES.join(', ')}`);
+      const script = written([...(await others()), completion]);
       print(json ? `${JSON.stringify({ shell, script })}\n` : script);
       return EXIT_OK;
     },
