@@ -1,6 +1,8 @@
-import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { constants, cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import { readConfig } from '../src/config/config.ts';
 import { readSecrets } from '../src/config/secrets.ts';
 import type { Overrides } from '../src/context.ts';
@@ -11,6 +13,7 @@ import { silentLog } from '../src/lib/log.ts';
 import { type Service, startService } from '../src/service.ts';
 import { embeddedClusterCopy, realDatabase } from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
+import type {} from './services/global-setup.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
 import { serviceAddress } from './services/real.ts';
 
@@ -53,7 +56,7 @@ export interface Answer {
 
 /** The whole service in this process, on embedded stores and free ports; disposing stops it and removes its data. */
 export async function startPortcullis(options: StartOptions = {}): Promise<Portcullis> {
-  const dataDir = options.dataDir ?? (await newDataDir());
+  const dataDir = options.dataDir ?? (await startedDataDir());
   const env = { DATA_DIR: dataDir, ...options.env };
   const started = await start(dataDir, env, options.overrides);
   const { demo } = started.service;
@@ -98,6 +101,20 @@ export async function startReplica(of: Portcullis, options: StartOptions = {}): 
 export async function newDataDir(): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-test-'));
   await rename(await embeddedClusterCopy(), join(dataDir, 'postgres'));
+  return dataDir;
+}
+
+/** A `DATA_DIR` of an instance that was started once: it has its secrets and its demo. The first of a run starts it. */
+async function startedDataDir(): Promise<string> {
+  const template = join(inject('runFolder'), 'started');
+  if (!existsSync(template)) {
+    const made = await newDataDir();
+    await (await startPortcullis({ dataDir: made }))[Symbol.asyncDispose]();
+    // Others may come first; what a rename has put there is whole.
+    await rename(made, template).catch(() => remove(made));
+  }
+  const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-test-'));
+  await cp(template, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
   return dataDir;
 }
 

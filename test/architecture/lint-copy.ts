@@ -12,8 +12,14 @@ export interface Complaint {
 
 const BIOME = join(ROOT, 'node_modules/@biomejs/biome/bin/biome');
 
-/** What the linter says of a copy of the sources to which `files` (text by path) were added, or which they replace. */
-export async function complaints(files: Readonly<Record<string, string>> = {}): Promise<Complaint[]> {
+/**
+ * What the linter says of a copy of the sources to which `files` (text by path) were added, or which they replace: of
+ * these and of `others`, or of all where there are none.
+ */
+export async function complaints(
+  files: Readonly<Record<string, string>> = {},
+  others: readonly string[] = [],
+): Promise<Complaint[]> {
   await using copy = await emptyFolder();
   for (const part of ['src', 'lint', 'biome.json']) {
     await cp(join(ROOT, part), join(copy.path, part), { recursive: true });
@@ -23,11 +29,11 @@ export async function complaints(files: Readonly<Record<string, string>> = {}): 
     await mkdir(dirname(join(copy.path, path)), { recursive: true });
     await writeFile(join(copy.path, path), text);
   }
-  return await lint(copy.path);
+  return await lint(copy.path, [...Object.keys(files), ...others]);
 }
 
-function lint(cwd: string): Promise<Complaint[]> {
-  const args = [BIOME, 'lint', '--vcs-enabled=false', '--reporter=github', '--max-diagnostics=none'];
+function lint(cwd: string, paths: readonly string[]): Promise<Complaint[]> {
+  const args = [BIOME, 'lint', '--vcs-enabled=false', '--reporter=github', '--max-diagnostics=none', ...paths];
   const { promise, resolve, reject } = Promise.withResolvers<Complaint[]>();
   execFile(process.execPath, args, { cwd, maxBuffer: 64 * 1024 * 1024 }, (error, stdout, stderr) => {
     const lines = stdout.matchAll(/^::error .*?file=(?<file>[^,]+),.*?::(?<message>.*)$/gm);

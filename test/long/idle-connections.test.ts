@@ -51,7 +51,7 @@ beforeAll(async () => {
     ]),
   );
   const folder = stack.use(await migratedFolder());
-  instance = stack.use(await startInstance({ DATA_DIR: folder.path, GATEWAY_CONFIG: file.path }));
+  instance = stack.use(await startInstance({ DATA_DIR: folder.path, GATEWAY_CONFIG: file.path }, []));
 });
 afterAll(() => stack.disposeAsync());
 

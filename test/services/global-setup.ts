@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { describeMissing, type MissingService, provision, type ServerName } from './provision.ts';
 
@@ -8,6 +11,8 @@ declare module 'vitest' {
     kafkaBrokers: string | undefined;
     chromium: string | undefined;
     python: string | undefined;
+    /** A folder of this run. */
+    runFolder: string;
     startedServices: ServerName[];
     missingServices: MissingService[];
   }
@@ -16,6 +21,8 @@ declare module 'vitest' {
 /** Provisions the real servers, the browser and Python once for the whole run, and returns the function that ends them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const services = await provision(process.env, { browser: true, python: true });
+  const runFolder = await mkdtemp(join(tmpdir(), 'portcullis-run-'));
+  project.provide('runFolder', runFolder);
   project.provide('databaseUrl', services.databaseUrl);
   project.provide('redisUrl', services.redisUrl);
   project.provide('kafkaBrokers', services.kafkaBrokers);
@@ -26,5 +33,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   if (services.missing.length > 0) {
     process.stderr.write(`Suites that need these services are skipped:\n${describeMissing(services.missing)}\n`);
   }
-  return services.stop;
+  return async () => {
+    await services.stop();
+    await rm(runFolder, { recursive: true, force: true });
+  };
 }

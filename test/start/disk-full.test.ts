@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { emptyFolder, migratedFolder } from './folders.ts';
 import { lossesAfterRestart, prepare } from './kills.ts';
 import { loadUntilDeath, newJournal } from './load.ts';
-import { SHORT_LIFE, startInstance } from './process.ts';
+import { startInstance } from './process.ts';
 import { smallDisk, whyNoSmallDisk } from './small-disk.ts';
 
 const MIB = 1024 * 1024;
@@ -24,7 +24,7 @@ describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${
     await using disk = await smallDisk(DISK_BYTES);
     await cp(folder.path, disk.path, { recursive: true });
     const env = { DATA_DIR: disk.inside, AUDIT_SPOOL_DIR: spool.path };
-    await using instance = await startInstance(env, SHORT_LIFE, disk.through);
+    await using instance = await startInstance(env, undefined, disk.through);
     const journal = newJournal();
     const load = loadUntilDeath({ instance, demo, webhook, registered, journal });
     const acknowledged = () => journal.notifications.filter(({ isAcknowledged }) => isAcknowledged).length;

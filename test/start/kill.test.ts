@@ -10,7 +10,7 @@ import { embeddedDatabase } from '../harness/databases.ts';
 import { emptyFolder, migratedFolder } from './folders.ts';
 import { killUnderLoad } from './kills.ts';
 import { countLosses } from './losses.ts';
-import { SHORT_LIFE, spawnInstance, startInstance } from './process.ts';
+import { spawnInstance, startInstance } from './process.ts';
 
 const ROUNDS = { kills: 2, mostAnswers: 150 };
 const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: [], audit: [] };
@@ -56,12 +56,12 @@ it('D1-01: a first start that is killed at any step is completed by the next', {
     async () => existsSync(join(path, 'demo.json')),
   ];
   for (const reached of steps) {
-    await using instance = spawnInstance({ DATA_DIR: path }, SHORT_LIFE);
+    await using instance = spawnInstance({ DATA_DIR: path });
     while (!(await reached())) await delay(2);
     await instance.kill('SIGKILL');
   }
   const demo = readDemo(path);
-  await using instance = await startInstance({ DATA_DIR: path }, SHORT_LIFE);
+  await using instance = await startInstance({ DATA_DIR: path });
   expect(readDemo(path)).toEqual(demo);
   const { node_id: nodeId, client } = demoSchema.parse(demo);
   const token = await fetch(`${instance.baseUrl}/v2/oauth/token`, {

@@ -4,7 +4,7 @@ import type { Demo } from '../../src/demo/demo.ts';
 import { startPortcullis } from '../harness.ts';
 import { type Journal, loadUntilDeath, newJournal } from './load.ts';
 import { countLosses, type Losses } from './losses.ts';
-import { SHORT_LIFE, startInstance } from './process.ts';
+import { startInstance } from './process.ts';
 
 const REGISTERED = 100;
 const LATER_MS = 25;
@@ -31,7 +31,7 @@ export async function killUnderLoad(dataDir: string, { kills, mostAnswers }: Kil
   const journal = newJournal();
   const { demo, webhook, registered } = await prepare(dataDir);
   for (let kill = 0; kill < kills; kill += 1) {
-    await using instance = await startInstance({ DATA_DIR: dataDir }, SHORT_LIFE);
+    await using instance = await startInstance({ DATA_DIR: dataDir });
     const load = loadUntilDeath({ instance, demo, webhook, registered, journal });
     const enough = journal.answered.size + randomInt(mostAnswers);
     while (journal.answered.size < enough) await delay(1);

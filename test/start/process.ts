@@ -40,13 +40,13 @@ export interface Running extends Spawned {
 /** The environment of a process: nothing of the test's own but what a shell needs. */
 export type Variables = Record<string, string>;
 
-/** The embedded database of a process that is killed soon lives too short for its code to be worth optimising. */
-export const SHORT_LIFE: readonly string[] = ['--liftoff-only'];
+/** The embedded database of a process that ends soon lives too short for its code to be worth optimising. */
+const SHORT_LIFE: readonly string[] = ['--liftoff-only'];
 
 /** Runs Node as `npm start` does, and with further flags, on free ports unless told otherwise; by way of a command. */
 export function spawnInstance(
   variables: Variables,
-  flags: readonly string[] = [],
+  flags: readonly string[] = SHORT_LIFE,
   through: readonly string[] = [],
 ): Spawned {
   return spawnNode([...flags, ...START], { PORT: '0', ADMIN_PORT: '0', ...variables }, '', through);
@@ -55,7 +55,7 @@ export function spawnInstance(
 /** Starts an instance and waits until it serves. */
 export async function startInstance(
   variables: Variables,
-  flags: readonly string[] = [],
+  flags: readonly string[] = SHORT_LIFE,
   through: readonly string[] = [],
 ): Promise<Running> {
   const spawned = spawnInstance(variables, flags, through);
@@ -72,7 +72,7 @@ export function runCli(args: readonly string[], variables: Variables = {}, input
 
 /** Starts a command of the command line. */
 export function spawnCli(args: readonly string[], variables: Variables = {}, input: string | Readable = ''): Spawned {
-  return spawnNode([...SHEBANG_FLAGS, CLI, ...args], variables, input);
+  return spawnNode([...SHORT_LIFE, ...SHEBANG_FLAGS, CLI, ...args], variables, input);
 }
 
 /** Waits until the standard output has the pattern; throws when the process ends before. */
