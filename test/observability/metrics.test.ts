@@ -145,6 +145,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     ['the cache', 'portcullis_part_up', { part: 'cache' }, 1],
     ['circuits', 'portcullis_upstream_circuit_closed', { service: 'far' }, 1],
     ['networks of gas fees', 'portcullis_gas_fee_networks', { state: 'unavailable' }, 1],
+    ['internal errors', 'graphql_operation_duration_seconds_count', { outcome: 'failed' }, 0],
     ['what runs', 'portcullis_build_info', { role: 'all' }, 1],
   ])('count %s', (_what, name, labels, value) => {
     expect(told.value(name, labels)).toBe(value);
