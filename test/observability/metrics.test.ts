@@ -216,6 +216,16 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     }
   });
 
+  it('alerts ask this job alone for what other programs measure, too', () => {
+    const shared = alerts().flatMap(({ alert, expr }) =>
+      readExpression(expr)
+        .selectors.filter(({ metric }) => !metric.startsWith('portcullis_'))
+        .map(({ metric, labels }) => ({ alert, metric, labels })),
+    );
+    expect(shared.map(({ metric }) => metric)).toEqual(expect.arrayContaining(['up', `${SERVER}_count`]));
+    expect(shared.filter(({ labels }) => !labels.includes('job'))).toEqual([]);
+  });
+
   it('every alert says what is amiss and how grave it is, and leads to its runbook', () => {
     const anchors = anchorsOf(operations());
     expect(alerts().length).toBeGreaterThan(20);
