@@ -73,8 +73,9 @@ function partMetrics({ health, cache }: Context): Metric[] {
   ];
 }
 
-function spoolMetrics({ spool, auditWriter }: Context): Metric[] {
+function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
   return [
+    auditLost,
     gauge(
       'portcullis_audit_spool_records',
       'Audit records of this process that are not in the database yet.',
