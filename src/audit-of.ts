@@ -1,3 +1,4 @@
+import { Counter } from 'prom-client';
 import { auditInsert } from './audit/audit-store.ts';
 import { AuditWriter } from './audit/audit-writer.ts';
 import { AuditSpool } from './audit/spool.ts';
@@ -25,14 +26,25 @@ const LAST_DRAIN_MS = 5_000;
 /** The way of an audit record: by the turn into the spool, and from there into the database once the writer is started. */
 export function openAudit({ config, database, log, trail, stack }: AuditParts) {
   const spool = AuditSpool.open({ dir: config.auditSpoolDir });
+  const lost = new Counter({
+    name: 'portcullis_audit_records_lost_total',
+    help: 'Audit records that are lost: the spool could not keep them, or the database takes them in no case.',
+    labelNames: ['reason'],
+    registers: [],
+  });
+  for (const reason of ['spool', 'database']) lost.inc({ reason }, 0);
+  const onLost = (reason: string, message: string) => (error: unknown, line: string) => {
+    lost.inc({ reason });
+    log.error({ err: error, bytes: line.length }, message);
+  };
   const auditWriter = new AuditWriter({
     spool,
-    insert: auditInsert(database.db, log),
+    insert: auditInsert(database.db, onLost('database', 'an audit record was refused by the database')),
     onError: (error) => log.error({ err: error }, 'audit records stay in the spool: they cannot be written'),
   });
   const turn = new SpoolTurn({
     spool,
-    onLost: (error, line) => log.error({ err: error, bytes: line.length }, 'an audit record could not be kept'),
+    onLost: onLost('spool', 'an audit record could not be kept'),
     onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
   });
   stack.defer(async () => {
@@ -40,5 +52,5 @@ export function openAudit({ config, database, log, trail, stack }: AuditParts) {
     await auditWriter.stop(LAST_DRAIN_MS);
     await spool.close();
   });
-  return { spool, auditWriter, audit: trail ?? new AuditLog(turn, log) };
+  return { spool, auditWriter, auditLost: lost, audit: trail ?? new AuditLog(turn, log) };
 }

@@ -69,6 +69,7 @@ export interface Context {
   wakeUps: WakeUps;
   spool: AuditSpool;
   auditWriter: AuditWriter;
+  auditLost: Metric;
   audit: AuditTrail;
   health: Health;
   clients: Clients;

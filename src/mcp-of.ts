@@ -4,7 +4,7 @@ import { createMcpServer, type McpServer } from './mcp/server.ts';
 
 /** MCP over the parts of this instance. */
 export function mcpOf(context: Context): McpServer {
-  const { config, secrets, database, directory, throttle, guards, publicUrl, log, nowMs } = context;
+  const { config, secrets, database, directory, throttle, guards, publicUrl, telemetry, log, nowMs } = context;
   const { transactions, userMigrations, migrationFiles, userErasure, gasFees, idempotentAnswers } = context;
   return createMcpServer({
     db: database.db,
@@ -21,6 +21,7 @@ export function mcpOf(context: Context): McpServer {
     idempotentAnswers,
     cursorKey: cursorKeyOf(secrets),
     production: config.production,
+    outcomes: telemetry.toolOutcomes,
     log,
     nowMs,
   });

@@ -4,6 +4,7 @@ import type { EventBus } from './events/event-bus.ts';
 import { RequestMetrics } from './gateway/request-metrics.ts';
 import { OperationObserver } from './graphql/operation-observer.ts';
 import type { Tracer } from './lib/tracing.ts';
+import { toolOutcomes } from './mcp/tool-outcomes.ts';
 import { backlogMetrics } from './telemetry/backlog.ts';
 import { lagMetric } from './telemetry/lag-metric.ts';
 import { ObservedBus } from './telemetry/observed-bus.ts';
@@ -14,6 +15,7 @@ export interface Telemetry {
   tracer: Tracer | undefined;
   requests: RequestMetrics;
   operations: OperationObserver;
+  toolOutcomes: Counter<'outcome'>;
   bus: ObservedBus;
   exported: Metric;
 }
@@ -24,6 +26,7 @@ export function openTelemetry({ tracer, exported }: Tracing, bus: EventBus): Tel
     tracer,
     requests: new RequestMetrics(),
     operations: new OperationObserver(tracer),
+    toolOutcomes: toolOutcomes(),
     bus: new ObservedBus(bus, tracer),
     exported,
   };
@@ -44,6 +47,7 @@ export function metricsOf(context: Context): Metric[] {
   const ofGateway = [
     ...requests.metrics,
     operations.durations,
+    telemetry.toolOutcomes,
     limits.countedAlone,
     guardDecisions,
     throttle.wrongSecrets,
@@ -73,8 +77,9 @@ function partMetrics({ health, cache }: Context): Metric[] {
   ];
 }
 
-function spoolMetrics({ spool, auditWriter }: Context): Metric[] {
+function spoolMetrics({ spool, auditWriter, auditLost }: Context): Metric[] {
   return [
+    auditLost,
     gauge(
       'portcullis_audit_spool_records',
       'Audit records of this process that are not in the database yet.',

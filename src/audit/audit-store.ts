@@ -1,9 +1,11 @@
 import type { Db } from '../db.ts';
-import type { Log } from '../lib/log.ts';
 import { sqlState } from '../lib/sql-state.ts';
 
+/** Told of a record that the database takes in no case. */
+type OnRefused = (error: unknown, line: string) => void;
+
 /** Writes spooled records to `audit_records`; one that is there already changes nothing. */
-export function auditInsert(db: Db, log: Log): (lines: string[]) => Promise<void> {
+export function auditInsert(db: Db, onRefused: OnRefused): (lines: string[]) => Promise<void> {
   const door = db.unscoped('an audit record can belong to no node');
 
   async function insertAll(lines: readonly string[]): Promise<void> {
@@ -30,7 +32,7 @@ export function auditInsert(db: Db, log: Log): (lines: string[]) => Promise<void
       await insertAll([line]);
     } catch (error) {
       if (!isRefusedValue(error)) throw error;
-      log.error({ err: error, bytes: line.length }, 'an audit record was refused by the database');
+      onRefused(error, line);
     }
   }
 }

@@ -26,7 +26,7 @@ export class ErrorMask {
    * `logged` is not logged again; what is logged comes to be among it.
    */
   error(error: unknown, { correlationId }: Recipient, logged = new Set<unknown>()): GraphQLError {
-    if (error instanceof GraphQLError && isMeant(error)) return withoutQuotes(error);
+    if (isMeant(error)) return withoutQuotes(error);
     const cause = originOf(error);
     if (!logged.has(cause)) this.#log.error({ correlation_id: correlationId, err: cause }, 'operation failed');
     logged.add(cause);
@@ -97,9 +97,10 @@ function isStream<Result extends object>(
 }
 
 /** Made as a GraphQLError, by the engine or by us, and not around something else that was thrown. */
-function isMeant(error: GraphQLError): boolean {
+export function isMeant(error: unknown): error is GraphQLError {
+  if (!(error instanceof GraphQLError)) return false;
   const cause = causeOf(error);
-  return cause === undefined || (cause instanceof GraphQLError && isMeant(cause));
+  return cause === undefined || isMeant(cause);
 }
 
 function originOf(error: unknown): unknown {

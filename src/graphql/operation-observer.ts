@@ -2,10 +2,13 @@ import type { ExecutionArgs, ExecutionResult, OperationDefinitionNode } from 'gr
 import { BoundHistogram, type Durations } from '../lib/bound-histogram.ts';
 import type { Span, Tracer } from '../lib/tracing.ts';
 import type { Awaitable } from './event-answers.ts';
+import { isMeant } from './masking.ts';
 import type { Arrival } from './operation-context.ts';
 
 type OperationType = 'query' | 'mutation' | 'subscription';
 type Transport = 'sse' | 'websocket';
+/** Without errors, with such as are meant for the client, or with a fault of ours: to HTTP all of them are 200. */
+type Outcome = 'ok' | 'error' | 'failed';
 
 /** Begins the span of an event's delivery to a subscriber; undefined where this one is not traced. */
 export type StartDelivery = (transport: Transport) => Span | undefined;
@@ -22,13 +25,16 @@ export class OperationObserver {
     labelNames: ['graphql_operation_type', 'outcome'],
   });
   readonly #tracer: Tracer | undefined;
-  readonly #series: Record<OperationType, { ok: Durations; error: Durations }>;
+  readonly #series: Record<OperationType, Record<Outcome, Durations>>;
 
   constructor(tracer?: Tracer) {
     this.#tracer = tracer;
+    const bind = (type: OperationType, outcome: Outcome) =>
+      this.durations.bind({ graphql_operation_type: type, outcome });
     const seriesOf = (type: OperationType) => ({
-      ok: this.durations.bind({ graphql_operation_type: type, outcome: 'ok' }),
-      error: this.durations.bind({ graphql_operation_type: type, outcome: 'error' }),
+      ok: bind(type, 'ok'),
+      error: bind(type, 'error'),
+      failed: bind(type, 'failed'),
     });
     this.#series = { query: seriesOf('query'), mutation: seriesOf('mutation'), subscription: seriesOf('subscription') };
   }
@@ -42,12 +48,13 @@ export class OperationObserver {
     const operation = operationOf(args);
     const type = operation?.operation ?? 'query';
     const span = this.#tracer && this.#start(this.#tracer, args, operation);
-    const ended = (hasErrors: boolean) => {
-      this.#series[type][hasErrors ? 'error' : 'ok'].observe((performance.now() - startedTick) / 1_000);
-      span?.end(hasErrors ? 'graphql' : undefined);
+    const ended = (errors: readonly unknown[]) => {
+      const outcome = outcomeOf(errors);
+      this.#series[type][outcome].observe((performance.now() - startedTick) / 1_000);
+      span?.end(outcome === 'ok' ? undefined : 'graphql');
     };
     const settle = (result: Result): Result => {
-      ended('errors' in result && (result as ExecutionResult).errors !== undefined);
+      ended(('errors' in result && (result as ExecutionResult).errors) || []);
       return result;
     };
     const run = () => execute(args);
@@ -55,11 +62,11 @@ export class OperationObserver {
       const result = span ? span.run(run) : run();
       if (!(result instanceof Promise)) return settle(result);
       return result.then(settle, (error: unknown) => {
-        ended(true);
+        ended([error]);
         throw error;
       });
     } catch (error) {
-      ended(true);
+      ended([error]);
       throw error;
     }
   }
@@ -86,6 +93,11 @@ export class OperationObserver {
     const attributes = { 'graphql.operation.type': type, ...(name ? { 'graphql.operation.name': name } : {}) };
     return tracer.start(type, { kind: 'internal', parent: exchange.span.traceparent, attributes });
   }
+}
+
+function outcomeOf(errors: readonly unknown[]): Outcome {
+  if (errors.length === 0) return 'ok';
+  return errors.every(isMeant) ? 'error' : 'failed';
 }
 
 function operationOf({ document, operationName }: ExecutionArgs): OperationDefinitionNode | undefined {

@@ -6,6 +6,7 @@ import {
   ListToolsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/index.js';
+import type { Counter } from 'prom-client';
 import type { ClientRecord } from '../clients/client-record.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
@@ -19,6 +20,7 @@ import type { ToolCall } from './tool.ts';
 import { TOOLS } from './tools.ts';
 
 export interface McpRuntimeParts extends McpServicesParts {
+  outcomes: Counter<'outcome'>;
   log: Log;
 }
 
@@ -42,7 +44,7 @@ const NO_VALIDATOR: jsonSchemaValidator = {
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Makes the tools. A server of the SDK and its transport live for one message: nothing of one client meets another's. */
-export function createMcpRuntime({ log, ...parts }: McpRuntimeParts): McpRuntime {
+export function createMcpRuntime({ outcomes, log, ...parts }: McpRuntimeParts): McpRuntime {
   const services = mcpServices(parts);
   return {
     async answer(exchange, client, message) {
@@ -59,7 +61,14 @@ export function createMcpRuntime({ log, ...parts }: McpRuntimeParts): McpRuntime
         return;
       }
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-      const server = serverFor({ caller: callerOf(client, exchange), services }, { log, args: argumentsOf(data) });
+      const server = serverFor(
+        { caller: callerOf(client, exchange), services },
+        {
+          outcomes,
+          log,
+          args: argumentsOf(data),
+        },
+      );
       try {
         await server.connect(transport);
         const version = req.headers['mcp-protocol-version'];
@@ -74,19 +83,20 @@ export function createMcpRuntime({ log, ...parts }: McpRuntimeParts): McpRuntime
 }
 
 interface CallParts {
+  outcomes: Counter<'outcome'>;
   log: Log;
   /** Of the tool that the message calls, if it calls one. */
   args: Record<string, unknown> | undefined;
 }
 
-function serverFor(call: ToolCall, { log, args }: CallParts): Server {
+function serverFor(call: ToolCall, { outcomes, log, args }: CallParts): Server {
   const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
   const server = new Server(SERVER, options);
   server.setRequestHandler(ListToolsRequestSchema, () => ({
     tools: toolsOf(TOOLS, call.caller.scopes).map(({ listed }) => listed),
   }));
   server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) =>
-    callTool({ tools: TOOLS, log }, { name, arguments: args }, call),
+    callTool({ tools: TOOLS, outcomes, log }, { name, arguments: args }, call),
   );
   return server;
 }

@@ -22,7 +22,7 @@ export async function openTracing(
 ): Promise<Tracing> {
   const exported = new Counter({
     name: 'portcullis_spans_exported_total',
-    help: 'Spans that were handed to the collector, by whether it has taken them.',
+    help: 'Spans that have ended, by whether the collector has taken them; what it does not take, or not in time, is lost.',
     labelNames: ['outcome'],
     registers: [],
   });
@@ -30,10 +30,13 @@ export async function openTracing(
   if (!config) return { tracer: undefined, log, exported };
   const { OtelTracer } = await import('./otel-tracer.ts');
   let isRefused = false;
-  const tracer = new OtelTracer(config, version, (spans, isTaken) => {
-    exported.inc({ outcome: isTaken ? 'taken' : 'lost' }, spans);
-    if (!isTaken && !isRefused) log.warn({ spans }, 'the collector does not take spans: they are lost until it does');
-    isRefused = !isTaken;
+  const tracer = new OtelTracer(config, version, (spans, outcome) => {
+    exported.inc({ outcome: outcome === 'taken' ? 'taken' : 'lost' }, spans);
+    // A collector that is only too slow takes and loses by turns: the metric says so.
+    if (outcome === 'dropped') return;
+    const wasRefused = isRefused;
+    isRefused = outcome === 'refused';
+    if (isRefused && !wasRefused) log.warn({ spans }, 'the collector does not take spans: they are lost until it does');
   });
   stack.defer(() => tracer.stop());
   return { tracer, log: tracedLog(log, tracer), exported };

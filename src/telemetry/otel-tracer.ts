@@ -13,7 +13,9 @@ import {
   BasicTracerProvider,
   BatchSpanProcessor,
   ParentBasedSampler,
+  type ReadableSpan,
   type SpanExporter,
+  type SpanProcessor,
   TraceIdRatioBasedSampler,
 } from '@opentelemetry/sdk-trace-base';
 import { ATTR_ERROR_TYPE, ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions';
@@ -37,8 +39,11 @@ const KINDS: Record<SpanKind, Kind> = {
   internal: Kind.INTERNAL,
 };
 
-/** Told how many spans a batch had, and whether the collector has taken them. */
-export type OnExport = (spans: number, isTaken: boolean) => void;
+/** What has become of spans: taken by the collector, not taken, or not even sent for want of room. */
+export type SpanOutcome = 'taken' | 'refused' | 'dropped';
+
+/** Told of how many spans something has become. */
+export type OnSpans = (spans: number, outcome: SpanOutcome) => void;
 
 /** Spans over OTLP. Whatever the collector does, nothing waits for it: the queue is bounded, the rest is dropped. */
 export class OtelTracer implements Tracer {
@@ -49,7 +54,7 @@ export class OtelTracer implements Tracer {
   constructor(
     { endpoint, headers, serviceName, ratio, exportEveryMs }: TracingConfig,
     version: string,
-    onExport: OnExport,
+    onSpans: OnSpans,
   ) {
     const exporter = new OTLPTraceExporter({
       url: `${endpoint}/v1/traces`,
@@ -57,16 +62,10 @@ export class OtelTracer implements Tracer {
       timeoutMillis: EXPORT_TIMEOUT_MS,
       concurrencyLimit: EXPORTS_AT_ONCE,
     });
-    const processor = new BatchSpanProcessor(counted(exporter, onExport), {
-      maxQueueSize: MAX_WAITING_SPANS,
-      maxExportBatchSize: BATCH_SPANS,
-      exportTimeoutMillis: EXPORT_TIMEOUT_MS,
-      scheduledDelayMillis: exportEveryMs,
-    });
     this.#provider = new BasicTracerProvider({
       resource: resourceFromAttributes({ [ATTR_SERVICE_NAME]: serviceName, [ATTR_SERVICE_VERSION]: version }),
       sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
-      spanProcessors: [processor],
+      spanProcessors: [new BoundedSpans(exporter, exportEveryMs, onSpans)],
       generalLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_CHARACTERS },
     });
     this.#tracer = this.#provider.getTracer('portcullis', version);
@@ -133,15 +132,52 @@ function contextOf(traceparent: string | undefined): Context {
   return trace.setSpanContext(ROOT_CONTEXT, spanContext);
 }
 
-function counted(exporter: SpanExporter, onExport: OnExport): SpanExporter {
-  return {
-    export(spans, done) {
-      exporter.export(spans, (result) => {
-        onExport(spans.length, result.code === 0);
-        done(result);
-      });
-    },
-    shutdown: () => exporter.shutdown(),
-    forceFlush: async () => exporter.forceFlush?.(),
-  };
+/** Spans on their way to the exporter, in batches. OpenTelemetry's own queue tells nobody of what it has no room for. */
+class BoundedSpans implements SpanProcessor {
+  readonly #batches: BatchSpanProcessor;
+  readonly #onSpans: OnSpans;
+  #waiting = 0;
+
+  constructor(exporter: SpanExporter, exportEveryMs: number, onSpans: OnSpans) {
+    this.#onSpans = onSpans;
+    this.#batches = new BatchSpanProcessor(this.#counted(exporter), {
+      maxQueueSize: MAX_WAITING_SPANS,
+      maxExportBatchSize: BATCH_SPANS,
+      exportTimeoutMillis: EXPORT_TIMEOUT_MS,
+      scheduledDelayMillis: exportEveryMs,
+    });
+  }
+
+  onStart(): void {}
+
+  onEnd(span: ReadableSpan): void {
+    if (this.#waiting === MAX_WAITING_SPANS) {
+      this.#onSpans(1, 'dropped');
+      return;
+    }
+    this.#waiting += 1;
+    this.#batches.onEnd(span);
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#batches.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.#batches.shutdown();
+  }
+
+  #counted(exporter: SpanExporter): SpanExporter {
+    return {
+      export: (spans, done) => {
+        this.#waiting -= spans.length;
+        exporter.export(spans, (result) => {
+          this.#onSpans(spans.length, result.code === 0 ? 'taken' : 'refused');
+          done(result);
+        });
+      },
+      shutdown: () => exporter.shutdown(),
+      forceFlush: async () => exporter.forceFlush?.(),
+    };
+  }
 }

@@ -235,6 +235,17 @@ describe('what refers to another thing finds it', () => {
     for (const { labels } of pods) expect(matches(labels, opened[0]?.to ?? {})).toBe(true);
   });
 
+  it('what the ServiceMonitor scrapes has the job that alerts ask for, and keeps the labels that the product gives', () => {
+    type Spec = { jobLabel?: string; endpoints: { honorLabels?: boolean }[] };
+    const { jobLabel = '', endpoints } = specOf<Spec>(objectOf('ServiceMonitor', 'portcullis'));
+    const { labels = {} } = objectOf('Service', 'portcullis-admin').metadata;
+    const [, job] = /\bup\{job="(\w+)"\}/.exec(read('deploy/prometheus/alerts.yaml')) ?? [];
+    expect(job).toBeDefined();
+    expect(labels[jobLabel]).toBe(job);
+    // The operator puts `service` on every target, which the metrics of remote services have, too.
+    expect(endpoints).toMatchObject([{ honorLabels: true }]);
+  });
+
   it('the ServiceMonitor finds the Service of the private port', () => {
     type Spec = { selector: { matchLabels: Variables }; endpoints: { port: string; path: string }[] };
     const { selector, endpoints } = specOf<Spec>(objectOf('ServiceMonitor', 'portcullis'));

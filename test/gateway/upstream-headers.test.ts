@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Exchange } from '../../src/gateway/exchange.ts';
+import { requestFields } from '../../src/gateway/upstream/headers.ts';
 import { type Forwarder, type Seen, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
 import { openSocket, request, sendRaw } from './raw.ts';
 import { type RawUpstream, startRawUpstream } from './raw-upstream.ts';
@@ -187,6 +189,34 @@ async function passed(head: string, body = '', method = 'GET') {
   answer = `${head.replaceAll('\n', '\r\n')}\r\n\r\n${body}`;
   return sendRaw(f.url, request(method, '/raw', { 'X-Correlation-ID': 'mine', Origin: 'https://app.example' }));
 }
+
+describe('the context of a trace', () => {
+  const OURS = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+  const THEIRS = `00-${'a'.repeat(32)}-${'c'.repeat(16)}-01`;
+
+  it.each<[string, Record<string, string>, string | undefined, Record<string, string>]>([
+    ['goes on with its state', { traceparent: THEIRS }, OURS, { traceparent: OURS, tracestate: 'x=1', baggage: 'y=2' }],
+    ['that cannot be read has no state', { traceparent: '00-1-2-01' }, OURS, { traceparent: OURS, baggage: 'y=2' }],
+    ['that begins here has no state', {}, OURS, { traceparent: OURS, baggage: 'y=2' }],
+    [
+      'is the caller’s where nothing is traced',
+      { traceparent: 'a' },
+      undefined,
+      { traceparent: 'a', tracestate: 'x=1', baggage: 'y=2' },
+    ],
+  ])('%s', (_what, received, ours, sent) => {
+    const req = { headers: { ...received, tracestate: 'x=1', baggage: 'y=2' } };
+    const fields = requestFields({ req, realIp: '192.0.2.1', isPeerTrusted: false } as unknown as Exchange, ours);
+    const pairs = fields.flatMap((name, at) => (at % 2 === 0 ? [[name, fields[at + 1]]] : []));
+    const {
+      'x-forwarded-for': _for,
+      'x-real-ip': _ip,
+      'x-forwarded-proto': _proto,
+      ...rest
+    } = Object.fromEntries(pairs);
+    expect(rest).toEqual(sent);
+  });
+});
 
 describe('the answer of an upstream', () => {
   it('D2-10: loses the fields of its connection, and keeps the others', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { recordOf } from '../audit/records.ts';
 import type { Portcullis } from '../harness.ts';
+import { scrape } from '../observability/scrape.ts';
 import { callOf, connect, post, secretWith } from './agents.ts';
 import { type AgentStand, agentStand, PING } from './stand.ts';
 
@@ -65,6 +66,32 @@ describe('what is kept of it', () => {
     expect(faults).toEqual([
       { fields: expect.objectContaining({ correlation_id: id, tool: 'list_gas_fees' }), message: 'tool failed' },
     ]);
+  });
+
+  it.each<[string, () => Promise<unknown>, string]>([
+    ['that is answered', () => post(p, secret, callOf('get_access')), 'ok'],
+    ['that is refused', () => post(p, secret, callOf('get_account')), 'error'],
+    ['of no tool', () => post(p, secret, callOf('list_secrets')), 'error'],
+    [
+      'that meets a fault',
+      async () => {
+        const broken = vi.spyOn(p.service.context.gasFees, 'list').mockRejectedValue(new Error('broken'));
+        await post(p, secret, callOf('list_gas_fees'));
+        broken.mockRestore();
+        faults.length = 0;
+      },
+      'failed',
+    ],
+  ])('a call %s is counted by whose fault it is: to HTTP all are 200', async (_what, ask, outcome) => {
+    const counts = async () => {
+      const { samples } = await scrape(p.service);
+      const calls = samples.filter(({ name }) => name === 'portcullis_tool_calls_total');
+      return new Map(calls.map(({ labels, value }) => [labels.outcome, value]));
+    };
+    const before = await counts();
+    expect([...before.keys()]).toEqual(['ok', 'error', 'failed']);
+    await ask();
+    expect(await counts()).toEqual(new Map([...before]).set(outcome, (before.get(outcome) ?? 0) + 1));
   });
 
   it('4.9-06 D8-06: of many messages at once each is answered as its own, for its own client', async () => {

@@ -145,6 +145,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     ['the cache', 'portcullis_part_up', { part: 'cache' }, 1],
     ['circuits', 'portcullis_upstream_circuit_closed', { service: 'far' }, 1],
     ['networks of gas fees', 'portcullis_gas_fee_networks', { state: 'unavailable' }, 1],
+    ['internal errors', 'graphql_operation_duration_seconds_count', { outcome: 'failed' }, 0],
     ['what runs', 'portcullis_build_info', { role: 'all' }, 1],
   ])('count %s', (_what, name, labels, value) => {
     expect(told.value(name, labels)).toBe(value);
@@ -213,6 +214,16 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
       expect(read.faults, expression).toEqual([]);
       expect(strangersIn(read, told), expression).toEqual([]);
     }
+  });
+
+  it('alerts ask this job alone for what other programs measure, too', () => {
+    const shared = alerts().flatMap(({ alert, expr }) =>
+      readExpression(expr)
+        .selectors.filter(({ metric }) => !metric.startsWith('portcullis_'))
+        .map(({ metric, labels }) => ({ alert, metric, labels })),
+    );
+    expect(shared.map(({ metric }) => metric)).toEqual(expect.arrayContaining(['up', `${SERVER}_count`]));
+    expect(shared.filter(({ labels }) => !labels.includes('job'))).toEqual([]);
   });
 
   it('every alert says what is amiss and how grave it is, and leads to its runbook', () => {

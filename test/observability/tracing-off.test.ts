@@ -43,14 +43,14 @@ it('a collector that refuses or is silent keeps no request waiting and no stop, 
 });
 
 it.each(['silent', 'cutting'] as const)(
-  'of what a collector that is %s does not take a bounded number of spans is kept',
+  'of what a collector that is %s does not take a bounded number of spans is kept, and each is told to be lost',
   async (mood) => {
     await using collector = await startCollector();
     collector.mood = mood;
     const config = { endpoint: collector.url, headers: {}, serviceName: 'test', ratio: 1, exportEveryMs: 10 };
-    let kept = 0;
-    const tracer = new OtelTracer(config, '0', (spans) => {
-      kept += spans;
+    const told = { taken: 0, refused: 0, dropped: 0 };
+    const tracer = new OtelTracer(config, '0', (spans, outcome) => {
+      told[outcome] += spans;
     });
     for (let at = 0; at < 20_000; at += 1) {
       tracer.start('span', { kind: 'internal' }).end();
@@ -58,8 +58,10 @@ it.each(['silent', 'cutting'] as const)(
     }
     await tracer.stop();
     await collector[Symbol.asyncDispose]();
+    await expect.poll(() => told.refused + told.dropped, { timeout: 15_000 }).toBe(20_000);
+    expect(told.taken).toBe(0);
     // The queue and what is on its way.
-    await expect.poll(() => kept).toBeGreaterThan(0);
-    expect(kept).toBeLessThanOrEqual(2_048 + 3 * 512);
+    expect(told.refused).toBeGreaterThan(0);
+    expect(told.refused).toBeLessThanOrEqual(2_048 + 3 * 512);
   },
 );

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { validTraceparent } from '../../lib/tracing.ts';
 import type { Exchange } from '../exchange.ts';
 
 /** Fields of one connection (RFC 9110 section 7.6.1), and those of proxies, of which the gateway is none. */
@@ -40,15 +41,18 @@ const END_TO_END: ReadonlySet<string> = new Set([
 
 /**
  * The fields of a request to an upstream, name after value: the received ones without those of the connection, and who
- * asks, as the gateway has judged it. The host is the upstream's own. `traceparent` stands in the place of a received one.
+ * asks, as the gateway has judged it. The host is the upstream's own. `traceparent` stands in the place of a received one;
+ * a `tracestate` belongs to the trace that it came with, and to no other (W3C Trace Context).
  */
 export function requestFields({ req, realIp, isPeerTrusted }: Exchange, traceparent?: string): string[] {
   const { headers } = req;
   const named = namedBy(headers.connection);
+  const isNewTrace = traceparent !== undefined && validTraceparent(headers.traceparent) === undefined;
   const fields: string[] = [];
   for (const name in headers) {
     if (HOP_BY_HOP.has(name) || REWRITTEN.has(name) || named?.has(name)) continue;
     if (name === 'traceparent' && traceparent !== undefined) continue;
+    if (name === 'tracestate' && isNewTrace) continue;
     const value = headers[name];
     if (typeof value === 'string') fields.push(name, value);
     else for (const one of value ?? []) fields.push(name, one);

@@ -1,0 +1,30 @@
+import { type ExecutionArgs, GraphQLError, parse } from 'graphql';
+import { expect, it } from 'vitest';
+import { OperationObserver } from '../../src/graphql/operation-observer.ts';
+
+const args = { document: parse('mutation { go }'), contextValue: {} } as unknown as ExecutionArgs;
+const meant = new GraphQLError('not found');
+const fault = new GraphQLError('boom', { originalError: new Error('boom') });
+const reject = (error: unknown) => Promise.reject(error);
+
+/** How often an outcome was counted, by its name. */
+async function counted(observer: OperationObserver): Promise<object> {
+  const { values } = await observer.durations.get();
+  const counts = values.filter(
+    ({ metricName, labels, value }) =>
+      metricName?.endsWith('_count') && labels.graphql_operation_type === 'mutation' && value > 0,
+  );
+  return Object.fromEntries(counts.map(({ labels, value }) => [labels.outcome, value]));
+}
+
+it.each<[string, () => object | Promise<object>, string]>([
+  ['without errors', () => ({ data: {} }), 'ok'],
+  ['with an error that is meant for the client', async () => ({ errors: [meant] }), 'error'],
+  ['with a fault among its errors', async () => ({ errors: [meant, fault] }), 'failed'],
+  ['that was refused', () => reject(meant), 'error'],
+  ['that broke off', () => reject(new Error('boom')), 'failed'],
+])('an operation %s is counted by whose fault it is', async (_what, execute, outcome) => {
+  const observer = new OperationObserver();
+  await Promise.resolve(observer.run(args, execute)).catch(() => undefined);
+  expect(await counted(observer)).toEqual({ [outcome]: 1 });
+});
