@@ -5,7 +5,6 @@ import type { LuaScript } from './lua-script.ts';
 import type { RedisRoute } from './redis-route.ts';
 
 const CONNECT_TIMEOUT_MS = 500;
-const PING_INTERVAL_MS = 300;
 const WATCH_TICK_MS = 250;
 const SILENT_TICKS = 5;
 const RECONNECT_MIN_MS = 50;
@@ -34,6 +33,8 @@ export class RedisServer implements RedisRoute {
   readonly #onOutage: (error: unknown) => void;
   readonly #watchdog: NodeJS.Timeout;
   #silentTicks = 0;
+  /** Why the last PING had no answer that counts. */
+  #refusal: unknown;
   /** Of a connection that the server has accepted. */
   #isShakingHands = false;
   #isOut = false;
@@ -46,13 +47,16 @@ export class RedisServer implements RedisRoute {
       url: options.url,
       disableOfflineQueue: true,
       commandsQueueMaxLength: MAX_QUEUED_COMMANDS,
-      pingInterval: PING_INTERVAL_MS,
       maintNotifications: 'disabled',
       // A timer for each command costs more than the command; the watchdog bounds them all.
       commandOptions: { timeout: 0 },
       socket: {
         connectTimeout: CONNECT_TIMEOUT_MS,
-        reconnectStrategy: (retries) => Math.min(RECONNECT_MIN_MS * 2 ** Math.min(retries, 10), RECONNECT_MAX_MS),
+        // Called whenever a connection is lost or an attempt has failed, and then alone.
+        reconnectStrategy: (retries) => {
+          server.#isShakingHands = false;
+          return Math.min(RECONNECT_MIN_MS * 2 ** Math.min(retries, 10), RECONNECT_MAX_MS);
+        },
       },
     });
     const server = new RedisServer(client, options);
@@ -70,26 +74,24 @@ export class RedisServer implements RedisRoute {
     this.#client = client;
     this.#onOutage = onOutage ?? (() => undefined);
     client.on('error', (error) => {
-      this.#isShakingHands = false;
       this.#reportOutage(error);
+      // What has come on a connection that still stands is no answer: later ones would be taken for those to other commands.
+      if (client.isReady) client.destroy();
     });
     client.on('connect', () => {
-      this.#silentTicks = 0;
-      this.#isShakingHands = true;
-    });
-    client.on('ready', () => {
-      this.#isShakingHands = false;
       // The client does not take back an attempt to connect.
       if (this.#isStopped) {
         client.destroy();
         return;
       }
       this.#silentTicks = 0;
-      this.#isOut = false;
-      onReady?.(this);
+      this.#refusal = undefined;
+      this.#isShakingHands = true;
     });
-    client.on('ping-interval', () => {
+    client.on('ready', () => {
+      this.#isShakingHands = false;
       this.#silentTicks = 0;
+      onReady?.(this);
     });
     this.#watchdog = setInterval(() => this.#watch(), WATCH_TICK_MS).unref();
   }
@@ -101,7 +103,7 @@ export class RedisServer implements RedisRoute {
   /** The cheapest way there is. */
   async runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
     try {
-      return await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]);
+      return this.#heard(await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]));
     } catch (error) {
       if (!isNoScript(error)) throw new CacheUnavailableError(error);
     }
@@ -111,7 +113,7 @@ export class RedisServer implements RedisRoute {
   async run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     const options = { keys: [...keys], arguments: this.#argumentsOf(script, args) };
     try {
-      return await this.#client.evalSha(script.sha1, options);
+      return this.#heard(await this.#client.evalSha(script.sha1, options));
     } catch (error) {
       if (!isNoScript(error)) throw new CacheUnavailableError(error);
     }
@@ -121,7 +123,7 @@ export class RedisServer implements RedisRoute {
   /** Runs one command. @throws CacheUnavailableError */
   async command(args: readonly string[]): Promise<unknown> {
     try {
-      return await this.#client.sendCommand(args);
+      return this.#heard(await this.#client.sendCommand(args));
     } catch (error) {
       throw new CacheUnavailableError(error);
     }
@@ -165,6 +167,12 @@ export class RedisServer implements RedisRoute {
     if (this.#client.isOpen) this.#client.destroy();
   }
 
+  /** While so many commands wait that none is taken, no PING is either. */
+  #heard(answer: unknown): unknown {
+    this.#silentTicks = 0;
+    return answer;
+  }
+
   #argumentsOf(script: LuaScript, args: readonly (string | number)[]): string[] {
     const texts = args.map(String);
     if (script.needsEpoch) texts.push(this.epoch);
@@ -189,13 +197,30 @@ export class RedisServer implements RedisRoute {
     if (!this.#client.isOpen) this.#connect();
     if (!this.#client.isReady && !this.#isShakingHands) return;
     this.#silentTicks += 1;
-    if (this.#silentTicks <= SILENT_TICKS) return;
+    if (this.#silentTicks <= SILENT_TICKS) {
+      if (this.#client.isReady) this.#ping();
+      return;
+    }
     this.#silentTicks = 0;
     this.#isShakingHands = false;
     this.#reportOutage(
-      new Error(`Redis at ${new URL(this.url).host} is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`),
+      this.#refusal ?? new Error(`Redis at ${new URL(this.url).host} is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`),
     );
     this.#client.destroy();
+  }
+
+  // A server may take connections and freeze, or refuse all while it loads its data: an outage ends with an answer.
+  #ping(): void {
+    this.#client.sendCommand(['PING']).then(
+      () => {
+        this.#silentTicks = 0;
+        this.#refusal = undefined;
+        this.#isOut = false;
+      },
+      (error) => {
+        this.#refusal = error;
+      },
+    );
   }
 }
 

@@ -51,17 +51,22 @@ export class GasFees {
       const known = this.#known.get(networkId);
       if (!known) states.unasked += 1;
       else if ('error' in known.fee) states.unavailable += 1;
-      else states[this.#parts.nowMs() - known.atMs < FRESH_MS ? 'fresh' : 'stale'] += 1;
+      else states[this.#ageMs(known) < FRESH_MS ? 'fresh' : 'stale'] += 1;
     }
     return states;
   }
 
   #feeOf(networkId: string): GasFee | Promise<GasFee> {
     const known = this.#known.get(networkId);
-    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : this.#parts.nowMs() - known.atMs;
+    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : this.#ageMs(known);
     if (known && ageMs < FRESH_MS) return known.fee;
     const asked = this.#ask(networkId);
     return known && !('error' in known.fee) && ageMs < STALE_MS ? known.fee : asked;
+  }
+
+  /** Of what a clock that was set back since says is to come, as far as that is away. */
+  #ageMs({ atMs }: Known): number {
+    return Math.abs(this.#parts.nowMs() - atMs);
   }
 
   #ask(networkId: string): Promise<GasFee> {

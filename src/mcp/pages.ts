@@ -4,11 +4,14 @@ import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, type PageKey, type PageReq
 import type { ToolCall } from './tool.ts';
 import { invalidArguments } from './tool-error.ts';
 
+/** In characters of JSON: an answer has each of them twice, and a model reads no more. */
+const MAX_PAGE_LENGTH = 1024 * 1024;
+
 /** The arguments that every list has. */
 export const pageArguments = {
   limit: wholeNumberInput(1, MAX_PAGE_SIZE)
     .optional()
-    .meta({ description: `How many a page has; ${DEFAULT_PAGE_SIZE} by default.` }),
+    .meta({ description: `The most that a page has; ${DEFAULT_PAGE_SIZE} by default.` }),
   cursor: textInput()
     .optional()
     .meta({ description: 'next_cursor of the page before, as it is; leave it out for the first page.' }),
@@ -58,10 +61,22 @@ export async function listPage<Row, View>(
   }
   const page = await read({ size: limit, backward: false, after, before: undefined });
   const { rows, hasMore } = page ?? { rows: [], hasMore: false };
-  const last = rows.at(-1);
+  const data = fitting(rows.map(viewOf));
+  const last = rows[data.length - 1];
   return {
-    data: rows.map(viewOf),
-    next_cursor: hasMore && last !== undefined ? cursors.encode(scope, keyOf(last)) : null,
+    data,
+    next_cursor:
+      last !== undefined && (hasMore || data.length < rows.length) ? cursors.encode(scope, keyOf(last)) : null,
     ...(isCounted ? { total: await count() } : {}),
   };
+}
+
+/** As many of the first views as a page has room for, and one at least. */
+function fitting<View>(views: View[]): View[] {
+  let length = 0;
+  const end = views.findIndex((view, index) => {
+    length += JSON.stringify(view).length;
+    return index > 0 && length > MAX_PAGE_LENGTH;
+  });
+  return end < 0 ? views : views.slice(0, end);
 }

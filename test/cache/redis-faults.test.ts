@@ -115,7 +115,10 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     await client.close();
   });
 
-  it('stopped while it connects anew, it leaves no connection', async () => {
+  it.each([
+    ['answers', 'SIGCONT'],
+    ['is silent', 'SIGSTOP'],
+  ] as const)('stopped while it connects anew to one that %s, it leaves no connection', async (_name, signal) => {
     cache = await RedisCache.open({ url: server.url, onOutage });
     const client = await createClient({ url: server.url }).connect();
     const begun = Promise.withResolvers<{ socket: Socket; goOn: () => void }>();
@@ -129,8 +132,10 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     held.mockRestore();
     await cache.stop();
     const closed = once(socket, 'close');
+    process.kill(server.pid, signal);
     goOn();
     await closed;
+    process.kill(server.pid, 'SIGCONT');
     await client.close();
   });
 

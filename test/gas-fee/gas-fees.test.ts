@@ -95,3 +95,16 @@ it('4.9-05 D8-03: an outage is not shown once its 5 s are over: whoever asks the
   first.asked[1]?.resolve(PRICES);
   expect(await again).toMatchObject([{ blockNumber: 7 }]);
 });
+
+it('4.9-05 D8-03: after the clock was set back nothing is fresh that was known before', async () => {
+  const { fees, clock, first } = stand();
+  const list = fees.list();
+  first.asked[0]?.resolve(PRICES);
+  await list;
+  clock.nowMs -= 3_600_000;
+  expect(fees.states()).toMatchObject({ fresh: 0, stale: 1 });
+  const again = fees.list();
+  expect(first.asked).toHaveLength(2);
+  first.asked[1]?.resolve({ ...PRICES, blockNumber: 8 });
+  expect(await again).toMatchObject([{ blockNumber: 8 }]);
+});

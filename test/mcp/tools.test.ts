@@ -108,6 +108,22 @@ describe('each tool', () => {
     expect((await agent.call('list_wallet_rules', { wallet_id, limit: 100 })).given.data).toContainEqual(read);
   });
 
+  it('D5-02 D8-06: a page of long entries ends early, and the next one goes on', async () => {
+    const name = 'a long name '.repeat(40_000);
+    const created: string[] = [];
+    for (let count = 0; count < 5; count += 1) created.push((await createdRule(limit({ name }))).id);
+    const walked: string[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = { wallet_id: p.demo.wallet_id, limit: 100, ...(cursor && { cursor }) };
+      const { given, text } = await agent.call('list_wallet_rules', page);
+      expect(text.length).toBeLessThan(1_100_000);
+      walked.push(...given.data.map(({ id }: { id: string }) => id));
+      cursor = given.next_cursor;
+    }
+    expect(walked.slice(-created.length)).toEqual(created);
+    expect(new Set(walked).size).toBe(walked.length);
+  });
+
   it('DG-10 D8-06: preview_wallet_rule tells whether a rule fires, and why, for a stored one too', async () => {
     const currency = randomUUID();
     const rule_logic = leaf({ op: 'lt', value: '100.5', network_currency_id: currency });

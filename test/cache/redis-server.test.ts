@@ -1,0 +1,130 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { RedisServer } from '../../src/cache/redis-server.ts';
+import { listening } from '../gateway/forwarder.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+
+const LOADING = '-LOADING Redis is loading the dataset in memory\r\n';
+const ANSWER_EVERY_MS = 20;
+
+describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
+  const sockets: Socket[] = [];
+  let serve: (socket: Socket) => void;
+  let pings: number;
+  const listener = createServer((socket) => {
+    sockets.push(socket);
+    socket.on('error', () => socket.destroy());
+    socket.resume();
+    serve(socket);
+  });
+  const onOutage = vi.fn<(error: unknown) => void>();
+  let url: string;
+  let server: RedisServer | undefined;
+
+  beforeEach(async () => {
+    onOutage.mockClear();
+    sockets.length = 0;
+    pings = 0;
+    url = (await listening(listener)).replace('http:', 'redis:');
+  });
+  afterEach(async () => {
+    server?.stop();
+    cut();
+    await new Promise((resolve) => listener.close(resolve));
+  });
+
+  function cut(): void {
+    for (const socket of sockets) socket.destroy();
+  }
+
+  /** Hands on to Redis; what it says to a PING is replaced. */
+  function passes(pong?: string): (socket: Socket) => void {
+    return (socket) => {
+      const { hostname, port } = new URL(serviceAddress('redis'));
+      const redis = connect(Number(port), hostname);
+      redis.on('error', () => socket.destroy());
+      socket.on('close', () => redis.destroy());
+      redis.pipe(socket);
+      socket.on('data', (bytes) => {
+        const isPing = bytes.includes('PING');
+        if (isPing) pings += 1;
+        if (isPing && pong !== undefined) socket.write(pong);
+        else redis.write(bytes);
+      });
+    };
+  }
+
+  const echoed = (text: string) => server?.command(['ECHO', text]).catch(() => 'away');
+
+  it.each([
+    ['says nothing', ''],
+    ['speaks SSH', 'SSH-2.0-OpenSSH_10.0\r\n'],
+    ['speaks HTTP', 'HTTP/1.1 400 Bad Request\r\n\r\n'],
+  ])('D3-28: one that %s and stays is given up, and Redis in its place is found', async (_name, banner) => {
+    serve = (socket) => void socket.write(banner);
+    server = await RedisServer.open({ url, onOutage });
+    await expect(server.command(['PING'])).rejects.toThrow('unavailable');
+    serve = passes();
+    await expect.poll(() => echoed('found'), { timeout: 5_000 }).toBe('found');
+    expect(onOutage).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([
+    ['freezes after each handshake', ''],
+    ['loads its data', LOADING],
+  ])(
+    'D3-28: while it %s it is one outage, however often it is connected to; the next one is told again',
+    async (...row) => {
+      const [, pong] = row;
+      serve = passes(pong);
+      server = await RedisServer.open({ url, onOutage });
+      await expect.poll(() => sockets.length, { timeout: 10_000 }).toBe(3);
+      expect(onOutage).toHaveBeenCalledTimes(1);
+      serve = passes();
+      pings = 0;
+      cut();
+      // The second is sent when the first one is answered.
+      await expect.poll(() => pings, { timeout: 5_000 }).toBeGreaterThan(1);
+      expect(onOutage).toHaveBeenCalledTimes(1);
+      cut();
+      await expect.poll(() => onOutage.mock.calls.length).toBe(2);
+    },
+  );
+
+  it('D3-28: an answer to nothing ends a connection, on which later ones would be those to other commands', async () => {
+    serve = passes();
+    server = await RedisServer.open({ url, onOutage });
+    sockets[0]?.write('+nobody has asked\r\n');
+    await expect.poll(() => sockets.length, { timeout: 5_000 }).toBe(2);
+    await expect.poll(() => echoed('own'), { timeout: 5_000 }).toBe('own');
+    expect(onOutage).toHaveBeenCalledTimes(1);
+  });
+
+  it('D3-28: one that answers, while so many commands wait that none more is taken, is not given up', async () => {
+    let asked = 0;
+    let answered = 0;
+    serve = (socket) => {
+      const answer = () => {
+        if (answered === asked) return;
+        answered += 1;
+        socket.write('+OK\r\n');
+      };
+      socket.on('data', (bytes) => {
+        asked += bytes.toString().split('*').length - 1;
+        // The handshake.
+        while (answered < 3 && answered < asked) answer();
+      });
+      const timer = setInterval(answer, ANSWER_EVERY_MS);
+      socket.on('close', () => clearInterval(timer));
+    };
+    const busy = await RedisServer.open({ url, onOutage });
+    server = busy;
+    let refused = 0;
+    const send = () => void busy.command(['GET', 'key']).then(send, () => (refused += 1));
+    for (let count = 0; count < 12_000; count += 1) send();
+    await expect.poll(() => answered, { timeout: 10_000 }).toBeGreaterThan(3 + 2_000 / ANSWER_EVERY_MS);
+    expect(refused).toBeGreaterThan(0);
+    expect(onOutage).not.toHaveBeenCalled();
+    expect(sockets).toHaveLength(1);
+  });
+});
