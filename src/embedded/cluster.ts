@@ -25,7 +25,8 @@ export async function ensureCluster(dataDir: string): Promise<{ created: boolean
 }
 
 async function runChild(dir: string): Promise<void> {
-  const child = spawn(process.execPath, [CHILD, dir], { stdio: ['pipe', 'ignore', 'pipe'] });
+  // In a group of its own: Ctrl-C in a terminal is for the process that decides what it ends.
+  const child = spawn(process.execPath, [CHILD, dir], { stdio: ['pipe', 'ignore', 'pipe'], detached: true });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;

@@ -6,10 +6,11 @@ import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { openDatabase } from '../../src/database.ts';
 import { startOnRealServers } from '../harness.ts';
+import { findOnPath } from '../services/commands.ts';
 import { faultProxy } from '../services/fault-proxy.ts';
 import { describeReal } from '../services/real.ts';
-import { migratedFolder } from './folders.ts';
-import { printed, type Running, startInstance } from './process.ts';
+import { emptyFolder, migratedFolder } from './folders.ts';
+import { printed, type Running, spawnInstance, startInstance } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -71,6 +72,16 @@ it.each(['SIGTERM', 'SIGINT'] as const)(
     ]);
   },
 );
+
+it.skipIf(!findOnPath('setsid'))('D1-13: Ctrl-C while the first start makes its database ends with 0', async () => {
+  await using folder = await emptyFolder();
+  // As a terminal does it: to each process of the group.
+  await using instance = spawnInstance({ DATA_DIR: folder.path }, undefined, ['setsid']);
+  const isUnfinished = async () => (await readdir(folder.path)).some((name) => name.startsWith('postgres.unfinished-'));
+  await expect.poll(isUnfinished, { timeout: 20_000, interval: 10 }).toBe(true);
+  process.kill(-instance.pid, 'SIGINT');
+  expect(await instance.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
+});
 
 describeReal(['postgres', 'redis', 'kafka'], 'with a PostgreSQL that is silent', () => {
   it('D1-13: an instance ends all the same', async () => {
