@@ -81,11 +81,16 @@ export class RedisChannel {
     else await server.subscribe(this.#options.name, (message) => this.#listener(message));
   }
 
-  /** Learns who else there is. One that was put out of its cluster knows of nobody: what is said there, the others do not hear. */
+  /**
+   * Learns who else there is. What is said at one that was put out of its cluster, or is of none where a cluster was, the
+   * others do not hear; the configured one that is of none is the only one.
+   */
   async #look(server: RedisServer): Promise<void> {
     try {
-      const members = (await isInCluster(server)) ? (await topologyBy(server)).members : [];
-      if (members.length === 0 && this.#members.length > 0) this.#moveOn();
+      const isCluster = await isInCluster(server);
+      const members = isCluster ? (await topologyBy(server)).members : [];
+      const isElsewhere = isCluster || server.url !== this.#options.url;
+      if (members.length === 0 && this.#members.length > 0 && isElsewhere) this.#moveOn();
       else this.#members = members;
     } catch (error) {
       if (server.isReady) this.#reportOutage(error);

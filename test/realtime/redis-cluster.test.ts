@@ -1,11 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Overrides } from '../../src/context.ts';
 import { RedisWakeUps } from '../../src/realtime/redis-wake-ups.ts';
 import type { WakeUps } from '../../src/realtime/wake-ups.ts';
 import { createdClient } from '../graphql/administration.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { temporaryFolder } from '../services/folders.ts';
 import { describeReal } from '../services/real.ts';
+import { startRedis } from '../services/redis.ts';
 import { type ClusterMember, moveSlot, type RedisCluster, startRedisCluster } from '../services/redis-cluster.ts';
 import { logged, loggedSoon, notify, overSse, registered } from './live.ts';
 import { wakeUpsContract } from './wake-ups.contract.ts';
@@ -143,6 +148,33 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
     heard.clear();
     await expect.poll(() => told('after'), BACK).toBe(true);
     await Promise.all([stranded.stop(), other.stop()]);
+  });
+});
+
+describeReal('redis', 'where a Redis Cluster was', () => {
+  it('D6-10: wake-ups stay at the one server that has come in its place', async () => {
+    await using cluster = await startRedisCluster();
+    const [first] = cluster.masters;
+    if (!first) throw new Error('a cluster has masters');
+    const open = () => RedisWakeUps.open({ url: first.url, channelPrefix: `${first.port}:` });
+    const ends: [WakeUps, WakeUps] = [await open(), await open()];
+    await hear(ends);
+    await Promise.all(cluster.masters.map((member) => member.kill()));
+    const dataDir = await temporaryFolder();
+    const { password } = new URL(first.url);
+    const server = await startRedis({ dataDir, port: first.port, settings: [`requirepass ${password}`] });
+    await hear(ends);
+    const client = await createClient({ url: first.url }).connect();
+    const connections = async () => /total_connections_received:\d+/.exec(await client.info('stats'))?.[0];
+    const before = await connections();
+    await hear(ends);
+    // It looks again every three seconds.
+    await delay(4_000);
+    expect(await connections()).toBe(before);
+    await client.close();
+    await Promise.all(ends.map((end) => end.stop()));
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
   });
 });
 
