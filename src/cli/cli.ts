@@ -17,7 +17,7 @@ interface Terminal {
 /** Runs one command of the command line and gives its exit code: 0, 1 (failed) or 2 (wrong usage). */
 export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
   const { out, err, readLine = async () => undefined } = terminal;
-  if (args[0] === '--help' || args[0] === '-h') return tell(out, programHelp(await loadCommands()));
+  if (isHelp(args[0])) return tell(out, programHelp(await loadCommands()));
   if (args[0] === '--version') return tell(out, `${version()}\n`);
   const group = await groupToHelp(args);
   if (group.length > 0) return tell(out, programHelp(group));
@@ -41,10 +41,14 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
 
 /** The commands that begin with a word, where nothing but their help is asked for. */
 async function groupToHelp([word, ...flags]: readonly string[]): Promise<readonly Command[]> {
-  if (flags.length !== 1 || (flags[0] !== '--help' && flags[0] !== '-h')) return [];
+  if (flags.length !== 1 || !isHelp(flags[0])) return [];
   const names = COMMAND_NAMES.filter((name) => name.startsWith(`${word} `));
   const commands = await Promise.all(names.map(loadCommand));
   return commands.filter((command) => command !== undefined);
+}
+
+function isHelp(word: string | undefined): boolean {
+  return word === '--help' || word === '-h';
 }
 
 function tell(out: Terminal['out'], text: string): number {

@@ -9,23 +9,13 @@ import {
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
-import {
-  BasicTracerProvider,
-  BatchSpanProcessor,
-  ParentBasedSampler,
-  type ReadableSpan,
-  type SpanExporter,
-  type SpanProcessor,
-  TraceIdRatioBasedSampler,
-} from '@opentelemetry/sdk-trace-base';
+import { BasicTracerProvider, ParentBasedSampler, TraceIdRatioBasedSampler } from '@opentelemetry/sdk-trace-base';
 import { ATTR_ERROR_TYPE, ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions';
 import type { TracingConfig } from '../config/config.ts';
 import type { Span, SpanAttributes, SpanKind, SpanStart, Tracer } from '../lib/tracing.ts';
 import { validTraceparent } from '../lib/tracing.ts';
+import { BoundedSpans, type OnSpans } from './bounded-spans.ts';
 
-/** Spans that wait for the collector; those that come when there are so many are dropped. */
-const MAX_WAITING_SPANS = 2_048;
-const BATCH_SPANS = 512;
 const EXPORT_TIMEOUT_MS = 5_000;
 const EXPORTS_AT_ONCE = 2;
 const STOP_MS = 1_500;
@@ -38,12 +28,6 @@ const KINDS: Record<SpanKind, Kind> = {
   consumer: Kind.CONSUMER,
   internal: Kind.INTERNAL,
 };
-
-/** What has become of spans: taken by the collector, not taken, or not even sent for want of room. */
-export type SpanOutcome = 'taken' | 'refused' | 'dropped';
-
-/** Told of how many spans something has become. */
-export type OnSpans = (spans: number, outcome: SpanOutcome) => void;
 
 /** Spans over OTLP. Whatever the collector does, nothing waits for it: the queue is bounded, the rest is dropped. */
 export class OtelTracer implements Tracer {
@@ -65,7 +49,7 @@ export class OtelTracer implements Tracer {
     this.#provider = new BasicTracerProvider({
       resource: resourceFromAttributes({ [ATTR_SERVICE_NAME]: serviceName, [ATTR_SERVICE_VERSION]: version }),
       sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
-      spanProcessors: [new BoundedSpans(exporter, exportEveryMs, onSpans)],
+      spanProcessors: [new BoundedSpans({ exporter, exportEveryMs, exportTimeoutMs: EXPORT_TIMEOUT_MS, onSpans })],
       generalLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_CHARACTERS },
     });
     this.#tracer = this.#provider.getTracer('portcullis', version);
@@ -130,54 +114,4 @@ function contextOf(traceparent: string | undefined): Context {
   const [, traceId = '', spanId = '', flags = ''] = given.split('-');
   const spanContext = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };
   return trace.setSpanContext(ROOT_CONTEXT, spanContext);
-}
-
-/** Spans on their way to the exporter, in batches. OpenTelemetry's own queue tells nobody of what it has no room for. */
-class BoundedSpans implements SpanProcessor {
-  readonly #batches: BatchSpanProcessor;
-  readonly #onSpans: OnSpans;
-  #waiting = 0;
-
-  constructor(exporter: SpanExporter, exportEveryMs: number, onSpans: OnSpans) {
-    this.#onSpans = onSpans;
-    this.#batches = new BatchSpanProcessor(this.#counted(exporter), {
-      maxQueueSize: MAX_WAITING_SPANS,
-      maxExportBatchSize: BATCH_SPANS,
-      exportTimeoutMillis: EXPORT_TIMEOUT_MS,
-      scheduledDelayMillis: exportEveryMs,
-    });
-  }
-
-  onStart(): void {}
-
-  onEnd(span: ReadableSpan): void {
-    if (this.#waiting === MAX_WAITING_SPANS) {
-      this.#onSpans(1, 'dropped');
-      return;
-    }
-    this.#waiting += 1;
-    this.#batches.onEnd(span);
-  }
-
-  forceFlush(): Promise<void> {
-    return this.#batches.forceFlush();
-  }
-
-  shutdown(): Promise<void> {
-    return this.#batches.shutdown();
-  }
-
-  #counted(exporter: SpanExporter): SpanExporter {
-    return {
-      export: (spans, done) => {
-        this.#waiting -= spans.length;
-        exporter.export(spans, (result) => {
-          this.#onSpans(spans.length, result.code === 0 ? 'taken' : 'refused');
-          done(result);
-        });
-      },
-      shutdown: () => exporter.shutdown(),
-      forceFlush: async () => exporter.forceFlush?.(),
-    };
-  }
 }
