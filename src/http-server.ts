@@ -9,6 +9,7 @@ import type { Context } from './context.ts';
 import { gasFeeRouter } from './gas-fee/gas-fee.rest.ts';
 import { type ChainParts, gatewayChain } from './gateway/chain.ts';
 import { clientGuards } from './gateway/client-guards.ts';
+import { limitConnections } from './gateway/connection-limit.ts';
 import { cors } from './gateway/cors.ts';
 import { compileTrust } from './gateway/door.ts';
 import { EndpointTable } from './gateway/endpoint-table.ts';
@@ -50,7 +51,8 @@ interface Behind {
 export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind): PublicServer {
   const { config, log, audit, spool } = context;
   const { upstreams } = behind;
-  const { requests, tracer } = context.telemetry;
+  const { requests, connections, tracer } = context.telemetry;
+  const trusts = compileTrust(config.trustProxy);
   const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
     requests.ended(exchange, aborted);
     endSpan(exchange, aborted);
@@ -59,7 +61,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   const chainOf = chains(context, behind, onEnd);
   const gateway = new Gateway({
     chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints)),
-    trusts: compileTrust(config.trustProxy),
+    trusts,
     cors: cors(config.corsOrigins),
     isAuditFull: () => spool.isFull,
     onEnd,
@@ -68,6 +70,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
       if (tracer) runTraced(tracer, exchange, run);
       else run();
     },
+    onCrowded: () => connections.refused('pipeline'),
     onUnparsed: (unparsed, kept) => {
       requests.unparsed(unparsed.status);
       audit.recordUnparsed(unparsed, context.nowMs(), kept);
@@ -81,7 +84,9 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     gateway.use(chainOf(next, table));
   }
 
-  return { server: ingress(gateway), use };
+  const server = ingress(gateway);
+  limitConnections(server, { max: config.maxConnections, trusts, metrics: connections });
+  return { server, use };
 }
 
 /** Makes the chain of a table; what is behind the chain is made once. */

@@ -1,6 +1,7 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
 import type { Context } from './context.ts';
 import type { EventBus } from './events/event-bus.ts';
+import { ConnectionMetrics } from './gateway/connection-limit.ts';
 import { RequestMetrics } from './gateway/request-metrics.ts';
 import { OperationObserver } from './graphql/operation-observer.ts';
 import type { Tracer } from './lib/tracing.ts';
@@ -14,6 +15,7 @@ import type { Tracing } from './telemetry/open-tracing.ts';
 export interface Telemetry {
   tracer: Tracer | undefined;
   requests: RequestMetrics;
+  connections: ConnectionMetrics;
   operations: OperationObserver;
   toolOutcomes: Counter<'outcome'>;
   bus: ObservedBus;
@@ -25,6 +27,7 @@ export function openTelemetry({ tracer, exported }: Tracing, bus: EventBus): Tel
   return {
     tracer,
     requests: new RequestMetrics(),
+    connections: new ConnectionMetrics(),
     operations: new OperationObserver(tracer),
     toolOutcomes: toolOutcomes(),
     bus: new ObservedBus(bus, tracer),
@@ -46,6 +49,7 @@ export function metricsOf(context: Context): Metric[] {
   ];
   const ofGateway = [
     ...requests.metrics,
+    ...telemetry.connections.metrics,
     operations.durations,
     telemetry.toolOutcomes,
     limits.countedAlone,

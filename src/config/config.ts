@@ -57,6 +57,8 @@ export interface Config {
   /** The nodes that are asked what gas costs, by the id of their network. */
   gasNodes: ReadonlyMap<string, string>;
   trustProxy: string[];
+  /** Of the public listener, at once. */
+  maxConnections: number;
   corsOrigins: string[];
   graphqlIntrospection: boolean;
   graphqlMaxCost: number;
@@ -153,6 +155,7 @@ function toConfig(env: Env, production: boolean): Config {
     discoversUpstreamUrl: env.DISCOVERS_UPSTREAM_URL,
     gasNodes: new Map(env.GAS_RPC_URLS),
     trustProxy: env.TRUST_PROXY,
+    maxConnections: env.MAX_CONNECTIONS,
     corsOrigins: env.CORS_ORIGINS,
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',
     graphqlMaxCost: env.GRAPHQL_MAX_COST,

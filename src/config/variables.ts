@@ -76,6 +76,11 @@ const process = {
       'peers whose `X-Forwarded-*`, `Forwarded`, `X-Real-IP` and `ssl-client-fingerprint` are believed; from any other they are removed',
     role: 'gateway',
   }),
+  MAX_CONNECTIONS: about(atLeastOne.default(20_000), {
+    description:
+      'how many connections the public listener takes at once, half of them at most from one peer that is not in `TRUST_PROXY`; one more is closed. The process needs as many open files (`ulimit -n`)',
+    role: 'gateway',
+  }),
   CORS_ORIGINS: about(origins.default(['*']), {
     description: 'origins that browsers may call from, without credentials',
     role: 'gateway',

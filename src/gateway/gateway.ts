@@ -23,6 +23,8 @@ interface GatewayParts {
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
   /** Runs a request, which begins with it. */
   around?(exchange: Exchange, run: () => void): void;
+  /** Told that a connection was closed for the requests that wait on it. */
+  onCrowded?(): void;
   /** Told of what was no HTTP; its answer is sent when `kept` is called. */
   onUnparsed(unparsed: Unparsed, kept: () => void): void;
   log: Log;
@@ -49,6 +51,7 @@ export class Gateway {
 
   /** Takes a request, once those before it on its connection are answered. */
   request(req: IncomingMessage, res: ServerResponse): void {
+    if (!this.#admits(req)) return;
     // What came behind an upgrade that is not taken is lost to the parser: nothing may follow on this connection.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
     const exchange = new Exchange(req, res);
@@ -57,6 +60,7 @@ export class Gateway {
 
   /** Takes a WebSocket upgrade; a refusal is answered on the raw socket as an ordinary response. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (!this.#admits(req)) return;
     const res = new ServerResponse(req);
     res.shouldKeepAlive = false;
     res.once('finish', () => socket.end());
@@ -87,6 +91,19 @@ export class Gateway {
       // One whose turn is still to come is refused then.
       if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#parts.log);
     }
+  }
+
+  /**
+   * Closes the connection of a client that asks on without an answer: what is under way ends as for one that has left, what
+   * waits never begins.
+   */
+  #admits(req: IncomingMessage): boolean {
+    if (this.#order.hasRoom(req.socket)) return true;
+    if (!req.socket.destroyed) this.#parts.onCrowded?.();
+    req.socket.destroy();
+    // The parser goes on to the end of what was read; Node would end each of these with an error, which costs more than all else.
+    req.destroy();
+    return false;
   }
 
   #answerUnparsed(error: ParserError, socket: Duplex, isFirst: boolean): void {

@@ -1,5 +1,6 @@
 import { BlockList, isIP } from 'node:net';
 import type { ClientRecord } from '../clients/client-record.ts';
+import { plainAddress, withoutZone } from '../lib/ip-address.ts';
 
 /** One list for each family: in a common one an IPv6 network such as `::/64` would let in all of IPv4. */
 interface Allowlist {
@@ -40,19 +41,4 @@ function addEntry({ ipv4, ipv6 }: Allowlist, entry: string): void {
   // A network that is wider than the mapped addresses is one of IPv6.
   else if (isIP(plain) === 4 && prefix >= 96) ipv4.addSubnet(plain, prefix - 96, 'ipv4');
   else ipv6.addSubnet(withoutZone(address), prefix, 'ipv6');
-}
-
-/** An address without its zone (RFC 4007 section 11); an IPv4 address in IPv6's clothes (RFC 4291 section 2.5.5.2) bare. */
-function plainAddress(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const bare = withoutZone(address);
-  if (!/ffff:/i.test(bare)) return bare;
-  const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(new URL(`http://[${bare}]/`).hostname) ?? [];
-  if (high === undefined || low === undefined) return bare;
-  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
-  return [first >> 8, first & 255, second >> 8, second & 255].join('.');
-}
-
-function withoutZone(address: string): string {
-  return address.replace(/%.*$/, '');
 }

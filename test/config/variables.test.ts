@@ -44,6 +44,7 @@ it.each([
   ['WEBHOOK_SIGNATURE', 'off'],
   ['WEBHOOK_SIGNATURE', 'required'],
   ['WEBHOOK_SIGNING_SECRET_PREVIOUS', `whsec_${'c2ln'.repeat(8)}`],
+  ['MAX_CONNECTIONS', '0'],
   ['MAX_SESSIONS', '0'],
   ['MAX_SESSIONS', '1.5'],
   ['TRUST_PROXY', 'everybody'],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { recordOf, recordsOf } from '../audit/records.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
+import { scrape } from '../observability/scrape.ts';
 import { type Forwarder, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
 import { openSocket, request } from './raw.ts';
 import { readAnswers } from './raw-answers.ts';
@@ -133,5 +134,63 @@ describe('what is no request', () => {
     const bytes = `${line} HTTP/1.1\r\nHost: x\r\nX-Correlation-ID: ${own}\r\n${bad}\r\n`;
     expect([what, (await converse(p.url, bytes)).answers]).toEqual([what, [[status, own]]]);
     expect(await recordOf(p, own)).toMatchObject({ status_code: status, method: 'GET', path: '/health', headers: {} });
+  });
+});
+
+describe('requests that nobody waits for', () => {
+  const pipelined = (count: number, path = '/fast') =>
+    Array.from({ length: count }, (_, at) => request('GET', path, id(`waits-${at}`))).join('');
+  const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 });
+  const last = request('GET', '/fast', { ...id('end'), Connection: 'close' });
+
+  it('D2-24: are 64 on a connection: each has its answer in its turn, and as many may follow', async () => {
+    const socket = openSocket(f.url);
+    const read = readAnswers(socket);
+    for (let round = 0; round < 2; round += 1) {
+      const before = upstream.seen.length;
+      socket.write(request('GET', '/slow', id('slow')) + pipelined(63));
+      await eventually(() => expect(pending).toHaveLength(1));
+      for (const end of pending.splice(0)) end();
+      await eventually(() => expect(upstream.seen.length - before).toBe(64));
+      await eventually(() => expect(f.ended.at(-1)?.exchange().correlationId).toBe('waits-62'));
+    }
+    socket.write(last);
+    expect((await read).answers.map(({ status }) => status)).toEqual(Array(129).fill(200));
+  });
+
+  it.each([
+    ['a request', request('GET', '/fast', id('much'))],
+    ['a WebSocket handshake', request('GET', '/fast', { ...UPGRADE, ...id('much'), Connection: 'Upgrade' })],
+  ])(
+    'D2-24: are closed with their connection by %s more: what is under way is aborted, nothing else begins',
+    async (_what, more) => {
+      const [seen, ended] = [upstream.seen.length, f.ended.length];
+      const socket = openSocket(f.url);
+      const read = readAnswers(socket);
+      socket.write(request('GET', '/slow', id('slow')));
+      await eventually(() => expect(pending).toHaveLength(1));
+      socket.write(pipelined(63) + more + pipelined(500));
+      expect(await read).toEqual({ answers: [], interim: [], rest: '' });
+      await eventually(() => expect(f.ended.length - ended).toBe(1));
+      expect(f.ended.at(-1)).toMatchObject({ aborted: true });
+      for (const end of pending.splice(0)) end();
+      expect((await converse(f.url, last)).answers).toEqual([[200, 'end']]);
+      expect(upstream.seen.slice(seen).map(({ url }) => url)).toEqual(['/slow', '/fast']);
+    },
+  );
+
+  it.each([false, true])('D2-24: begin no work, however many come; after a reset: %s', async (resets) => {
+    const closed = async () =>
+      (await scrape(p.service)).value('portcullis_connections_refused_total', { reason: 'pipeline' }) ?? 0;
+    const [before, own] = [await closed(), `flood-${resets}`];
+    const socket = openSocket(p.url).on('error', () => undefined);
+    const flood = request('GET', '/health', id(own)).repeat(20_000);
+    socket.pause().write(flood, () => resets && socket.resetAndDestroy());
+    await eventually(async () => expect((await closed()) - before).toBe(1));
+    socket.destroy();
+    expect((await p.call('GET', '/health', { headers: id(`after-${own}`) })).status).toBe(200);
+    await recordOf(p, `after-${own}`);
+    const kept = await rows(p).run((k) => k.selectFrom('audit_records').select('id').where('correlation_id', '=', own));
+    expect(kept).toHaveLength(1);
   });
 });

@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { holderOf, plainAddress } from '../../src/lib/ip-address.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Scrape, scrape } from '../observability/scrape.ts';
+import { openSocket, request, sendRaw } from './raw.ts';
+
+const PROXY = '127.0.0.9';
+let p: Portcullis;
+const open: Socket[] = [];
+const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 });
+
+beforeAll(async () => {
+  p = await startPortcullis({ env: { MAX_CONNECTIONS: '5', TRUST_PROXY: PROXY } });
+});
+afterEach(async () => {
+  for (const socket of open.splice(0)) socket.destroy();
+  await eventually(async () => expect((await told()).value('portcullis_connections')).toBe(0));
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+const told = (): Promise<Scrape> => scrape(p.service);
+const refused = async (reason: string) => (await told()).value('portcullis_connections_refused_total', { reason }) ?? 0;
+
+/** Opens connections from an address, and leaves them open. */
+async function occupy(from: string, count: number): Promise<void> {
+  for (let at = 0; at < count; at += 1) {
+    const socket = openSocket(p.url, { from });
+    open.push(socket);
+    await once(socket, 'connect');
+  }
+  await eventually(async () => expect((await told()).value('portcullis_connections')).toBe(open.length));
+}
+
+const ask = (from: string) =>
+  sendRaw(p.url, request('GET', '/health'), { from }).then(
+    ({ status }) => status,
+    () => 'closed',
+  );
+/** A connection that was closed unheard has no status. */
+const isRefused = async (from: string) => [NaN, 'closed'].includes(await ask(from));
+
+it('D2-24: half of MAX_CONNECTIONS are open to one peer; one more is closed, and others are answered', async () => {
+  const before = await refused('peer');
+  await occupy('127.0.0.2', 3);
+  expect(await isRefused('127.0.0.2')).toBe(true);
+  expect((await refused('peer')) - before).toBe(1);
+  expect(await ask('127.0.0.3')).toBe(200);
+  open.shift()?.destroy();
+  await eventually(async () => expect(await ask('127.0.0.2')).toBe(200));
+});
+
+it('D2-24: MAX_CONNECTIONS are open to all, also to a trusted proxy; one more is closed, and the admin listener goes on', async () => {
+  const before = await refused('all');
+  await occupy(PROXY, 5);
+  expect(await isRefused('127.0.0.2')).toBe(true);
+  expect(await isRefused(PROXY)).toBe(true);
+  expect((await refused('all')) - before).toBe(2);
+  open.shift()?.destroy();
+  await eventually(async () => expect(await ask('127.0.0.2')).toBe(200));
+});
+
+it.each([
+  ['192.0.2.1', '192.0.2.1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['::ffff:c000:201', '192.0.2.1'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2'],
+  ['2001:db8:1:2::1', '2001:db8:1:2'],
+  ['2001:db8::1', '2001:db8:0:0'],
+  ['2001:db8::2:3:4:5', '2001:db8:0:0'],
+  ['::1', '0:0:0:0'],
+  ['1::', '1:0:0:0'],
+  ['fe80::1%eth0', 'fe80:0:0:0'],
+  ['', ''],
+])('D2-24: a peer is an address of IPv4, and a /64 of IPv6: %s', (address, holder) => {
+  expect(holderOf(plainAddress(address))).toBe(holder);
+});
