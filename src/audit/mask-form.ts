@@ -26,10 +26,11 @@ export function maskForm(text: string, maxLength = Number.POSITIVE_INFINITY, val
   return pairs.join('&');
 }
 
-/** Masks the query of an address, with or without its `?`, as a form is masked; of one to `/graphql` the operation is hidden. */
+/** Masks the query of an address, with or without a `?`, as a form is masked; of one to `/graphql` the operation is hidden. */
 export function maskQuery(query: string, path = ''): string {
-  if (query.startsWith('?')) return `?${maskQuery(query.slice(1), path)}`;
-  return GRAPHQL_PATH.test(path) ? maskOperationQuery(query, hidesOperation) : maskForm(query);
+  const marks = /^\?*/.exec(query)?.[0] ?? '';
+  const pairs = query.slice(marks.length);
+  return marks + (GRAPHQL_PATH.test(path) ? maskOperationQuery(pairs, hidesOperation) : maskForm(pairs));
 }
 
 /**
@@ -83,7 +84,7 @@ function isSecretPath(name: string): boolean {
 }
 
 /** Percent-decoding that keeps a broken escape as it stands, where decodeURIComponent throws. */
-function decode(text: string): string {
+export function decode(text: string): string {
   if (!/[%+]/.test(text)) return text;
   const spaced = text.replaceAll('+', ' ');
   return spaced.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'));

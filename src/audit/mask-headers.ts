@@ -1,39 +1,59 @@
 import { maskQuery } from './mask-form.ts';
-import { isSecretKey, MASK, maskTokens } from './mask-keys.ts';
+import { isSecretKey, MASK } from './mask-keys.ts';
+import { maskPart, maskSpelled } from './mask-part.ts';
 
 export type HeaderMap = Record<string, string | string[] | undefined>;
 
-const SECRET_HEADERS = new Set(['authorization', 'proxy-authorization', 'cookie', 'set-cookie']);
-/** What may hold an address with a query, or a JWT. */
-const SUSPECT = /[?#]|eyJ/;
+const SECRET_HEADER = /(?:authorization|cookie)$/;
 
-/** The most of a header's value that a record keeps: requests may have 160 KiB of headers. */
+/** The most that a record keeps of a header's value, and of all headers as JSON: requests may have 160 KiB of them. */
 const MAX_VALUE_BYTES = 4 * 1024;
-const CUT_MARK = '…';
+const MAX_BYTES = 16 * 1024;
+/** The name of none, for the number of those that are left out. */
+const LEFT_OUT = '…';
+/** Of that member, with the braces. */
+const LEFT_OUT_BYTES = 32;
 
 /**
  * The headers as a record shows them (specification section 3): Authorization, cookies and every header with a
- * secret's name are `***`, and so are secrets in the query of an address and JWTs, in whatever header. Absent ones are
- * left out. A value over 4 KiB is cut there and ends in `…`.
+ * secret's name are `***`, and so are secrets and JWTs in whatever header. Absent ones are left out. A value over 4 KiB
+ * is cut there and ends in `…`; headers for which 16 KiB have no room are counted under the name `…`.
  */
 export function maskHeaders(headers: HeaderMap): Record<string, string | string[]> {
-  const masked: Record<string, string | string[]> = {};
+  const masked: [name: string, value: string | string[]][] = [];
+  let room = MAX_BYTES - LEFT_OUT_BYTES;
+  let leftOut = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
-    const shown = maskHeader(name.toLowerCase(), value);
-    masked[name] = Array.isArray(shown) ? shown.map(cutValue) : cutValue(shown);
+    const isSecret = SECRET_HEADER.test(name.toLowerCase()) || isSecretKey(name);
+    const read = isSecret ? 0 : lengthRead(value);
+    if (read > room) {
+      leftOut += 1;
+      continue;
+    }
+    const shown = isSecret ? MASK : maskHeader(value);
+    const bytes = Buffer.byteLength(JSON.stringify([name, shown]));
+    const isKept = bytes <= room;
+    if (isKept) masked.push([name, shown]);
+    else leftOut += 1;
+    // What was looked through counts, whatever is shown of it.
+    room -= isKept ? Math.max(read, bytes) : read;
   }
-  return masked;
+  if (leftOut > 0) masked.push([LEFT_OUT, `${leftOut} left out`]);
+  return Object.fromEntries(masked);
 }
 
-function maskHeader(name: string, value: string | string[]): string | string[] {
-  if (SECRET_HEADERS.has(name) || isSecretKey(name)) return MASK;
-  return Array.isArray(value) ? value.map(maskValue) : maskValue(value);
+/** How much of a value is looked through. */
+function lengthRead(value: string | string[]): number {
+  return [value].flat().reduce((sum, { length }) => sum + Math.min(length, MAX_VALUE_BYTES), 0);
 }
 
-function maskValue(value: string): string {
-  if (!SUSPECT.test(value)) return value;
-  return maskTokens(value.includes('=') || value.includes('/') ? maskAddresses(maskAddress(value)) : value);
+function maskHeader(value: string | string[]): string | string[] {
+  return Array.isArray(value) ? value.map(maskHeaderText) : maskHeaderText(value);
+}
+
+function maskHeaderText(value: string): string {
+  return maskPart(value, MAX_VALUE_BYTES, (text) => maskSpelled(maskAddresses(maskAddress(text))));
 }
 
 /** Takes the whole value for one address: what stands behind a mark is its query or its fragment, to the end. */
@@ -57,11 +77,4 @@ function maskAddresses(value: string): string {
 /** The address that a text ends in. */
 function lastWord(text: string): string {
   return text.split(/[\s<>"',;=]/).at(-1) ?? '';
-}
-
-function cutValue(value: string): string {
-  if (value.length * 3 <= MAX_VALUE_BYTES || Buffer.byteLength(value) <= MAX_VALUE_BYTES) return value;
-  const room = new Uint8Array(MAX_VALUE_BYTES - Buffer.byteLength(CUT_MARK));
-  const { read } = new TextEncoder().encodeInto(value, room);
-  return value.slice(0, read) + CUT_MARK;
 }

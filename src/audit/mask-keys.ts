@@ -24,12 +24,22 @@ export function mayNameSecret(text: string): boolean {
 
 // A secret's name, what may close it (quotes, escapes, a bracket), `:` or `=`, and then anything but a mask.
 const SECRET_ASSIGNMENT =
-  /(?:secret|password|token|authorization)["'\\\s\]]*[:=](?!["'\\\s]*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
+  /(?:secret|password|token|authorization)["'\\\s[\]]*[:=](?!["'\\\s]*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
 
 /** Where the first `name: value` or `name=value` of a secret has its value in free text; -1 without one. */
 export function secretValueAt(text: string): number {
   const match = SECRET_ASSIGNMENT.exec(text);
   return match === null ? -1 : match.index + match[0].length;
+}
+
+/** A scheme with its credentials, which may stand in other headers than `Authorization`. */
+const CREDENTIALS = /\b(?:bearer|basic)\s+(?=\S)/i;
+
+/** Where the first secret of a head's free text begins: one with a name, or credentials behind their scheme; -1 without one. */
+export function credentialsAt(text: string): number {
+  const match = CREDENTIALS.exec(text);
+  const found = [secretValueAt(text), match === null ? -1 : match.index + match[0].length].filter((at) => at !== -1);
+  return found.length === 0 ? -1 : Math.min(...found);
 }
 
 /** Free text has no grammar that says where a value ends, so everything after a secret's name is dropped. */
@@ -39,7 +49,7 @@ export function maskText(text: string): string {
 }
 
 /** What a JWT begins with: `{"` in base64url. */
-const TOKEN_START = 'eyJ';
+export const TOKEN_START = 'eyJ';
 
 /** Free text with `***` for each JWT, or what looks like one, wherever it stands. */
 export function maskTokens(text: string): string {

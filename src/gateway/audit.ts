@@ -1,10 +1,8 @@
-import { maskQuery } from '../audit/mask-form.ts';
-import { maskHeaders } from '../audit/mask-headers.ts';
-import { maskTokens } from '../audit/mask-keys.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { Principal } from '../oauth/principal.ts';
-import { bodiesOf, socketBodiesOf, storable, WHOLE } from './audit-bodies.ts';
+import { bodiesOf, socketBodiesOf, WHOLE } from './audit-bodies.ts';
+import { recordedHead, recordedTarget } from './audit-head.ts';
 import type { AuditedOperation, Exchange } from './exchange.ts';
 
 const CLIENT_CLOSED_REQUEST = 499;
@@ -129,18 +127,16 @@ export class AuditLog {
 
 function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecordLine {
   const { req, res, principal, caller } = exchange;
-  const { path, query } = targetParts(req.url ?? '');
+  exchange.recordedHead ??= recordedHead(req.url ?? '', req.headers, operation?.maskQuery);
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
     id: uuidV7(exchange.startedAtMs),
     node_id: principal?.nodeId ?? caller?.nodeId ?? null,
     correlation_id: exchange.correlationId,
     method: req.method ?? '',
-    path: storable(maskTokens(path)),
-    query: query === undefined ? null : storable(maskTokens(operation?.maskQuery?.(query) ?? maskQuery(query, path))),
+    ...exchange.recordedHead,
     status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
     elapsed: performance.now() - exchange.startedTick,
-    headers: maskHeaders(req.headers),
     remote_address: exchange.remoteAddress,
     real_ip: exchange.realIp,
     ...bodiesOf(exchange, operation),
@@ -166,15 +162,13 @@ function recordOfOperation(operation: EndedOperation): AuditRecordLine {
 
 function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
   const { correlationId, method, target, status, body, remoteAddress } = unparsed;
-  const { path, query } = targetParts(target);
   return {
     at: new Date(atMs).toISOString(),
     id: uuidV7(atMs),
     node_id: null,
     correlation_id: correlationId,
     method,
-    path: storable(maskTokens(path)),
-    query: query === undefined ? null : storable(maskTokens(maskQuery(query, path))),
+    ...recordedTarget(target),
     status_code: status,
     elapsed: 0,
     headers: {},
@@ -192,9 +186,4 @@ function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
 /** A log line is ASCII: what a caller wrote otherwise shows as an escape. */
 function escaped(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-function targetParts(target: string): { path: string; query: string | undefined } {
-  const mark = target.indexOf('?');
-  return mark < 0 ? { path: target, query: undefined } : { path: target.slice(0, mark), query: target.slice(mark + 1) };
 }

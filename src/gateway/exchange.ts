@@ -5,6 +5,7 @@ import type { AppError } from '../errors/app-error.ts';
 import type { Span } from '../lib/tracing.ts';
 import type { Principal } from '../oauth/principal.ts';
 import type { SignedToken } from '../oauth/signed-token.ts';
+import type { RecordedHead } from './audit-head.ts';
 import { Capture } from './capture.ts';
 import type { EndpointMatch } from './endpoint-table.ts';
 import type { NormalTarget } from './normal-path.ts';
@@ -79,6 +80,8 @@ export class Exchange {
   /** For requests whose caller is known by other means than a bearer token: the node and the kind of the record. */
   caller: { nodeId: string; isApi: boolean } | undefined;
 
+  /** What its records show of its head, masked with the first of them. */
+  recordedHead: RecordedHead | undefined;
   /** The operations of a request that brings them, asked for as it ends. */
   auditedOperations: (() => readonly AuditedOperation[]) | undefined;
 

@@ -3,6 +3,7 @@ import { hidesOperation, maskOperationQuery } from '../audit/mask-form.ts';
 import { maskJson } from '../audit/mask-json.ts';
 import { EVERY_STRING, HIDDEN, type JsonRule, membersRule } from '../audit/mask-json-rules.ts';
 import { isSecretKey, MASK } from '../audit/mask-keys.ts';
+import { maskSpelled } from '../audit/mask-part.ts';
 import { type DocumentMask, documentMaskOf } from './audit-masking-document.ts';
 import { messageMask } from './audit-masking-messages.ts';
 import { maskUnparsed, type UnparsedMask } from './audit-masking-unparsed.ts';
@@ -36,7 +37,7 @@ export function rulesOfValid(document: DocumentNode, params: Params): OperationR
       maskOperationQuery(query, (name, value) => {
         if (name === 'query') return value === params.query ? shown : MASK;
         if (name === 'variables') return maskJson(value, undefined, variables).text;
-        return name === 'extensions' ? undefined : hidesOperation(name);
+        return name === 'extensions' ? undefined : (hidesOperation(name) ?? maskSpelled(value));
       }),
   };
 }

@@ -257,6 +257,6 @@ describe('queries and headers', () => {
     expect(headers['x-fits']).toBe('a'.repeat(4_096));
     expect(headers['x-many']).toEqual([headers['x-long'], 'a']);
     const referer = maskHeaders({ referer: `/p?a=${'a'.repeat(4_000)}&token=${'Z'.repeat(9_000)}` }).referer;
-    expect(referer).toMatch(/&token=\*\*\*$/);
+    expect(referer).toMatch(/&token=\*\*\*…$/);
   });
 });

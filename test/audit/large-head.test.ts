@@ -1,0 +1,92 @@
+import { createClient } from 'graphql-ws';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import type * as Headers from '../../src/audit/mask-headers.ts';
+import { request, sendRaw } from '../gateway/raw.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { recordOf, recordsOf } from './records.ts';
+
+const maskings = vi.hoisted(() => ({ count: 0 }));
+
+vi.mock('../../src/audit/mask-headers.ts', async (original) => {
+  const { maskHeaders } = await original<typeof Headers>();
+  return {
+    maskHeaders: (...given: Parameters<typeof maskHeaders>) => {
+      maskings.count += 1;
+      return maskHeaders(...given);
+    },
+  };
+});
+
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+const HOSTILE = '?x=%7B%22'.repeat(11_000);
+
+describe('a large head', () => {
+  it.each([
+    ['one header', '/nowhere', { Referer: HOSTILE }],
+    [
+      'many headers',
+      '/nowhere',
+      Object.fromEntries(Array.from({ length: 39 }, (_, n) => [`x-${n}`, 'a'.repeat(4_000)])),
+    ],
+    ['headers without values', '/nowhere', Object.fromEntries(Array.from({ length: 90 }, (_, n) => [`x${n}`, '']))],
+    ['a path', `/${'a'.repeat(150_000)}`, {}],
+    ['a query', `/nowhere?${'a=%22&'.repeat(25_000)}`, {}],
+    ['a query of marks', `/nowhere?${'?'.repeat(150_000)}`, {}],
+    ['all of them', `/${'b'.repeat(30_000)}?${'a=%22&'.repeat(5_000)}`, { Referer: HOSTILE.slice(0, 90_000) }],
+    ['a path of another form', `/nowhere//${'%41'.repeat(50_000)}`, {}],
+  ])('D2-24: leaves at most 33 KiB in the record of its 404: %s', async (shape, target, headers) => {
+    const id = `large ${shape}`;
+    const answer = await sendRaw(p.url, request('GET', target, { 'X-Correlation-ID': id, ...headers }));
+    expect(answer.status).toBe(404);
+    const record = await recordOf(p, id);
+    expect(Buffer.byteLength(JSON.stringify(record.headers))).toBeLessThanOrEqual(16 * 1024);
+    expect(Buffer.byteLength(JSON.stringify(record))).toBeLessThanOrEqual(33 * 1024);
+  });
+});
+
+describe('the head of a request with many operations', () => {
+  it('D2-24: is masked once for a batch', async () => {
+    const before = maskings.count;
+    const operations = Array.from({ length: 10 }, () => ({ query: '{ __typename }' }));
+    const id = 'large-batch';
+    const headers = { referer: HOSTILE, 'x-correlation-id': id };
+    await p.call('POST', '/graphql', { token: await p.clientToken(), json: operations, headers });
+    const records = await recordsOf(p, id);
+    expect(records).toHaveLength(10);
+    expect(new Set(records.map(({ headers: kept }) => JSON.stringify(kept))).size).toBe(1);
+    expect(maskings.count - before).toBeLessThanOrEqual(2);
+  });
+
+  it('D2-24: is masked once for all operations of a socket', async () => {
+    const token = await p.clientToken();
+    const before = maskings.count;
+    const id = 'large-socket';
+    const client = createClient({
+      url: p.url.replace('http', 'ws').replace(/\/*$/, '/graphql'),
+      webSocketImpl: class extends WebSocket {
+        constructor(url: string, protocols: string) {
+          super(url, protocols, { headers: { referer: HOSTILE, 'x-correlation-id': id } });
+        }
+      },
+      connectionParams: { authorization: `Bearer ${token}` },
+      lazy: false,
+    });
+    for (let count = 0; count < 20; count += 1) {
+      for await (const _ of client.iterate({ query: '{ __typename }' }));
+    }
+    await client.dispose();
+    const records = await vi.waitFor(async () => {
+      const found = await recordsOf(p, id);
+      expect(found.filter(({ method }) => method === 'WS')).toHaveLength(20);
+      return found;
+    });
+    expect(maskings.count - before).toBe(1);
+    expect(records.length).toBeGreaterThanOrEqual(20);
+  });
+});
