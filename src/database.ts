@@ -5,20 +5,31 @@ import type { Metric } from 'prom-client';
 import type { Db } from './db.ts';
 import { checkRoom, type Executor, refuseWithoutRoom } from './embedded/room.ts';
 import { entities, type Tables } from './entities.ts';
+import { gatewayTimeout, serviceUnavailable } from './errors/app-error.ts';
 import { type CountedPool, DatabaseMetrics } from './lib/database-metrics.ts';
 import { type ConnectingPool, releaseDeadConnections } from './lib/dead-connections.ts';
 import type { TableScopes } from './lib/node-scope.ts';
-import { type StatementPool, TenantDb } from './lib/tenant-db.ts';
+import { limitStatements, type TimeLimitedPool } from './lib/statement-timeout.ts';
+import { isWaitedFor, type StatementPool, TenantDb } from './lib/tenant-db.ts';
+import { TurnsByNode } from './lib/turns-by-node.ts';
 
-type ServerPool = StatementPool & ConnectingPool & CountedPool;
+type ServerPool = StatementPool & ConnectingPool & CountedPool & TimeLimitedPool;
+
+/** A PostgreSQL server, and how long a statement may take that a request waits for. */
+interface ServerLocation {
+  url: string;
+  statementTimeoutMs?: number;
+}
 
 /** Where the rows are: a PostgreSQL server, or PostgreSQL in this process with its files in `dataDir`. */
-export type DatabaseLocation = { url: string } | { dataDir: string };
+export type DatabaseLocation = ServerLocation | { dataDir: string };
 
 /** An open database. Close it, or an embedded one keeps the process alive. */
 export interface Database extends AsyncDisposable {
   orm: MikroORM;
   db: Db;
+  /** Who holds its connections, and who waits for one. */
+  turns: TurnsByNode;
   isEmbedded: boolean;
   /** Of the connections to a server; an embedded one has none. */
   metrics: readonly Metric[];
@@ -29,6 +40,10 @@ export interface Database extends AsyncDisposable {
 /** The folder of the migrations. */
 export const MIGRATIONS = resolve(import.meta.dirname, '../migrations');
 const POOL_SIZE = 10;
+/** Connections that the statements of nodes leave to what is of no node: logins, consumers, audit records. */
+const KEPT = 2;
+const WAITING = 2_000;
+const WAIT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /** The tables that a node's token can reach, and how (architecture: tenancy). */
@@ -48,17 +63,25 @@ export function embeddedClusterDir(dataDir: string): string {
  */
 export async function openDatabase(location: DatabaseLocation): Promise<Database> {
   let pool: StatementPool | undefined;
-  const observed = new DatabaseMetrics(POOL_SIZE);
+  const places = 'url' in location ? { atOnce: POOL_SIZE, kept: KEPT } : { atOnce: 1, kept: 0 };
+  // A long statement gives nothing back when another node comes: nothing is lent.
+  const limits = { ...places, waiting: WAITING, waitMs: WAIT_MS, lends: false };
+  const turns = new TurnsByNode({ ...limits, refusal: serviceUnavailable });
+  const observed = new DatabaseMetrics(POOL_SIZE, turns);
   const onPoolCreated = (created: ServerPool) => {
     pool = created;
     observed.watch(created);
     releaseDeadConnections(created);
+    const timeoutMs = 'url' in location ? location.statementTimeoutMs : undefined;
+    if (timeoutMs !== undefined) limitStatements(created, { timeoutMs, isWaitedFor });
   };
   const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
-  const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes, () => pool);
+  const connections = { turns, timedOut: gatewayTimeout };
+  const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes, connections, () => pool);
   return {
     orm,
     db,
+    turns,
     isEmbedded: 'dataDir' in location,
     metrics: 'dataDir' in location ? [] : observed.metrics,
     async checkHealth() {

@@ -21,6 +21,7 @@ import { endSpan, runTraced, withinSpan } from './gateway/request-spans.ts';
 import { Services } from './gateway/services.ts';
 import type { Upstreams } from './gateway/upstream/upstreams.ts';
 import { healthRouter } from './health/health.rest.ts';
+import { forRequest } from './lib/tenant-db.ts';
 import { mcpOf } from './mcp-of.ts';
 import { NetworkAssignments } from './networks/network-assignments.service.ts';
 import { networksRouter } from './networks/networks.rest.ts';
@@ -67,8 +68,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     onEnd,
     around: (exchange, run) => {
       requests.begun();
-      if (tracer) runTraced(tracer, exchange, run);
-      else run();
+      forRequest(() => exchange.nodeId, tracer ? () => runTraced(tracer, exchange, run) : run);
     },
     onCrowded: () => connections.refused('pipeline'),
     onUnparsed: (unparsed, kept) => {

@@ -15,8 +15,8 @@ const CLIENT_ID = 'portcullis';
 
 /** Opens the database that the configuration names, or the embedded one. */
 export async function openStore(config: Config, stack: AsyncDisposableStack): Promise<Database> {
-  const { databaseUrl, dataDir } = config;
-  const location = databaseUrl === undefined ? { dataDir: embeddedClusterDir(dataDir) } : { url: databaseUrl };
+  const { databaseUrl: url, dataDir, statementTimeoutMs } = config;
+  const location = url === undefined ? { dataDir: embeddedClusterDir(dataDir) } : { url, statementTimeoutMs };
   return stack.use(await openDatabase(location));
 }
 

@@ -1,5 +1,6 @@
 import type { Db } from '../db.ts';
 import { sqlState } from '../lib/sql-state.ts';
+import { unhurried } from '../lib/tenant-db.ts';
 
 /** Told of a record that the database takes in no case. */
 type OnRefused = (error: unknown, line: string) => void;
@@ -10,11 +11,14 @@ export function auditInsert(db: Db, onRefused: OnRefused): (lines: string[]) => 
 
   async function insertAll(lines: readonly string[]): Promise<void> {
     const records = `[${lines.join(',')}]`;
-    await door.raw(
-      (sql) => sql`
-        insert into audit_records
-        select * from json_populate_recordset(null::audit_records, ${records}::json)
-        on conflict do nothing`,
+    // The timer that it runs by may be of a request.
+    await unhurried(() =>
+      door.raw(
+        (sql) => sql`
+          insert into audit_records
+          select * from json_populate_recordset(null::audit_records, ${records}::json)
+          on conflict do nothing`,
+      ),
     );
   }
 

@@ -43,6 +43,8 @@ export interface Config {
   publicUrl: string | undefined;
   role: 'all' | 'gateway' | 'worker';
   databaseUrl: string | undefined;
+  /** Of statements that a request waits for. */
+  statementTimeoutMs: number;
   redisUrl: string | undefined;
   kafka: KafkaConfig | undefined;
   topicPrefix: string;
@@ -144,6 +146,7 @@ function toConfig(env: Env, production: boolean): Config {
     publicUrl: env.PUBLIC_URL,
     role: env.PORTCULLIS_ROLE,
     databaseUrl: env.DATABASE_URL,
+    statementTimeoutMs: env.STATEMENT_TIMEOUT_MS,
     redisUrl: env.REDIS_URL,
     kafka: kafkaConfig(env),
     topicPrefix: env.TOPIC_PREFIX,

@@ -102,6 +102,11 @@ const stores = {
       'PostgreSQL; TLS by `sslmode=verify-full`, with `sslrootcert=FILE` for a private authority; a pooler in between must keep prepared statements (PgBouncer 1.21 and later do)',
     unset: 'embedded in `DATA_DIR`',
   }),
+  STATEMENT_TIMEOUT_MS: about(atLeastOne.default(10_000), {
+    description:
+      'milliseconds after which a statement of PostgreSQL ends that a request waits for (504); work in the background takes as long as it takes',
+    role: 'gateway',
+  }),
   REDIS_URL: about(redisUrl.optional(), {
     description:
       'Redis, or one server of a Redis Cluster, which tells of the others: sessions, rates and quotas, wake-ups. A cluster has database 0 alone',

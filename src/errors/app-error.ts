@@ -73,3 +73,8 @@ export function notFound(): AppError {
 export function serviceUnavailable(cause?: unknown): AppError {
   return new AppError(503, 'service_unavailable', { headers: { 'Retry-After': '1' }, cause });
 }
+
+/** 504: what the request waits for takes too long. */
+export function gatewayTimeout(cause?: unknown): AppError {
+  return new AppError(504, 'gateway_timeout', { cause });
+}

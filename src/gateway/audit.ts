@@ -131,7 +131,7 @@ function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperat
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
     id: uuidV7(exchange.startedAtMs),
-    node_id: principal?.nodeId ?? caller?.nodeId ?? null,
+    node_id: exchange.nodeId ?? null,
     correlation_id: exchange.correlationId,
     method: req.method ?? '',
     ...exchange.recordedHead,

@@ -92,6 +92,11 @@ export class Exchange {
     this.capture = new Capture(req, res);
   }
 
+  /** The caller's node, once it is known. */
+  get nodeId(): string | undefined {
+    return this.principal?.nodeId ?? this.caller?.nodeId;
+  }
+
   /** Whether an answer has begun: it can be cut, and no longer be replaced. */
   get isAnswered(): boolean {
     return this.res.headersSent || this.capture.isEnded;

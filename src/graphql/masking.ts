@@ -1,8 +1,15 @@
 import type { Plugin } from '@envelop/core';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
+import { AppError, type ErrorMessage } from '../errors/app-error.ts';
 import type { Log } from '../lib/log.ts';
 import { type Asker, askerOf, type GraphqlContext } from './context.ts';
 import { withoutGivenValues } from './told-messages.rules.ts';
+
+/** What of our own refusals is told as such: its author may come back later, or ask for less. */
+const TOLD: ReadonlyMap<ErrorMessage, string> = new Map([
+  ['service_unavailable', 'SERVICE_UNAVAILABLE'],
+  ['gateway_timeout', 'GATEWAY_TIMEOUT'],
+]);
 
 /** Whoever is told an error: the id that finds it in the log again. */
 type Recipient = Pick<Asker, 'correlationId'>;
@@ -28,12 +35,15 @@ export class ErrorMask {
   error(error: unknown, { correlationId }: Recipient, logged = new Set<unknown>()): GraphQLError {
     if (isMeant(error)) return withoutQuotes(error);
     const cause = originOf(error);
-    if (!logged.has(cause)) this.#log.error({ correlation_id: correlationId, err: cause }, 'operation failed');
-    logged.add(cause);
-    return new GraphQLError('internal error', {
-      ...placeOf(error),
-      extensions: { code: 'INTERNAL_SERVER_ERROR', correlationId },
-    });
+    const refusal = cause instanceof AppError && TOLD.has(cause.message) ? cause : undefined;
+    const fault = refusal ? refusal.cause : cause;
+    if (fault !== undefined && !logged.has(fault)) {
+      this.#log.error({ correlation_id: correlationId, err: fault }, 'operation failed');
+      logged.add(fault);
+    }
+    const code = (refusal && TOLD.get(refusal.message)) ?? 'INTERNAL_SERVER_ERROR';
+    const message = refusal?.message ?? 'internal error';
+    return new GraphQLError(message, { ...placeOf(error), extensions: { code, correlationId } });
   }
 
   /** What tells one recipient results and errors. */

@@ -1,5 +1,3 @@
-import { GraphQLError } from 'graphql';
-import { AppError } from '../errors/app-error.ts';
 import { type Refusal, RefusalError } from '../errors/refusal.ts';
 import { DuplicateError, ForbiddenError, NotFoundError, PreconditionError, ValidationError } from './errors.ts';
 
@@ -8,11 +6,7 @@ export async function orMember<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;
   } catch (error) {
-    if (error instanceof RefusalError) throw memberOf(error.refusal);
-    if (error instanceof AppError && error.status === 503) {
-      throw new GraphQLError(error.message, { extensions: { code: 'SERVICE_UNAVAILABLE' } });
-    }
-    throw error;
+    throw error instanceof RefusalError ? memberOf(error.refusal) : error;
   }
 }
 

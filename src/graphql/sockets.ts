@@ -4,6 +4,7 @@ import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { invalidRequest } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
+import { forRequest } from '../lib/tenant-db.ts';
 import { type OperationRecord, OperationRecords } from './operation-records.ts';
 import type { SocketExtra } from './socket-operations.ts';
 import { sender } from './socket-sender.ts';
@@ -102,6 +103,14 @@ export class GraphqlSockets {
     const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
     socket.on('ping', slowDown);
     raw.on('drain', () => socket.resume());
+    const extra: SocketExtra = {
+      exchange,
+      principal: undefined,
+      records: new OperationRecords({ exchange, record: recordOperation }),
+      unanswered,
+      send: sender(socket, raw),
+      close: (code, reason) => socket.close(code, reason),
+    };
     const closed = protocol.opened(
       {
         protocol: socket.protocol,
@@ -112,21 +121,18 @@ export class GraphqlSockets {
             slowDown();
             // Whoever sent it sends it again where it comes back to.
             if (this.#isStopping) return;
-            handle(String(data)).catch((err: unknown) => {
+            const handled = forRequest(
+              () => extra.principal?.nodeId,
+              () => handle(String(data)),
+            );
+            handled.catch((err: unknown) => {
               log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
               socket.close(INTERNAL_ERROR, 'Internal server error');
             });
           });
         },
       },
-      {
-        exchange,
-        principal: undefined,
-        records: new OperationRecords({ exchange, record: recordOperation }),
-        unanswered,
-        send: sender(socket, raw),
-        close: (code, reason) => socket.close(code, reason),
-      },
+      extra,
     );
     // A frame over the limit, or a broken one: ws closes the socket itself.
     socket.on('error', (err) => log.debug({ correlation_id: exchange.correlationId, err }, 'a socket broke'));

@@ -1,6 +1,7 @@
 import { Gauge, type Metric } from 'prom-client';
 import { BoundHistogram, type Durations } from './bound-histogram.ts';
 import { sqlState } from './sql-state.ts';
+import type { TurnsByNode } from './turns-by-node.ts';
 
 interface TimedClient {
   query(text: unknown, ...rest: unknown[]): unknown;
@@ -10,7 +11,6 @@ interface TimedClient {
 export interface CountedPool {
   readonly totalCount: number;
   readonly idleCount: number;
-  readonly waitingCount: number;
   on(event: 'connect', listener: (client: TimedClient) => void): unknown;
 }
 
@@ -31,8 +31,8 @@ export class DatabaseMetrics {
   readonly #answered = new Map<string, Durations>();
   #pool: CountedPool | undefined;
 
-  /** `max` is how many connections there may be. */
-  constructor(max: number) {
+  /** `max` is how many connections there may be, `turns` what stands before them. */
+  constructor(max: number, turns: Pick<TurnsByNode, 'waiting'>) {
     this.metrics = [
       this.#statements,
       this.#gauge({
@@ -53,7 +53,7 @@ export class DatabaseMetrics {
       this.#gauge({
         name: 'db_client_connection_pending_requests',
         help: 'Statements and transactions that wait for a connection to PostgreSQL.',
-        collect: (gauge, { waitingCount }) => gauge.set(waitingCount),
+        collect: (gauge) => gauge.set(turns.waiting()),
       }),
     ];
   }
@@ -82,7 +82,7 @@ export class DatabaseMetrics {
       collect() {
         const pool = poolOf();
         // Before the first statement there is none.
-        collect(this, pool ?? { totalCount: 0, idleCount: 0, waitingCount: 0, on: () => undefined });
+        collect(this, pool ?? { totalCount: 0, idleCount: 0, on: () => undefined });
       },
     });
   }

@@ -11,6 +11,8 @@ import {
   takeApart,
 } from './prepared-query.ts';
 import { scopedDialect } from './scoped-dialect.ts';
+import { sqlState } from './sql-state.ts';
+import type { TurnsByNode } from './turns-by-node.ts';
 
 /** A query that has not run yet: any Kysely builder, or a raw fragment bound to the door that gave it. */
 interface Unexecuted<Row> {
@@ -44,36 +46,86 @@ interface Prepared<Row> {
   query: CompiledQuery<Row>;
 }
 
+/** A statement that a connection prepares once. */
+interface NamedStatement {
+  name: string;
+  text: string;
+  values: readonly unknown[];
+  /** Whether a request waits for it: a pool hands it to a connection in the async context of another. */
+  isWaitedFor: boolean;
+}
+
 /**
  * Connections that keep prepared statements by name (PostgreSQL's extended protocol). The embedded database has none:
  * on its one connection a statement past the query builder's queue would land in another's transaction.
  */
 export interface StatementPool {
-  query<Row>(statement: { name: string; text: string; values: readonly unknown[] }): Promise<{ rows: Row[] }>;
+  query<Row>(statement: NamedStatement): Promise<{ rows: Row[] }>;
+}
+
+/** What stands before the connections. */
+export interface ConnectionTurns {
+  turns: TurnsByNode;
+  /** What a statement ends with that took longer than a request may wait for. */
+  timedOut(cause: unknown): Error;
+}
+
+/** The node of a request, as soon as it is known. */
+type NodeOf = () => string | undefined;
+
+const QUERY_CANCELED = '57014';
+
+/** The request that waits for what the current async context does. */
+const waitingRequest = new AsyncLocalStorage<NodeOf | undefined>();
+
+/** Whether a request waits for a statement as a connection gets it: then it is to end in time. */
+export function isWaitedFor(statement: unknown): boolean {
+  if (typeof statement === 'object' && statement !== null && 'isWaitedFor' in statement) {
+    return statement.isWaitedFor === true;
+  }
+  return waitingRequest.getStore() !== undefined;
+}
+
+/** Runs what a request waits for: what it asks of the database takes the turns of its node. */
+export function forRequest<Result>(nodeOf: NodeOf, work: () => Result): Result {
+  return waitingRequest.run(nodeOf, work);
+}
+
+/** Runs what takes as long as it takes, whoever waits. */
+export function unhurried<Result>(work: () => Result): Result {
+  return waitingRequest.run(undefined, work);
 }
 
 /**
  * The only way to the database's query builders and raw SQL. Both doors use the transaction of the current async
- * context and never open a second connection inside one: the embedded database has only one.
+ * context and never open a second connection inside one: the embedded database has only one. Whatever a request waits for
+ * takes the turns of its node, all else those that no node can take.
  */
 export class TenantDb<Tables extends object> {
   readonly #em: SqlEntityManager;
   readonly #scopes: TableScopes;
   readonly #transaction = new AsyncLocalStorage<SqlEntityManager>();
+  readonly #connections: ConnectionTurns;
   readonly #pool: () => StatementPool | undefined;
   #prepared = 0;
 
   /** `pool` gives what it has once connected; without one, prepared reads go the way of all others. */
-  constructor(em: SqlEntityManager, scopes: TableScopes, pool: () => StatementPool | undefined = () => undefined) {
+  constructor(
+    em: SqlEntityManager,
+    scopes: TableScopes,
+    connections: ConnectionTurns,
+    pool: () => StatementPool | undefined = () => undefined,
+  ) {
     this.#em = em;
     this.#scopes = scopes;
+    this.#connections = connections;
     this.#pool = pool;
   }
 
   /** The door of one tenant: what belongs to another node does not exist behind it. */
   forNode(nodeId: string): NodeDoor<Tables> {
     const scoped = this.#scopedKysely(nodeId);
-    return { run: (build) => build(scoped).execute() };
+    return { run: (build) => this.#inTurn(() => build(scoped).execute(), nodeId) };
   }
 
   /**
@@ -116,20 +168,32 @@ export class TenantDb<Tables extends object> {
   /** The door for what no tenant owns. `_reason` says to the reader why no node applies; a test pins the callers. */
   unscoped(_reason: string): UnscopedDoor<Tables> {
     return {
-      run: (build) => build(this.#kysely()).execute(),
-      raw: async (build) => (await build(sql).execute(this.#kysely())).rows,
+      run: (build) => this.#inTurn(() => build(this.#kysely()).execute()),
+      raw: (build) => this.#inTurn(async () => (await build(sql).execute(this.#kysely())).rows),
     };
   }
 
   /** Runs `work` in a transaction; inside of one it joins it. An error rolls back and is thrown on. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#transaction.getStore()) return work();
-    return this.#em.fork().transactional((em) => this.#transaction.run(em, work));
+    return this.#inTurn(() => this.#em.fork().transactional((em) => this.#transaction.run(em, work)));
   }
 
   /** The entity manager of the current transaction, or a fresh one: for writing through the unit of work. */
   entities(): SqlEntityManager {
     return this.#transaction.getStore() ?? this.#em.fork();
+  }
+
+  /** A connection is held for as long as `work` goes on; within a transaction it is the transaction's. */
+  async #inTurn<Result>(work: () => Promise<Result>, nodeId?: string): Promise<Result> {
+    if (this.#transaction.getStore()) return work();
+    const nodeOf = waitingRequest.getStore();
+    const { turns, timedOut } = this.#connections;
+    try {
+      return await turns.run(nodeOf && (nodeOf() ?? nodeId), work);
+    } catch (error) {
+      throw nodeOf && sqlState(error) === QUERY_CANCELED ? timedOut(error) : error;
+    }
   }
 
   #prepare<Row>(build: (k: Kysely<Scoped<Tables>>) => Compilable<Row>): Prepared<Row> {
@@ -142,12 +206,15 @@ export class TenantDb<Tables extends object> {
     nodeId: string,
     values: Readonly<Record<string, unknown>>,
   ): Promise<Row[]> {
-    const pool = this.#transaction.getStore() ? undefined : this.#pool();
     const run = filled(query, nodeId, values);
-    const { rows } = pool
-      ? await pool.query<Row>({ name, text: run.sql, values: run.parameters })
-      : await this.#kysely().executeQuery(run);
-    return rows;
+    return this.#inTurn(async () => {
+      const pool = this.#transaction.getStore() ? undefined : this.#pool();
+      const isWaitedFor = waitingRequest.getStore() !== undefined;
+      const { rows } = pool
+        ? await pool.query<Row>({ name, text: run.sql, values: run.parameters, isWaitedFor })
+        : await this.#kysely().executeQuery(run);
+      return rows;
+    }, nodeId);
   }
 
   #scopedKysely(nodeId: string): Kysely<Scoped<Tables>> {

@@ -43,6 +43,9 @@ export function faultOf(error: unknown, missing: string): ToolFault | undefined 
       'the idempotency_key came with other arguments before, or a call under it is still under way: take another key for another change, or wait a few seconds and repeat the same call';
     return { code: error.message, message };
   }
+  if (error.message === 'gateway_timeout') {
+    return { code: error.message, message: 'it took too long: ask for less, or call again later' };
+  }
   if (error.status !== 503) return undefined;
   const seconds = error.headers['Retry-After'] ?? '1';
   return { code: error.message, message: `too much is under way: call again in ${seconds} s` };

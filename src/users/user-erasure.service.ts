@@ -1,6 +1,7 @@
 import type { Db } from '../db.ts';
 import { notFoundRefusal } from '../errors/refusal.ts';
 import { isUuid } from '../lib/input.ts';
+import { unhurried } from '../lib/tenant-db.ts';
 import { MigrationStore } from '../user-migrations/migration-store.ts';
 import { type PersonalData, tracesOf } from './erased-text.rules.ts';
 import { KeptTexts } from './kept-texts.ts';
@@ -31,10 +32,14 @@ export class UserErasure {
   /**
    * Blanks names, identifiers and the wallet's address of a user: in the user, in rows of migrations, in answers kept
    * under a key, and in the bodies of the node's audit records that show the id, the email, the external id or the wallet.
-   * Once more changes nothing.
+   * Once more changes nothing. It reads all that is kept of the node, however long that takes.
    * @throws RefusalError `not_found` for an id that is not a user's of the node.
    */
-  async erase(nodeId: string, id: string): Promise<UserRow> {
+  erase(nodeId: string, id: string): Promise<UserRow> {
+    return unhurried(() => this.#erase(nodeId, id));
+  }
+
+  async #erase(nodeId: string, id: string): Promise<UserRow> {
     if (!isUuid(id)) throw notFoundRefusal();
     const { db, nowMs, auditSettled } = this.#parts;
     const startedAtMs = nowMs();

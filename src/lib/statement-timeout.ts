@@ -1,0 +1,35 @@
+interface PoolClient {
+  query(text: unknown, ...rest: unknown[]): unknown;
+}
+
+/** A pool that tells of each connection it has made. */
+export interface TimeLimitedPool {
+  on(event: 'connect', listener: (client: PoolClient) => void): unknown;
+}
+
+/**
+ * Ends statements and transactions' statements that are `isWaitedFor` after `timeoutMs` (SQLSTATE 57014); all others have
+ * what the server gives them. It is a setting of the session, changed before a statement or a transaction that needs the
+ * other one.
+ */
+export function limitStatements(
+  pool: TimeLimitedPool,
+  { timeoutMs, isWaitedFor }: { timeoutMs: number; isWaitedFor(statement: unknown): boolean },
+): void {
+  pool.on('connect', (client) => {
+    const query = client.query.bind(client);
+    let isLimited = false;
+    let isInTransaction = false;
+    client.query = (statement, ...rest) => {
+      if (!isInTransaction && isWaitedFor(statement) !== isLimited) {
+        isLimited = !isLimited;
+        const set = query(`set statement_timeout to ${isLimited ? timeoutMs : 'default'}`);
+        // What comes behind it fails by itself where the connection has ended.
+        if (set instanceof Promise) set.catch(() => undefined);
+      }
+      if (statement === 'begin') isInTransaction = true;
+      else if (statement === 'commit' || statement === 'rollback') isInTransaction = false;
+      return query(statement, ...rest);
+    };
+  });
+}

@@ -1,0 +1,87 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
+import { describeReal } from '../services/real.ts';
+import { newUser, SINGLE } from '../user-migrations/calls.ts';
+
+const TIMEOUT_MS = 1_500;
+
+describeReal('kafka', 'what one caller may take of the database', () => {
+  let portcullis: Portcullis;
+  let tokens: { mine: string; other: string };
+  beforeAll(async () => {
+    portcullis = await startOnRealServers({ env: { STATEMENT_TIMEOUT_MS: String(TIMEOUT_MS) } });
+    const { clientToken, demo } = portcullis;
+    tokens = { mine: await clientToken(), other: await clientToken(demo.other_node.client) };
+  });
+  afterAll(() => portcullis[Symbol.asyncDispose]());
+
+  const turns = () => portcullis.service.context.database.turns;
+
+  /** Whatever reads the table waits as long as `work` goes on. */
+  async function withLocked<Result>(table: string, work: (locker: PostgresClient) => Promise<Result>): Promise<Result> {
+    return withPostgres(portcullis.env.DATABASE_URL ?? '', async (locker) => {
+      await locker.query(`begin; lock table ${table} in access exclusive mode`);
+      return work(locker);
+    });
+  }
+
+  function batch(operations: number, aliases: number): { query: string }[] {
+    const fields = Array.from({ length: aliases }, (_, at) => `a${at}: assets(first: 1) { edges { node { id } } }`);
+    return Array.from({ length: operations }, () => ({ query: `{ ${fields.join(' ')} }` }));
+  }
+
+  const graphql = (json: unknown, token = tokens.mine) => portcullis.call('POST', '/graphql', { token, json });
+  const otherGet = () => portcullis.call('GET', '/v1/accounts', { token: tokens.other });
+
+  it('D2-25: 2,900 slow reads of a node hold half of the connections, and another node is answered as before', async () => {
+    await withLocked('assets', async (locker) => {
+      const asked = Array.from({ length: 10 }, () => graphql(batch(10, 29)));
+      await expect.poll(() => turns().waiting(portcullis.demo.node_id), { timeout: 10_000 }).toBeGreaterThan(1_000);
+      expect(turns().going(portcullis.demo.node_id)).toBe(5);
+      for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
+      expect(turns().going(portcullis.demo.node_id)).toBe(5);
+      // A token is issued too: what is of no node has connections of its own.
+      await portcullis.clientToken(portcullis.demo.other_node.client);
+      await locker.query('rollback');
+      const answers = await Promise.all(asked);
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      const codes = new Set(answers.flatMap(({ text }) => text.match(/"code":"\w+"/g) ?? []));
+      for (const code of codes) expect(['"code":"SERVICE_UNAVAILABLE"', '"code":"GATEWAY_TIMEOUT"']).toContain(code);
+    });
+    expect([turns().going(portcullis.demo.node_id), turns().waiting()]).toEqual([0, 0]);
+  });
+
+  it('D2-25: a statement that a request waits for ends in time: 504, in GraphQL GATEWAY_TIMEOUT, on a closed list 500', async () => {
+    await withLocked('accounts', async () => {
+      const [rest, socketless] = await Promise.all([
+        portcullis.call('GET', '/v1/accounts', { token: tokens.mine }),
+        graphql({ query: '{ accounts { totalCount } }' }),
+      ]);
+      expect([rest.status, rest.json.message]).toEqual([504, 'gateway_timeout']);
+      expect(socketless.json.errors[0]).toMatchObject({
+        message: 'gateway_timeout',
+        extensions: { code: 'GATEWAY_TIMEOUT' },
+      });
+    });
+    await withLocked('users', async () => {
+      const migrated = await portcullis.call('POST', SINGLE, { token: tokens.mine, json: newUser() });
+      expect([migrated.status, migrated.json.message]).toEqual([500, 'internal_error']);
+    });
+    expect((await portcullis.call('GET', '/v1/accounts', { token: tokens.mine })).status).toBe(200);
+  });
+
+  it('D2-25: what no request waits for takes as long as it takes', async () => {
+    const { db } = portcullis.service.context.database;
+    const count = () => db.unscoped('test').raw((sql) => sql`select count(*) from accounts`);
+    // The connections that are idle have served requests.
+    await Promise.all(Array.from({ length: 10 }, otherGet));
+    await withLocked('accounts', async (locker) => {
+      const counted = Promise.all([...Array.from({ length: 4 }, count), db.transaction(count)]);
+      await delay(TIMEOUT_MS + 500);
+      await locker.query('rollback');
+      expect(await counted).toHaveLength(5);
+    });
+  });
+});
