@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Db } from '../db.ts';
-import { notFoundRefusal, RefusalError } from '../errors/refusal.ts';
+import { notFoundRefusal } from '../errors/refusal.ts';
 import { isUuid } from '../lib/input.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 import { sqlState } from '../lib/sql-state.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { AccessChange, AccessChanges } from '../oauth/access-changes.ts';
-import { type AdministrativeChange, type Administrator, administrationRefusal } from '../oauth/administration.rules.ts';
+import type { Administrator } from '../oauth/administration.rules.ts';
+import { refuseAdministration } from '../oauth/administration.ts';
 import type { Sessions } from '../oauth/sessions.ts';
 import type { ClientInput } from './client.input.ts';
 import type { ClientRow } from './client-pages.service.ts';
@@ -46,10 +47,11 @@ export class ClientAdministration {
 
   /** Creates an active client with one secret. */
   async create(nodeId: string, by: Administrator, input: ClientInput): Promise<ClientWithSecret> {
-    refuse(by, 'create', { scopes: input.scopes });
     const { db, nowMs } = this.#parts;
+    const columns = columnsOf(input);
+    await refuseAdministration(db, nodeId, by, 'create', { scopes: input.scopes, bounds: columns });
     const now = new Date(nowMs()).toISOString();
-    const values = { id: uuidV7(nowMs()), ...columnsOf(input), created_at: now, updated_at: now };
+    const values = { id: uuidV7(nowMs()), ...columns, created_at: now, updated_at: now };
     try {
       return await db.transaction(async () => {
         const [client] = await db.forNode(nodeId).run((k) => k.insertInto('clients').values(values).returningAll());
@@ -65,8 +67,11 @@ export class ClientAdministration {
   /** Replaces everything but the id, the secrets and the status. */
   replace(nodeId: string, by: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before) => {
-      refuse(by, 'replace', { clientId: before.id, scopes: [...before.scopes, ...input.scopes] });
-      return this.#update(before, columnsOf(input));
+      const columns = columnsOf(input);
+      const scopes = [...before.scopes, ...input.scopes];
+      const target = { clientId: before.id, scopes, bounds: columns };
+      await refuseAdministration(this.#parts.db, nodeId, by, 'replace', target);
+      return this.#update(before, columns);
     });
   }
 
@@ -76,7 +81,7 @@ export class ClientAdministration {
    */
   rotateSecret(nodeId: string, by: Administrator, id: string, overlapSeconds: number): Promise<ClientWithSecret> {
     return this.#change(nodeId, id, async (before) => {
-      refuse(by, 'rotate', { clientId: before.id, scopes: before.scopes });
+      await this.#refuse(by, 'rotate', before);
       await this.#endSecrets(before, overlapSeconds);
       const secret = await this.#addSecret(before);
       return { client: await this.#update(before, {}), secret };
@@ -89,7 +94,7 @@ export class ClientAdministration {
    */
   setStatus(nodeId: string, by: Administrator, id: string, status: ClientRow['status']): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before, ended) => {
-      refuse(by, status === 'active' ? 'enable' : 'disable', { clientId: before.id, scopes: before.scopes });
+      await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
       await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
       return this.#update(before, { status, tokens_from: tokensFrom(before, this.#parts.nowMs()) });
@@ -112,6 +117,12 @@ export class ClientAdministration {
       ended({ kind: 'client', nodeId, subject: before.id, item: null });
       return work(before, ended);
     });
+  }
+
+  /** @throws RefusalError where this may not be done to a client that stays as it is. */
+  #refuse(by: Administrator, change: 'rotate' | 'enable' | 'disable', client: ClientRow): Promise<void> {
+    const target = { clientId: client.id, scopes: client.scopes, bounds: client };
+    return refuseAdministration(this.#parts.db, client.node_id, by, change, target);
   }
 
   async #update({ id, node_id: nodeId }: ClientRow, set: Partial<Omit<ClientRow, 'node_id'>>): Promise<ClientRow> {
@@ -154,16 +165,6 @@ export class ClientAdministration {
     const kept = { hash, client_id: id, created_at, expires_at: new Date(endsAtMs).toISOString() };
     await door.run((k) => k.insertInto('client_secrets').values(kept));
   }
-}
-
-/** @throws RefusalError where the rules of administration say so. */
-function refuse(
-  by: Administrator,
-  change: AdministrativeChange,
-  target: { clientId?: string; scopes: readonly string[] },
-): void {
-  const refusal = administrationRefusal(by, change, target);
-  if (refusal) throw new RefusalError(refusal);
 }
 
 function columnsOf(input: ClientInput) {
