@@ -64,14 +64,19 @@ export class ClientAdministration {
     }
   }
 
-  /** Replaces everything but the id, the secrets and the status. */
+  /**
+   * Replaces everything but the id, the secrets and the status. What it takes away ends with its own tokens so far;
+   * logins through it, whose permissions are their role's, go on.
+   */
   replace(nodeId: string, by: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before) => {
       const columns = columnsOf(input);
       const scopes = [...before.scopes, ...input.scopes];
       const target = { clientId: before.id, scopes, bounds: columns };
-      await refuseAdministration(this.#parts.db, nodeId, by, 'replace', target);
-      return this.#update(before, columns);
+      const { db, nowMs } = this.#parts;
+      await refuseAdministration(db, nodeId, by, 'replace', target);
+      if (!endsOwnTokens(before, columns)) return this.#update(before, columns);
+      return this.#update(before, { ...columns, own_tokens_from: tokensFrom(before.own_tokens_from, nowMs()) });
     });
   }
 
@@ -97,7 +102,7 @@ export class ClientAdministration {
       await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
       await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
-      return this.#update(before, { status, tokens_from: tokensFrom(before, this.#parts.nowMs()) });
+      return this.#update(before, { status, tokens_from: tokensFrom(before.tokens_from, this.#parts.nowMs()) });
     });
   }
 
@@ -181,13 +186,19 @@ function columnsOf(input: ClientInput) {
   };
 }
 
+/** Whether tokens so far could do, or outlast, what those from now on cannot. */
+function endsOwnTokens(before: ClientRow, after: ReturnType<typeof columnsOf>): boolean {
+  const hasLost = before.scopes.some((scope) => !after.scopes.includes(scope));
+  return hasLost || (after.token_expiry_enabled && !before.token_expiry_enabled);
+}
+
 /**
- * From when on tokens of a client that is disabled now are good again. Tokens tell whole seconds, another replica may
+ * From when on tokens of a client whose tokens end now are good again; `before` is when they were so far. Tokens tell whole seconds, another replica may
  * issue some until it has heard, and those of the time before have told the second that was in force then.
  */
-function tokensFrom(before: ClientRow, nowMs: number): string {
+function tokensFrom(before: string | null, nowMs: number): string {
   const heardEverywhere = (Math.floor((nowMs + HEARD_WITHIN_MS) / SECOND_MS) + 1) * SECOND_MS;
-  return new Date(Math.max(heardEverywhere, (msOf(before.tokens_from) ?? 0) + SECOND_MS)).toISOString();
+  return new Date(Math.max(heardEverywhere, (msOf(before) ?? 0) + SECOND_MS)).toISOString();
 }
 
 function msOf(time: string | null): number | undefined {

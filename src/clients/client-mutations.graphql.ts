@@ -37,7 +37,7 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
     updateClient: t.field({
       type: refs.client,
       description:
-        "Replaces a client in full: what is absent takes its default. Needs clients:manage and every scope that it has or gets; a client's own token makes none freer than the client.",
+        "Replaces a client in full: what is absent takes its default. Taking a scope away, or switching token expiry on, ends its own tokens so far. Needs clients:manage and every scope that it has or gets; a client's own token makes none freer than the client.",
       authScopes,
       errors: errorsOf(
         'UpdateClientResult',
