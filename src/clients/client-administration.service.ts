@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Db } from '../db.ts';
-import { notFoundRefusal, RefusalError } from '../errors/refusal.ts';
+import { notFoundRefusal } from '../errors/refusal.ts';
 import { isUuid } from '../lib/input.ts';
 import { isoFromPg } from '../lib/pg-time.ts';
 import { sqlState } from '../lib/sql-state.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { AccessChange, AccessChanges } from '../oauth/access-changes.ts';
-import { type AdministrativeChange, type Administrator, administrationRefusal } from '../oauth/administration.rules.ts';
+import type { Administrator } from '../oauth/administration.rules.ts';
+import { refuseAdministration } from '../oauth/administration.ts';
 import type { Sessions } from '../oauth/sessions.ts';
 import type { ClientInput } from './client.input.ts';
 import type { ClientRow } from './client-pages.service.ts';
@@ -46,10 +47,11 @@ export class ClientAdministration {
 
   /** Creates an active client with one secret. */
   async create(nodeId: string, by: Administrator, input: ClientInput): Promise<ClientWithSecret> {
-    refuse(by, 'create', { scopes: input.scopes });
     const { db, nowMs } = this.#parts;
+    const columns = columnsOf(input);
+    await refuseAdministration(db, nodeId, by, 'create', { scopes: input.scopes, bounds: columns });
     const now = new Date(nowMs()).toISOString();
-    const values = { id: uuidV7(nowMs()), ...columnsOf(input), created_at: now, updated_at: now };
+    const values = { id: uuidV7(nowMs()), ...columns, created_at: now, updated_at: now };
     try {
       return await db.transaction(async () => {
         const [client] = await db.forNode(nodeId).run((k) => k.insertInto('clients').values(values).returningAll());
@@ -62,11 +64,19 @@ export class ClientAdministration {
     }
   }
 
-  /** Replaces everything but the id, the secrets and the status. */
+  /**
+   * Replaces everything but the id, the secrets and the status. What it takes away ends with its own tokens so far;
+   * logins through it, whose permissions are their role's, go on.
+   */
   replace(nodeId: string, by: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before) => {
-      refuse(by, 'replace', { clientId: before.id, scopes: [...before.scopes, ...input.scopes] });
-      return this.#update(before, columnsOf(input));
+      const columns = columnsOf(input);
+      const scopes = [...before.scopes, ...input.scopes];
+      const target = { clientId: before.id, scopes, bounds: columns };
+      const { db, nowMs } = this.#parts;
+      await refuseAdministration(db, nodeId, by, 'replace', target);
+      if (!endsOwnTokens(before, columns)) return this.#update(before, columns);
+      return this.#update(before, { ...columns, own_tokens_from: tokensFrom(before.own_tokens_from, nowMs()) });
     });
   }
 
@@ -76,7 +86,7 @@ export class ClientAdministration {
    */
   rotateSecret(nodeId: string, by: Administrator, id: string, overlapSeconds: number): Promise<ClientWithSecret> {
     return this.#change(nodeId, id, async (before) => {
-      refuse(by, 'rotate', { clientId: before.id, scopes: before.scopes });
+      await this.#refuse(by, 'rotate', before);
       await this.#endSecrets(before, overlapSeconds);
       const secret = await this.#addSecret(before);
       return { client: await this.#update(before, {}), secret };
@@ -89,10 +99,10 @@ export class ClientAdministration {
    */
   setStatus(nodeId: string, by: Administrator, id: string, status: ClientRow['status']): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before, ended) => {
-      refuse(by, status === 'active' ? 'enable' : 'disable', { clientId: before.id, scopes: before.scopes });
+      await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
       await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
-      return this.#update(before, { status, tokens_from: tokensFrom(before, this.#parts.nowMs()) });
+      return this.#update(before, { status, tokens_from: tokensFrom(before.tokens_from, this.#parts.nowMs()) });
     });
   }
 
@@ -112,6 +122,12 @@ export class ClientAdministration {
       ended({ kind: 'client', nodeId, subject: before.id, item: null });
       return work(before, ended);
     });
+  }
+
+  /** @throws RefusalError where this may not be done to a client that stays as it is. */
+  #refuse(by: Administrator, change: 'rotate' | 'enable' | 'disable', client: ClientRow): Promise<void> {
+    const target = { clientId: client.id, scopes: client.scopes, bounds: client };
+    return refuseAdministration(this.#parts.db, client.node_id, by, change, target);
   }
 
   async #update({ id, node_id: nodeId }: ClientRow, set: Partial<Omit<ClientRow, 'node_id'>>): Promise<ClientRow> {
@@ -156,16 +172,6 @@ export class ClientAdministration {
   }
 }
 
-/** @throws RefusalError where the rules of administration say so. */
-function refuse(
-  by: Administrator,
-  change: AdministrativeChange,
-  target: { clientId?: string; scopes: readonly string[] },
-): void {
-  const refusal = administrationRefusal(by, change, target);
-  if (refusal) throw new RefusalError(refusal);
-}
-
 function columnsOf(input: ClientInput) {
   const { token_expiry, rate_limit, cert_fingerprint, monthly_limit, ...same } = input;
   return {
@@ -180,13 +186,19 @@ function columnsOf(input: ClientInput) {
   };
 }
 
+/** Whether tokens so far could do, or outlast, what those from now on cannot. */
+function endsOwnTokens(before: ClientRow, after: ReturnType<typeof columnsOf>): boolean {
+  const hasLost = before.scopes.some((scope) => !after.scopes.includes(scope));
+  return hasLost || (after.token_expiry_enabled && !before.token_expiry_enabled);
+}
+
 /**
- * From when on tokens of a client that is disabled now are good again. Tokens tell whole seconds, another replica may
+ * From when on tokens of a client whose tokens end now are good again; `before` is when they were so far. Tokens tell whole seconds, another replica may
  * issue some until it has heard, and those of the time before have told the second that was in force then.
  */
-function tokensFrom(before: ClientRow, nowMs: number): string {
+function tokensFrom(before: string | null, nowMs: number): string {
   const heardEverywhere = (Math.floor((nowMs + HEARD_WITHIN_MS) / SECOND_MS) + 1) * SECOND_MS;
-  return new Date(Math.max(heardEverywhere, (msOf(before.tokens_from) ?? 0) + SECOND_MS)).toISOString();
+  return new Date(Math.max(heardEverywhere, (msOf(before) ?? 0) + SECOND_MS)).toISOString();
 }
 
 function msOf(time: string | null): number | undefined {

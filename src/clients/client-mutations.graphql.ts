@@ -21,11 +21,12 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
   builder.mutationFields((t) => ({
     createClient: t.field({
       type: created,
-      description: 'Creates an active client. Needs clients:manage and every scope that it gets.',
+      description:
+        "Creates an active client. Needs clients:manage and every scope that it gets; a client's own token makes none that is freer than the client (addresses, certificate, limits).",
       authScopes,
       errors: errorsOf(
         'CreateClientResult',
-        'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, or a scope that the caller has not; NotFoundError: not at present.',
+        'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, a scope that the caller has not, or freer than the client that makes it; NotFoundError: not at present.',
       ),
       args: { input: t.arg({ type: input, required: true, description: 'The client.' }) },
       resolve: (_root, args, context) => {
@@ -36,11 +37,11 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
     updateClient: t.field({
       type: refs.client,
       description:
-        'Replaces a client in full: what is absent takes its default. Needs clients:manage and every scope that it has or gets.',
+        "Replaces a client in full: what is absent takes its default. Taking a scope away, or switching token expiry on, ends its own tokens so far. Needs clients:manage and every scope that it has or gets; a client's own token makes none freer than the client.",
       authScopes,
       errors: errorsOf(
         'UpdateClientResult',
-        'The client; or ValidationError: a member of `input` is not valid; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller has not.',
+        'The client; or ValidationError: a member of `input` is not valid; NotFoundError: the client; ForbiddenError: without clients:manage, a scope that the caller has not, or freer than the client that changes it.',
       ),
       args: {
         id: t.arg.id(idOptions),
@@ -53,7 +54,8 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
     }),
     rotateClientSecret: t.field({
       type: created,
-      description: 'Makes another secret. Needs clients:manage and every scope that the client has.',
+      description:
+        "Makes another secret. Needs clients:manage and every scope that the client has; a client's own token makes none for a freer client.",
       authScopes,
       errors: errorsOf(
         'RotateClientSecretResult',
@@ -75,7 +77,7 @@ export function addClientMutations(builder: Builder, refs: Refs, enums: ClientEn
     setClientStatus: t.field({
       type: refs.client,
       description:
-        'Disabling ends its credentials, its tokens and the logins made through it, and needs clients:manage alone. Enabling brings back the credentials alone, and needs every scope that the client has too.',
+        'Disabling ends its credentials, its tokens and the logins made through it, and needs clients:manage alone. Enabling brings back the credentials alone, and needs what rotating its secret needs.',
       authScopes,
       errors: errorsOf(
         'SetClientStatusResult',

@@ -15,4 +15,6 @@ export interface ClientRecord {
   active: boolean;
   /** Whole seconds since the epoch: what was issued before has ended. */
   tokensFromSeconds: number;
+  /** The same of the tokens that are no login's; never earlier. */
+  ownTokensFromSeconds: number;
 }

@@ -2,7 +2,7 @@ import { defineEntity, p } from '@mikro-orm/core';
 
 /**
  * A machine client (specification section 2.2); `id` is the `client_id`. An absent limit is null: unlimited. What was
- * issued before `tokensFrom` (whole seconds) has ended.
+ * issued before `tokensFrom` (whole seconds) has ended, of its own tokens what was issued before `ownTokensFrom`.
  */
 export const Client = defineEntity({
   name: 'Client',
@@ -25,6 +25,7 @@ export const Client = defineEntity({
     refreshReuseDetection: p.boolean().default(false),
     status: p.text().$type<'active' | 'disabled'>().default('active'),
     tokensFrom: p.datetime(6).$type<string>().nullable(),
+    ownTokensFrom: p.datetime(6).$type<string>().nullable(),
     lastUsedAt: p.datetime(6).$type<string>().nullable(),
     createdAt: p.datetime(6).$type<string>().defaultRaw('now()'),
     updatedAt: p.datetime(6).$type<string>().defaultRaw('now()'),

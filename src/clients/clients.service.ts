@@ -71,10 +71,12 @@ interface ClientRow {
   monthly_limit: number | null;
   refresh_reuse_detection: boolean;
   tokens_from: string | null;
+  own_tokens_from: string | null;
   status: 'active' | 'disabled';
 }
 
 function toRecord(row: ClientRow): ClientRecord {
+  const tokensFromSeconds = secondsOf(row.tokens_from);
   return {
     clientId: row.id,
     nodeId: row.node_id,
@@ -96,6 +98,11 @@ function toRecord(row: ClientRow): ClientRecord {
     monthlyLimit: row.monthly_limit ?? undefined,
     refreshReuseDetection: row.refresh_reuse_detection,
     active: row.status === 'active',
-    tokensFromSeconds: row.tokens_from === null ? 0 : Math.ceil(Date.parse(isoFromPg(row.tokens_from)) / 1000),
+    tokensFromSeconds,
+    ownTokensFromSeconds: Math.max(tokensFromSeconds, secondsOf(row.own_tokens_from)),
   };
+}
+
+function secondsOf(time: string | null): number {
+  return time === null ? 0 : Math.ceil(Date.parse(isoFromPg(time)) / 1000);
 }

@@ -58,18 +58,19 @@ export class AccessDirectory {
     const client = clientId === undefined ? undefined : this.client(clientId);
     const judge = (nodeKnown: boolean, record: ClientRecord | undefined) => {
       if (!nodeKnown) return false;
-      if (record) return this.isInForce(record, principal);
+      if (record) return this.isInForce(record, principal, principal.tokenUse === 'login');
       return tokenClass !== 'user' || clientId === undefined;
     };
     if (!(node instanceof Promise) && !(client instanceof Promise)) return judge(node, client);
     return Promise.all([node, client]).then(([known, record]) => judge(known, record));
   }
 
-  /** Whether a token of this client is still good, as far as the client and the deny list can have ended it. */
-  isInForce(client: ClientRecord, token: IssuedToken): boolean {
+  /** Whether a token of this client, or of a login through it, is still good as far as the client and the deny list can have ended it. */
+  isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean): boolean {
     const { denied } = this.#sources;
     if (!client.active || client.nodeId !== token.nodeId) return false;
-    if (client.tokensFromSeconds > 0 && (token.issuedAt ?? 0) < client.tokensFromSeconds) return false;
+    const goodFrom = isLogin ? client.tokensFromSeconds : client.ownTokensFromSeconds;
+    if (goodFrom > 0 && (token.issuedAt ?? 0) < goodFrom) return false;
     return !denied.has(client.clientId, token.tokenId) && !denied.has(client.clientId, token.familyId);
   }
 

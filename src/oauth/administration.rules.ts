@@ -1,4 +1,5 @@
 import type { Refusal } from '../errors/refusal.ts';
+import { type ClientBounds, freerThanMaker, UNBOUND } from './client-bounds.rules.ts';
 import { type Permission, permissionsOfRole } from './permissions.rules.ts';
 import type { Principal } from './principal.ts';
 
@@ -41,24 +42,34 @@ export interface AdministeredTarget {
   clientId?: string;
   /** Every scope that it has or will have. */
   scopes: readonly string[];
+  /** What will hold it back; absent for a supervisor, whose logins have no bounds. */
+  bounds?: ClientBounds;
 }
 
 /**
  * Why this change may not be made by this administrator (decisions: who may administer); undefined where it may.
- * Nobody gives, or takes hold of, what they do not have.
+ * Nobody gives, or takes hold of, what they do not have: neither a scope nor, by a client's own token, a freedom.
+ * `maker` is what holds back the client whose token it is.
  */
 export function administrationRefusal(
   by: Administrator,
   change: AdministrativeChange,
-  { clientId, scopes }: AdministeredTarget,
+  { clientId, scopes, bounds }: AdministeredTarget,
+  maker?: ClientBounds,
 ): Refusal | undefined {
   const needed = givesHold(change) ? [NEEDED, ...scopes] : [NEEDED];
   const missing = needed.find((scope) => !by.holds(scope));
   if (missing !== undefined) {
     return { kind: 'forbidden', permission: missing, message: `the permission ${missing} is missing` };
   }
-  if (clientId === undefined || clientId !== by.ownClientId) return undefined;
-  return { kind: 'forbidden', permission: NEEDED, message: "a client's own token never changes that client" };
+  if (clientId !== undefined && clientId === by.ownClientId) {
+    return { kind: 'forbidden', permission: NEEDED, message: "a client's own token never changes that client" };
+  }
+  const wanting = maker && givesHold(change) ? freerThanMaker(maker, bounds ?? UNBOUND) : [];
+  if (wanting.length === 0) return undefined;
+  const way = bounds ? wanting.join('; ') : "use a supervisor's login";
+  const message = `a client's own token gives nobody more freedom than it has: ${way}`;
+  return { kind: 'forbidden', permission: NEEDED, message };
 }
 
 /** Whether there is a role of this name. */
@@ -94,9 +105,9 @@ function givesHold(change: AdministrativeChange): boolean {
     case 'enable':
     case 'set_password':
     case 'set_role':
+    case 'unlock':
       return true;
     case 'disable':
-    case 'unlock':
     case 'revoke_sessions':
       return false;
     default:

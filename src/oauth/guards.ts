@@ -76,6 +76,7 @@ function tooMany(message: NonNullable<LimitVerdict['refusal']>, { retryAfterSeco
   return new AppError(429, message, { headers: { 'Retry-After': String(retryAfterSeconds) } });
 }
 
-function plainFingerprint(fingerprint: string | undefined): string {
+/** A fingerprint as it is compared: without its colons, in small letters; empty for none. */
+export function plainFingerprint(fingerprint: string | undefined): string {
   return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
 }

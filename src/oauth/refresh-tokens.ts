@@ -32,7 +32,7 @@ export class RefreshTokens {
     if (!signed) return undefined;
     const claims = refreshClaims(signed.claims, token, { nodeId: client.nodeId, nowMs: this.#parts.nowMs() });
     if (claims?.clientId !== client.clientId) return undefined;
-    return this.#parts.directory.isInForce(client, claims) ? claims : undefined;
+    return this.#parts.directory.isInForce(client, claims, !isOfClient(claims)) ? claims : undefined;
   }
 
   /** The active supervisor whose login a token is of. */

@@ -93,9 +93,10 @@ export class TokenIssuer {
   }
 
   #pair(plan: PairPlan): TokenResponse {
-    const { nodeId, clientId, tokensFromSeconds } = plan.client;
-    // A client that was enabled a moment ago: what was issued before that second has ended, this has not.
-    const iat = Math.max(this.#nowSeconds(), tokensFromSeconds);
+    const { nodeId, clientId, tokensFromSeconds, ownTokensFromSeconds } = plan.client;
+    // A client that was enabled or lost a scope a moment ago: what was issued before that second has ended, this has not.
+    const goodFrom = plan.accessUse === 'login' ? tokensFromSeconds : ownTokensFromSeconds;
+    const iat = Math.max(this.#nowSeconds(), goodFrom);
     const scope = plan.scopes.join(' ');
     const refreshId = uuidV7();
     const kinship = 'sid' in plan.kinship ? plan.kinship : { family: plan.kinship.family ?? refreshId };

@@ -4,12 +4,8 @@ import { isUuid } from '../lib/input.ts';
 import { sqlState } from '../lib/sql-state.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { AccessChanges } from '../oauth/access-changes.ts';
-import {
-  type AdministrativeChange,
-  type Administrator,
-  administrationRefusal,
-  lastAdminRefusal,
-} from '../oauth/administration.rules.ts';
+import { type AdministrativeChange, type Administrator, lastAdminRefusal } from '../oauth/administration.rules.ts';
+import { refuseAdministration } from '../oauth/administration.ts';
 import type { LoginLocks } from '../oauth/login-locks.ts';
 import type { Passwords } from '../oauth/passwords.ts';
 import { permissionsOfRole } from '../oauth/permissions.rules.ts';
@@ -55,7 +51,7 @@ export class SupervisorAdministration {
    */
   async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
     const { username, role } = input;
-    refuse(by, 'create', [role]);
+    await this.#refuse(nodeId, by, 'create', [role]);
     const { db, passwords, nowMs } = this.#parts;
     const password_hash = await passwords.hash(input.password);
     const now = new Date(nowMs()).toISOString();
@@ -93,7 +89,7 @@ export class SupervisorAdministration {
   async setPassword(nodeId: string, by: Administrator, id: string, password: string): Promise<SupervisorRow> {
     // Before the work of a hash, which then is not done within the transaction.
     const { role } = await this.#find(nodeId, id);
-    refuse(by, 'set_password', [role]);
+    await this.#refuse(nodeId, by, 'set_password', [role]);
     const password_hash = await this.#parts.passwords.hash(password);
     return this.#change({ nodeId, by, id, change: 'set_password', set: { password_hash } });
   }
@@ -106,7 +102,7 @@ export class SupervisorAdministration {
   /** Forgets the failed logins, so that the supervisor can log in again at once. */
   async unlock(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
     const row = await this.#find(nodeId, id);
-    refuse(by, 'unlock', []);
+    await this.#refuse(nodeId, by, 'unlock', [row.role]);
     await this.#parts.locks.unlock(nodeId, row.username);
     return row;
   }
@@ -118,7 +114,7 @@ export class SupervisorAdministration {
       const locked = await this.#lock(nodeId, id);
       const before = locked.find((row) => row.id === id.toLowerCase());
       if (!before) throw notFoundRefusal();
-      refuse(by, change, [before.role, set.role ?? before.role]);
+      await this.#refuse(nodeId, by, change, [before.role, set.role ?? before.role]);
       const refusal = lastAdminRefusal({ ...before, ...set }, locked);
       if (refusal) throw new RefusalError(refusal);
       await sessions.end(nodeId, { supervisorId: before.id }, ended);
@@ -153,6 +149,11 @@ export class SupervisorAdministration {
     return row;
   }
 
+  /** @throws RefusalError where the rules of administration say so; `roles` are those that the target has or will have. */
+  #refuse(nodeId: string, by: Administrator, change: AdministrativeChange, roles: readonly string[]): Promise<void> {
+    return refuseAdministration(this.#parts.db, nodeId, by, change, { scopes: roles.flatMap(permissionsOfRole) });
+  }
+
   async #update(nodeId: string, id: string, set: Change['set']): Promise<SupervisorRow> {
     const updated_at = new Date(this.#parts.nowMs()).toISOString();
     const [row] = await this.#parts.db.forNode(nodeId).run((k) =>
@@ -165,10 +166,4 @@ export class SupervisorAdministration {
     if (!row) throw notFoundRefusal();
     return row;
   }
-}
-
-/** @throws RefusalError where the rules of administration say so; `roles` are those that the target has or will have. */
-function refuse(by: Administrator, change: AdministrativeChange, roles: readonly string[]): void {
-  const refusal = administrationRefusal(by, change, { scopes: roles.flatMap(permissionsOfRole) });
-  if (refusal) throw new RefusalError(refusal);
 }

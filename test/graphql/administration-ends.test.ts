@@ -5,18 +5,27 @@ import { type Portcullis, startOnRealServers, startPortcullis, startReplica } fr
 import { signed } from '../oauth/jwt.ts';
 import { describeReal } from '../services/real.ts';
 import { createdClient, createdSupervisor, grantStatus, login, operate, tokenStatus } from './administration.ts';
-import { SetClientStatusDocument, SetSupervisorStatusDocument } from './generated/graphql.ts';
+import {
+  type ClientInput,
+  SetClientStatusDocument,
+  SetSupervisorStatusDocument,
+  UpdateClientDocument,
+} from './generated/graphql.ts';
 
 const clock = { skewMs: 0 };
 const overrides = { nowMs: () => Date.now() + clock.skewMs };
 
+const CLIENT: ClientInput = {
+  name: 'Trader',
+  grantTypes: ['PASSWORD', 'CLIENT_CREDENTIALS', 'REFRESH_TOKEN'],
+  scopes: [],
+  // Its access tokens have no end of their own.
+  tokenExpiry: { enabled: false, duration: 60 },
+};
+
 /** A client, and one of everything that lives through it. */
-async function everythingOf(p: Portcullis, token: string) {
-  const { client, credentials } = await createdClient(p, token, {
-    grantTypes: ['PASSWORD', 'CLIENT_CREDENTIALS', 'REFRESH_TOKEN'],
-    // Its access tokens have no end of their own.
-    tokenExpiry: { enabled: false, duration: 60 },
-  });
+async function everythingOf(p: Portcullis, token: string, settings: Partial<ClientInput> = {}) {
+  const { client, credentials } = await createdClient(p, token, { ...CLIENT, ...settings });
   const { username } = await createdSupervisor(p, token, { username: `user-${randomUUID()}` });
   const json = { grant_type: 'client_credentials', ...credentials };
   const api = (await p.call('POST', '/v2/oauth/token', { json })).json;
@@ -38,8 +47,31 @@ async function statuses(p: Portcullis, { credentials, api, person }: Everything)
   ]);
 }
 
+/** Replaces the client, which must succeed. */
+async function replace(p: Portcullis, token: string, id: string, settings: Partial<ClientInput>): Promise<void> {
+  const { result } = await operate(p, token, UpdateClientDocument, { id, input: { ...CLIENT, ...settings } });
+  if (result.__typename !== 'Client') throw new Error(JSON.stringify(result));
+}
+
+const ENDLESS = { tokenExpiry: { enabled: false, duration: 60 } };
+const ENDING = { tokenExpiry: { enabled: true, duration: 600 } };
+type Changed = [name: string, from: Partial<ClientInput>, to: Partial<ClientInput>];
+const TAKING: Changed[] = [
+  ['take a scope away', { scopes: ['accounts:read', 'wallets:read'] }, { scopes: ['wallets:read'] }],
+  ['take all scopes away', { scopes: ['accounts:read'] }, { scopes: [] }],
+  ['give one scope for another', { scopes: ['accounts:read'] }, { scopes: ['wallets:read', 'users:read'] }],
+  ['switch expiry on', ENDLESS, ENDING],
+];
+const GIVING: Changed[] = [
+  ['add a scope', { scopes: ['accounts:read'] }, { scopes: ['wallets:read', 'accounts:read'] }],
+  ['switch expiry off', ENDING, ENDLESS],
+  ['change anything else', ENDING, { ...ENDING, name: 'Other', refreshReuseDetection: true, monthlyLimit: 1_000 }],
+];
+
 const LIVE = [200, 200, 200, 200, 200];
 const ENDED = [401, 401, 401, 401, 401];
+/** What the client got for itself has ended. */
+const CUT = [200, 401, 200, 401, 200];
 /** The credentials are good again, and nothing else is. */
 const ENABLED = [200, 401, 401, 401, 401];
 
@@ -111,6 +143,70 @@ describe('a client that is disabled', () => {
   });
 });
 
+describe('a client that is changed', () => {
+  let p: Portcullis;
+  let token: string;
+  beforeAll(async () => {
+    p = await startPortcullis({ overrides });
+    token = await p.clientToken();
+  });
+  afterAll(() => p[Symbol.asyncDispose]());
+
+  it.each(TAKING)('D3-31: to %s ends its own tokens at once, and no login through it', async (_name, from, to) => {
+    const all = await everythingOf(p, token, from);
+    await replace(p, token, all.id, from);
+    expect(await statuses(p, all)).toEqual(LIVE);
+    await replace(p, token, all.id, to);
+    expect(await statuses(p, all)).toEqual(CUT);
+    const anew = await p.clientToken(all.credentials);
+    expect(await tokenStatus(p, anew)).toBe(200);
+    clock.skewMs += 3_000;
+    expect([...(await statuses(p, all)), await tokenStatus(p, anew)]).toEqual([...CUT, 200]);
+  });
+
+  it.each(GIVING)('D3-31: to %s ends nothing', async (_name, from, to) => {
+    const all = await everythingOf(p, token, from);
+    await replace(p, token, all.id, to);
+    expect(await statuses(p, all)).toEqual(LIVE);
+  });
+
+  it('D3-31: however often in one second, keeps what was issued last alone', async () => {
+    const all = await everythingOf(p, token, { scopes: ['accounts:read', 'wallets:read'] });
+    const issued: string[] = [];
+    for (const scopes of [['accounts:read'], [], ['accounts:read'], []]) {
+      await replace(p, token, all.id, { scopes });
+      issued.push(await p.clientToken(all.credentials));
+    }
+    clock.skewMs += 10_000;
+    expect(await Promise.all(issued.map((one) => tokenStatus(p, one)))).toEqual([401, 401, 401, 200]);
+  });
+
+  it('D3-31: also ends what a replica issued that had not heard of it yet', async () => {
+    const all = await everythingOf(p, token, { scopes: ['accounts:read'] });
+    const iat = Math.floor(overrides.nowMs() / 1000) + 1;
+    const late = signed(p, { ...decodeJwt(all.api.access_token), jti: randomUUID(), iat });
+    await replace(p, token, all.id, { scopes: [] });
+    expect(await tokenStatus(p, late)).toBe(401);
+  });
+
+  it('D3-31: ends an open subscription of its own token', async () => {
+    const all = await everythingOf(p, token, { scopes: ['transactions:read', 'accounts:read'] });
+    const query = 'subscription { transactionUpdates { cursor } }';
+    const stream = await fetch(`${p.url}/graphql`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${all.api.access_token}`,
+        'content-type': 'application/json',
+        accept: 'text/event-stream',
+      },
+      body: JSON.stringify({ query }),
+    });
+    expect(stream.status).toBe(200);
+    await replace(p, token, all.id, { scopes: ['transactions:read'] });
+    expect(await stream.text()).toContain('UNAUTHENTICATED');
+  });
+});
+
 describeReal(['postgres', 'redis', 'kafka'], 'on every replica', () => {
   describe.each([
     ['over one Redis', {}],
@@ -140,6 +236,16 @@ describeReal(['postgres', 'redis', 'kafka'], 'on every replica', () => {
       await readOn(p);
       expect(await statuses(p, all)).toEqual(ENABLED);
       expect(await statuses(replica, all)).toEqual(ENABLED);
+    });
+
+    it('D3-31: tokens of a client that lost a scope end here at once and there with its next reading', async () => {
+      const all = await everythingOf(p, token, { scopes: ['accounts:read'] });
+      expect(await statuses(replica, all)).toEqual(LIVE);
+      await replace(p, token, all.id, { scopes: [] });
+      await readOn(replica);
+      expect([await statuses(p, all), await statuses(replica, all)]).toEqual([CUT, CUT]);
+      const anew = await replica.clientToken(all.credentials);
+      expect([await tokenStatus(p, anew), await tokenStatus(replica, anew)]).toEqual([200, 200]);
     });
 
     it("D3-26: a leaver's sessions end here at once and there with its next reading", async () => {

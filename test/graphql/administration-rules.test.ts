@@ -3,7 +3,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
-import { createdClient, createdSupervisor, login, MISSING, operate, PASSWORD, tokenStatus } from './administration.ts';
+import {
+  createdClient,
+  createdSupervisor,
+  grantStatus,
+  login,
+  MISSING,
+  operate,
+  PASSWORD,
+  tokenStatus,
+} from './administration.ts';
 import {
   ClientDocument,
   type ClientInput,
@@ -124,12 +133,25 @@ describe('a weaker holder of clients:manage', () => {
     expect(down.result).toMatchObject({ __typename: 'ForbiddenError', permission: 'wallets:write' });
   });
 
-  it('D3-26: revokes the sessions of anybody, and unlocks anybody', async () => {
+  it('D3-26, D3-30: revokes the sessions of anybody, and unlocks nobody whose role has more', async () => {
     const id = await viewer();
     const revoked = await operate(p, weak, RevokeSessionsDocument, { supervisorId: id });
     expect(revoked.result.__typename).toBe('Supervisor');
     const unlocked = await operate(p, weak, UnlockSupervisorDocument, { id });
+    expect(unlocked.result).toMatchObject(FORBIDDEN);
+  });
+
+  it('D3-30: gets no more guesses at a password than anybody', async () => {
+    const { id, username } = await createdSupervisor(p, token, { username: `guessed-${randomUUID()}` });
+    const grant = { grant_type: 'password', ...p.demo.client, username };
+    for (let wrong = 0; wrong < 5; wrong += 1) {
+      expect(await grantStatus(p, { ...grant, password: `guess ${wrong}` })).toBe(401);
+      expect((await operate(p, weak, UnlockSupervisorDocument, { id })).result).toMatchObject(FORBIDDEN);
+    }
+    expect(await grantStatus(p, { ...grant, password: PASSWORD })).toBe(401);
+    const unlocked = await operate(p, token, UnlockSupervisorDocument, { id });
     expect(unlocked.result.__typename).toBe('Supervisor');
+    expect(await grantStatus(p, { ...grant, password: PASSWORD })).toBe(200);
   });
 });
 

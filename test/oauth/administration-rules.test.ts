@@ -8,6 +8,7 @@ import {
   OPERATOR,
   type Standing,
 } from '../../src/oauth/administration.rules.ts';
+import { UNBOUND } from '../../src/oauth/client-bounds.rules.ts';
 import type { Principal } from '../../src/oauth/principal.ts';
 
 const OWN = 'aaaaaaaa-0000-4000-8000-00000000000a';
@@ -30,13 +31,13 @@ function principal(settings: Partial<Principal>): Principal {
   };
 }
 
-const GIVE: AdministrativeChange[] = ['create', 'replace', 'rotate', 'enable', 'set_password', 'set_role'];
-const END: AdministrativeChange[] = ['disable', 'unlock', 'revoke_sessions'];
+const GIVE: AdministrativeChange[] = ['create', 'replace', 'rotate', 'enable', 'set_password', 'set_role', 'unlock'];
+const END: AdministrativeChange[] = ['disable', 'revoke_sessions'];
 const weak = administratorOf(principal({}));
 const api = administratorOf(principal({ tokenUse: 'api', subject: OWN }));
 
 describe('who may administer', () => {
-  it.each(GIVE)('D3-26: to %s takes every scope of the target; the first that is missing is named', (change) => {
+  it.each(GIVE)('D3-26, D3-30: to %s takes every scope of the target; the first that is missing is named', (change) => {
     expect(administrationRefusal(weak, change, { scopes: ['accounts:read'] })).toBeUndefined();
     expect(administrationRefusal(weak, change, { scopes: [] })).toBeUndefined();
     const scopes = ['accounts:read', 'audit:read', 'users:read'];
@@ -65,6 +66,26 @@ describe('who may administer', () => {
       expect(administrationRefusal(weak, change, target)).toBeUndefined();
     },
   );
+
+  it.each(GIVE)("D3-30: to %s by a client's own token takes no freedom that the client has not", (change) => {
+    const maker = { ...UNBOUND, monthly_limit: 5 };
+    const freer = { scopes: [], bounds: UNBOUND };
+    expect(administrationRefusal(api, change, freer, maker)).toEqual({
+      kind: 'forbidden',
+      permission: 'clients:manage',
+      message: "a client's own token gives nobody more freedom than it has: set a monthly limit within the maker's",
+    });
+    expect(administrationRefusal(api, change, { scopes: [] }, maker)).toMatchObject({
+      message: "a client's own token gives nobody more freedom than it has: use a supervisor's login",
+    });
+    expect(administrationRefusal(api, change, { scopes: [], bounds: maker }, maker)).toBeUndefined();
+    expect(administrationRefusal(api, change, freer, UNBOUND)).toBeUndefined();
+    expect(administrationRefusal(weak, change, freer)).toBeUndefined();
+  });
+
+  it.each(END)('D3-30: to %s takes none', (change) => {
+    expect(administrationRefusal(api, change, { scopes: [] }, { ...UNBOUND, monthly_limit: 5 })).toBeUndefined();
+  });
 
   it.each([
     ['in capitals', { clientId: OWN.toUpperCase() }],

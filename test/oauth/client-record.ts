@@ -18,6 +18,7 @@ export function clientRecord(settings: Partial<ClientRecord> = {}): ClientRecord
     refreshReuseDetection: false,
     active: true,
     tokensFromSeconds: 0,
+    ownTokensFromSeconds: 0,
     ...settings,
   };
 }
