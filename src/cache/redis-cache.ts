@@ -50,7 +50,8 @@ export class RedisCache implements Cache {
   }
 
   async sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): Promise<SessionState> {
-    const state = await this.#redis.run(SESSION_STATE, this.#keys(nodeId, subject), [sessionId, nowMs]);
+    const [sessions, , ready] = this.#keys(nodeId, subject);
+    const state = await this.#redis.run(SESSION_STATE, [sessions, ready], [sessionId, nowMs]);
     if (state === -1) return 'unready';
     return state === 1 ? 'live' : 'absent';
   }

@@ -14,7 +14,8 @@ import {
 
 const LOOK_AGAIN_MS = 500;
 const RETRY_MS = 50;
-const MAX_REDIRECTIONS = 16;
+/** How long a call waits for a slot that is on its way: no longer than for a server that is frozen. */
+const SETTLED_WITHIN_MS = 1_000;
 
 /** @throws CacheUnavailableError */
 export async function topologyBy(server: RedisServer): Promise<Topology> {
@@ -130,6 +131,7 @@ export class RedisCluster implements RedisRoute {
     sendAsking: (server: RedisServer) => Promise<unknown>,
   ): Promise<unknown> {
     const slot = slotOf(key);
+    const until = performance.now() + SETTLED_WITHIN_MS;
     let asked: RedisServer | undefined;
     for (let redirections = 0; ; redirections += 1) {
       const server = asked ?? this.#owners[slot];
@@ -138,11 +140,13 @@ export class RedisCluster implements RedisRoute {
         return await (asked ? sendAsking(server) : send(server));
       } catch (error) {
         const said = redirectionOfError(error, server);
-        if (!said || redirections === MAX_REDIRECTIONS) throw error;
+        if (!said) throw error;
         asked = await this.#redirected(said, server);
         if (said.kind === 'down') throw error;
+        if (redirections < 2) continue;
         // Servers that contradict each other agree soon, and keys on their way arrive.
-        if (redirections > 1) await delay(RETRY_MS);
+        if (performance.now() > until) throw error;
+        await delay(RETRY_MS);
       }
     }
   }

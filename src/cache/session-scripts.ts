@@ -3,10 +3,13 @@ import { luaScript } from './lua-script.ts';
 // KEYS[1] is the sorted set of a subject's sessions, KEYS[2] the set of those removed of late, KEYS[3] the marker: the
 // epoch in which the node was made ready. One from before a failover is none: the last writes may be lost.
 
-/** ARGV: session id, now in ms, epoch. -1 unready, 0 absent, 1 live. */
+/**
+ * KEYS: the sorted set of a subject's sessions, the marker, and not what is mostly absent: while a slot moves, a script
+ * is refused that names a key which is not there. ARGV: session id, now in ms, epoch. -1 unready, 0 absent, 1 live.
+ */
 export const SESSION_STATE = luaScript(
   `
-local ready = redis.call('GET', KEYS[3])
+local ready = redis.call('GET', KEYS[2])
 if not ready or tonumber(ready) < tonumber(ARGV[3]) then return -1 end
 local expiry = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if expiry and tonumber(expiry) > tonumber(ARGV[2]) then return 1 end
