@@ -73,7 +73,7 @@ const process = {
   }),
   TRUST_PROXY: about(peers.default(['loopback']), {
     description:
-      'peers whose `X-Forwarded-*`, `Forwarded`, `X-Real-IP` and `ssl-client-fingerprint` are believed; from any other they are removed',
+      'peers whose `X-Forwarded-*`, `Forwarded`, `X-Real-IP` and `ssl-client-*` are believed; from any other all of these are removed, with underscores for hyphens too',
     role: 'gateway',
   }),
   MAX_CONNECTIONS: about(atLeastOne.default(20_000), {

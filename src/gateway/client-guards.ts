@@ -3,6 +3,7 @@ import { AppError } from '../errors/app-error.ts';
 import type { AccessDirectory } from '../oauth/access-directory.ts';
 import { type Guard, type GuardedCall, runGuards } from '../oauth/guards.ts';
 import type { Principal } from '../oauth/principal.ts';
+import type { TokenOrigin } from '../oauth/token-judge.ts';
 import type { Exchange } from './exchange.ts';
 
 type Directory = Pick<AccessDirectory, 'client'>;
@@ -35,9 +36,9 @@ export function operationGuards(directory: Directory, guards: readonly Guard[]) 
 }
 
 /** Where a request came from, as the guards see it. */
-export function originOf({ req, realIp }: Exchange): { realIp: string; fingerprint: string | undefined } {
+export function originOf({ req, clientAddress: address }: Exchange): TokenOrigin {
   const header = req.headers['ssl-client-fingerprint'];
-  return { realIp, fingerprint: Array.isArray(header) ? header.join(',') : header };
+  return { address, fingerprint: Array.isArray(header) ? header.join(',') : header };
 }
 
 function guardRequest(

@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
+import { plainAddress } from '../lib/ip-address.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Which peers may speak for a client behind them. */
@@ -9,17 +9,8 @@ export type TrustedPeers = (address: string, index: number) => boolean;
 /** Verdicts are kept: parsing an address costs more than the rest of the door. */
 const KNOWN_PEERS = 10_000;
 
-const PROXY_HEADERS = [
-  'forwarded',
-  'x-real-ip',
-  'ssl-client-fingerprint',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-server',
-] as const;
+/** What only a proxy says, with whatever stands for a hyphen: to a service behind CGI or WSGI an underscore is one. */
+const PROXY_HEADER = /^(?:x[^a-z\d])?forwarded|^x[^a-z\d]real[^a-z\d]ip|^ssl[^a-z\d]client/;
 
 /** Compiles `TRUST_PROXY`: addresses, networks, and the names loopback, linklocal, uniquelocal. */
 export function compileTrust(peers: readonly string[]): TrustedPeers {
@@ -42,33 +33,35 @@ export function compileTrust(peers: readonly string[]): TrustedPeers {
 export function enter(exchange: Exchange, trusts: TrustedPeers): void {
   const { req } = exchange;
   exchange.remoteAddress = plainAddress(req.socket.remoteAddress ?? '');
-  if (!trusts(exchange.remoteAddress, 0)) {
-    for (const name of PROXY_HEADERS) delete req.headers[name];
-    exchange.realIp = exchange.remoteAddress;
-    return;
+  if (trusts(exchange.remoteAddress, 0)) {
+    exchange.isPeerTrusted = true;
+    exchange.clientAddress = clientAddress(exchange, trusts);
+  } else {
+    for (const name in req.headers) if (PROXY_HEADER.test(name)) delete req.headers[name];
+    exchange.clientAddress = exchange.remoteAddress;
   }
-  exchange.isPeerTrusted = true;
-  exchange.realIp = clientAddress(req, trusts) ?? exchange.remoteAddress;
+  exchange.realIp = exchange.clientAddress ?? exchange.remoteAddress;
 }
 
-/** The rightmost address of `X-Forwarded-For` that is no trusted proxy's, else `X-Real-IP`. */
-function clientAddress({ headers }: IncomingMessage, trusts: TrustedPeers): string | undefined {
-  const forwarded = addresses(headers['x-forwarded-for']);
-  const client = forwarded.findLast((address) => !trusts(address, 0));
-  // What stands left of no address was said by nobody who is known.
-  if (client !== undefined && isIP(client) !== 0) return client;
-  const [real] = addresses(headers['x-real-ip']);
-  return real !== undefined && isIP(real) !== 0 ? real : undefined;
+/**
+ * The rightmost address of `X-Forwarded-For` that is no trusted proxy's; without that field the one in `X-Real-IP`, else
+ * the peer's. Undefined where what should be the client's is no address: who wrote what stands left of it is not known.
+ */
+function clientAddress({ req: { headers }, remoteAddress }: Exchange, trusts: TrustedPeers): string | undefined {
+  const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;
+  if (forwarded === undefined) return real === undefined ? remoteAddress : addressIn(String(real));
+  for (const entry of String(forwarded).split(',').reverse()) {
+    const address = addressIn(entry);
+    if (address === undefined || !trusts(address, 0)) return address;
+  }
+  return remoteAddress;
 }
 
-function addresses(header: string | string[] | undefined): string[] {
-  if (header === undefined) return [];
-  return String(header)
-    .split(',')
-    .map((address) => plainAddress(address.trim()));
-}
-
-/** An IPv4 peer on a dual-stack listener shows as `::ffff:…`. */
-function plainAddress(address: string): string {
-  return /^::ffff:/i.test(address) && isIP(address.slice(7)) === 4 ? address.slice(7) : address;
+/** The address in an entry, which may have a port, and brackets around one of IPv6. */
+function addressIn(entry: string): string | undefined {
+  const text = entry.trim();
+  const [, ipv6, ipv4] = /^(?:\[([^[\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
+  const address = ipv6 ?? ipv4 ?? text;
+  if (isIP(address) === 0 || (ipv6 !== undefined && isIP(ipv6) !== 6)) return undefined;
+  return plainAddress(address);
 }

@@ -41,9 +41,11 @@ export class Exchange {
   readonly res: ServerResponse;
   readonly upgrade: Upgrade | undefined;
   readonly capture: Capture;
-  /** The immediate peer, and the client behind trusted proxies. */
+  /** The immediate peer, and the client behind trusted proxies: the peer again where that is not known. */
   remoteAddress = '';
   realIp = '';
+  /** The client's address, for whoever judges by it; undefined where a trusted proxy has named none. */
+  clientAddress: string | undefined;
   /** Whether the peer may speak for clients behind it. */
   isPeerTrusted = false;
   /** Milliseconds since the epoch, and the monotonic clock beside it. */

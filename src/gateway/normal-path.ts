@@ -1,6 +1,7 @@
 const UNRESERVED = /[A-Za-z0-9._~-]/;
 const ESCAPE = /%([0-9A-Fa-f]{2})/g;
-const DOT_SEGMENT = /(?:^|\/)\.\.?(?:\/|$)/;
+/** With a parameter too (RFC 3986 section 3.3): some services cut it off before they look. */
+const DOT_SEGMENT = /(?:^|\/)\.\.?(?:[;/]|%3B|$)/;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 /** Scheme, user and host of the absolute form (RFC 9110 section 4.2: a host is never empty). */
 const ORIGIN = /^https?:\/\/(?:[\w.~!$&'()*+,;=:%-]*@)?((?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=-]+)(?::\d*)?)(?=[/?]|$)/i;

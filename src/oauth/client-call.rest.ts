@@ -21,12 +21,14 @@ export const beforeCall: readonly RequestHandler[] = [noStore, bodyReader({ maxB
  */
 export function clientCallOf(req: Request): ClientCall {
   const { authorization } = req.headers;
+  const exchange = exchangeOf(req);
   if (authorization !== undefined && (req.headersDistinct.authorization?.length ?? 0) > 1)
     throw invalidRequest([{ path: 'Authorization', message: 'must be given once' }]);
   return {
     parameters: parametersOf(req.headers, bytesOf(req)),
     authorization,
-    ...originOf(exchangeOf(req)),
+    realIp: exchange.realIp,
+    ...originOf(exchange),
     headers: {},
     credentials: undefined,
     client: undefined,

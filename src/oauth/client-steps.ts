@@ -55,8 +55,8 @@ export function authenticateClient(directory: AccessDirectory, throttle: SecretT
 /** The guards of the client (specification section 5.3), a step each. */
 export function guardSteps(guards: readonly Guard[]): Step<ClientCall>[] {
   return guards.map((guard) => (call) => {
-    const { realIp, fingerprint, headers } = call;
-    call.guarded ??= { client: clientOf(call), realIp, fingerprint, headers };
+    const { address, fingerprint, headers } = call;
+    call.guarded ??= { client: clientOf(call), address, fingerprint, headers };
     return guard(call.guarded);
   });
 }

@@ -7,8 +7,8 @@ import type { LimitVerdict } from './limits.rules.ts';
 /** A request of a known client, as its guards see it. */
 export interface GuardedCall {
   client: ClientRecord;
-  /** The caller's address, behind trusted proxies. */
-  realIp: string;
+  /** The caller's address, behind trusted proxies; undefined where it is not known. */
+  address: string | undefined;
   /** `ssl-client-fingerprint` as a trusted proxy forwarded it. */
   fingerprint: string | undefined;
   /** Gets the headers of the client's limits: for the answer, whatever it will be. */
@@ -48,9 +48,10 @@ export function certificateGuard({ client, fingerprint }: Pick<GuardedCall, 'cli
   if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new AppError(403, 'mtls_required');
 }
 
-/** IP allowlist: the caller's address must be one of the client's addresses or in one of its networks. */
-export function ipAllowlistGuard({ client, realIp }: Pick<GuardedCall, 'client' | 'realIp'>): void {
-  if (client.allowedIps.length > 0 && !isAllowedAddress(client, realIp)) throw new AppError(403, 'ip_not_allowed');
+/** IP allowlist: the caller's address must be known, and one of the client's addresses or in one of its networks. */
+export function ipAllowlistGuard({ client, address }: Pick<GuardedCall, 'client' | 'address'>): void {
+  if (client.allowedIps.length === 0) return;
+  if (address === undefined || !isAllowedAddress(client, address)) throw new AppError(403, 'ip_not_allowed');
 }
 
 /** Runs the guards, from one of them on; the first refusal is thrown. Synchronous as long as they are. */

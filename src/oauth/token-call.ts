@@ -9,7 +9,9 @@ export interface ClientCall {
   /** The body, as parsed JSON or as a form. */
   readonly parameters: unknown;
   readonly authorization: string | undefined;
+  /** Whom wrong secrets are counted for. */
   readonly realIp: string;
+  readonly address: string | undefined;
   readonly fingerprint: string | undefined;
   /** What the guards put on the answer, whatever it is. */
   readonly headers: Record<string, string>;

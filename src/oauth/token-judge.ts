@@ -15,7 +15,7 @@ interface JudgeParts {
 
 /** Where a token came from, for the guards of its client. */
 export interface TokenOrigin {
-  realIp: string;
+  address: string | undefined;
   fingerprint: string | undefined;
 }
 

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { normalTarget } from '../../src/gateway/normal-path.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { envelope } from './envelopes.ts';
+import { startForwarder, startUpstream } from './forwarder.ts';
 import { request, sendRaw } from './raw.ts';
 
 let p: Portcullis;
@@ -122,6 +123,23 @@ describe('a hostile spelling of a path', () => {
     }
   });
 
+  it('D2-26: a dot segment with a parameter is one for every service, here and elsewhere', async () => {
+    const dots = ['.', '..', '%2e', '%2E%2e', '.%2e', '%2e.'];
+    const parameters = [';', ';x', ';a=b', '%3B', '%3bx', ';%2e%2e', ';%3b;', '%3B..', ';a=%2561'];
+    const segments = dots.flatMap((dot) => parameters.map((parameter) => `${dot}${parameter}`));
+    const targets = segments.flatMap((segment) => [segment, `${segment}/x`, `x/${segment}/y`, `x/${segment}?q`]);
+    await using upstream = await startUpstream((_req, res) => res.end('reached'));
+    await using f = await startForwarder({ services: { a: upstream.url } });
+    for (const target of targets) {
+      expect([target, (await get(`/v2/mcp/${target}`)).status]).toEqual([target, 404]);
+      expect([target, (await sendRaw(f.url, request('GET', `/${target}`))).status]).toEqual([target, 404]);
+    }
+    expect(upstream.seen).toEqual([]);
+    // A parameter of another segment is a part of its name, and so are dots that are decoded twice.
+    for (const other of ['/a;..', '/..a;x', '/...;', '/a;x/b', '/..%253Bx', '/a..;'])
+      expect([other, (await sendRaw(f.url, request('GET', other))).status]).toEqual([other, 200]);
+  });
+
   it.each(equivalent)('D2-04: %s is the same path', async (target) => {
     expect((await get(target)).status).toBe(200);
   });
@@ -132,6 +150,8 @@ describe('a hostile spelling of a path', () => {
       '..',
       '.',
       '/',
+      ';',
+      '%3b',
       '\\',
       '%2f',
       '%5C',
@@ -149,7 +169,7 @@ describe('a hostile spelling of a path', () => {
         const normal = normalTarget(`/${parts.join('')}`);
         if (!normal) return;
         expect(normalTarget(normal.path)).toEqual({ path: normal.path, query: '' });
-        expect(decodeURIComponent(normal.path)).not.toMatch(/\/\/|\\|\0|\/\.\.?(\/|$)/);
+        expect(decodeURIComponent(normal.path)).not.toMatch(/\/\/|\\|\0|\/\.\.?([;/]|$)/);
         expect(normal.path).not.toMatch(/%(2f|5c|00|61)/i);
       }),
     );

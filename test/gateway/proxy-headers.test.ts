@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { compileTrust, enter } from '../../src/gateway/door.ts';
 import { Exchange } from '../../src/gateway/exchange.ts';
+import { recordOf } from '../audit/records.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
 
@@ -11,8 +12,8 @@ interface Said {
   real?: string;
 }
 
-/** The client's address that the gateway finds where `peer` says these headers. */
-function addressOf(peer: string, { forwarded, real }: Said): string {
+/** What the gateway finds where `peer` says these headers: the client's address, and the one that is recorded. */
+function addressesOf(peer: string, { forwarded, real }: Said): [client: string | undefined, real: string] {
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: peer });
   const req = new IncomingMessage(socket);
@@ -20,53 +21,105 @@ function addressOf(peer: string, { forwarded, real }: Said): string {
   if (real !== undefined) req.headers['x-real-ip'] = real;
   const exchange = new Exchange(req, new ServerResponse(req));
   enter(exchange, compileTrust(['loopback', '10.0.0.0/8', '2001:db8::/32']));
-  return exchange.realIp;
+  return [exchange.clientAddress, exchange.realIp];
 }
 
-const addresses: [string, string, Said, string][] = [
+const CLIENT = '198.51.100.7';
+const addresses: [what: string, peer: string, said: Said, client: string][] = [
   ['nothing said', '127.0.0.1', {}, '127.0.0.1'],
-  ['one client', '127.0.0.1', { forwarded: '198.51.100.7' }, '198.51.100.7'],
-  ['the rightmost that is no proxy', '127.0.0.1', { forwarded: '203.0.113.1, 198.51.100.7, 10.1.2.3' }, '198.51.100.7'],
-  [
-    'what a client wrote to the left is not believed',
-    '10.9.9.9',
-    { forwarded: '1.1.1.1, 198.51.100.7' },
-    '198.51.100.7',
-  ],
-  [
-    'proxies alone, then X-Real-IP',
-    '127.0.0.1',
-    { forwarded: '10.0.0.1, 10.0.0.2', real: '198.51.100.9' },
-    '198.51.100.9',
-  ],
-  ['proxies alone, then the peer', '127.0.0.1', { forwarded: '10.0.0.1' }, '127.0.0.1'],
-  [
-    'X-Forwarded-For goes before X-Real-IP',
-    '127.0.0.1',
-    { forwarded: '198.51.100.7', real: '198.51.100.9' },
-    '198.51.100.7',
-  ],
-  ['X-Real-IP alone', '127.0.0.1', { real: ' 198.51.100.9 ' }, '198.51.100.9'],
-  ['no address at all', '127.0.0.1', { forwarded: 'unknown', real: 'nobody' }, '127.0.0.1'],
-  ['what stands left of no address is not believed', '127.0.0.1', { forwarded: '1.1.1.1, _hidden' }, '127.0.0.1'],
-  ['empty headers', '127.0.0.1', { forwarded: '', real: '' }, '127.0.0.1'],
+  ['one client', '127.0.0.1', { forwarded: CLIENT }, CLIENT],
+  ['the rightmost that is no proxy', '127.0.0.1', { forwarded: `203.0.113.1, ${CLIENT}, 10.1.2.3` }, CLIENT],
+  ['what a client wrote to the left is not believed', '10.9.9.9', { forwarded: `1.1.1.1, ${CLIENT}` }, CLIENT],
+  ['nor is what is no address there', '10.9.9.9', { forwarded: `unknown, ,${CLIENT}` }, CLIENT],
+  ['proxies alone: the peer', '127.0.0.1', { forwarded: '10.0.0.1, 10.0.0.2' }, '127.0.0.1'],
+  ['beside X-Forwarded-For no X-Real-IP is read', '127.0.0.1', { forwarded: '10.0.0.1', real: CLIENT }, '127.0.0.1'],
+  ['X-Forwarded-For goes before X-Real-IP', '127.0.0.1', { forwarded: CLIENT, real: '198.51.100.9' }, CLIENT],
+  ['X-Real-IP alone', '127.0.0.1', { real: ` ${CLIENT} ` }, CLIENT],
+  ['X-Real-IP with a port', '127.0.0.1', { real: `${CLIENT}:443` }, CLIENT],
+  ['a port', '127.0.0.1', { forwarded: `1.1.1.1:1, ${CLIENT}:65535` }, CLIENT],
+  ['a proxy with a port', '127.0.0.1', { forwarded: `${CLIENT}, 10.0.0.1:80` }, CLIENT],
   ['an IPv6 client', '::1', { forwarded: '2001:4860::8888, 2001:db8::1' }, '2001:4860::8888'],
-  ['an IPv4 client in IPv6 clothes', '127.0.0.1', { forwarded: '::ffff:198.51.100.7' }, '198.51.100.7'],
-  ['an IPv4 proxy in IPv6 clothes', '::ffff:127.0.0.1', { forwarded: '198.51.100.7, ::FFFF:10.0.0.1' }, '198.51.100.7'],
+  ['brackets', '::1', { forwarded: '[2001:4860::8888], [2001:db8::1]' }, '2001:4860::8888'],
+  ['brackets and a port', '::1', { forwarded: '1.1.1.1, [2001:4860::8888]:443, [2001:db8::1]:80' }, '2001:4860::8888'],
+  ['groups that look like ports', '::1', { forwarded: '2001:4860::8888:443' }, '2001:4860::8888:443'],
+  ['a zone', '127.0.0.1', { forwarded: 'fe80::1%eth0' }, 'fe80::1'],
+  ['a zone between brackets', '127.0.0.1', { forwarded: '[fe80::1%25eth0]:80' }, 'fe80::1'],
+  ['an IPv4 client in IPv6 clothes', '127.0.0.1', { forwarded: `::ffff:${CLIENT}` }, CLIENT],
+  ['the same in hexadecimal', '127.0.0.1', { forwarded: '[::ffff:c633:6407]:1' }, CLIENT],
+  [
+    'an IPv4 proxy in IPv6 clothes',
+    '::ffff:127.0.0.1',
+    { forwarded: `${CLIENT}, ::FFFF:10.0.0.1, ::ffff:a00:1` },
+    CLIENT,
+  ],
+  ['blanks and tabs', '127.0.0.1', { forwarded: `1.1.1.1 ,\t${CLIENT}\t ,10.0.0.1 ` }, CLIENT],
   ['a peer that is no proxy', '203.0.113.5', { forwarded: '1.1.1.1', real: '2.2.2.2' }, '203.0.113.5'],
+  ['a peer that is no proxy and says no address', '203.0.113.5', { forwarded: 'unknown' }, '203.0.113.5'],
 ];
 
+/** What is met where the client's address should stand. */
+const NO_ADDRESS = [
+  'unknown',
+  '_hidden',
+  '',
+  ' ',
+  '"198.51.100.7"',
+  '198.51.100.7:',
+  '198.51.100.7:http',
+  ':80',
+  '198.51.100',
+].concat(
+  [
+    '198.51.100.07',
+    '0xc6.51.100.7',
+    '198.51.100.7/32',
+    '[198.51.100.7]:80',
+    '[198.51.100.7',
+    '2001:4860::8888]',
+    '[]:80',
+  ],
+  [
+    '[[::2]]',
+    '[::2]x',
+    'fe80::1%',
+    'unix:',
+    'for=198.51.100.7',
+    '198.51.100.7 198.51.100.8',
+    '198.51.100.7:80:80',
+    '１.1.1.1',
+  ],
+);
+
 describe("the client's address", () => {
-  it.each(addresses)('D1-09: %s', (_name, peer, said, address) => {
-    expect(addressOf(peer, said)).toBe(address);
+  it.each(addresses)('D1-09 D2-23: %s', (_name, peer, said, address) => {
+    expect(addressesOf(peer, said)).toEqual([address, address]);
   });
+
+  it.each(NO_ADDRESS)(
+    'D2-23: is not known where %j stands in its place, whatever stands left of it or in X-Real-IP',
+    (met) => {
+      const shapes = [met, `1.1.1.1, ${met}`, `1.1.1.1,${met}, 10.0.0.1`, `${met},127.0.0.1:80 , [2001:db8::1]:1`];
+      for (const forwarded of shapes)
+        expect([forwarded, addressesOf('127.0.0.1', { forwarded, real: '1.1.1.1' })]).toEqual([
+          forwarded,
+          [undefined, '127.0.0.1'],
+        ]);
+      expect(addressesOf('127.0.0.1', { real: met })).toEqual([undefined, '127.0.0.1']);
+    },
+  );
 });
 
 let p: Portcullis;
+/** Behind a proxy on this machine. */
+let behind: Portcullis;
 beforeAll(async () => {
   p = await startPortcullis({ env: { TRUST_PROXY: '192.0.2.1' } });
+  behind = await startPortcullis();
 });
-afterAll(() => p[Symbol.asyncDispose]());
+afterAll(async () => {
+  await p[Symbol.asyncDispose]();
+  await behind[Symbol.asyncDispose]();
+});
 
 async function statusFor(client: object, headers: Record<string, string>): Promise<[number, string]> {
   const json = { grant_type: 'client_credentials', ...client };
@@ -80,11 +133,49 @@ describe('a peer that is not in TRUST_PROXY', () => {
     expect(await statusFor(client, { 'ssl-client-fingerprint': 'ab:cd' })).toEqual([403, 'mtls_required']);
   });
 
+  it('D2-23: nor one that a trusted proxy has passed under another name', async () => {
+    const client = await addClient(behind, { require_certificate: true, cert_fingerprint: 'ab:cd' });
+    const json = { grant_type: 'client_credentials', ...client };
+    for (const name of ['ssl_client_fingerprint', 'ssl-client_fingerprint', 'ssl-client-fingerprint-1']) {
+      const answer = await behind.call('POST', '/v2/oauth/token', { json, headers: { [name]: 'ab:cd' } });
+      expect([name, answer.status, answer.json.message]).toEqual([name, 403, 'mtls_required']);
+    }
+  });
+
   it.each(['x-forwarded-for', 'x-real-ip', 'forwarded'])('D1-05: cannot name another address by %s', async (name) => {
     const spoofed = name === 'forwarded' ? 'for=198.51.100.7' : '198.51.100.7';
     const theirs = await addClient(p, { allowed_ips: ['198.51.100.7'] });
     const own = await addClient(p, { allowed_ips: ['127.0.0.1'] });
     expect(await statusFor(theirs, { [name]: spoofed })).toEqual([403, 'ip_not_allowed']);
     expect((await statusFor(own, { [name]: spoofed }))[0]).toBe(200);
+  });
+});
+
+describe('a trusted proxy that names no address', () => {
+  const said = { 'X-Forwarded-For': '127.0.0.1, unknown', 'X-Real-IP': '127.0.0.1' };
+
+  it('D2-23 D1-09: leaves a client with allowed_ips refused everywhere, and others served', async () => {
+    const limited = await addClient(behind, { allowed_ips: ['127.0.0.1', '0.0.0.0/0', '::/0'] });
+    const token = await behind.clientToken(limited);
+    const call = (method: string, path: string, bearer: string, json?: unknown) =>
+      behind.call(method, path, { token: bearer, headers: said, ...(json === undefined ? {} : { json }) });
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+    const refusals = [
+      await call('POST', '/v2/oauth/token', '', { grant_type: 'client_credentials', ...limited }),
+      await call('GET', '/v1/accounts', token),
+      await call('POST', '/graphql', token, { query: '{ me { subject } }' }),
+      await call('POST', '/v2/mcp', limited.client_secret, ping),
+    ];
+    expect(refusals.map(({ status, json }) => [status, json.message])).toEqual(Array(4).fill([403, 'ip_not_allowed']));
+    const free = await behind.clientToken();
+    expect((await call('GET', '/v1/accounts', free)).status).toBe(200);
+  });
+
+  it('D2-23: is itself what is recorded, and what counts wrong secrets', async () => {
+    const headers = { ...said, 'X-Correlation-ID': 'no-address' };
+    const json = { grant_type: 'client_credentials', client_id: behind.demo.client.client_id, client_secret: 'wrong' };
+    const answer = await behind.call('POST', '/v2/oauth/token', { json, headers });
+    expect(answer.status).toBe(401);
+    expect(await recordOf(behind, 'no-address')).toMatchObject({ remote_address: '127.0.0.1', real_ip: '127.0.0.1' });
   });
 });

@@ -117,6 +117,43 @@ describe('a request to an upstream', () => {
     expect(headers).not.toHaveProperty('x-forwarded-prefix');
   });
 
+  it('D2-23: carries nothing that only a proxy says, however it is spelled, where no proxy has said it', async () => {
+    const names = [
+      ...['X-Forwarded-For', 'X-Forwarded-User', 'X-Forwarded-SSL', 'X-Forwarded-Client-Cert', 'X-Forwarded-Anything'],
+      ...['X-Forwarded', 'Forwarded', 'Forwarded-For', 'X-Real-IP', 'SSL-Client-Verify', 'SSL-Client-Fingerprint'],
+      ...['SSL-Client-S-DN', 'SSL-Client-'],
+    ];
+    const spelled = names.flatMap((name) =>
+      ['-', '_', '.', '~'].flatMap((sign) => [name.replaceAll('-', sign), name.toUpperCase().replace('-', sign)]),
+    );
+    const theirs = Object.fromEntries(spelled.map((name) => [name, 'forged']));
+    const { rawHeaders } = await seenOf({ ...theirs, 'X-Forward': 'kept', 'SSL-Cipher': 'kept' }, edge);
+    expect(rawHeaders.filter((text) => text === 'kept')).toHaveLength(2);
+    expect(rawHeaders).not.toContain('forged');
+    expect(rawHeaders.filter((text) => /forwarded|real|ssl.client/i.test(text))).toEqual([
+      ...['x-forwarded-for', 'x-real-ip', 'x-forwarded-proto', 'x-forwarded-host'],
+    ]);
+    const trusted = {
+      'X-Forwarded-Client-Cert': 'Hash=1',
+      'SSL-Client-Verify': 'SUCCESS',
+      ssl_client_fingerprint: 'a',
+    };
+    expect((await seenOf(trusted)).headers).toMatchObject({
+      'x-forwarded-client-cert': 'Hash=1',
+      'ssl-client-verify': 'SUCCESS',
+    });
+  });
+
+  it('D2-23: names no address of a client that a trusted proxy has named none of', async () => {
+    const { headers } = await seenOf({ 'X-Forwarded-For': '1.1.1.1, unknown', 'X-Real-IP': '1.1.1.1' });
+    expect(headers).toMatchObject({ 'x-forwarded-for': 'unknown', 'x-real-ip': '127.0.0.1' });
+    const lines = [{ 'x-forwarded-for': '' }, { 'x-forwarded-for': '198.51.100.7' }];
+    for (const [at, expected] of ['unknown', '198.51.100.7'].entries()) {
+      const seen = await seenOf({ 'X-Forwarded-For': '1.1.1.1', ...lines[at] });
+      expect(seen.headers['x-forwarded-for']).toBe(expected);
+    }
+  });
+
   it.each([
     ['https', 'https'],
     ['https, http', 'https'],

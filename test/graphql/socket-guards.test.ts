@@ -31,6 +31,7 @@ describe('the first message of a socket', () => {
     const token = await portcullis.clientToken(guarded);
     expect(await answerTo(token)).toBe('connection_ack');
     expect(await answerTo(token, { 'X-Forwarded-For': '203.0.113.9' })).toBe(4403);
+    expect(await answerTo(token, { 'X-Forwarded-For': '127.0.0.1, unknown', 'X-Real-IP': '127.0.0.1' })).toBe(4403);
   });
 
   it('D2-16: is answered with 4403 where the client must show a certificate and shows none', async () => {

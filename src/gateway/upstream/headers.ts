@@ -44,7 +44,7 @@ const END_TO_END: ReadonlySet<string> = new Set([
  * asks, as the gateway has judged it. The host is the upstream's own. `traceparent` stands in the place of a received one;
  * a `tracestate` belongs to the trace that it came with, and to no other (W3C Trace Context).
  */
-export function requestFields({ req, realIp, isPeerTrusted }: Exchange, traceparent?: string): string[] {
+export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exchange, traceparent?: string): string[] {
   const { headers } = req;
   const named = namedBy(headers.connection);
   const isNewTrace = traceparent !== undefined && validTraceparent(headers.traceparent) === undefined;
@@ -61,7 +61,7 @@ export function requestFields({ req, realIp, isPeerTrusted }: Exchange, tracepar
   // Of a list the first is what the client used. Beside addresses one could tell who has said which; a protocol tells
   // nothing of who wrote it, so that a trusted peer is believed as a whole.
   const proto = isPeerTrusted && /^https\s*(?:,|$)/i.test(text(headers['x-forwarded-proto']) ?? '') ? 'https' : 'http';
-  fields.push('x-forwarded-for', realIp, 'x-real-ip', realIp, 'x-forwarded-proto', proto);
+  fields.push('x-forwarded-for', clientAddress ?? 'unknown', 'x-real-ip', realIp, 'x-forwarded-proto', proto);
   if (host !== undefined) fields.push('x-forwarded-host', host);
   if (traceparent !== undefined) fields.push('traceparent', traceparent);
   return fields;
