@@ -62,8 +62,8 @@ function tellsDecoded(text: string): boolean {
   return isDeeper || decoded.some((spelled) => credentialsAt(spelled) !== -1 || maskTokens(spelled) !== spelled);
 }
 
-/** A text, and what it becomes each time that it is decoded. */
-function spellingsOf(text: string): string[] {
+/** A text, and what it becomes each time that its escapes (percent signs, `\\u`) are decoded. */
+export function spellingsOf(text: string): string[] {
   const spellings = [text];
   for (let last = text; spellings.length <= MAX_SPELLINGS && ESCAPE.test(last); spellings.push(last)) {
     last = decode(last).replace(UNICODE_ESCAPE, (_escape, code: string) =>

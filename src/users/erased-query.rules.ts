@@ -1,26 +1,21 @@
+import { spellingsOf } from '../audit/mask-part.ts';
 import { readable } from './erased-text.rules.ts';
 
 const SHORTEST_PIECE = 3;
 
-/** Whether the query of a URL has one of the identifiers (in lower case), however it is encoded. */
-export function tellsInQuery(query: string, identifiers: readonly string[]): boolean {
-  const text = readable(decoded(query.replaceAll('+', ' '))).replaceAll('\\"', '"');
-  return identifiers.some((identifier) => text.includes(identifier));
+/** A letter or a digit that need not be escaped in a URL, or an escape of an escape: a pattern for the database. */
+export const PERCENT_LETTER = '%(3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25)';
+
+/** Whether a text of any form has one of the identifiers (in lower case), however it is encoded. */
+export function namesUser(text: string, identifiers: readonly string[]): boolean {
+  const spellings = spellingsOf(text).map((spelled) => readable(spelled).replaceAll('\\"', '"'));
+  return spellings
+    .flatMap((spelled) => [spelled, spelled.replaceAll('+', ' ')])
+    .some((spelled) => identifiers.some((identifier) => spelled.includes(identifier)));
 }
 
 /** What of an identifier stands in a query whichever way it is encoded: its longest run of letters that never are. */
 export function piecesOf(identifier: string): string[] {
   const longest = (identifier.match(/[a-z0-9]+/g) ?? []).reduce((a, b) => (b.length > a.length ? b : a), '');
   return [longest.length >= SHORTEST_PIECE ? longest : encodeURIComponent(identifier).toLowerCase()];
-}
-
-/** Escapes that are none stay as they are. */
-function decoded(query: string): string {
-  return query.replace(/(?:%[0-9a-f]{2})+/gi, (escaped) => {
-    try {
-      return decodeURIComponent(escaped);
-    } catch {
-      return escaped;
-    }
-  });
 }

@@ -1,3 +1,5 @@
+import { MASK } from '../audit/mask-keys.ts';
+import { spellingsOf } from '../audit/mask-part.ts';
 import { ExactNumber, parseJson } from '../lib/json.ts';
 
 /** What of a user is personal; an empty text is nothing. */
@@ -20,21 +22,43 @@ const MEMBERS: Readonly<Record<string, keyof PersonalData>> = {
   walletAddress: 'address',
 };
 
+/** A literal of a document, or the value of a pair. */
+const ASKED = /"((?:[^"\\]|\\.)*)"|=([^&#=]*)/g;
+
 /** So short a text stands in many others by chance. */
 const TELLING_LENGTH = 6;
 
+/** Whose text it is: what a caller sent, or what it was told. */
+export type TextSide = 'asked' | 'told';
+
 /**
- * A kept JSON text without a user's personal data: members of that name and value are empty, and so is every text that is
- * a name of the user, tells the email or the wallet, or quotes one of the values in a document. Null for a text that is
- * no whole JSON, or that would still tell: nothing of it can be kept.
+ * A kept JSON text (or one a line) without a user's personal data: members of that name and value are empty, and so is
+ * every text that is a name of the user, mentions one, tells the email or the wallet; of what was asked also every text
+ * that is a part of one of the values, as a search is, or has such a literal. Null for a text that is no whole JSON, or
+ * that would still tell: nothing of it can be kept.
  */
-export function erasedText(text: string, data: PersonalData): string | null {
+export function erasedText(text: string, data: PersonalData, side: TextSide = 'told'): string | null {
   const whole = parsed(text);
-  if (whole === undefined) return null;
-  const erased = JSON.stringify(erasedValue(whole.value, undefined, data));
+  if (whole === undefined) return erasedLines(text, data, side);
+  const erased = JSON.stringify(erasedValue(whole.value, undefined, data, side));
   if (isTelling(erased, data)) return null;
   // What shows nothing stays as it was written.
   return erased === JSON.stringify(whole.value) ? text : erased;
+}
+
+function erasedLines(text: string, data: PersonalData, side: TextSide): string | null {
+  const lines = text.split('\n');
+  if (lines.length === 1) return null;
+  const erased = lines.map((line) => (line === '' ? '' : erasedText(line, data, side)));
+  return erased.includes(null) ? null : erased.join('\n');
+}
+
+/** Whether a text of any form (a path, a query, the value of a header) shows something of a user, however it is spelled. */
+export function showsPerson(text: string, data: PersonalData): boolean {
+  const spellings = new Set(spellingsOf(text).flatMap((spelled) => [spelled, spelled.replaceAll('+', ' ')]));
+  return spellings
+    .values()
+    .some((spelled) => isTelling(spelled, data) || mentions(spelled, data) || asks(spelled, data));
 }
 
 /** A letter that JSON need not escape, and some writers do: a pattern for the database, and for `readable`. */
@@ -72,25 +96,64 @@ function identifiersOf({ email, externalId, address }: PersonalData): string[] {
   return [email, externalId, address].filter((text) => text !== '');
 }
 
-function erasedValue(value: unknown, member: string | undefined, data: PersonalData): unknown {
-  if (typeof value === 'string') return isPersonal(value, member, data) ? blankOf(member) : value;
-  if (Array.isArray(value)) return value.map((item) => erasedValue(item, member, data));
+function erasedValue(value: unknown, member: string | undefined, data: PersonalData, side: TextSide): unknown {
+  if (typeof value === 'string') return erasedString(value, member, data, side);
+  if (Array.isArray(value)) return value.map((item) => erasedValue(item, member, data, side));
   if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, erasedValue(item, name, data)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [
+      // An alias is a name too.
+      ownOf(name) === undefined && isName(name, data) ? MASK : name,
+      erasedValue(item, name, data, side),
+    ]),
+  );
+}
+
+function erasedString(text: string, member: string | undefined, data: PersonalData, side: TextSide): string | null {
+  // What a tool answers is a document in a text.
+  const inner = /^\s*[[{]/.test(text) ? erasedText(text, data, side) : null;
+  if (inner !== null) return inner;
+  return isPersonal(text, member, data, side) ? blankOf(member) : text;
 }
 
 /** What stands in a member without a value: an external id can be absent, the others are texts. */
 function blankOf(member: string | undefined): string | null {
-  return member !== undefined && Object.hasOwn(MEMBERS, member) && MEMBERS[member] === 'externalId' ? null : '';
+  return ownOf(member) === 'externalId' ? null : '';
 }
 
-function isPersonal(text: string, member: string | undefined, data: PersonalData): boolean {
-  const own = member !== undefined && Object.hasOwn(MEMBERS, member) ? MEMBERS[member] : undefined;
+function ownOf(member: string | undefined): keyof PersonalData | undefined {
+  return member !== undefined && Object.hasOwn(MEMBERS, member) ? MEMBERS[member] : undefined;
+}
+
+function isPersonal(text: string, member: string | undefined, data: PersonalData, side: TextSide): boolean {
+  const own = ownOf(member);
   if (own !== undefined && data[own] !== '' && isSame(text, data[own])) return true;
   // An alias of GraphQL gives a member any name.
-  const anywhere = [data.name, data.surname, data.externalId.length >= TELLING_LENGTH ? data.externalId : ''];
-  if (anywhere.some((value) => value !== '' && isSame(text, value))) return true;
-  return isTelling(text, data) || quotes(text, data);
+  if (isName(text, data) || isTelling(text, data)) return true;
+  // In a name's own member another name that has this one as a word is another person's.
+  if (own !== undefined) return false;
+  const spellings = spellingsOf(text);
+  return spellings.some(
+    (spelled) => isTelling(spelled, data) || mentions(spelled, data) || (side === 'asked' && asks(spelled, data)),
+  );
+}
+
+/** Whether a text is one of the names, or the external id. */
+function isName(text: string, data: PersonalData): boolean {
+  return anywhereOf(data).some((value) => isSame(text, value));
+}
+
+/** Whether a text has one of the names as a word. */
+function mentions(text: string, data: PersonalData): boolean {
+  const words = anywhereOf(data).filter((value) => value.length > 1);
+  if (words.length === 0) return false;
+  const pattern = words.map((word) => RegExp.escape(word.trim())).join('|');
+  return new RegExp(`(?<![\\p{L}\\p{N}])(?:${pattern})(?![\\p{L}\\p{N}])`, 'iu').test(text);
+}
+
+/** What tells in whatever place it stands as a whole. */
+function anywhereOf({ name, surname, externalId }: PersonalData): string[] {
+  return [name, surname, externalId.length >= TELLING_LENGTH ? externalId : ''].filter((value) => value.trim() !== '');
 }
 
 /** Whether a text holds the email or the wallet. */
@@ -99,10 +162,18 @@ function isTelling(text: string, { email, address }: PersonalData): boolean {
   return [email, address].some((telling) => telling.length >= TELLING_LENGTH && lower.includes(telling.toLowerCase()));
 }
 
-/** Whether a document of a migration has one of the values as a literal. */
-function quotes(text: string, data: PersonalData): boolean {
-  if (!/migrateUsers?\b/.test(text)) return false;
-  return Object.values(data).some((value) => value !== '' && text.includes(JSON.stringify(value)));
+/** Whether a text, one of its literals or the value of one of its pairs is a part of a value, as a search for the user is. */
+function asks(text: string, data: PersonalData): boolean {
+  const values = Object.values(data).map((value) => value.toLowerCase());
+  const asked = [text, ...Array.from(text.matchAll(ASKED), ([, literal, value]) => literal ?? value ?? '')];
+  return asked
+    .map((part) =>
+      part
+        .replaceAll(/\\(["\\])/g, '$1')
+        .trim()
+        .toLowerCase(),
+    )
+    .some((part) => values.some((value) => (value === part ? part !== '' : part.length > 1 && value.includes(part))));
 }
 
 function isSame(a: string, b: string): boolean {

@@ -3,7 +3,7 @@ import { notFoundRefusal } from '../errors/refusal.ts';
 import { isUuid } from '../lib/input.ts';
 import { unhurried } from '../lib/tenant-db.ts';
 import { MigrationStore } from '../user-migrations/migration-store.ts';
-import { type PersonalData, tracesOf } from './erased-text.rules.ts';
+import { type PersonalData, tellingIdentifiers, tracesOf } from './erased-text.rules.ts';
 import { KeptTexts } from './kept-texts.ts';
 import type { UserRow } from './user-pages.service.ts';
 
@@ -31,8 +31,8 @@ export class UserErasure {
 
   /**
    * Blanks names, identifiers and the wallet's address of a user: in the user, in rows of migrations, in answers kept
-   * under a key, and in the bodies of the node's audit records that show the id, the email, the external id or the wallet.
-   * Once more changes nothing. It reads all that is kept of the node, however long that takes.
+   * under a key, and in every column of audit records of the node, or of none, one of which shows the id, the email, the
+   * external id or the wallet. Once more changes nothing. It reads all that is kept of the node, however long that takes.
    * @throws RefusalError `not_found` for an id that is not a user's of the node.
    */
   erase(nodeId: string, id: string): Promise<UserRow> {
@@ -48,8 +48,9 @@ export class UserErasure {
     if (!user) throw notFoundRefusal();
     const data = personalDataOf(user);
     const traces = [userId, ...tracesOf(data)];
+    const person = { data, traces, identifiers: [userId, ...tellingIdentifiers(data)] };
     // Audit records first: an erasure that is cut short still knows next time what to look for.
-    await this.#kept.eraseAudited(nodeId, traces, data);
+    await this.#kept.eraseAudited(nodeId, person);
     const erased = await db.transaction(async () => {
       await this.#store.lock(nodeId);
       await this.#kept.eraseAnswers(nodeId, traces, data);
@@ -57,7 +58,7 @@ export class UserErasure {
       return this.#eraseUser(nodeId, userId);
     });
     await auditSettled();
-    await this.#kept.eraseAudited(nodeId, traces, data, new Date(startedAtMs - LATE_MS).toISOString());
+    await this.#kept.eraseAudited(nodeId, person, new Date(startedAtMs - LATE_MS).toISOString());
     return erased;
   }
 

@@ -1,15 +1,34 @@
 import { pino } from 'pino';
 import type { Secrets } from '../../src/config/secrets.ts';
+import type { Db } from '../../src/db.ts';
 import type { Demo } from '../../src/demo/demo.ts';
 import type { Log } from '../../src/lib/log.ts';
 import type { Service } from '../../src/service.ts';
+import { KeptTexts } from '../../src/users/kept-texts.ts';
 
 /** A signed token, whoever's it is. */
 const TOKEN = 'eyJ[A-Za-z0-9_-]{10,}[.]eyJ[A-Za-z0-9_-]{10,}[.][A-Za-z0-9_-]{16,}';
 const SHOWN = 5;
 const LOOK_AT_CHARACTERS = 1024 * 1024;
 
-/** Looks for an instance's secrets, and for anybody's token, in all that it logs and in its audit records. */
+/** Whoever was erased, and until when no record that names them may show them. */
+interface Erased {
+  nodeId: string;
+  id: string;
+  values: string[];
+  at: string;
+}
+
+const erased: Erased[] = [];
+const eraseAudited = KeptTexts.prototype.eraseAudited;
+KeptTexts.prototype.eraseAudited = async function watched(nodeId, person, since) {
+  const at = new Date().toISOString();
+  await eraseAudited.call(this, nodeId, person, since);
+  const values = Object.values(person.data).filter((value) => value.length >= 6);
+  erased.push({ nodeId, id: person.identifiers[0] ?? '', values, at });
+};
+
+/** Looks for an instance's secrets, and for anybody's token, in all that it logs and in its audit records; in these for whom it erased too. */
 export class SecretWatch {
   readonly #secrets: Set<string>;
   readonly #found: string[] = [];
@@ -45,7 +64,7 @@ export class SecretWatch {
       return;
     }
     await auditWriter.flush();
-    const patterns = Array.from(this.#secrets, (secret) => `%${secret.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`);
+    const patterns = Array.from(this.#secrets, patternOf);
     const rows = await database.db.unscoped('the records of all nodes are looked through').raw(
       (sql) => sql<{ found: string }>`
         select substring(r::text from 1 for 500) as found from audit_records r
@@ -53,6 +72,18 @@ export class SecretWatch {
         limit ${SHOWN}`,
     );
     for (const { found } of rows) this.#found.push(`audit: ${found}`);
+    for (const one of erased) await this.#lookForErased(database.db, one);
+  }
+
+  async #lookForErased(db: Db, { nodeId, id, values, at }: Erased): Promise<void> {
+    const rows = await db.unscoped('the records of a node are looked through').raw(
+      (sql) => sql<{ found: string }>`
+        select substring(r::text from 1 for 500) as found from audit_records r
+        where node_id = ${nodeId} and r.at < ${at} and r::text ilike ${patternOf(id)}
+        and r::text ilike any (array(select jsonb_array_elements_text(${JSON.stringify(values.map(patternOf))}::jsonb)))
+        limit ${SHOWN}`,
+    );
+    for (const { found } of rows) this.#found.push(`erased: ${found}`);
   }
 
   /** @throws Error where anything was found. */
@@ -80,4 +111,8 @@ export class SecretWatch {
     }
     this.#lines = '';
   }
+}
+
+function patternOf(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
 }

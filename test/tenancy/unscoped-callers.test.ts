@@ -37,6 +37,7 @@ const CALLERS = {
   'src/user-migrations/migration-file-store.ts': 1,
   'src/user-migrations/migration-job-store.ts': 1,
   'src/user-migrations/migration-store.ts': 1,
+  'src/users/kept-texts.ts': 1,
   'src/users/letter-case.ts': 1,
 };
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { erasedText, type PersonalData, readable, tracesOf } from '../../src/users/erased-text.rules.ts';
+import { erasedText, type PersonalData, readable, showsPerson, tracesOf } from '../../src/users/erased-text.rules.ts';
 
 const DATA: PersonalData = {
   email: 'Ann.Lee@Example.com',
@@ -26,11 +26,6 @@ describe('a kept text without a person', () => {
     ['what hides under other names', { e: DATA.email, list: [DATA.address, 1] }, { e: '', list: ['', 1] }],
     ['a text that mentions the email', { note: `to ${DATA.email}` }, { note: '' }],
     [
-      'a document of a migration',
-      { query: 'mutation{migrateUser(input:{walletAddress:"w",externalId:"7"}){__typename}}' },
-      { query: '' },
-    ],
-    [
       'other people',
       { name: 'Bob', external_id: '77', email: 'b@x.y' },
       { name: 'Bob', external_id: '77', email: 'b@x.y' },
@@ -39,6 +34,56 @@ describe('a kept text without a person', () => {
     ['rows of many', { users: [{ name: 'Ann' }, { name: 'Bob' }] }, { users: [{ name: '' }, { name: 'Bob' }] }],
   ])('D7-09: %s', (_name, given, expected) => {
     expect(JSON.parse(erasedText(JSON.stringify(given), DATA) ?? 'null')).toEqual(expected);
+  });
+
+  const JANE = { ...DATA, name: 'Jane', surname: 'Óhara Poe', email: 'jane@x.example' };
+
+  it.each<[string, unknown, unknown]>([
+    [
+      'a document of a migration',
+      { query: 'mutation{migrateUser(input:{walletAddress:"w",externalId:"7"}){__typename}}' },
+      { query: '' },
+    ],
+    ['a part of a name', { variables: { q: 'jan' } }, { variables: { q: '' } }],
+    ['a literal', { query: '{users(filter:{search:"Jan"}){totalCount}}' }, { query: '' }],
+    ['a literal in escapes', { query: '{users(filter:{search:"J\\u0061n"}){totalCount}}' }, { query: '' }],
+    ['an alias', { query: '{ jane: user(id: 1) { id } }' }, { query: '' }],
+    ['an argument of a tool', { params: { arguments: { search: 'POE' } } }, { params: { arguments: { search: '' } } }],
+    ['an encoded part', { url: '/x?q=jane%40x' }, { url: '' }],
+    ['what asks for others', { query: '{users(filter:{search:"Bob"}){totalCount}}' }, undefined],
+    ['one letter', { variables: { first: 'j' } }, undefined],
+  ])('D7-10: of what was asked: %s', (_name, given, expected = given) => {
+    expect(JSON.parse(erasedText(JSON.stringify(given), JANE, 'asked') ?? 'null')).toEqual(expected);
+  });
+
+  it.each<[string, unknown, unknown]>([
+    ['an alias', { data: { jane: { n: 'Jane' } } }, { data: { '***': { n: '' } } }],
+    ['a message', { errors: [{ message: 'no KYC for Jane.' }] }, { errors: [{ message: '' }] }],
+    ['a part of another name', { users: [{ name: 'Janet' }, { name: 'Mary Jane' }, { n: 'Janet' }] }, undefined],
+    [
+      'a document in a text',
+      { text: '{"users":[{"name":"Jane"},{"name":"Bob"}]}' },
+      { text: '{"users":[{"name":""},{"name":"Bob"}]}' },
+    ],
+  ])('D7-10: of what was told: %s', (_name, given, expected = given) => {
+    expect(JSON.parse(erasedText(JSON.stringify(given), JANE) ?? 'null')).toEqual(expected);
+  });
+
+  it('D7-10: of several documents, one a line, the others stay', () => {
+    expect(erasedText('{"n":"Jane"}\n{"n":"Bob"}\n', JANE)).toBe('{"n":""}\n{"n":"Bob"}\n');
+    expect(erasedText('{"n":"Jane"}\n{"n":"Bo', JANE)).toBeNull();
+  });
+
+  it.each([
+    'search=Jan',
+    'q=Jane+P',
+    'q=a%20jane',
+    'https://h/?q=%2541nn&u=%4a%61%6e%65',
+    'see Jane',
+    'x=jane%40x.example',
+  ])('D7-10: a text of any form shows the person: %s', (text) => {
+    expect(showsPerson(text, JANE)).toBe(true);
+    expect(showsPerson(text, { ...JANE, name: 'Bob', surname: 'Lee', email: 'b@y.example' })).toBe(false);
   });
 
   it('D7-09: what shows nothing stays byte for byte; what cannot be read or still tells goes whole', () => {

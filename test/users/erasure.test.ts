@@ -51,6 +51,16 @@ async function traces(mark: string): Promise<string[]> {
   return found;
 }
 
+/** A record in whatever letters it was written. */
+function decoded(text: string): string {
+  let plain = text.replace(/\\+u([0-9a-f]{4})/gi, (_all, code: string) =>
+    String.fromCharCode(Number.parseInt(code, 16)),
+  );
+  for (let time = 0; time < 3; time += 1)
+    plain = plain.replace(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString());
+  return plain;
+}
+
 async function erase(id: string, by = token) {
   return (await operate(p, by, EraseUserDocument, { id })).result;
 }
@@ -111,6 +121,90 @@ describe('erasing a user', () => {
       k.selectFrom('audit_records').select('request_body').where('request_body', 'like', '%Neighbour%'),
     );
     expect(kept.length).toBeGreaterThan(0);
+  });
+
+  it('D7-10: blanks what any column of a record shows, where one of them names the user', async () => {
+    const name = `Qo${randomUUID().replaceAll(/[^a-f]/g, '')}naë`;
+    const surname = `${name.toUpperCase()} Y'Vez`;
+    const { mark, user } = person();
+    const { json } = await migrate.one({ ...user, name, surname });
+    const id: string = json.id;
+    const others = Array.from({ length: 60 }, (_, index) => ({ ...person().user, surname: `Other ${index} ${mark}` }));
+    await migrate.many(others);
+    const part = name.slice(0, -1);
+    const fields = 'id n: name s: surname';
+    const gql = (query: string, variables?: object) =>
+      p.call('POST', '/graphql', { token, json: { query, variables } });
+    const get = (path: string, headers: Record<string, string> = {}) => p.call('GET', path, { token, headers });
+    const tool = (tool: string, args: object) =>
+      p.call('POST', '/v2/mcp', {
+        token: p.demo.client.client_secret,
+        json: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: tool, arguments: args } },
+        headers: { accept: 'application/json, text/event-stream' },
+      });
+    const list = `users(first: 10, filter: {search: $q}) { edges { node { ${fields} } } }`;
+    const calls = [
+      gql(`{ user(id: "${id}") { n: name } }`),
+      gql(`query ($id: ID!) { ${name.slice(0, 6)}: user(id: $id) { n: name } }`, { id }),
+      gql(`query ($q: String) { ${list} }`, { q: part }),
+      gql(`{ ${list.replace('$q', JSON.stringify(part.toUpperCase()))} }`),
+      gql(`{ ${list.replace('$q', `"\\u00${part.charCodeAt(0).toString(16)}${part.slice(1)}"`)} }`),
+      get(`/graphql?${new URLSearchParams({ query: `{ ${list.replace('$q', JSON.stringify(surname))} }` })}`),
+      get(`/graphql?query=${encodeURIComponent(`{user(id:"${id}"){name}}`)}`),
+      get(`/v1/accounts?user=${id}&name=${encodeURIComponent(name)}`),
+      get(`/v1/accounts?user=${id}&q=${[...Buffer.from(name)].map((byte) => `%${byte.toString(16)}`).join('')}`),
+      get(`/v1/accounts?user=${id}&q=${encodeURIComponent(encodeURIComponent(name))}`),
+      get(`/v1/accounts?q=${new URLSearchParams({ q: surname })}`, { referer: `https://console/users/${id}` }),
+      get(`/v1/nobody/${encodeURIComponent(surname)}?of=${encodeURIComponent(user.email)}`),
+      get(`/v1/accounts?of=${id}`, { referer: `https://console/?search=${encodeURIComponent(part)}` }),
+      get(`/v1/accounts?of=${id}`, { 'x-correlation-id': `import of ${name}` }),
+      migrate.one({ ...user, name, surname, email: `other-${user.email}` }),
+      tool('list_users', { search: part }),
+      tool('get_user', { user_id: id }),
+      gql(`{ users(first: 100) { edges { node { ${fields} email } } } }`),
+    ];
+    await Promise.all(calls);
+    // What no token came with is of no node.
+    await p.call('GET', `/v1/accounts?email=${encodeURIComponent(user.email)}&name=${encodeURIComponent(name)}`);
+    await erase(id);
+    await p.service.context.auditWriter.flush();
+    const records = await rows(p).raw<{ text: string }>(
+      (sql) => sql`select to_jsonb(r)::text as text from audit_records r`,
+    );
+    const shows = new RegExp(name.slice(0, -1), 'i');
+    const telling = records.map(({ text }) => decoded(text)).filter((text) => shows.test(text));
+    expect(telling).toEqual([]);
+    const listed = records.find(({ text }) => text.includes('users(first: 100)'));
+    expect([listed?.text.match(/Other \d+/g)?.length, listed?.text.includes(id)]).toEqual([60, true]);
+  });
+
+  it('D7-10 D10-04: looks through the records in windows, by the index of their node', async () => {
+    const { user } = person();
+    const { json } = await migrate.one(user);
+    const [row] = await rows(p).run((k) =>
+      k.selectFrom('audit_records').selectAll().where('node_id', '=', p.demo.node_id).limit(1),
+    );
+    if (!row) throw new Error('there is one');
+    const many = Array.from({ length: 450 }, () => ({ ...row, id: randomUUID(), path: `/v1/of/${user.email}` }));
+    for (const slice of [many.slice(0, 225), many.slice(225)])
+      await rows(p).run((k) => k.insertInto('audit_records').values(slice));
+    await erase(json.id);
+    const left = await rows(p).run((k) =>
+      k
+        .selectFrom('audit_records')
+        .select('path')
+        .where(
+          'id',
+          'in',
+          many.map(({ id }) => id),
+        ),
+    );
+    expect(left.map(({ path }) => path)).toEqual(Array(450).fill('***'));
+    const plan = await rows(p).raw<{ 'QUERY PLAN': string }>(
+      (sql) => sql`explain select at, id from audit_records where node_id = ${p.demo.node_id}
+        and (at, id) > ('2026-01-01', ${randomUUID()}::uuid) order by at, id limit 200`,
+    );
+    expect(plan.map((line) => line['QUERY PLAN']).join('\n')).toMatch(/Index Cond: .*node_id = .* AND .*at, id/);
   });
 
   it('D7-09: once more changes nothing; the identifiers are free for another user', async () => {

@@ -12,7 +12,7 @@ export const usersErase: Command = {
   summary: "blank a user's personal data for good",
   description: [
     "Blanks a user's names, email, external id and wallet address: in the user, in the rows of migrations, in answers that",
-    'are kept under an Idempotency-Key, and in audit records that show one of them. The user and its id stay.',
+    'are kept under an Idempotency-Key, and in audit records of which a part names the user. The user and its id stay.',
   ].join('\n'),
   positionals: ['ID'],
   flags: {},
