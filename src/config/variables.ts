@@ -198,7 +198,8 @@ const features = {
     role: 'gateway',
   }),
   GRAPHQL_MAX_COST: about(atLeastOne.default(5000), {
-    description: 'the objects that one operation may ask for',
+    description:
+      'the objects that one operation may ask for, or those of a batch together; each `totalCount` in a document counts as 200',
     role: 'gateway',
   }),
   GRAPHQL_PERSISTED: about(z.enum(['off', 'allow', 'only'], 'off, allow or only').default('off'), {

@@ -44,7 +44,7 @@ export function useJsonBody(): Plugin<object, HttpArrival> {
       if (request.method !== 'POST') return;
       setRequestParser(() => {
         const params = parseParams(serverContext.body ?? Buffer.alloc(0));
-        if (Array.isArray(params)) Object.assign(serverContext, { isLater: true, isBatch: true });
+        if (Array.isArray(params)) Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
         return params;
       });
     },

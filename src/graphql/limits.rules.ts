@@ -33,12 +33,16 @@ export interface Measure {
    * wherever it stands, four members of its lists as one object.
    */
   cost: number;
+  /** Places of `totalCount`: below a list all are counted by one statement. */
+  counts: number;
   /** The largest `first` or `last`, and the smallest. */
   largestPage: number;
   smallestPage: number;
 }
 
 const MEMBERS_OF_AN_OBJECT = 4;
+
+const TOTAL = 'totalCount';
 
 const INTROSPECTION: ReadonlySet<string> = new Set(['__schema', '__type']);
 
@@ -58,6 +62,7 @@ const NOTHING: Measure = {
   directives: 0,
   introspections: 0,
   cost: 0,
+  counts: 0,
   largestPage: 0,
   smallestPage: 0,
 };
@@ -126,11 +131,12 @@ function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | und
   const field = fieldOf(parent, node.name.value);
   const aliases = node.alias ? 1 : 0;
   const introspections = INTROSPECTION.has(node.name.value) ? 1 : 0;
+  const counts = node.name.value === TOTAL ? 1 : 0;
   const pages = pageSizes(walk, node, field);
   const [largestPage, smallestPage] = [Math.max(0, ...pages), Math.min(0, ...pages)];
   const brought = broughtBy(walk, node);
   if (!node.selectionSet) {
-    return { ...NOTHING, depth: 1, aliases, introspections, cost: brought, largestPage, smallestPage };
+    return { ...NOTHING, depth: 1, aliases, introspections, cost: brought, counts, largestPage, smallestPage };
   }
   const type = field && getNamedType(field.type);
   const inner = ofSelections(walk, node.selectionSet, type && isCompositeType(type) ? type : undefined);
@@ -200,6 +206,7 @@ function plus(a: Measure, b: Measure): Measure {
     directives: a.directives + b.directives,
     introspections: a.introspections + b.introspections,
     cost: a.cost + b.cost,
+    counts: a.counts + b.counts,
   };
 }
 
@@ -210,6 +217,7 @@ function highest(a: Measure, b: Measure): Measure {
     directives: Math.max(a.directives, b.directives),
     introspections: Math.max(a.introspections, b.introspections),
     cost: Math.max(a.cost, b.cost),
+    counts: Math.max(a.counts, b.counts),
     largestPage: Math.max(a.largestPage, b.largestPage),
     smallestPage: Math.min(a.smallestPage, b.smallestPage),
   };

@@ -12,6 +12,9 @@ const MAX_REPEATS = 30;
 /** An answer of introspection has no `first`: its cost is what the schema holds. */
 const MAX_INTROSPECTIONS = 5;
 
+/** The objects that an exact count of them all stands for. */
+const COST_OF_A_COUNT = 200;
+
 /** No input has as many. */
 const MAX_MEMBERS = 1_000;
 
@@ -21,31 +24,47 @@ export const MAX_BATCH = 10;
 /** Levels of the JSON that an operation comes in. */
 export const MAX_NESTING = 20_000;
 
+/** The operations that came in one request. */
+export interface Batch {
+  /** What those cost that have been let in. */
+  cost: number;
+}
+
 /** What an operation's context has when it is validated. */
 export interface OperationParams {
   params: {
     operationName?: string | null | undefined;
     variables?: Readonly<Record<string, unknown>> | null | undefined;
   };
-  isBatch?: boolean;
+  batch?: Batch;
 }
 
 /** Envelop plugin: refuses an operation that asks for too much, before it costs a validation. */
 export function useLimits(maxCost: number): Plugin<OperationParams> {
-  const passed = new WeakSet<OperationDefinitionNode>();
+  const passed = new WeakMap<OperationDefinitionNode, number>();
   return {
     onValidate({ params: { schema, documentAST }, context }) {
-      const { operationName, variables } = context.params;
+      const { batch, params } = context;
+      const { operationName, variables } = params;
       const operation = getOperationAST(documentAST, operationName);
-      if (context.isBatch && operation?.operation === 'subscription') {
+      if (batch && operation?.operation === 'subscription') {
         throw limitError('a batch has a subscription: it needs a request of its own');
       }
       refuseWide(variables);
-      if (operation && passed.has(operation)) return;
-      refuseExcess(measure(schema, documentAST, operationName ?? undefined, variables ?? {}), maxCost);
-      refuseRepeats(documentAST);
-      // Nothing but its variables could make it ask for more.
-      if (operation && !operation.variableDefinitions?.length) passed.add(operation);
+      let cost = operation ? passed.get(operation) : undefined;
+      if (cost === undefined) {
+        const measured = measure(schema, documentAST, operationName ?? undefined, variables ?? {});
+        cost = measured.cost + COST_OF_A_COUNT * measured.counts;
+        refuseExcess(measured);
+        if (cost > maxCost) throw limitError(`the cost is ${cost}, at most ${maxCost} is allowed`);
+        refuseRepeats(documentAST);
+        // Nothing but its variables could make it ask for more.
+        if (operation && !operation.variableDefinitions?.length) passed.set(operation, cost);
+      }
+      if (!batch) return;
+      const sum = batch.cost + cost;
+      if (sum > maxCost) throw limitError(`the cost of the batch is ${sum}, at most ${maxCost} is allowed`);
+      batch.cost = sum;
     },
   };
 }
@@ -70,8 +89,8 @@ function refuseWide(variables: unknown): void {
   }
 }
 
-function refuseExcess(measured: Measure, maxCost: number): void {
-  const { depth, aliases, directives, introspections, cost, largestPage, smallestPage } = measured;
+function refuseExcess(measured: Measure): void {
+  const { depth, aliases, directives, introspections, largestPage, smallestPage } = measured;
   if (depth > MAX_DEPTH) throw limitError(`the depth is ${depth}, at most ${MAX_DEPTH} is allowed`);
   if (aliases > MAX_ALIASES) throw limitError(`there are ${aliases} aliases, at most ${MAX_ALIASES} are allowed`);
   if (directives > MAX_DIRECTIVES) {
@@ -84,5 +103,4 @@ function refuseExcess(measured: Measure, maxCost: number): void {
     const size = smallestPage < 0 ? smallestPage : largestPage;
     throw limitError(`first or last is ${size}, 0 to ${MAX_PAGE_SIZE} are allowed`);
   }
-  if (cost > maxCost) throw limitError(`the cost is ${cost}, at most ${maxCost} is allowed`);
 }

@@ -5,6 +5,7 @@ import type { Principal } from '../oauth/principal.ts';
 import { sharedPrincipalOf } from './answer-key.rules.ts';
 import type { GraphqlContext, GraphqlServices } from './context.ts';
 import { refusedError, unauthenticatedError } from './errors.ts';
+import type { Batch } from './limits.ts';
 
 /** What is known of an operation when it arrives. */
 export interface Arrival {
@@ -13,8 +14,8 @@ export interface Arrival {
   bearer: Principal;
   /** Whether time has passed since the gateway judged the token: on a socket, and in a batch. */
   isLater: boolean;
-  /** Whether it came with others in one request. */
-  isBatch?: boolean;
+  /** Those that it came with in one request. */
+  batch?: Batch;
 }
 
 /** Envelop plugin: an operation runs only while its token is good. */
@@ -36,10 +37,10 @@ export type OperationGuard = (principal: Principal, exchange: Exchange) => void 
 export function useClientGuards(passGuards: OperationGuard): Plugin<Arrival> {
   const begun = new WeakSet<Exchange>();
   return {
-    async onContextBuilding({ context: { bearer, exchange, isLater, isBatch } }) {
+    async onContextBuilding({ context: { bearer, exchange, isLater, batch } }) {
       if (!isLater) return;
       try {
-        if (!isBatch || begun.has(exchange)) return await passGuards(bearer, exchange);
+        if (!batch || begun.has(exchange)) return await passGuards(bearer, exchange);
         begun.add(exchange);
         if (exchange.limitRefusal) throw exchange.limitRefusal;
       } catch (error) {

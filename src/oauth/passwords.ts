@@ -1,6 +1,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { serviceUnavailable } from '../errors/app-error.ts';
 import { passwordsAtOnce } from '../lib/thread-pool.ts';
+import { TurnsByNode } from '../lib/turns-by-node.ts';
 
 const MEMORY_KIB = 19 * 1024;
 const PASSES = 2;
@@ -18,11 +19,19 @@ interface Parameters {
   tagBytes: number;
 }
 
-/** Argon2id (RFC 9106) off the event loop: as many runs at once as cores less one, and a bounded queue behind them. */
+/**
+ * Argon2id (RFC 9106) off the event loop: as many runs at once as cores less one, and a bounded queue behind them, which
+ * is served in turn by node.
+ */
 export class Passwords {
-  readonly #atOnce = passwordsAtOnce();
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  readonly turns = new TurnsByNode({
+    atOnce: passwordsAtOnce(),
+    waiting: QUEUE,
+    kept: 0,
+    // A run is over before another node would mind.
+    lends: true,
+    refusal: serviceUnavailable,
+  });
   readonly #unknownUser: Promise<string>;
   /** How many Argon2 runs have been made. */
   runs = 0;
@@ -32,26 +41,28 @@ export class Passwords {
     this.#unknownUser.catch(() => undefined);
   }
 
-  /** The PHC string of a password. */
-  async hash(password: string): Promise<string> {
+  /**
+   * The PHC string of a password that somebody of the node is given; without one, of nobody's.
+   * @throws AppError 503 when as many of the node wait as may; `verify` too.
+   */
+  async hash(password: string, nodeId?: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
     const parameters = { memory: MEMORY_KIB, passes: PASSES, parallelism: PARALLELISM, salt, tagBytes: TAG_BYTES };
-    const tag = await this.#run(password, parameters);
+    const tag = await this.#run(nodeId, password, parameters);
     return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${PARALLELISM}$${unpadded(salt)}$${unpadded(tag)}`;
   }
 
   /**
    * Whether the password is the hash's. Without a hash (an unknown user), or with one that is none, it does the same
    * work and says no.
-   * @throws AppError 503 when the queue is full.
    */
-  async verify(password: string, hash: string | undefined): Promise<boolean> {
+  async verify(nodeId: string, password: string, hash: string | undefined): Promise<boolean> {
     const known = hash === undefined ? null : PHC.exec(hash);
     const parts = known ?? PHC.exec(await this.#unknownUser);
     const [, memory, passes, parallelism, salt, tag] = parts ?? [];
     if (!memory || !passes || !parallelism || !salt || !tag) return false;
     const expected = Buffer.from(tag, 'base64');
-    const actual = await this.#run(password, {
+    const actual = await this.#run(nodeId, password, {
       memory: Number(memory),
       passes: Number(passes),
       parallelism: Number(parallelism),
@@ -61,27 +72,11 @@ export class Passwords {
     return timingSafeEqual(expected, actual) && known !== null;
   }
 
-  async #run(password: string, parameters: Parameters): Promise<Buffer> {
-    await this.#enter();
-    this.runs++;
-    try {
-      return await derive(password, parameters);
-    } finally {
-      this.#leave();
-    }
-  }
-
-  async #enter(): Promise<void> {
-    if (this.#running < this.#atOnce) return void this.#running++;
-    if (this.#waiting.length >= QUEUE) throw serviceUnavailable();
-    await new Promise<void>((resolve) => this.#waiting.push(resolve));
-  }
-
-  /** The place goes to the next that waits: nobody who comes meanwhile can take it. */
-  #leave(): void {
-    const next = this.#waiting.shift();
-    if (next) next();
-    else this.#running--;
+  #run(nodeId: string | undefined, password: string, parameters: Parameters): Promise<Buffer> {
+    return this.turns.run(nodeId, () => {
+      this.runs++;
+      return derive(password, parameters);
+    });
   }
 }
 

@@ -53,7 +53,7 @@ export class SupervisorAdministration {
     const { username, role } = input;
     await this.#refuse(nodeId, by, 'create', [role]);
     const { db, passwords, nowMs } = this.#parts;
-    const password_hash = await passwords.hash(input.password);
+    const password_hash = await passwords.hash(input.password, nodeId);
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), username, password_hash, role, created_at: now, updated_at: now };
     const [row] = await db
@@ -90,7 +90,7 @@ export class SupervisorAdministration {
     // Before the work of a hash, which then is not done within the transaction.
     const { role } = await this.#find(nodeId, id);
     await this.#refuse(nodeId, by, 'set_password', [role]);
-    const password_hash = await this.#parts.passwords.hash(password);
+    const password_hash = await this.#parts.passwords.hash(password, nodeId);
     return this.#change({ nodeId, by, id, change: 'set_password', set: { password_hash } });
   }
 

@@ -57,6 +57,12 @@ describe('limits', () => {
     ],
     ['tokens', MANY_TOKENS, /1000 .*tokens/],
     ['cost', COSTLY, /cost is \d+, at most 5000/],
+    ['the cost of totalCount', `{ ${aliases(25, 'accounts(first: 0) { totalCount }')} }`, /cost is 5025, at most 5000/],
+    [
+      'the cost of totalCount through fragments',
+      `{ ${aliases(25, 'accounts(first: 0) { ...F }')} } fragment F on AccountConnection { ... { totalCount } }`,
+      /cost is 5025, at most 5000/,
+    ],
     ['first', '{ accounts(first: 101) { totalCount } }', /first or last is 101/],
     [
       'last, nested',
@@ -107,10 +113,28 @@ describe('limits', () => {
     ['9 directives', `query ($a: Boolean = true) { ${Array(9).fill('me @include(if: $a) { nodeId }').join(' ')} }`],
     ['30 times one field', `{ ${'... { me { nodeId } } '.repeat(15)} ${'me { nodeId } '.repeat(15)} }`],
     ['1,000 comments', `{ ${'# [\n'.repeat(1_000)} me { nodeId } }`],
+    [
+      'an exact count below a list, which is one for all of the list',
+      '{ accounts(first: 100) { totalCount edges { node { wallets(first: 1) { totalCount } } } } }',
+    ],
+    ['24 exact counts', `{ ${aliases(24, 'accounts(first: 0) { totalCount }')} }`],
     ['5 fields of introspection', `{ ${aliases(5, '__type(name: "Query") { name }')} }`],
     ['the usual introspection', getIntrospectionQuery({ descriptions: true, inputValueDeprecation: true })],
   ])('DG-06: %s is within the limits', async (_name, document) => {
     expect((await stand.query(document)).json.errors).toBeUndefined();
+  });
+
+  it('DG-06: the costs of a batch are summed: what comes past the limit is refused, known documents too', async () => {
+    const send = async (counts: number[]) => {
+      const batch = counts.map((count) => ({ query: `{ ${aliases(count, 'accounts(first: 0) { totalCount }')} }` }));
+      const headers = { 'content-type': 'application/json', authorization: `Bearer ${stand.token}` };
+      const { json } = await stand.fetch({ method: 'POST', headers, body: JSON.stringify(batch) });
+      return json.map(({ errors }: { errors?: { message: string }[] }) => errors?.[0]?.message ?? 'ok');
+    };
+    const over = 'the cost of the batch is 6030, at most 5000 is allowed';
+    expect(await send([10, 10, 10, 2])).toEqual(['ok', 'ok', over, 'ok']);
+    expect(await send([10, 10, 10, 2])).toEqual(['ok', 'ok', over, 'ok']);
+    expect(await send([24])).toEqual(['ok']);
   });
 
   it('DG-06: a batch of 10 is answered in its order, one of 11 is a 400 that names the limit', async () => {

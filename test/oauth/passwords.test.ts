@@ -10,7 +10,7 @@ const QUEUE = 64;
 /** The work of this many passwords, once the one of the unknown user is done. */
 async function ready(): Promise<Passwords> {
   const passwords = new Passwords();
-  await passwords.verify('x', undefined);
+  await passwords.verify('node', 'x', undefined);
   return passwords;
 }
 
@@ -19,7 +19,7 @@ it('D3-17: a hash is Argon2id in the PHC form, salted, and knows its password al
   const [hash, again] = await Promise.all([passwords.hash('correct'), passwords.hash('correct')]);
   expect(hash).toMatch(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$/);
   expect(again).not.toBe(hash);
-  const tried = ['correct', 'Correct', 'correct ', ''].map((password) => passwords.verify(password, hash));
+  const tried = ['correct', 'Correct', 'correct ', ''].map((password) => passwords.verify('node', password, hash));
   expect(await Promise.all(tried)).toEqual([true, false, false, false]);
 });
 
@@ -31,7 +31,7 @@ it.each([
 ])('D3-17: with %s it makes one Argon2 run and says no', async (_what, hash) => {
   const passwords = await ready();
   const before = passwords.runs;
-  expect(await passwords.verify('x', hash)).toBe(false);
+  expect(await passwords.verify('node', 'x', hash)).toBe(false);
   expect(passwords.runs - before).toBe(1);
 });
 
@@ -48,8 +48,8 @@ it('D3-17: runs as many at once as cores less one, queues 64, refuses the next w
   const before = passwords.runs;
   const hash = cheapHash();
   const tried = Array.from({ length: AT_ONCE + QUEUE }, (_, index) => (index % 3 === 0 ? 'right' : 'wrong'));
-  const answers = tried.map((password) => passwords.verify(password, hash));
-  for (const call of [passwords.hash('x'), passwords.verify('right', hash)]) {
+  const answers = tried.map((password) => passwords.verify('node', password, hash));
+  for (const call of [passwords.hash('x', 'node'), passwords.verify('node', 'right', hash)]) {
     const error = await call.catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(AppError);
     expect(error).toMatchObject({ status: 503, message: 'service_unavailable', headers: { 'Retry-After': '1' } });
@@ -57,5 +57,27 @@ it('D3-17: runs as many at once as cores less one, queues 64, refuses the next w
   expect(passwords.runs - before).toBe(AT_ONCE);
   expect(await Promise.all(answers)).toEqual(tried.map((password) => password === 'right'));
   expect(passwords.runs - before).toBe(AT_ONCE + QUEUE);
-  expect(await passwords.verify('right', hash)).toBe(true);
+  expect(await passwords.verify('node', 'right', hash)).toBe(true);
+});
+
+it('D2-25: a node that has filled the queue keeps half of it once another comes, which is next', async () => {
+  const passwords = await ready();
+  const hash = cheapHash();
+  const ended: string[] = [];
+  const verify = (nodeId: string) =>
+    passwords.verify(nodeId, 'right', hash).then(
+      () => ended.push(nodeId),
+      (error: unknown) => {
+        expect(error).toMatchObject({ status: 503, headers: { 'Retry-After': '1' } });
+        return ended.push(`${nodeId} refused`);
+      },
+    );
+  const many = Array.from({ length: AT_ONCE + QUEUE }, () => verify('many'));
+  const few = [verify('few'), passwords.hash('x', 'few').then(() => ended.push('few'))];
+  expect([passwords.turns.waiting('many'), passwords.turns.waiting('few')]).toEqual([QUEUE / 2, 2]);
+  await Promise.all([...many, ...few]);
+  const of = (what: string) => ended.filter((one) => one === what).length;
+  expect([of('many'), of('many refused'), of('few')]).toEqual([AT_ONCE + QUEUE / 2, QUEUE / 2, 2]);
+  // Of those that ran, no more came before than were at it, and one of its turns between two of the other's.
+  expect(ended.filter((one) => one !== 'many refused').lastIndexOf('few')).toBeLessThanOrEqual(2 * AT_ONCE + 2);
 });

@@ -72,6 +72,22 @@ describeReal('kafka', 'what one caller may take of the database', () => {
     expect((await portcullis.call('GET', '/v1/accounts', { token: tokens.mine })).status).toBe(200);
   });
 
+  it("D2-25: 150 wrong logins of a node, all at once, keep another's from waiting for more than its turn", async () => {
+    const { turns: hashing } = portcullis.service.context.passwords;
+    const { demo, call } = portcullis;
+    const login = (client: object, username: string, password: string) =>
+      call('POST', '/v2/oauth/token', { json: { grant_type: 'password', ...client, username, password } });
+    const wrong = Array.from({ length: 150 }, (_, at) => login(demo.client, `guess ${at}`, 'wrong'));
+    await expect.poll(() => hashing.waiting(demo.node_id), { interval: 1 }).toBeGreaterThan(30);
+    const { client, supervisor } = demo.other_node;
+    const right = await login(client, supervisor.username, supervisor.password);
+    expect(right.status).toBe(200);
+    expect(hashing.waiting(demo.node_id)).toBeGreaterThan(0);
+    const statuses = new Set((await Promise.all(wrong)).map(({ status }) => status));
+    expect([...statuses].sort()).toEqual([401, 503]);
+    expect([hashing.going(), hashing.waiting()]).toEqual([0, 0]);
+  });
+
   it('D2-25: what no request waits for takes as long as it takes', async () => {
     const { db } = portcullis.service.context.database;
     const count = () => db.unscoped('test').raw((sql) => sql`select count(*) from accounts`);

@@ -56,7 +56,7 @@ async function authenticate(
   const name = supervisor?.username ?? username;
   const isLocked = await locks.isLocked(nodeId, name);
   const isCounted = !isLocked && username.length <= MAX_USERNAME_LENGTH;
-  const matches = await passwords.verify(password, supervisor?.passwordHash);
+  const matches = await passwords.verify(nodeId, password, supervisor?.passwordHash);
   if (supervisor?.active && matches && isCounted) {
     await locks.unlock(nodeId, name);
     return supervisor;
