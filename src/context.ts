@@ -44,6 +44,7 @@ import type { MigrationJobs } from './user-migrations/migration-jobs.ts';
 import type { UserMigrations } from './user-migrations/user-migrations.service.ts';
 import type { UserErasure } from './users/user-erasure.service.ts';
 import { openUsers } from './users-of.ts';
+import { WrongPasswords } from './webhook/wrong-passwords.ts';
 
 /** What a test may put in the place of the real part. */
 export interface Overrides {
@@ -89,6 +90,8 @@ export interface Context {
   guards: readonly Guard[];
   guardDecisions: Metric;
   throttle: Throttle;
+  /** Of the webhook. */
+  wrongPasswords: WrongPasswords;
   issuer: TokenIssuer;
   verifier: TokenVerifier;
   judge: TokenJudge;
@@ -171,6 +174,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     ...logins,
     ...access,
     ...openLimits({ database, cache, log, nowMs }, stack),
+    wrongPasswords: new WrongPasswords({ log, nowMs }),
     issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
     verifier,
     transactions: new Transactions({

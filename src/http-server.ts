@@ -105,12 +105,13 @@ function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainPa
     });
 }
 
-function webhookOf({ bus, secrets, config }: Context, { webhook_alias: alias }: GatewayConfig): Router {
+function webhookOf({ bus, secrets, config, wrongPasswords }: Context, { webhook_alias: alias }: GatewayConfig): Router {
   const { username, password, signingKeys: keys } = secrets.webhook;
   const passwordsInForce = [password.current, ...(password.previous === undefined ? [] : [password.previous])];
   return webhookRouter({
     webhook: new Webhook(bus),
     credentials: { username, passwords: passwordsInForce },
+    wrongPasswords,
     signature: { keys, isRequired: config.webhookSignature === 'required' },
     alias,
   });

@@ -37,7 +37,7 @@ export function openTelemetry({ tracer, exported }: Tracing, bus: EventBus): Tel
 
 /** The metrics of what every instance has, and of what its role adds. */
 export function metricsOf(context: Context): Metric[] {
-  const { config, database, telemetry, limits, throttle, guardDecisions, nowMs } = context;
+  const { config, database, telemetry, limits, throttle, wrongPasswords, guardDecisions, nowMs } = context;
   const { requests, operations, bus, exported } = telemetry;
   const always = [
     buildInfo(context),
@@ -55,6 +55,7 @@ export function metricsOf(context: Context): Metric[] {
     limits.countedAlone,
     guardDecisions,
     throttle.wrongSecrets,
+    wrongPasswords.counted,
     ...streamMetrics(context),
     gasFeeMetric(context),
   ];

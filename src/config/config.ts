@@ -74,6 +74,8 @@ export interface Config {
   tracing: TracingConfig | undefined;
 }
 
+/** Nothing but its length holds up whoever guesses it: the webhook has no status for too many. */
+const MIN_WEBHOOK_PASSWORD = 16;
 const REPOSITORY = resolve(import.meta.dirname, '../..');
 
 /**
@@ -84,7 +86,11 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config; env: Env }
   const given = withoutEmpty(env);
   const parsed = envSchema.safeParse(given);
   const production = given.NODE_ENV === 'production';
-  const faults = [...(parsed.success ? [] : malformed(parsed.error)), ...missing(given, production), ...clashes(given)];
+  const faults = [
+    ...(parsed.success ? [] : malformed(parsed.error)),
+    ...missing(given, production),
+    ...clashes(given, production),
+  ];
   if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
   return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data };
 }
@@ -112,7 +118,7 @@ function missing(given: Given, production: boolean): string[] {
     .map((name) => `${name} is missing: ${reason} requires it`);
 }
 
-function clashes(given: Given): string[] {
+function clashes(given: Given, production: boolean): string[] {
   const faults: string[] = [];
   const sasl = ['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'].map((name) => given[name]);
   if (new Set(sasl.map((part) => part === undefined)).size > 1) {
@@ -121,6 +127,10 @@ function clashes(given: Given): string[] {
   const secrets = ['JWT_SECRET_USER', 'JWT_SECRET_DISCOVER', 'JWT_SECRET_LEGACY'].flatMap((name) => given[name] ?? []);
   if (new Set(secrets).size !== secrets.length) {
     faults.push('JWT_SECRET_USER, JWT_SECRET_DISCOVER and JWT_SECRET_LEGACY must all be different');
+  }
+  const { WEBHOOK_PASSWORD: password } = given;
+  if (production && password !== undefined && [...password].length < MIN_WEBHOOK_PASSWORD) {
+    faults.push(`WEBHOOK_PASSWORD must have at least ${MIN_WEBHOOK_PASSWORD} characters in production`);
   }
   if (given.WEBHOOK_SIGNING_SECRET === undefined) {
     if (given.WEBHOOK_SIGNATURE === 'required') faults.push('WEBHOOK_SIGNATURE=required needs WEBHOOK_SIGNING_SECRET');

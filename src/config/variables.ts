@@ -162,7 +162,11 @@ const secrets = {
     unset: '`chain-processor`',
     role: 'gateway',
   }),
-  WEBHOOK_PASSWORD: about(text.optional(), { description: 'its password', unset: GENERATED, role: 'gateway' }),
+  WEBHOOK_PASSWORD: about(text.optional(), {
+    description: 'its password: at least 16 characters in production',
+    unset: GENERATED,
+    role: 'gateway',
+  }),
   WEBHOOK_PASSWORD_PREVIOUS: rotating(text.optional(), 'WEBHOOK_PASSWORD'),
   WEBHOOK_SIGNING_SECRET: about(signingSecret.optional(), {
     description: 'the secret by which notifications are signed (Standard Webhooks)',

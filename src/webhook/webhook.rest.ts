@@ -6,24 +6,30 @@ import { sendEmpty } from '../rest/send.ts';
 import { type BasicCredentials, basicCredentials } from './basic-credentials.rules.ts';
 import { isSignedAs, type SignaturePolicy } from './signature.rules.ts';
 import type { Webhook } from './webhook.service.ts';
+import type { WrongPasswords } from './wrong-passwords.ts';
 
 const DEADLINE_MS = 4_000;
 
 interface WebhookParts {
   webhook: Webhook;
   credentials: BasicCredentials;
+  wrongPasswords: Pick<WrongPasswords, 'add'>;
   signature: SignaturePolicy;
   alias: { deprecated_at: string; sunset: string };
 }
 
 /** POST /v2/webhooks/custodial and its deprecated alias (specification section 4.5): Basic first, then the body's signature, then the body. */
-export function webhookRouter({ webhook, credentials, signature, alias }: WebhookParts): Router {
+export function webhookRouter({ webhook, credentials, wrongPasswords, signature, alias }: WebhookParts): Router {
   const router = Router({ caseSensitive: true, strict: true });
   const deprecation = deprecationHeaders(alias);
   const isCaller = basicCredentials(credentials);
 
   function authenticate(req: Request, _res: Response, next: NextFunction): void {
-    if (!isCaller(req.headers.authorization)) throw unauthenticated();
+    const { authorization } = req.headers;
+    if (!isCaller(authorization)) {
+      if (authorization !== undefined) wrongPasswords.add(exchangeOf(req).realIp);
+      throw unauthenticated();
+    }
     next();
   }
 

@@ -117,6 +117,16 @@ it('D1-04: a password that is not percent-encoded is one fault, which says how a
   ]);
 });
 
+it.each([
+  ['fifteen letters', ['WEBHOOK_PASSWORD must have at least 16 characters in production']],
+  ['𝄞'.repeat(15), ['WEBHOOK_PASSWORD must have at least 16 characters in production']],
+  ['sixteen letters!', []],
+])('D1-04: production takes a webhook password of at least 16 characters: %j', (password, expected) => {
+  const production = { NODE_ENV: 'production', WEBHOOK_PASSWORD: password, WEBHOOK_PASSWORD_PREVIOUS: 'short' };
+  expect(faults(production).filter((fault) => !fault.includes('is missing'))).toEqual(expected);
+  expect(faults({ ...production, NODE_ENV: 'test' })).toEqual([]);
+});
+
 it('no message holds the value of a secret', () => {
   const env = Object.fromEntries([...SECRET_VARIABLES].map((name) => [name, 'hunter2']));
   expect(faults(env).join('\n')).not.toContain('hunter2');
@@ -129,7 +139,7 @@ it('D1-04: production hides introspection and listens on every address unless to
     JWT_SECRET_LEGACY: `${LONG}3`,
     SECRET_PEPPER: LONG,
     WEBHOOK_USERNAME: 'chain',
-    WEBHOOK_PASSWORD: 'secret',
+    WEBHOOK_PASSWORD: 'sixteen letters!',
   };
   const servers = { DATABASE_URL: 'postgres://db/rows', REDIS_URL: 'redis://cache', KAFKA_BROKERS: 'broker:9092' };
   const { config } = readConfig({

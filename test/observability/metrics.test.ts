@@ -141,6 +141,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'metrics', () => {
     ['migrations', 'portcullis_migrations_running', {}, 0],
     ['the audit spool', 'portcullis_audit_spool_full', {}, 0],
     ['wrong secrets', 'portcullis_wrong_secrets_total', { outcome: 'refused' }, 1],
+    ['wrong webhook passwords', 'portcullis_webhook_wrong_passwords_total', { kind: 'single' }, 0],
     ['guards', 'portcullis_guard_decisions_total', { guard: 'certificate', outcome: 'refused' }, 0],
     ['the cache', 'portcullis_part_up', { part: 'cache' }, 1],
     ['circuits', 'portcullis_upstream_circuit_closed', { service: 'far' }, 1],

@@ -78,6 +78,15 @@ it('D1-04: production without its variables lists all that is missing, beside wh
   ]);
 });
 
+it('D1-04: production lists a short webhook password beside all that is missing', async () => {
+  const ended = await refusal({ NODE_ENV: 'production', WEBHOOK_PASSWORD: 'fifteen letters' });
+  expect(ended.code).toBe(78);
+  const faults = faultsOf(ended);
+  expect(faults).toContain('SECRET_PEPPER is missing: production requires it');
+  expect(faults.at(-1)).toBe('WEBHOOK_PASSWORD must have at least 16 characters in production');
+  expect(ended.stderr).not.toContain('fifteen letters');
+});
+
 it('D1-14: a gateway.yaml that is not there, or is wrong, ends the start with 78, file, line and field', async () => {
   await using folder = await emptyFolder();
   const absent = await refusal({ GATEWAY_CONFIG: join(folder.path, 'absent.yaml') });
