@@ -1,7 +1,7 @@
 import type { Producer, TopicMessages } from 'kafkajs';
 import { backoffMs, pause } from './backoff.ts';
 import type { BusLog, OutgoingMessage } from './event-bus.ts';
-import { KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+import { connected, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { encodePlainMessages } from './kafka-encoding.ts';
 import { partitionOf } from './kafka-partition.ts';
 import { PlainMessage } from './kafka-record-batch.ts';
@@ -67,8 +67,7 @@ export class KafkaProducer {
       createPartitioner: () => partitionOf,
       retry: { ...KAFKA_RETRY, retries: 0 },
     });
-    await producer.connect();
-    return producer;
+    return connected(producer);
   }
 
   #byTopic(messages: readonly OutgoingMessage[]): TopicMessages[] {

@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { type BusLog, BusUnavailableError } from '../../src/events/event-bus.ts';
 import { KafkaBus } from '../../src/events/kafka-bus.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { topicPrefix } from '../services/isolation.ts';
@@ -92,7 +95,7 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
 
   async function byTheBus(): Promise<{ told: Told; log: string[] }> {
     const { topic, prefix, name } = await newTopic();
-    const bus = busOn(kafka, prefix);
+    const bus = busOn(kafka.server, prefix);
     const told = await sendWithLostReply(name, (key) =>
       bus.publish([message(topic, key)], key === 'reply lost' ? { deadlineMs: PATIENCE_MS } : {}),
     );
@@ -122,9 +125,42 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
     expect(log).toEqual(expect.arrayContaining(told.acknowledged));
   });
 
+  it('7.3-01: a broker that is slow to greet a new process is greeted again, and takes what it sends', async () => {
+    const { topic, prefix, name } = await newTopic();
+    const lines: string[] = [];
+    const bus = busOn(kafka.server, prefix, (_level, line) => lines.push(line));
+    kafka.proxy.set('mute');
+    const publishing = bus.publish([message(topic, 'first')], { deadlineMs: 10_000 });
+    await expect.poll(() => lines, { timeout: 5_000 }).toContainEqual(expect.stringContaining('ApiVersions'));
+    kafka.proxy.set('passing');
+    await publishing;
+    expect(await keysInLog(kafka.directly, name)).toEqual(['first']);
+    await bus.stop();
+  });
+
+  it('7.3-01: to a broker that never greets no connection is left', async () => {
+    const open = new Set<Socket>();
+    const silent = createServer((socket) => {
+      open.add(socket);
+      socket
+        .on('error', () => undefined)
+        .on('close', () => open.delete(socket))
+        .resume();
+    });
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const bus = busOn({ brokers: `127.0.0.1:${port}` }, topicPrefix());
+    await expect(bus.publish([message('t', 'k')])).rejects.toThrow(BusUnavailableError);
+    await expect(bus.checkHealth()).rejects.toThrow(BusUnavailableError);
+    expect(open.size).toBeGreaterThan(0);
+    await bus.stop();
+    await expect.poll(() => open.size).toBe(0);
+    silent.close();
+  });
+
   it('7.3-01: under load, with replies that stay away and connections that break again and again, too', async () => {
     const { topic, prefix, name } = await newTopic();
-    const bus = busOn(kafka, prefix);
+    const bus = busOn(kafka.server, prefix);
     const told: Told = { acknowledged: [], refused: [] };
     let isOver = false;
     const sender = async (id: number) => {
@@ -156,7 +192,7 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
   });
 });
 
-function busOn({ server }: KafkaBehindProxy, topicPrefix: string): KafkaBus {
-  const connection = { brokers: [server.brokers], ssl: false, sasl: undefined, topicPrefix, clientId: 'test' };
-  return new KafkaBus(connection, () => undefined);
+function busOn({ brokers }: { brokers: string }, topicPrefix: string, log: BusLog = () => undefined): KafkaBus {
+  const connection = { brokers: [brokers], ssl: false, sasl: undefined, topicPrefix, clientId: 'test' };
+  return new KafkaBus(connection, log);
 }
