@@ -3,7 +3,7 @@ import type { Admin } from 'kafkajs';
 import { inTime } from '../lib/patience.ts';
 import { backoffMs } from './backoff.ts';
 import { type BusLog, BusUnavailableError, type GroupLag } from './event-bus.ts';
-import { type KafkaConnection, kafkaClient } from './kafka-client.ts';
+import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { isCompactedTopic, isDeadLetterTopic } from './topics.ts';
 
 const HEALTH_TIMEOUT_MS = 2_000;
@@ -143,9 +143,7 @@ export class KafkaAdmin {
 
   async #connect(): Promise<Admin> {
     const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
-    const admin = kafka.admin();
-    await admin.connect();
-    return admin;
+    return connected(kafka.admin());
   }
 }
 

@@ -69,8 +69,8 @@ export class KafkaBus implements EventBus {
     return this.#outside(() => this.#admin.missingTopics(topics));
   }
 
-  checkHealth(): Promise<void> {
-    return this.#outside(() => this.#admin.checkHealth());
+  async checkHealth(): Promise<void> {
+    await this.#outside(() => Promise.all([this.#admin.checkHealth(), this.#producer.checkHealth()]));
   }
 
   lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {

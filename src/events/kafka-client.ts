@@ -1,4 +1,5 @@
-import type { Kafka, LogEntry, RetryOptions } from 'kafkajs';
+import { createRequire } from 'node:module';
+import type { Admin, Kafka, LogEntry, RetryOptions } from 'kafkajs';
 import type { BusLog } from './event-bus.ts';
 
 /** Where the brokers are and how to reach them. */
@@ -9,6 +10,13 @@ export interface KafkaConnection {
   /** Stands before the name of every topic and group. */
   topicPrefix: string;
   clientId: string;
+}
+
+/** A broker as kafkajs has it. */
+interface Broker {
+  /** Of each request, as the broker has said with the connection. */
+  versions: unknown;
+  isConnected(): boolean;
 }
 
 const CONNECTION_TIMEOUT_MS = 1_000;
@@ -30,6 +38,7 @@ export const KAFKA_RETRY: RetryOptions = {
  */
 export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs: number, log: BusLog): Promise<Kafka> {
   const { Kafka, logLevel } = await import('kafkajs');
+  connectWhole();
   const { brokers, ssl, sasl, clientId } = connection;
   return new Kafka({
     brokers,
@@ -43,6 +52,33 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
     logLevel: logLevel.ERROR,
     logCreator: () => quietly(log),
   });
+}
+
+let connectsWhole = false;
+
+/**
+ * Lets kafkajs take a broker for connected once that has said what it understands. It takes a connection for enough: one
+ * that was slow to say so at first is never asked again, and whatever is sent by it fails for ever.
+ */
+function connectWhole(): void {
+  if (connectsWhole) return;
+  connectsWhole = true;
+  const { prototype }: { prototype: Broker } = createRequire(import.meta.url)('kafkajs/src/broker');
+  const { isConnected } = prototype;
+  prototype.isConnected = function isConnectedWhole() {
+    return this.versions !== null && isConnected.call(this);
+  };
+}
+
+/** Connects a client, or leaves nothing of it: what has been opened and not answered stays open otherwise. */
+export async function connected<Client extends Pick<Admin, 'connect' | 'disconnect'>>(client: Client): Promise<Client> {
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    await client.disconnect().catch(() => undefined);
+    throw error;
+  }
 }
 
 /** The mechanism decides the member of the union, so each is built by itself. */

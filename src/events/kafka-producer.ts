@@ -1,12 +1,15 @@
 import type { Producer, TopicMessages } from 'kafkajs';
+import { inTime } from '../lib/patience.ts';
 import { backoffMs, pause } from './backoff.ts';
-import type { BusLog, OutgoingMessage } from './event-bus.ts';
-import { KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+import { type BusLog, BusUnavailableError, type OutgoingMessage } from './event-bus.ts';
+import { connected, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { encodePlainMessages } from './kafka-encoding.ts';
 import { partitionOf } from './kafka-partition.ts';
 import { PlainMessage } from './kafka-record-batch.ts';
 
-const REQUEST_TIMEOUT_MS = 1_000;
+const HEALTH_TIMEOUT_MS = 2_000;
+/** Half of the usual deadline: what a slow broker acknowledges is heard, and where a reply is lost there is another attempt. */
+const REQUEST_TIMEOUT_MS = 2_000;
 const MAX_PAUSE_MS = 500;
 const UNKNOWN_TOPIC_ATTEMPTS = 3;
 
@@ -43,6 +46,18 @@ export class KafkaProducer {
     }
   }
 
+  /**
+   * Connects unless it has before: the first message of a process is not to wait for that, and who cannot send is not well.
+   * @throws BusUnavailableError when no broker lets it within 2 s.
+   */
+  async checkHealth(): Promise<void> {
+    try {
+      await inTime(this.#producer(), HEALTH_TIMEOUT_MS);
+    } catch (error) {
+      throw new BusUnavailableError('the brokers let nobody send', { cause: error });
+    }
+  }
+
   /** To be called when nothing is being sent any more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -67,8 +82,7 @@ export class KafkaProducer {
       createPartitioner: () => partitionOf,
       retry: { ...KAFKA_RETRY, retries: 0 },
     });
-    await producer.connect();
-    return producer;
+    return connected(producer);
   }
 
   #byTopic(messages: readonly OutgoingMessage[]): TopicMessages[] {

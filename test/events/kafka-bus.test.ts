@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { BusUnavailableError, type IncomingMessage } from '../../src/events/event-bus.ts';
 import { KafkaBus } from '../../src/events/kafka-bus.ts';
 import type { KafkaConnection } from '../../src/events/kafka-client.ts';
@@ -50,6 +51,17 @@ describeReal('kafka', 'the Kafka bus', () => {
       { partitions: 12, retentionMs: days(7) },
       { partitions: 12, retentionMs: days(30) },
     ]);
+    await bus.stop();
+  });
+
+  it('7.3-01: who is well is connected: the first message waits for no connection', async () => {
+    const bus = busOn(connection);
+    await bus.ensureTopics(['first']);
+    await bus.checkHealth();
+    const connecting = vi.spyOn(Socket.prototype, 'connect');
+    await bus.publish([message('first', 'k')]);
+    expect(connecting).not.toHaveBeenCalled();
+    connecting.mockRestore();
     await bus.stop();
   });
 

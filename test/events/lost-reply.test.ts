@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { type BusLog, BusUnavailableError } from '../../src/events/event-bus.ts';
 import { KafkaBus } from '../../src/events/kafka-bus.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { topicPrefix } from '../services/isolation.ts';
@@ -12,8 +15,10 @@ import { message } from './recorder.ts';
 const REQUEST_TIMEOUT_MS = 500;
 /** A message of which nobody learns that it has arrived: its sender gives up within this time. */
 const PATIENCE_MS = 700;
-/** Until then nobody waits for that reply any more: the bus lets a request wait for 1 s. */
-const GIVEN_UP_MS = 1_000;
+/** Until then nobody waits for that reply any more: the bus lets a request wait for 2 s. */
+const GIVEN_UP_MS = 2_000;
+/** Each way: a request is answered after more than a second. */
+const SLOWLY_MS = 600;
 /** The fault is one of timing: where a machine is too busy for it, it is tried again. */
 const ATTEMPTS = 5;
 
@@ -34,7 +39,10 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
     await kafka?.stop();
     await rm(dataDir, { recursive: true, force: true });
   });
-  beforeEach(() => kafka.proxy.set('passing'));
+  beforeEach(() => {
+    kafka.proxy.set('passing');
+    kafka.proxy.delayMs = 0;
+  });
 
   /** A topic of one partition: the sequence numbers of a producer are counted for each by itself. */
   async function newTopic(): Promise<{ topic: string; prefix: string; name: string }> {
@@ -92,7 +100,7 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
 
   async function byTheBus(): Promise<{ told: Told; log: string[] }> {
     const { topic, prefix, name } = await newTopic();
-    const bus = busOn(kafka, prefix);
+    const bus = busOn(kafka.server, prefix);
     const told = await sendWithLostReply(name, (key) =>
       bus.publish([message(topic, key)], key === 'reply lost' ? { deadlineMs: PATIENCE_MS } : {}),
     );
@@ -122,9 +130,53 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
     expect(log).toEqual(expect.arrayContaining(told.acknowledged));
   });
 
+  it('7.3-01: a broker that is slow to greet a new process is greeted again, and takes what it sends', async () => {
+    const { topic, prefix, name } = await newTopic();
+    const lines: string[] = [];
+    const bus = busOn(kafka.server, prefix, (_level, line) => lines.push(line));
+    kafka.proxy.set('mute');
+    const publishing = bus.publish([message(topic, 'first')], { deadlineMs: 10_000 });
+    await expect.poll(() => lines, { timeout: 5_000 }).toContainEqual(expect.stringContaining('ApiVersions'));
+    kafka.proxy.set('passing');
+    await publishing;
+    expect(await keysInLog(kafka.directly, name)).toEqual(['first']);
+    await bus.stop();
+  });
+
+  it('7.3-01: what a slow broker acknowledges before the deadline is accepted', async () => {
+    const { topic, prefix, name } = await newTopic();
+    const bus = busOn(kafka.server, prefix);
+    await bus.publish([message(topic, 'before')]);
+    kafka.proxy.delayMs = SLOWLY_MS;
+    await bus.publish([message(topic, 'slowly')]);
+    kafka.proxy.delayMs = 0;
+    expect(await keysInLog(kafka.directly, name)).toEqual(['before', 'slowly']);
+    await bus.stop();
+  });
+
+  it('7.3-01: to a broker that never greets no connection is left', async () => {
+    const open = new Set<Socket>();
+    const silent = createServer((socket) => {
+      open.add(socket);
+      socket
+        .on('error', () => undefined)
+        .on('close', () => open.delete(socket))
+        .resume();
+    });
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const { port } = silent.address() as AddressInfo;
+    const bus = busOn({ brokers: `127.0.0.1:${port}` }, topicPrefix());
+    await expect(bus.publish([message('t', 'k')])).rejects.toThrow(BusUnavailableError);
+    await expect(bus.checkHealth()).rejects.toThrow(BusUnavailableError);
+    expect(open.size).toBeGreaterThan(0);
+    await bus.stop();
+    await expect.poll(() => open.size).toBe(0);
+    silent.close();
+  });
+
   it('7.3-01: under load, with replies that stay away and connections that break again and again, too', async () => {
     const { topic, prefix, name } = await newTopic();
-    const bus = busOn(kafka, prefix);
+    const bus = busOn(kafka.server, prefix);
     const told: Told = { acknowledged: [], refused: [] };
     let isOver = false;
     const sender = async (id: number) => {
@@ -156,7 +208,7 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
   });
 });
 
-function busOn({ server }: KafkaBehindProxy, topicPrefix: string): KafkaBus {
-  const connection = { brokers: [server.brokers], ssl: false, sasl: undefined, topicPrefix, clientId: 'test' };
-  return new KafkaBus(connection, () => undefined);
+function busOn({ brokers }: { brokers: string }, topicPrefix: string, log: BusLog = () => undefined): KafkaBus {
+  const connection = { brokers: [brokers], ssl: false, sasl: undefined, topicPrefix, clientId: 'test' };
+  return new KafkaBus(connection, log);
 }
