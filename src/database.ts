@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { MikroORM } from '@mikro-orm/core';
 import type { SqlEntityManager } from '@mikro-orm/sql';
 import type { Metric } from 'prom-client';
@@ -51,11 +51,6 @@ const scopes: TableScopes = {
   tenant: new Set(entities.filter((entity) => 'nodeId' in entity.properties).map((entity) => entity.meta.tableName)),
   global: new Set(['chains', 'networks', 'network_currencies']),
 };
-
-/** The folder of the embedded cluster below `DATA_DIR`. */
-export function embeddedClusterDir(dataDir: string): string {
-  return join(dataDir, 'postgres');
-}
 
 /**
  * Opens the database. Timestamps come as PostgreSQL's text in UTC and 64-bit integers as decimal strings, from both

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { StartError } from './start-error.ts';
+import { StartError } from './errors/start-error.ts';
 
 interface Address {
   host: string;

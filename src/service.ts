@@ -129,8 +129,8 @@ export async function startService({
 
 async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise<void> {
   stack.use(lockDataDir(config.dataDir));
-  const { ensureCluster } = await import('./embedded/cluster.ts');
-  await ensureCluster(config.dataDir);
+  const { prepareDataDir } = await import('./demo/data-dir.ts');
+  await prepareDataDir(config.dataDir);
 }
 
 /** Outside production an instance migrates and makes its topics itself; in production it refuses to guess. */

@@ -1,5 +1,5 @@
 import type { Config } from './config/config.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from './errors/start-error.ts';
 
 const UNREACHABLE = new Set([
   'ECONNREFUSED',

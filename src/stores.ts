@@ -1,7 +1,8 @@
 import type { Cache } from './cache/cache.ts';
 import { MemoryCache } from './cache/memory-cache.ts';
 import type { Config } from './config/config.ts';
-import { type Database, embeddedClusterDir, openDatabase } from './database.ts';
+import { embeddedClusterDir, notWhole, PARTS } from './config/data-dir.ts';
+import { type Database, openDatabase } from './database.ts';
 import type { Db } from './db.ts';
 import { EmbeddedBus } from './events/embedded-bus.ts';
 import { EmbeddedLogReader } from './events/embedded-log-reader.ts';
@@ -17,7 +18,19 @@ const CLIENT_ID = 'portcullis';
 export async function openStore(config: Config, stack: AsyncDisposableStack): Promise<Database> {
   const { databaseUrl: url, dataDir, statementTimeoutMs } = config;
   const location = url === undefined ? { dataDir: embeddedClusterDir(dataDir) } : { url, statementTimeoutMs };
-  return stack.use(await openDatabase(location));
+  const database = stack.use(await openDatabase(location));
+  if (url === undefined) await ensureOpens(dataDir, database);
+  return database;
+}
+
+/** What has become of its files shows as the first statement is run. */
+async function ensureOpens(dataDir: string, { db }: Database): Promise<void> {
+  try {
+    await db.unscoped('whether it opens').raw((sql) => sql`select 1`);
+  } catch (error) {
+    const [reason] = `${error instanceof Error ? error.message : error}`.split('\n');
+    throw notWhole(dataDir, `${PARTS.cluster} cannot be opened (${reason})`);
+  }
 }
 
 /** Opens Redis, or the cache of this process. */

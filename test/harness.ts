@@ -97,9 +97,11 @@ export async function startReplica(of: Portcullis, options: StartOptions = {}): 
   return portcullis(started, of.demo, env, () => remove(spool));
 }
 
-/** A `DATA_DIR` with a migrated database, so that a start need not make one. */
+/** A `DATA_DIR` with secrets and a migrated database, so that a start need not make one. */
 export async function newDataDir(): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-test-'));
+  const { config, env } = readConfig({ DATA_DIR: dataDir });
+  readSecrets(config, env);
   await rename(await embeddedClusterCopy(), join(dataDir, 'postgres'));
   return dataDir;
 }

@@ -35,8 +35,7 @@ export async function openAdministration(
   stack: AsyncDisposableStack,
 ): Promise<Administration> {
   const { config, env: variables } = readConfig(env);
-  const database = await openMigrated(config, `use its GraphQL ${operation}, which does the same`, stack);
-  const { db } = database;
+  const db = await openReading(env, operation, stack);
   const nowMs = Date.now;
   const { pepper } = readSecrets(config, variables);
   // Neither polls: what this process changes, it tells by the table of changes.
@@ -54,6 +53,12 @@ export async function openAdministration(
       (await clients.find(clientId))?.nodeId ?? refuse(`there is no client ${clientId}`),
     nodeOfSupervisor: async (id) => (await nodeOfSupervisor(db, id)) ?? refuse(`there is no supervisor ${id}`),
   };
+}
+
+/** The database alone, as `openAdministration` opens it, for what needs no secrets: none are made for it. */
+export async function openReading(env: NodeJS.ProcessEnv, operation: string, stack: AsyncDisposableStack): Promise<Db> {
+  const advice = `use its GraphQL ${operation}, which does the same`;
+  return (await openMigrated(readConfig(env).config, { advice }, stack)).db;
 }
 
 /** The result, or the refusal in words for the user. `absent` says what it is that was not found. */

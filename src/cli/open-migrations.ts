@@ -35,7 +35,7 @@ export async function openMigrations(
   stack: AsyncDisposableStack,
 ): Promise<CommandMigrations> {
   const { config } = readConfig(env);
-  const database = await openMigrated(config, ADVICE, stack);
+  const database = await openMigrated(config, { advice: ADVICE }, stack);
   const { db } = database;
   if (!(await hasNode(db, nodeId))) throw new CommandError(`there is no node ${nodeId}`);
   const shared = { db, log, nowMs: Date.now, notify: () => undefined };

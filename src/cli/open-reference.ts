@@ -14,7 +14,7 @@ export async function openReference(
   stack: AsyncDisposableStack,
 ): Promise<{ reference: Reference; dropped: string[] }> {
   const { config } = readConfig(env);
-  const database = await openMigrated(config, ADVICE, stack);
+  const database = await openMigrated(config, { advice: ADVICE, makes: true }, stack);
   const dropped: string[] = [];
   return { reference: referenceFor(database.db, dropped), dropped };
 }

@@ -31,7 +31,7 @@ export async function openReplay(
   stack: AsyncDisposableStack,
 ): Promise<OpenReplay> {
   const { config } = readConfig(env);
-  const database = await openMigrated(config, ADVICE, stack);
+  const database = await openMigrated(config, { advice: ADVICE }, stack);
   const { db } = database;
   const bus = await openBus(config, db, silentLog, stack);
   const missing = await bus.missingTopics(topics);

@@ -1,10 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
+import { StartError } from '../errors/start-error.ts';
 import { makeFolder } from '../lib/make-folder.ts';
 import { signingKey } from '../lib/signing-secret.ts';
+import { writeWhole } from '../lib/write-whole.ts';
 import { type Config, ConfigError } from './config.ts';
+import { needsSecrets, notWhole, PARTS, secretsPath } from './data-dir.ts';
 import type { Env } from './env.ts';
 
 /** A secret and the one that it is about to replace, which still verifies. */
@@ -32,6 +34,8 @@ const generatedSchema = z.object({
   jwtLegacy: z.string(),
   pepper: z.string(),
   webhookPassword: z.string(),
+  /** That of the embedded database which is used with them, once there is one. */
+  instanceId: z.string().optional(),
 });
 
 type Generated = z.output<typeof generatedSchema>;
@@ -39,7 +43,7 @@ type Generated = z.output<typeof generatedSchema>;
 /**
  * The secrets in force: from the environment, and outside production generated once into `DATA_DIR/secrets.json`
  * (mode 0600) where a variable is unset.
- * @throws ConfigError when that file cannot be read or written.
+ * @throws ConfigError when that file cannot be read or written, StartError when it is damaged, or gone where it is needed.
  */
 export function readSecrets(config: Config, env: Env): Secrets {
   const generated = config.production ? undefined : readGenerated(config.dataDir);
@@ -71,17 +75,35 @@ function signingKeys({ WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS }
   return [WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS].flatMap((secret) => signingKey(secret ?? '') ?? []);
 }
 
+/** Which embedded database the generated secrets are for; undefined while there is none. Throws as `readSecrets`. */
+export function instanceOfSecrets(dataDir: string): string | undefined {
+  return readGenerated(dataDir).instanceId;
+}
+
+/** Says which embedded database the generated secrets are for, from now on. */
+export function bindSecrets(dataDir: string, instanceId: string): void {
+  writeWhole(secretsPath(dataDir), asText({ ...readGenerated(dataDir), instanceId }));
+}
+
 function readGenerated(dataDir: string): Generated {
-  const path = join(dataDir, 'secrets.json');
+  const path = secretsPath(dataDir);
   try {
-    if (!existsSync(path)) writeGenerated(dataDir, path);
+    if (!existsSync(path)) {
+      if (needsSecrets(dataDir)) throw notWhole(dataDir, `${PARTS.secrets} is gone`);
+      writeGenerated(dataDir, path);
+    }
     return generatedSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch (error) {
+    if (error instanceof StartError) throw error;
     if (error instanceof Error && 'code' in error) {
       throw new ConfigError([`DATA_DIR: ${dataDir} cannot be used (${error.code}); name a folder that can be written`]);
     }
-    throw new ConfigError([`DATA_DIR: ${path} is not as it was written; restore it, or set the secrets by variables`]);
+    throw notWhole(dataDir, `${PARTS.secrets} is damaged`);
   }
+}
+
+function asText(generated: Generated): string {
+  return `${JSON.stringify(generated, null, 2)}\n`;
 }
 
 function writeGenerated(dataDir: string, path: string): void {
@@ -95,7 +117,7 @@ function writeGenerated(dataDir: string, path: string): void {
   };
   makeFolder(dataDir);
   const unfinished = `${path}.${process.pid}`;
-  writeFileSync(unfinished, `${JSON.stringify(generated, null, 2)}\n`, { mode: 0o600 });
+  writeFileSync(unfinished, asText(generated), { mode: 0o600 });
   try {
     // Unlike a rename this leaves what another process has put there meanwhile, and may already use.
     linkSync(unfinished, path);

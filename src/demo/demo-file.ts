@@ -1,6 +1,7 @@
-import { chmodSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { demoPath, notWhole, PARTS } from '../config/data-dir.ts';
 import { makeFolder } from '../lib/make-folder.ts';
+import { writeWhole } from '../lib/write-whole.ts';
 import { type Demo, demoSchema } from './demo.ts';
 
 interface InForce {
@@ -8,17 +9,15 @@ interface InForce {
   webhook: { username: string; password: string };
 }
 
-/** `DATA_DIR/demo.json`, which scripts read. */
-export function demoPath(dataDir: string): string {
-  return join(dataDir, 'demo.json');
-}
-
-/** The demo that was generated at the first start, or undefined where there is none that can be read. */
+/** The demo that was generated at the first start, or undefined where there is none yet. @throws StartError for a damaged one. */
 export function readDemo(dataDir: string): Demo | undefined {
+  const path = demoPath(dataDir);
+  if (!existsSync(path)) return undefined;
+  const text = readFileSync(path, 'utf8');
   try {
-    return demoSchema.parse(JSON.parse(readFileSync(demoPath(dataDir), 'utf8')));
+    return demoSchema.parse(JSON.parse(text));
   } catch {
-    return undefined;
+    throw notWhole(dataDir, `${PARTS.demo} is damaged`);
   }
 }
 
@@ -35,8 +34,5 @@ export function writeDemo(dataDir: string, demo: Demo, { baseUrl, webhook }: InF
     other_node,
   };
   makeFolder(dataDir);
-  const unfinished = `${demoPath(dataDir)}.${process.pid}`;
-  writeFileSync(unfinished, `${JSON.stringify(document, null, 2)}\n`, { mode: 0o600 });
-  chmodSync(unfinished, 0o600);
-  renameSync(unfinished, demoPath(dataDir));
+  writeWhole(demoPath(dataDir), `${JSON.stringify(document, null, 2)}\n`);
 }

@@ -8,6 +8,9 @@ const OTHER_ACCOUNTS = 3;
 const FIRST_DAY_MS = Date.UTC(2026, 0, 5, 9, 30);
 const DAY_MS = 24 * 3600 * 1000;
 
+/** What tells the demo's first account from those that an operator may make. */
+export const FIRST_ACCOUNT = { name: 'Acme Treasury', created_at: new Date(FIRST_DAY_MS).toISOString() };
+
 /** What of the demo is the same for every node. */
 export function globalRows(demo: Demo) {
   const ethereum = randomUUID();
@@ -30,7 +33,7 @@ export function globalRows(demo: Demo) {
 /** The accounts of the demo node: 25 that are not deleted, and two that are. */
 export function demoAccounts(demo: Demo) {
   return [
-    account(demo.account_id, 0, 'Acme Treasury', 'organisation'),
+    account(demo.account_id, 0, FIRST_ACCOUNT.name, 'organisation'),
     ...Array.from({ length: ACCOUNTS - 1 }, (_, index) =>
       account(randomUUID(), index + 1, `Customer ${index + 1}`, 'customer-segregated'),
     ),

@@ -7,6 +7,8 @@ const client = z.object({ client_id: z.string(), client_secret: z.string() });
 
 /** What is generated once and kept: `demo.json` without the addresses and the webhook's credentials. */
 export const demoSchema = z.object({
+  /** That of the embedded database which the demo is in; a demo on a server has none. */
+  instance_id: z.string().optional(),
   node_id: z.string(),
   account_id: z.string(),
   wallet_id: z.string(),

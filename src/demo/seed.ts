@@ -5,7 +5,7 @@ import type { Passwords } from '../oauth/passwords.ts';
 import type { Transactions } from '../transactions/transactions.service.ts';
 import { TRANSACTION_COLLECTIONS } from '../transactions/type-codes.rules.ts';
 import type { Demo } from './demo.ts';
-import { asset, client, demoAccounts, globalRows, otherAccounts, wallet } from './demo-rows.ts';
+import { asset, client, demoAccounts, FIRST_ACCOUNT, globalRows, otherAccounts, wallet } from './demo-rows.ts';
 
 interface SeedParts {
   db: Db;
@@ -24,10 +24,7 @@ interface NodeSeed {
 /** Puts the demo into the database, in one transaction; a demo that is there already stays as it is. */
 export async function seedDemo(parts: SeedParts, demo: Demo): Promise<void> {
   const { db } = parts;
-  const existing = await db
-    .unscoped('whether the demo is there')
-    .run((k) => k.selectFrom('nodes').select('id').where('id', '=', demo.node_id));
-  if (existing.length > 0) return;
+  if (await isSeeded(db, demo)) return;
   const other = demo.other_node;
   const hashes = await Promise.all([demo, other].map((node) => parts.passwords.hash(node.supervisor.password)));
   await db.transaction(async () => {
@@ -42,6 +39,26 @@ export async function seedDemo(parts: SeedParts, demo: Demo): Promise<void> {
     await neighbour.run((k) => k.insertInto('wallets').values(wallet(other.wallet_id, other.account_id, chainId)));
     await registerTransactions(parts.transactions, demo);
   });
+}
+
+/** Whether the database has this demo. */
+export async function isSeeded(db: Db, demo: Demo): Promise<boolean> {
+  const rows = await db
+    .unscoped('whether the demo is there')
+    .run((k) => k.selectFrom('nodes').select('id').where('id', '=', demo.node_id));
+  return rows.length > 0;
+}
+
+/** Whether the database has a demo, were it another one. */
+export async function hasDemo(db: Db): Promise<boolean> {
+  const rows = await db.unscoped('whether a demo is there').run((k) =>
+    k
+      .selectFrom('accounts')
+      .select('id')
+      .where((eb) => eb.and(FIRST_ACCOUNT))
+      .limit(1),
+  );
+  return rows.length > 0;
 }
 
 async function insertGlobals(db: Db, demo: Demo): Promise<string> {

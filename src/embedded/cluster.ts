@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { glob, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { embeddedClusterDir } from '../database.ts';
-import { StartError } from '../start-error.ts';
+import { embeddedClusterDir } from '../config/data-dir.ts';
+import { StartError } from '../errors/start-error.ts';
 
 const CHILD = join(import.meta.dirname, 'create-cluster.ts');
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { StartError } from '../errors/start-error.ts';
 import { FileLock } from '../lib/file-lock.ts';
 import { makeFolder } from '../lib/make-folder.ts';
-import { StartError } from '../start-error.ts';
 
 const ADVICE = 'stop it, or give this one a DATA_DIR of its own';
 

@@ -1,4 +1,4 @@
-import { crc32c } from './crc32c.ts';
+import { crc32c } from '../lib/crc32c.ts';
 import type { OutgoingMessage } from './event-bus.ts';
 
 /** A message as this product gives it to kafkajs: a text as its key, texts as its headers, and no time of its own. */

@@ -68,6 +68,7 @@ describe('an embedded instance', () => {
       base_url: first.baseUrl,
       graphql_url: `${first.baseUrl}/graphql`,
       mcp_url: `${first.baseUrl}/v2/mcp`,
+      instance_id: expect.stringMatching(/^\d+$/),
       node_id: UUID,
       account_id: UUID,
       wallet_id: UUID,

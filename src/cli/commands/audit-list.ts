@@ -2,7 +2,7 @@ import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../au
 import type { Db } from '../../db.ts';
 import { parseInstant } from '../../lib/iso-instant.ts';
 import { isoFromPg, pgFromInstant } from '../../lib/pg-time.ts';
-import { openAdministration } from '../administration.ts';
+import { openReading } from '../administration.ts';
 import { type Command, EXIT_OK, UsageError } from '../command.ts';
 import { text, uuid, wholeNumber } from '../flags.ts';
 import { printable } from '../printable.ts';
@@ -58,7 +58,7 @@ export const auditList: Command = {
     const limit = wholeNumber(flags, 'limit') ?? DEFAULT_LIMIT;
     if (limit === 0) throw new UsageError('--limit must be at least 1');
     await using stack = new AsyncDisposableStack();
-    const { db } = await openAdministration(env, 'query auditRecords', stack);
+    const db = await openReading(env, 'query auditRecords', stack);
     let count = 0;
     if (json) print('{"records":[');
     for await (const row of recordsOf(db, { nodeId, filter, limit })) {

@@ -1,7 +1,7 @@
 import { ClientPages, type ClientRow } from '../../clients/client-pages.service.ts';
 import type { Db } from '../../db.ts';
 import type { PageKey } from '../../lib/keyset.ts';
-import { openAdministration } from '../administration.ts';
+import { openReading } from '../administration.ts';
 import { clientView } from '../client-view.ts';
 import { type Command, CommandError, EXIT_OK } from '../command.ts';
 import { text, uuid } from '../flags.ts';
@@ -25,7 +25,7 @@ export const clientList: Command = {
     const given = text(flags, 'node');
     const nodeId = given === undefined ? undefined : uuid('--node', given);
     await using stack = new AsyncDisposableStack();
-    const { db } = await openAdministration(env, 'query clients', stack);
+    const db = await openReading(env, 'query clients', stack);
     const nodes = await nodesOf(db, nodeId);
     if (nodeId !== undefined && nodes.length === 0) throw new CommandError(`there is no node ${nodeId}`);
     let count = 0;

@@ -23,7 +23,7 @@ export const migrateCommand: Command = {
   async run({ env, json, print }) {
     const { config } = readConfig(env);
     await using stack = new AsyncDisposableStack();
-    const database = await openForCommand(config, 'it migrated when it started', stack);
+    const database = await openForCommand(config, { advice: 'it migrated when it started', makes: true }, stack);
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
     const migrations = await migrate(database, ({ name, ...step }) => progress.show({ ...step, text: name }));

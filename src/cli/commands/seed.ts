@@ -1,6 +1,6 @@
 import { readConfig } from '../../config/config.ts';
+import { demoPath } from '../../config/data-dir.ts';
 import { readSecrets } from '../../config/secrets.ts';
-import { demoPath } from '../../demo/demo-file.ts';
 import { ensureDemo } from '../../demo/ensure-demo.ts';
 import { Passwords } from '../../oauth/passwords.ts';
 import { Transactions } from '../../transactions/transactions.service.ts';
@@ -24,7 +24,7 @@ export const seed: Command = {
     const { config, env: variables } = readConfig(env);
     if (config.production) throw new CommandError('the demo never goes into production: unset NODE_ENV');
     await using stack = new AsyncDisposableStack();
-    const database = await openMigrated(config, 'it has the demo since its start', stack);
+    const database = await openMigrated(config, { advice: 'it has the demo since its start', makes: true }, stack);
     const secrets = readSecrets(config, variables);
     // Nobody is subscribed in this process; the readers of others poll.
     const transactions = new Transactions({ db: database.db, wake: () => undefined });

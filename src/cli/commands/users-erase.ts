@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { AUDIT_DELAY_MS } from '../../audit/audit-writer.ts';
 import type { Db } from '../../db.ts';
 import { UserErasure } from '../../users/user-erasure.service.ts';
-import { openAdministration, orCommandError } from '../administration.ts';
+import { openReading, orCommandError } from '../administration.ts';
 import { type Command, CommandError, EXIT_OK } from '../command.ts';
 import { uuid } from '../flags.ts';
 
@@ -21,7 +21,7 @@ export const usersErase: Command = {
   async run({ positionals, env, json, print }) {
     const id = uuid('ID', positionals[0]);
     await using stack = new AsyncDisposableStack();
-    const { db } = await openAdministration(env, 'mutation eraseUser', stack);
+    const db = await openReading(env, 'mutation eraseUser', stack);
     // Running servers have spools of their own.
     const erasure = new UserErasure({ db, nowMs: Date.now, auditSettled: () => setTimeout(AUDIT_DELAY_MS) });
     const absent = `there is no user ${id}`;

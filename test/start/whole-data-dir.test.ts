@@ -1,0 +1,246 @@
+import { createHash } from 'node:crypto';
+import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { portcullis } from '../cli/in-process.ts';
+import { emptyFolder, type TestFolder } from './folders.ts';
+import { type Ended, printed, spawnInstance, startInstance } from './process.ts';
+
+// Each test starts processes, on machines that are busy with other tests.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
+
+type Damage = (part: string, other: string) => Promise<void>;
+
+const DAMAGES: Readonly<Record<string, Damage>> = {
+  removed: (part) => rm(part, { recursive: true }),
+  emptied: (part) => truncate(part, 0),
+  cut: async (part) => truncate(part, Math.floor((await readFile(part)).length / 2)),
+  swapped: (part, other) => cp(other, part, { recursive: true }),
+};
+
+/** What is left of the name of an instance's file when the damage is told. */
+const WORDS: Readonly<Record<string, RegExp>> = {
+  removed: /is gone/,
+  emptied: /is damaged/,
+  cut: /is damaged/,
+  swapped: /is of another instance/,
+};
+
+async function newestSegment(dataDir: string): Promise<string> {
+  const names = await readdir(join(dataDir, 'postgres/pg_wal'));
+  return `postgres/pg_wal/${names
+    .filter((name) => /^[0-9A-F]{24}$/.test(name))
+    .sort()
+    .at(-1)}`;
+}
+
+/** Every file of a folder by its hash, but for the lock, which each start touches. */
+async function filesOf(folder: string): Promise<Record<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const paths = entries
+    .filter((entry) => entry.isFile() && !entry.name.startsWith('lock'))
+    .map((entry) => join(entry.parentPath, entry.name));
+  const hashes = await Promise.all(
+    paths.map(
+      async (path) =>
+        [
+          path,
+          createHash('sha256')
+            .update(await readFile(path))
+            .digest('hex'),
+        ] as const,
+    ),
+  );
+  return Object.fromEntries(hashes.sort());
+}
+
+async function copyOf(folder: TestFolder): Promise<TestFolder> {
+  const copy = await emptyFolder();
+  await cp(folder.path, copy.path, { recursive: true });
+  return copy;
+}
+
+async function refusedStart(dataDir: string): Promise<Ended> {
+  await using instance = spawnInstance({ DATA_DIR: dataDir });
+  // One that starts after all is not waited for.
+  await Promise.race([instance.ended, printed(instance, /"msg":"started"/).catch(() => undefined)]);
+  return await instance.kill('SIGKILL');
+}
+
+/** The start is refused with one sentence, and every file stays as it is: those of a database that is whole may have been opened. */
+async function expectRefusal(dataDir: string, what: RegExp): Promise<void> {
+  const isKept = ([path]: readonly [string, string]) => !`${what}`.includes('demo') || !path.includes('/postgres/');
+  const files = async () => Object.entries(await filesOf(dataDir)).filter(isKept);
+  const before = await files();
+  const { code, stdout, stderr } = await refusedStart(dataDir);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  const sentence =
+    /^Portcullis cannot start: DATA_DIR \S+ is not whole: (?<what>[^\n]*): put back what it was, or name another DATA_DIR\n$/;
+  expect(stderr).toMatch(sentence);
+  expect(sentence.exec(stderr)?.groups?.what).toMatch(what);
+  expect(await files()).toEqual(before);
+}
+
+describe('a DATA_DIR that is not whole', () => {
+  let whole: TestFolder;
+  let other: TestFolder;
+
+  beforeAll(async () => {
+    whole = await emptyFolder();
+    other = await emptyFolder();
+    await Promise.all(
+      [whole, other].map(async ({ path }) => {
+        await using instance = await startInstance({ DATA_DIR: path });
+        expect(await instance.kill('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
+      }),
+    );
+  });
+  afterAll(async () => {
+    for (const folder of [whole, other]) await folder[Symbol.asyncDispose]();
+  });
+
+  const parts = [
+    'secrets.json',
+    'demo.json',
+    'postgres/PG_VERSION',
+    'postgres/global/pg_control',
+    'the newest WAL segment',
+  ];
+  const rows = parts.flatMap((part) => Object.keys(DAMAGES).map((damage) => [part, damage] as const));
+
+  it.each(rows)(
+    'D1-14: %s %s: a start is refused with one sentence and makes nothing over it',
+    async (part, damage) => {
+      await using folder = await copyOf(whole);
+      const name = part.startsWith('the ') ? await newestSegment(folder.path) : part;
+      await DAMAGES[damage]?.(
+        join(folder.path, name),
+        join(other.path, part === name ? part : await newestSegment(other.path)),
+      );
+      // Of two instances it says the same.
+      if (name.endsWith('PG_VERSION') && damage === 'swapped') return void (await expectStart(folder.path));
+      await expectRefusal(folder.path, new RegExp(`${name.replaceAll('.', '\\.')} ${WORDS[damage]?.source}`));
+    },
+  );
+
+  it.each([
+    ['removed', 'is gone'],
+    ['swapped', 'is of another instance'],
+  ])('D1-14: the whole database %s: a start is refused', async (damage, words) => {
+    await using folder = await copyOf(whole);
+    const part = join(folder.path, 'postgres');
+    await rm(part, { recursive: true });
+    if (damage === 'swapped') await cp(join(other.path, 'postgres'), part, { recursive: true });
+    await expectRefusal(folder.path, new RegExp(`postgres ${words}`));
+  });
+
+  async function expectStart(dataDir: string): Promise<void> {
+    const before = await readFile(join(dataDir, 'demo.json'), 'utf8');
+    await using instance = await startInstance({ DATA_DIR: dataDir });
+    const { client } = JSON.parse(before);
+    const answer = await fetch(`${instance.baseUrl}/v2/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ grant_type: 'client_credentials', ...client }),
+    });
+    expect(answer.status).toBe(200);
+    await instance.kill('SIGTERM');
+  }
+
+  it('D1-14: the log of an instance that was killed, cut: a start is refused', async () => {
+    await using folder = await copyOf(whole);
+    await using instance = await startInstance({ DATA_DIR: folder.path });
+    await instance.kill('SIGKILL');
+    const name = await newestSegment(folder.path);
+    await DAMAGES.cut?.(join(folder.path, name), '');
+    await expectRefusal(folder.path, /pg_wal\/\w+ is damaged/);
+  });
+
+  it('D1-14: a database that will not open is told in one sentence, and stays as it is', async () => {
+    await using folder = await copyOf(whole);
+    await rm(join(folder.path, 'postgres/pg_xact'), { recursive: true });
+    await rm(join(folder.path, 'postgres/base'), { recursive: true });
+    const { code, stdout, stderr } = await refusedStart(folder.path);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(
+      /^Portcullis cannot start: DATA_DIR \S+ is not whole: postgres cannot be opened \([^\n]*\n$/,
+    );
+  });
+
+  it('a folder of before there were ids is adopted once: from then on they are told apart', async () => {
+    await using folder = await copyOf(whole);
+    const strip = async (dataDir: string, name: string, member: string) => {
+      const path = join(dataDir, name);
+      const { [member]: id, ...rest } = JSON.parse(await readFile(path, 'utf8'));
+      expect(id).toMatch(/^\d+$/);
+      await writeFile(path, JSON.stringify(rest));
+    };
+    const older = async (dataDir: string) => {
+      await strip(dataDir, 'secrets.json', 'instanceId');
+      await strip(dataDir, 'demo.json', 'instance_id');
+    };
+    await older(folder.path);
+    await expectStart(folder.path);
+    for (const [name, member] of [
+      ['secrets.json', 'instanceId'],
+      ['demo.json', 'instance_id'],
+    ] as const) {
+      const [adopted, known] = await Promise.all(
+        [folder, whole].map(async ({ path }) => JSON.parse(await readFile(join(path, name), 'utf8'))),
+      );
+      expect(adopted[member]).toBe(known[member]);
+    }
+
+    await using stranger = await copyOf(other);
+    await older(stranger.path);
+    for (const name of ['secrets.json', 'demo.json']) {
+      await rename(join(folder.path, name), join(folder.path, 'kept'));
+      await cp(join(stranger.path, name), join(folder.path, name));
+      await expectRefusal(folder.path, new RegExp(`${name} is of another instance`));
+      await rename(join(folder.path, 'kept'), join(folder.path, name));
+    }
+    await expectStart(folder.path);
+  });
+
+  it('D1-12: a command names what is wrong as a start does, and makes nothing', async () => {
+    await using folder = await copyOf(whole);
+    await rm(join(folder.path, 'secrets.json'));
+    const before = await filesOf(folder.path);
+    for (const command of [['client', 'list'], ['migrate'], ['seed'], ['node', 'create', '--name', 'A']]) {
+      const { code, out, err } = await portcullis(command, { DATA_DIR: folder.path });
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toMatch(/^portcullis: DATA_DIR \S+ is not whole: secrets\.json is gone: [^\n]*\n$/);
+    }
+    expect(await filesOf(folder.path)).toEqual(before);
+  });
+});
+
+const ID = '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d';
+
+it.each([
+  [['client', 'list']],
+  [['audit', 'list']],
+  [['client', 'disable', ID]],
+  [['client', 'rotate-secret', ID]],
+  [['supervisor', 'unlock', ID]],
+  [['users', 'erase', ID]],
+  [['transactions', 'replay', '--dlq']],
+])('D1-12: %j on an empty or absent DATA_DIR creates nothing and says how to start', async (command) => {
+  await using folder = await emptyFolder();
+  for (const dataDir of [folder.path, join(folder.path, 'absent')]) {
+    const { code, out, err } = await portcullis(command, { DATA_DIR: dataDir });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toBe(
+      `portcullis: there is no database in DATA_DIR ${dataDir}: portcullis start makes one, or name that of a server by DATABASE_URL\n`,
+    );
+    expect(await readdir(folder.path)).toEqual([]);
+  }
+});
+
+it('D1-12: config check creates nothing', async () => {
+  await using folder = await emptyFolder();
+  expect((await portcullis(['config', 'check'], { DATA_DIR: join(folder.path, 'absent') })).code).toBe(0);
+  await mkdir(join(folder.path, 'empty'));
+  expect((await portcullis(['config', 'check'], { DATA_DIR: join(folder.path, 'empty') })).code).toBe(0);
+  expect(await readdir(folder.path, { recursive: true })).toEqual(['empty']);
+});
