@@ -1,6 +1,7 @@
 import type { Metric } from 'prom-client';
 import { openAccess, openLimits } from './access-of.ts';
 import type { AuditWriter } from './audit/audit-writer.ts';
+import type { RefusedRecords } from './audit/refused-records.ts';
 import type { AuditSpool } from './audit/spool.ts';
 import { type AuditTrail, openAudit } from './audit-of.ts';
 import type { Cache } from './cache/cache.ts';
@@ -70,6 +71,7 @@ export interface Context {
   wakeUps: WakeUps;
   spool: AuditSpool;
   auditWriter: AuditWriter;
+  auditRefused: RefusedRecords;
   auditLost: Metric;
   audit: AuditTrail;
   health: Health;
@@ -133,7 +135,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
   const opened = await openBus(config, db, log, stack);
   const telemetry = openTelemetry(tracing, overrides.bus?.(opened) ?? opened);
   const { bus } = telemetry;
-  const audit = openAudit({ config, database, log, trail: overrides.audit, stack });
+  const audit = openAudit({ config, database, log, nowMs, trail: overrides.audit, stack });
   const clients = new Clients(db, secrets.pepper);
   const supervisors = new Supervisors(db);
   const keys = await importJwtKeys(secrets.jwt);

@@ -28,7 +28,7 @@ export function oauthRouters(context: Context): Router[] {
   const tokens = new TokenManagement({ verifier, judge, directory, supervisors, refreshTokens, revocations, nowMs });
   const steps = managementSteps({ directory, throttle, guards });
   return [
-    tokenRouter(tokenSteps({ directory, throttle, guards, grants }), log),
-    tokenManagementRouter({ steps, tokens, issuer: () => publicUrl.value, log }),
+    tokenRouter(tokenSteps({ directory, throttle, guards, grants }), directory, log),
+    tokenManagementRouter({ steps, tokens, directory, issuer: () => publicUrl.value, log }),
   ];
 }

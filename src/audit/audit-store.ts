@@ -1,19 +1,32 @@
+import { randomUUID } from 'node:crypto';
 import type { Db } from '../db.ts';
 import { sqlState } from '../lib/sql-state.ts';
 import { unhurried } from '../lib/tenant-db.ts';
 
-/** Told of a record that the database takes in no case. */
+/** Told of a record that the database refuses. */
 type OnRefused = (error: unknown, line: string) => void;
 
-/** Writes spooled records to `audit_records`; one that is there already changes nothing. */
-export function auditInsert(db: Db, onRefused: OnRefused): (lines: string[]) => Promise<void> {
-  const door = db.unscoped('an audit record can belong to no node');
+interface Refusal {
+  error: unknown;
+  line: string;
+}
 
-  async function insertAll(lines: readonly string[]): Promise<void> {
+/** Where spooled records go. */
+export class AuditStore {
+  readonly #db: Db;
+  readonly #door: ReturnType<Db['unscoped']>;
+
+  constructor(db: Db) {
+    this.#db = db;
+    this.#door = db.unscoped('an audit record can belong to no node');
+  }
+
+  /** Writes spooled records to `audit_records`, all or none; one that is there already changes nothing. */
+  async insertAll(lines: readonly string[]): Promise<void> {
     const records = `[${lines.join(',')}]`;
     // The timer that it runs by may be of a request.
     await unhurried(() =>
-      door.raw(
+      this.#door.raw(
         (sql) => sql`
           insert into audit_records
           select * from json_populate_recordset(null::audit_records, ${records}::json)
@@ -22,26 +35,60 @@ export function auditInsert(db: Db, onRefused: OnRefused): (lines: string[]) => 
     );
   }
 
-  return async function insert(lines) {
+  /** Whether the table takes records at all: tries one, and takes it back. */
+  async takesOthers(): Promise<boolean> {
     try {
-      await insertAll(lines);
+      await unhurried(() =>
+        this.#db.transaction(async () => {
+          await this.insertAll([probe()]);
+          throw new TakenBack();
+        }),
+      );
     } catch (error) {
-      if (!isRefusedValue(error)) throw error;
-      for (const line of lines) await insertOne(line);
+      return error instanceof TakenBack;
     }
-  };
+    return false;
+  }
 
-  async function insertOne(line: string): Promise<void> {
+  /**
+   * Writes records; of those that are refused while others are taken `onBadValue` is told where no repeat would mend it, and
+   * `onRefused` otherwise.
+   * @throws the database's error where it takes none.
+   */
+  async insert(lines: readonly string[], onBadValue: OnRefused, onRefused: OnRefused): Promise<void> {
+    for (const { error, line } of await this.#refusals(lines)) {
+      if (isBadValue(error)) onBadValue(error, line);
+      else onRefused(error, line);
+    }
+  }
+
+  /** Halves what is refused until it is known which records they are: the others are written. */
+  async #refusals(lines: readonly string[]): Promise<Refusal[]> {
     try {
-      await insertAll([line]);
+      await this.insertAll(lines);
+      return [];
     } catch (error) {
-      if (!isRefusedValue(error)) throw error;
-      onRefused(error, line);
+      const [line = ''] = lines;
+      if (!isBadValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
+      if (lines.length <= 1) return [{ error, line }];
+      const half = Math.ceil(lines.length / 2);
+      return [...(await this.#refusals(lines.slice(0, half))), ...(await this.#refusals(lines.slice(half)))];
     }
   }
 }
 
+class TakenBack extends Error {
+  override readonly name = 'TakenBack';
+}
+
+function probe(): string {
+  const texts = { correlation_id: '', method: '', path: '', remote_address: '', real_ip: '' };
+  const numbers = { status_code: 0, elapsed: 0, request_bytes: 0, response_bytes: 0 };
+  const at = new Date().toISOString();
+  return JSON.stringify({ at, id: randomUUID(), ...texts, ...numbers, headers: {}, is_api: false, aborted: false });
+}
+
 /** SQLSTATE classes 22 and 23: no repeat would mend it. */
-function isRefusedValue(error: unknown): boolean {
+function isBadValue(error: unknown): boolean {
   return /^2[23]/.test(sqlState(error) ?? '');
 }

@@ -1,4 +1,5 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
+import type { ClientRecord } from '../clients/client-record.ts';
 import { type AppError, invalidRequest } from '../errors/app-error.ts';
 import type { ErrorEnvelope } from '../errors/envelope.ts';
 import { originOf } from '../gateway/client-guards.ts';
@@ -6,6 +7,8 @@ import { exchangeOf } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
 import { bodyReader, bytesOf } from '../rest/body.ts';
 import { refuse } from '../rest/refuse.ts';
+import type { AccessDirectory } from './access-directory.ts';
+import { basicClient, isBasic } from './basic-client.rules.ts';
 import { parametersOf } from './parameters.ts';
 import type { ClientCall } from './token-call.ts';
 
@@ -36,10 +39,35 @@ export function clientCallOf(req: Request): ClientCall {
   };
 }
 
-/** Ends a call, answered or refused: the record of it is the client's node's, the headers are those of its limits. */
-export function endCall(req: Request, res: Response, { client, headers }: ClientCall, isApi: boolean): void {
-  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+/**
+ * Ends a call, answered or refused: the headers are those of the client's limits, the record of it is the node's of the
+ * client that the call names, also where it could not show that it is that client.
+ */
+export async function endCall(
+  { req, res, directory }: { req: Request; res: Response; directory: AccessDirectory },
+  call: ClientCall,
+  isApi: boolean,
+): Promise<void> {
+  for (const [name, value] of Object.entries(call.headers)) res.setHeader(name, value);
+  const client = call.client ?? (await namedClient(call, directory));
   if (client) exchangeOf(req).caller = { nodeId: client.nodeId, isApi };
+}
+
+/** A call is refused for its own reason, whether or not its client can be looked up. */
+async function namedClient(call: ClientCall, directory: AccessDirectory): Promise<ClientRecord | undefined> {
+  const clientId = clientIdOf(call);
+  try {
+    return clientId === undefined ? undefined : await directory.client(clientId);
+  } catch {
+    return undefined;
+  }
+}
+
+function clientIdOf({ authorization, parameters }: ClientCall): string | undefined {
+  if (authorization !== undefined && isBasic(authorization)) return basicClient(authorization)?.clientId;
+  const isObject = typeof parameters === 'object' && parameters !== null;
+  const clientId = isObject && 'client_id' in parameters ? parameters.client_id : undefined;
+  return typeof clientId === 'string' ? clientId : undefined;
 }
 
 /** Answers refusals with an envelope that depends on the request. */

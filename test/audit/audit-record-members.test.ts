@@ -155,7 +155,7 @@ describe('who asked', () => {
     ['a refresh of a client', () => refresh(client), demo, true],
     ['a wrong password', () => call({ ...login, ...p.demo.client, username: 'x', password: 'y' }), demo, false],
     ['a refused grant', () => call({ ...p.demo.other_node.client, grant_type: 'x' }), neighbour, true],
-    ['a wrong client secret', () => call({ ...client, ...p.demo.client, client_secret: 'wrong' }), nobody, false],
+    ['a wrong client secret', () => call({ ...client, ...p.demo.client, client_secret: 'wrong' }), demo, true],
   ])('1-07 D2-07: %s: the record is of its node, and of its kind', async (_name, asking, nodeId, isApi) => {
     const id = newId();
     await (await asking())(id);

@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { rows } from '../oauth/clients.ts';
+import { scrape } from '../observability/scrape.ts';
+
+const MINUTE_MS = 60_000;
+
+let p: Portcullis;
+let nowMs: number;
+let file: string;
+
+beforeEach(async () => {
+  nowMs = Date.now();
+  p = await startPortcullis({ overrides: { nowMs: () => nowMs } });
+  file = join(p.dataDir, 'audit', 'refused.ndjson');
+});
+afterEach(() => p[Symbol.asyncDispose]());
+
+/** Lets the table refuse records with this SQLSTATE: all, or those of a path. */
+async function refuse(state: string, condition = "new.path = '/refused'"): Promise<void> {
+  const body = `begin if ${condition} then raise exception 'no' using errcode = '${state}'; end if; return new; end`;
+  await rows(p).raw(
+    (sql) => sql`create or replace function refuse_record() returns trigger language plpgsql as ${sql.lit(body)}`,
+  );
+  await rows(p).raw(
+    (sql) =>
+      sql`create or replace trigger refuse before insert on audit_records for each row execute function refuse_record()`,
+  );
+}
+
+async function written(id: string): Promise<number> {
+  return (await rows(p).run((k) => k.selectFrom('audit_records').select('id').where('correlation_id', '=', id))).length;
+}
+
+async function ask(path: string): Promise<string> {
+  const id = randomUUID();
+  await p.call('GET', path, { headers: { 'x-correlation-id': id } });
+  return id;
+}
+
+async function lost() {
+  const told = await scrape(p.service);
+  return told.value('portcullis_audit_records_lost_total', { reason: 'refused' });
+}
+
+async function settled(): Promise<void> {
+  await vi.waitFor(() => expect(p.service.context.spool.pendingBytes).toBe(0), { timeout: 10_000 });
+}
+
+describe('a record that the table refuses while it takes others', () => {
+  it.each(['XX000', '42501', '40001', '57014'])(
+    'D2-07: blocks nothing behind it, and goes to a file after ten minutes: SQLSTATE %s',
+    async (state) => {
+      await refuse(state);
+      const ids = await Promise.all([ask('/a'), ask('/refused'), ask('/b'), ask('/refused'), ask('/c')]);
+      await settled();
+      expect(await Promise.all(ids.map(written))).toEqual([1, 0, 1, 0, 1]);
+
+      const { auditRefused } = p.service.context;
+      nowMs += 10 * MINUTE_MS - 1;
+      await auditRefused.retry();
+      expect([existsSync(file), await lost()]).toEqual([false, 0]);
+      nowMs += 1;
+      await auditRefused.retry();
+      await auditRefused.retry();
+      const kept = readFileSync(file, 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line));
+      expect(kept.map((record) => record.correlation_id).sort()).toEqual([ids[1], ids[3]].sort());
+      expect([statSync(file).mode & 0o777, await lost()]).toEqual([0o600, 2]);
+    },
+  );
+
+  it('D2-07: is written where an attempt within ten minutes can', async () => {
+    await refuse('XX000');
+    const id = await ask('/refused');
+    await settled();
+    await refuse('XX000', 'false');
+    nowMs += MINUTE_MS;
+    await p.service.context.auditRefused.retry();
+    expect([await written(id), existsSync(file), await lost()]).toEqual([1, false, 0]);
+  });
+
+  it('D2-07: is one of a whole batch of them, and what comes after is written', async () => {
+    await refuse('XX000');
+    await Promise.all(Array.from({ length: 40 }, () => ask('/refused')));
+    await settled();
+    const id = await ask('/after');
+    await settled();
+    expect(await written(id)).toBe(1);
+  });
+});
+
+describe('an outage', () => {
+  it('D2-07: throws nothing out: what the table takes in no case waits, however long', async () => {
+    await refuse('XX000');
+    const early = await ask('/refused');
+    await settled();
+    await refuse('42501', 'true');
+    const id = await ask('/a');
+    await vi.waitFor(() => expect(p.service.context.auditWriter.isFailing).toBe(true), { timeout: 10_000 });
+    nowMs += 60 * MINUTE_MS;
+    await p.service.context.auditRefused.retry();
+    expect([p.service.context.spool.pendingBytes > 0, existsSync(file), await lost()]).toEqual([true, false, 0]);
+    await refuse('42501', 'false');
+    await settled();
+    await p.service.context.auditRefused.retry();
+    expect([await written(id), await written(early)]).toEqual([1, 1]);
+  });
+});
