@@ -197,7 +197,7 @@ const features = {
     role: 'gateway',
   }),
   GRAPHQL_INTROSPECTION: about(z.enum(['on', 'off'], 'on or off').optional(), {
-    description: 'whether clients may ask for the schema',
+    description: 'whether clients may ask for the schema; `off`, errors suggest no names either',
     unset: '`on`; in production `off`',
     role: 'gateway',
   }),

@@ -37,9 +37,19 @@ export function asksForPage({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && (headers.accept ?? '').includes('text/html');
 }
 
-/** Sends GraphiQL as one page that needs nothing from elsewhere: its subscriptions use SSE, and it knows of our tokens. */
-export async function sendGraphiql(res: ServerResponse): Promise<void> {
-  // The page is nine megabytes of text, which most processes never need.
+let made: Promise<Buffer> | undefined;
+
+/** The page, made when it is first asked for: nine megabytes of text, which most processes never need. */
+export function graphiqlPage(): Promise<Buffer> {
+  made ??= makePage().catch((error: unknown) => {
+    made = undefined;
+    throw error;
+  });
+  return made;
+}
+
+/** GraphiQL as one page that needs nothing from elsewhere: its subscriptions use SSE, and it knows of our tokens. */
+async function makePage(): Promise<Buffer> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
   const rendered = renderGraphiQL({
     title: 'Portcullis',
@@ -48,7 +58,12 @@ export async function sendGraphiql(res: ServerResponse): Promise<void> {
     shouldPersistHeaders: false,
     subscriptionsProtocol: 'SSE',
   });
-  const page = Buffer.from(withOpening(rendered, await readFile(OPENING_SCRIPT, 'utf8')));
+  return Buffer.from(withOpening(rendered, await readFile(OPENING_SCRIPT, 'utf8')));
+}
+
+/** Sends the page of GraphiQL. */
+export async function sendGraphiql(res: ServerResponse): Promise<void> {
+  const page = await graphiqlPage();
   res.statusCode = 200;
   res.setHeader('Content-Type', 'text/html; charset=utf-8');
   res.setHeader('Content-Security-Policy', CONTENT_SECURITY_POLICY);

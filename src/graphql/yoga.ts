@@ -39,7 +39,7 @@ export function createYogaServer(parts: YogaParts) {
   return createYoga<HttpArrival>({
     schema,
     plugins: [
-      useEngine(createEngine({ introspection, hideSuggestions: production, observer })),
+      useEngine(createEngine({ introspection, hideSuggestions: production || !introspection, observer })),
       useQueryParameters(),
       useJsonBody(),
       useUploads(),

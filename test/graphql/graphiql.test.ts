@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { graphiqlPage } from '../../src/graphql/graphiql.ts';
 import { type Stand, startStand } from './stand.ts';
 
 let stand: Stand;
@@ -17,6 +18,11 @@ describe('GraphiQL', () => {
     expect(page.text).toContain('<title>Portcullis</title>');
     const loaded = [...page.text.slice(0, 20_000).matchAll(/<(?:script|link)[^>]*(?:src|href)="(?<from>[^"]+)"/g)];
     expect(loaded.map(({ groups }) => groups?.from).filter((from) => /^(?:https?:)?\/\//.test(from ?? ''))).toEqual([]);
+  });
+
+  it('DG-04: is made once, whoever asks for it and however many do at once', async () => {
+    const pages = await Promise.all(Array.from({ length: 5 }, graphiqlPage));
+    expect(new Set([...pages, await graphiqlPage()]).size).toBe(1);
   });
 
   it('DG-04: a POST that accepts a page is an operation, which needs one', async () => {
