@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { objectInput, textInput } from '../lib/input.ts';
+import { SCOPE_TOKEN } from '../oauth/permissions.rules.ts';
 import { isAddressOrNetwork } from './address.rules.ts';
 
 const MAX_NAME = 255;
@@ -7,8 +8,6 @@ const MAX_ENTRIES = 1_000;
 const MAX_SCOPE = 255;
 const WHOLE_NUMBER = 'must be a whole number, at most 2147483647';
 const MAX_OVERLAP_SECONDS = 30 * 86_400;
-/** RFC 6749 section 3.3. */
-const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){0,127})?$/i;
 
 /** The grants that a client can have (specification section 5.2). */

@@ -54,14 +54,26 @@ export function invalidRequest(issues?: Issue[]): AppError {
   return new AppError(400, 'invalid_request', issues ? { issues } : {});
 }
 
-/** 401 with the challenge of RFC 6750 section 3. */
-export function unauthorized(): AppError {
-  return new AppError(401, 'unauthorized', { headers: { 'WWW-Authenticate': 'Bearer error="invalid_token"' } });
+/** Why a token whose signature holds is refused. */
+export const TOKEN_EXPIRED = 'the token has expired';
+export const TOKEN_REVOKED = 'the token has been revoked';
+export const TOKEN_OF_ANOTHER_CLASS = 'the token is of another class';
+
+/** 401: no bearer token was shown (RFC 6750 section 3.1). */
+export function noToken(): AppError {
+  return challenge('Bearer');
 }
 
-/** 403: the token lacks the permission that the endpoint needs. */
-export function forbidden(): AppError {
-  return new AppError(403, 'forbidden');
+/** 401: the bearer token is refused (RFC 6750 section 3.1). Why is told of one whose signature holds, and of no other. */
+export function unauthorized(why = 'the token is not valid'): AppError {
+  return challenge(`Bearer error="invalid_token", error_description="${why}"`);
+}
+
+/** 403; of permissions (RFC 6749 scope tokens) that the token lacks it names them (RFC 6750 section 3.1). */
+export function forbidden(missing: readonly string[] = []): AppError {
+  if (missing.length === 0) return new AppError(403, 'forbidden');
+  const value = `Bearer error="insufficient_scope", scope="${missing.join(' ')}"`;
+  return new AppError(403, 'forbidden', { headers: { 'WWW-Authenticate': value } });
 }
 
 /** 404: not registered, missing, or of another node: the same bytes. */
@@ -77,4 +89,8 @@ export function serviceUnavailable(cause?: unknown): AppError {
 /** 504: what the request waits for takes too long. */
 export function gatewayTimeout(cause?: unknown): AppError {
   return new AppError(504, 'gateway_timeout', { cause });
+}
+
+function challenge(value: string): AppError {
+  return new AppError(401, 'unauthorized', { headers: { 'WWW-Authenticate': value } });
 }

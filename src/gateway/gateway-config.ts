@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ConfigError } from '../config/config.ts';
+import { SCOPE_TOKEN } from '../oauth/permissions.rules.ts';
 import { lookupSchema } from './lookup-config.ts';
 import { isRemote, type RemoteService, type ServiceConfig, serviceSchema } from './service-config.ts';
 import { type Fault, faultLines, parseYaml } from './yaml-text.ts';
@@ -37,7 +38,10 @@ const endpointSchema = z.strictObject({
     .meta({
       description: 'The token classes that are accepted.',
     }),
-  permissions: z.array(z.string()).default([]).meta({ description: 'All of these must be in the scope of the token.' }),
+  permissions: z
+    .array(z.string().regex(SCOPE_TOKEN, 'must be a scope token of RFC 6749'))
+    .default([])
+    .meta({ description: 'All of these must be in the scope of the token.' }),
   doNotLog: z.boolean().default(false).meta({ description: 'Keeps the bodies out of the audit record.' }),
   timeout_ms: z.int().min(1).optional().meta({
     description: 'How long a remote service may take to begin its answer; else as its first service says, else 30000.',

@@ -1,5 +1,5 @@
 import type { Db } from '../db.ts';
-import { invalidRequest, unauthorized } from '../errors/app-error.ts';
+import { invalidRequest, noToken, unauthorized } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { Log } from '../lib/log.ts';
 import type { Principal } from '../oauth/principal.ts';
@@ -95,7 +95,8 @@ export function createGraphqlServer(deps: GraphqlServerDeps): GraphqlServer {
         sendGraphiql(res).catch(failed);
         return;
       }
-      if (!principal || principal.tokenUse === 'forgot_password') throw unauthorized();
+      if (!principal) throw noToken();
+      if (principal.tokenUse === 'forgot_password') throw unauthorized();
       if (!passesCsrfCheck(req.headers)) {
         throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
       }

@@ -3,11 +3,10 @@ import { forbidden, unauthorized } from '../errors/app-error.ts';
 import { originOf } from '../gateway/client-guards.ts';
 import type { Exchange } from '../gateway/exchange.ts';
 import type { AccessDirectory } from '../oauth/access-directory.ts';
+import { bearerOf } from '../oauth/bearer.rules.ts';
 import { type Guard, type GuardedCall, runGuards } from '../oauth/guards.ts';
 import type { Throttle } from '../oauth/throttle.ts';
 import { isOwnHost, originCheck } from './own-host.rules.ts';
-
-const BEARER = /^Bearer +([^\s]+)$/i;
 
 export interface AgentAccessParts {
   directory: Pick<AccessDirectory, 'clientOfSecret'>;
@@ -49,8 +48,7 @@ async function authenticate(
   { req, realIp }: Exchange,
 ): Promise<ClientRecord> {
   const given = req.headersDistinct.authorization ?? [];
-  const secret = given.length === 1 ? BEARER.exec(given[0] ?? '')?.[1] : undefined;
-  if (secret === undefined) throw unauthorized();
+  const secret = bearerOf(given.length === 1 ? given[0] : undefined);
   const client = await directory.clientOfSecret(secret);
   if (client) return client;
   await throttle.failed(realIp, undefined);

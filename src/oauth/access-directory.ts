@@ -65,6 +65,11 @@ export class AccessDirectory {
     return Promise.all([node, client]).then(([known, record]) => judge(known, record));
   }
 
+  /** Whether the client that the token names is one of its node: where it is not admitted, it has been ended. */
+  async isOfItsClient({ clientId, nodeId }: Principal): Promise<boolean> {
+    return clientId !== undefined && (await this.client(clientId))?.nodeId === nodeId;
+  }
+
   /** Whether a token of this client, or of a login through it, is still good as far as the client and the deny list can have ended it. */
   isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean): boolean {
     const { denied } = this.#sources;

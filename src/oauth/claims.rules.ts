@@ -36,6 +36,11 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
   };
 }
 
+/** Whether a token's time is over, whatever else is the matter with it. */
+export function hasExpired({ exp }: Claims, nowMs: number): boolean {
+  return typeof exp === 'number' && exp * 1000 <= nowMs;
+}
+
 function tokenUseOf(tokenClass: TokenClass, use: unknown): Principal['tokenUse'] | undefined {
   switch (use) {
     case 'login':

@@ -15,7 +15,6 @@ export interface JwtKey {
 export interface JwtKeys {
   signing: Record<TokenClass, JwtKey>;
   byKeyId: ReadonlyMap<string, JwtKey>;
-  byClass: Record<TokenClass, readonly JwtKey[]>;
 }
 
 /** Imports the secrets once: HMAC-SHA256 over the raw bytes of their UTF-8 text. */
@@ -29,7 +28,6 @@ export async function importJwtKeys(secrets: Record<TokenClass, RotatingSecret>)
   return {
     signing: { user: user.signing, discover: discover.signing, legacy: legacy.signing },
     byKeyId: new Map(all.map((key) => [key.keyId, key])),
-    byClass: { user: user.all, discover: discover.all, legacy: legacy.all },
   };
 }
 

@@ -1,3 +1,6 @@
+/** The name of a permission (RFC 6749 section 3.3): visible ASCII without quotes and backslashes. */
+export const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
 /** Every permission, in the order in which a token's scope names them. */
 export const PERMISSIONS = [
   'accounts:read',

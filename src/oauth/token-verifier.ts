@@ -1,6 +1,6 @@
 import { compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { TokenClass } from '../config/secrets.ts';
-import { unauthorized } from '../errors/app-error.ts';
+import { TOKEN_OF_ANOTHER_CLASS, unauthorized } from '../errors/app-error.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 import type { SignedToken } from './signed-token.ts';
 
@@ -28,27 +28,26 @@ export class TokenVerifier {
   verify(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
     const known = this.#young.get(token) ?? this.#outlived(token);
     if (!known) return this.#verifyNew(token, accepted);
-    if (!accepted.includes(known.tokenClass)) throw unauthorized();
-    return known;
+    return ofAccepted(known, accepted);
   }
 
   async #verifyNew(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
     if (!isCanonical(token)) throw unauthorized();
-    for (const key of this.#candidates(token, accepted)) {
+    for (const key of this.#candidates(token)) {
       const signed = await verifyWith(token, key);
       if (signed) {
         this.#remember(token, signed);
-        return signed;
+        return ofAccepted(signed, accepted);
       }
     }
     throw unauthorized();
   }
 
-  #candidates(token: string, accepted: readonly TokenClass[]): readonly JwtKey[] {
+  #candidates(token: string): Iterable<JwtKey> {
     const keyId = keyIdOf(token);
-    if (keyId === undefined) return accepted.flatMap((tokenClass) => this.#keys.byClass[tokenClass]);
+    if (keyId === undefined) return this.#keys.byKeyId.values();
     const key = this.#keys.byKeyId.get(keyId);
-    return key && accepted.includes(key.tokenClass) ? [key] : [];
+    return key ? [key] : [];
   }
 
   #outlived(token: string): SignedToken | undefined {
@@ -65,6 +64,11 @@ export class TokenVerifier {
     this.#young = new Map();
     this.#characters = 0;
   }
+}
+
+function ofAccepted(signed: SignedToken, accepted: readonly TokenClass[]): SignedToken {
+  if (!accepted.includes(signed.tokenClass)) throw unauthorized(TOKEN_OF_ANOTHER_CLASS);
+  return signed;
 }
 
 /** 32 bytes in unpadded base64url end in one of 16 characters: the others are second spellings of the same bytes. */

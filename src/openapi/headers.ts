@@ -51,9 +51,10 @@ export const headers: Record<string, oas31.HeaderObject> = {
   'Cache-Control': { description: 'Whether the answer may be kept.', schema: { type: 'string' } },
   Allow: { description: 'The methods that are served.', schema: { type: 'string' } },
   'WWW-Authenticate': {
-    description: 'How to authenticate (RFC 9110 section 11.6.1).',
+    description:
+      'How to authenticate (RFC 9110 section 11.6.1), and why the token will not do (RFC 6750 section 3.1): without `error` where none was shown; `invalid_token` with whether it has expired, been revoked or is of another class, told of a token whose signature holds; `insufficient_scope` with the permissions that it lacks.',
     schema: { type: 'string' },
-    example: 'Bearer error="invalid_token"',
+    example: 'Bearer error="invalid_token", error_description="the token has expired"',
   },
   ...Object.fromEntries(WINDOWS.flatMap(([suffix, window]) => rateHeaders(suffix, window))),
   'X-MonthlyLimit-Limit': { description: 'Requests that the client may make in a month (UTC).', schema: count },

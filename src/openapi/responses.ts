@@ -70,7 +70,7 @@ export const responses: Record<string, oas31.ResponseObject> = {
   Forbidden: refusal(
     'The token lacks a permission, or a guard of the client refuses: its certificate, its address.',
     ['forbidden', 'ip_not_allowed', 'mtls_required'],
-    { headers: limitedHeadersOf() },
+    { headers: limitedHeadersOf('WWW-Authenticate') },
   ),
   NotFound: refusal(
     "There is nothing of this id in the token's node, or `X-Target-Server` names another service.",

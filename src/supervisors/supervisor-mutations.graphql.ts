@@ -31,7 +31,7 @@ export function addSupervisorMutations(builder: Builder, refs: Refs, status: Sup
     setSupervisorStatus: t.field({
       type: refs.supervisor,
       description:
-        'Disabling ends the sessions and needs clients:manage alone; enabling needs what setting the password needs. The last active admin stays.',
+        'Disabling ends the sessions and needs clients:manage alone; enabling needs every permission of the role too, as setting the password does. The last active admin stays.',
       authScopes,
       errors: errorsOf('SetSupervisorStatusResult'),
       args: {
@@ -58,7 +58,7 @@ export function addSupervisorMutations(builder: Builder, refs: Refs, status: Sup
     setSupervisorRole: t.field({
       type: refs.supervisor,
       description:
-        'Sets the role and ends the sessions. Needs what setting the password needs, for both roles. The last active admin stays.',
+        'Sets the role and ends the sessions. Needs clients:manage and every permission of both roles, as setting the password does. The last active admin stays.',
       authScopes,
       errors: errorsOf('SetSupervisorRoleResult'),
       args: { id: t.arg.id(idOptions), role: t.arg.string(roleOptions) },
@@ -70,7 +70,7 @@ export function addSupervisorMutations(builder: Builder, refs: Refs, status: Sup
     unlockSupervisor: t.field({
       type: refs.supervisor,
       description:
-        'Forgets the wrong passwords, so that the supervisor can log in at once. Needs what setting the password needs.',
+        'Forgets the wrong passwords, so that the supervisor can log in at once. Needs clients:manage and every permission of the role, as setting the password does.',
       authScopes,
       errors: errorsOf('UnlockSupervisorResult'),
       args: { id: t.arg.id(idOptions) },
@@ -105,7 +105,8 @@ function addSupervisorCreation(builder: Builder, refs: Refs): void {
   builder.mutationField('createSupervisor', (t) =>
     t.field({
       type: refs.supervisor,
-      description: 'Creates an active supervisor. Needs what setting the password needs.',
+      description:
+        'Creates an active supervisor. Needs clients:manage and every permission of the role, as setting the password does.',
       authScopes,
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError, DuplicateError],

@@ -131,10 +131,36 @@ function expectRefusal(answer: RawAnswer, status: number, message: string, chall
   expect(answer.body).toBe(envelope(message));
 }
 
+/** What the header of a 403 says of the permission that an endpoint needs. */
+function missing(needs: Needs | undefined): string {
+  const scope = typeof needs === 'object' ? needs.permission : undefined;
+  return `Bearer error="insufficient_scope", scope="${scope}"`;
+}
+
 /** How many addresses secrets came from. */
 let addresses = 0;
 
-async function judge(route: string, verdict: Verdict, authorization: string | undefined): Promise<void> {
+/** What the header says of a token (RFC 6750 section 3.1). */
+const CHALLENGES = {
+  expired: 'Bearer error="invalid_token", error_description="the token has expired"',
+  revoked: 'Bearer error="invalid_token", error_description="the token has been revoked"',
+  otherClass: 'Bearer error="invalid_token", error_description="the token is of another class"',
+  other: 'Bearer error="invalid_token", error_description="the token is not valid"',
+} as const;
+
+/** What the header of a 401 says of a token in this state. */
+function challengeOf(needs: Needs, caller: Caller, { isForged, becomes = caller, told }: TokenState): string {
+  if (isForged || needs === 'secret') return CHALLENGES.other;
+  const callers = typeof needs === 'object' ? needs.callers : USER_OR_LEGACY;
+  return callers.includes(becomes) ? CHALLENGES[told ?? 'other'] : CHALLENGES.otherClass;
+}
+
+async function judge(
+  route: string,
+  verdict: Verdict,
+  authorization: string | undefined,
+  challenge = 'Bearer',
+): Promise<void> {
   const base = good[route]?.request() as Sent;
   // Whoever tries many secrets from one address is told to wait.
   const from = verdict === 'secret' ? { 'x-forwarded-for': `198.51.${addresses >> 8}.${addresses++ & 255}` } : {};
@@ -146,16 +172,16 @@ async function judge(route: string, verdict: Verdict, authorization: string | un
       return;
     case 'unauthorized':
       expect([route, answer.status]).toEqual([route, 401]);
-      return expectRefusal(answer, 401, 'unauthorized', 'Bearer error="invalid_token"');
+      return expectRefusal(answer, 401, 'unauthorized', challenge);
     case 'forbidden':
       expect([route, answer.status]).toEqual([route, 403]);
-      return expectRefusal(answer, 403, 'forbidden', undefined);
+      return expectRefusal(answer, 403, 'forbidden', missing(ENDPOINTS[route]));
     case 'basic':
       expect([route, answer.status]).toEqual([route, 401]);
       return expectRefusal(answer, 401, 'unauthorized', 'Basic realm="portcullis"');
     case 'secret':
       expect([route, answer.status]).toEqual([route, 401]);
-      return expectRefusal(answer, 401, 'unauthorized', 'Bearer error="invalid_token"');
+      return expectRefusal(answer, 401, 'unauthorized', challenge);
     default:
       verdict satisfies never;
   }
@@ -164,7 +190,7 @@ async function judge(route: string, verdict: Verdict, authorization: string | un
 const shown = STATES.flatMap((state) =>
   (state.callers ?? CALLERS).map((caller): [string, string, Caller, TokenState] => [caller, state.name, caller, state]),
 );
-const NO_TOKENS = [undefined, '', 'Bearer', 'Bearer ', 'Digest eDp5', 'Bearer null', 'Token x'];
+const NO_TOKENS = [undefined, '', 'Bearer', 'Bearer ', 'Digest eDp5', 'Token x'];
 
 describe('a token at every endpoint', () => {
   it('D2-01 5.1-01: (the table has every endpoint, and hundreds of cases)', () => {
@@ -175,25 +201,33 @@ describe('a token at every endpoint', () => {
   });
 
   it.each(shown)(
-    '1-02 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27: %s: one %s',
+    '1-02 5.1-01 5.1-02 5.1-03 5.1-04 5.1-05 5.1-06 5.1-07 7.6-02 7.6-03 D2-11 D2-12 D2-17 D3-24 D3-27 D3-32: %s: one %s',
     async (_caller, _state, caller, state) => {
       const cases = Object.entries(ENDPOINTS).map(([route, needs]) => {
         const bearer = `Bearer ${state.forge(forge, caller, EVERYTHING.join(' '))}`;
-        return judge(route, verdictOn(needs, state.becomes ?? caller, state.worth), bearer);
+        const verdict = verdictOn(needs, state.becomes ?? caller, state.worth);
+        return judge(route, verdict, bearer, challengeOf(needs, caller, state));
       });
       await Promise.all(cases);
     },
   );
 
-  it.each(NO_TOKENS)('1-02 5.1-01 7.6-02 D2-11: none, where Authorization is %j', async (authorization) => {
+  it.each(NO_TOKENS)('1-02 5.1-01 7.6-02 D2-11 D3-32: none, where Authorization is %j', async (authorization) => {
     const cases = Object.entries(ENDPOINTS).map(([route, needs]) =>
       judge(route, verdictOn(needs, undefined, 'bad'), authorization),
     );
     await Promise.all(cases);
   });
 
+  it.each(['Bearer null', 'Bearer a b', 'bearer a.b.c'])('1-02 7.6-02 D3-32: none but %j', async (authorization) => {
+    const cases = Object.entries(ENDPOINTS).map(([route, needs]) =>
+      judge(route, verdictOn(needs, undefined, 'bad'), authorization, CHALLENGES.other),
+    );
+    await Promise.all(cases);
+  });
+
   it.each(USER_OR_LEGACY)(
-    '5.1-07: %s: each permission alone opens the endpoints that need it, and no other',
+    '5.1-07 D3-32: %s: each permission alone opens the endpoints that need it, and no other',
     async (caller) => {
       for (const permission of EVERYTHING) {
         const bearer = `Bearer ${STATES[0]?.forge(forge, caller, permission)}`;

@@ -28,6 +28,10 @@ export interface TokenState {
   callers?: readonly Caller[];
   /** Whose it is by its secret, which alone decides. */
   becomes?: Caller;
+  /** What its holder is told where its class would do: that it has ended. */
+  told?: 'expired' | 'revoked';
+  /** Its signature does not hold: nothing is told. */
+  isForged?: true;
   /** The token, with this scope where it has one. */
   forge(forge: Forge, caller: Caller, scope: string): string;
 }
@@ -78,6 +82,19 @@ function claiming(name: string, worth: Worth, change: Change, callers?: readonly
       return signed(forge.p, forge.claims(caller, { scope, ...changes }), { secret: forge.secret(caller) });
     },
   };
+}
+
+/** A state that differs from a good token in its claims, by which it has ended. */
+function ended(
+  told: TokenState['told'],
+  ...[name, change, callers]: [string, Change, (readonly Caller[])?]
+): TokenState {
+  return { ...claiming(name, 'bad', change, callers), ...(told && { told }) };
+}
+
+/** A state whose signature does not hold. */
+function forged(name: string, write: (good: string, forge: Forge, caller: Caller) => string): TokenState {
+  return { ...written(name, 'bad', write), isForged: true };
 }
 
 /** A state that differs from a good token in how it is signed or written. */
@@ -132,9 +149,10 @@ export const STATES: readonly TokenState[] = [
       signed(forge.p, forge.claims(caller, { scope: undefined }), { secret: forge.secret(caller) }),
   },
   claiming('for a forgotten password', 'forgot_password', { token_use: 'forgot_password' }),
-  claiming('expired', 'bad', (forge) => ({ exp: seconds(forge, -1) })),
-  claiming('expiring now', 'bad', (forge) => ({ exp: seconds(forge, 0) })),
+  ended('expired', 'expired', (forge) => ({ exp: seconds(forge, -1) })),
+  ended('expired', 'expiring now', (forge) => ({ exp: seconds(forge, 0) })),
   claiming('not valid yet', 'bad', (forge) => ({ nbf: seconds(forge, 300) })),
+  ended('expired', 'for a refresh, expired', (forge) => ({ token_use: 'refresh', exp: seconds(forge, -1) })),
   claiming('for a refresh', 'bad', { token_use: 'refresh' }),
   claiming('for nobody knows what', 'bad', { token_use: 'admin' }),
   claiming('that does not say what for', 'bad', { token_use: undefined }, USER),
@@ -146,13 +164,14 @@ export const STATES: readonly TokenState[] = [
     aud: p.demo.other_node.node_id,
     client_id: p.demo.client.client_id,
   })),
-  claiming('of a disabled client', 'bad', (forge) => ({ client_id: forge.disabledClient })),
+  ended('revoked', 'of a disabled client', (forge) => ({ client_id: forge.disabledClient })),
   claiming('of a client that is gone', 'bad', { client_id: randomUUID() }, USER),
-  claiming('of a session that is gone', 'bad', { sid: randomUUID() }, ['login']),
-  claiming('without a session', 'bad', { sid: undefined }, ['login']),
+  ended('revoked', 'of a session that is gone', { sid: randomUUID() }, ['login']),
+  ended('revoked', 'without a session', { sid: undefined }, ['login']),
   {
     name: 'revoked',
     worth: 'bad',
+    told: 'revoked',
     callers: USER,
     forge: ({ revoked }, caller) => (caller === 'login' ? revoked.login : revoked.api),
   },
@@ -166,19 +185,19 @@ export const STATES: readonly TokenState[] = [
     callers: ['login', 'api', 'discover'],
     becomes: 'legacy',
   },
-  { ...written('of the user secret', 'bad', by('api')), callers: OTHERS },
-  written('of the secret of nobody', 'bad', (token, forge) => signedBy('x'.repeat(40), token, forge)),
-  written('with the key id of another class', 'bad', (token, forge, caller) =>
+  { ...written('of the user secret', 'bad', by('api')), callers: OTHERS, becomes: 'api' },
+  forged('of the secret of nobody', (token, forge) => signedBy('x'.repeat(40), token, forge)),
+  forged('with the key id of another class', (token, forge, caller) =>
     signed(forge.p, payloadOf(token), { secret: forge.secret(caller), header: { kid: 'discover.0000000000000000' } }),
   ),
-  written('with alg none', 'bad', (token) => `${encoded({ alg: 'none' })}.${token.split('.')[1]}.`),
-  written('with alg HS512', 'bad', (token, forge, caller) =>
+  forged('with alg none', (token) => `${encoded({ alg: 'none' })}.${token.split('.')[1]}.`),
+  forged('with alg HS512', (token, forge, caller) =>
     signed(forge.p, payloadOf(token), { secret: forge.secret(caller), header: { alg: 'HS512' }, hash: 'sha512' }),
   ),
-  written('cut short', 'bad', (token) => token.slice(0, -1)),
-  written('without its signature', 'bad', (token) => token.replace(/[^.]+$/, '')),
-  written('with padding', 'bad', (token) => `${token}=`),
-  written('with claims of another', 'bad', (token, forge, caller) => {
+  forged('cut short', (token) => token.slice(0, -1)),
+  forged('without its signature', (token) => token.replace(/[^.]+$/, '')),
+  forged('with padding', (token) => `${token}=`),
+  forged('with claims of another', (token, forge, caller) => {
     const [head, , signature] = token.split('.');
     return `${head}.${encoded(forge.claims(caller, { sub: 'another' }))}.${signature}`;
   }),

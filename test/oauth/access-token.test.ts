@@ -20,12 +20,15 @@ async function statusOf(token: string): Promise<number> {
   return (await p.call('GET', '/v1/accounts', { token })).status;
 }
 
+const REFUSED = /^Bearer error="invalid_token", error_description="the token [a-z ]+"$/;
+
 async function expectUnauthorized(authorization: string | undefined): Promise<void> {
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
   const answer = await p.call('GET', '/v1/accounts', { headers });
   expect(answer.status).toBe(401);
   expect(answer.text).toBe(envelope('unauthorized'));
-  expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+  const isShown = /^Bearer +\S/i.test(authorization ?? '');
+  expect(answer.headers.get('www-authenticate')).toMatch(isShown ? REFUSED : /^Bearer$/);
 }
 
 const schemes = [

@@ -148,8 +148,9 @@ describe.each(places)('by %s', (name, show, status, text) => {
 /** The keys of the classes that are not the token endpoint's. */
 async function otherKeys() {
   const { jwt } = p.service.context.secrets;
-  const { byClass } = await importJwtKeys(jwt);
-  return [...byClass.discover, ...byClass.legacy].map(({ keyId, tokenClass }) => ({
+  const { byKeyId } = await importJwtKeys(jwt);
+  const others = [...byKeyId.values()].filter(({ tokenClass }) => tokenClass !== 'user');
+  return others.map(({ keyId, tokenClass }) => ({
     keyId,
     secret: jwt[tokenClass].current,
   }));

@@ -1,6 +1,6 @@
-import { unauthorized } from '../../errors/app-error.ts';
+import { TOKEN_EXPIRED, TOKEN_REVOKED, unauthorized } from '../../errors/app-error.ts';
 import type { AccessDirectory } from '../../oauth/access-directory.ts';
-import { principalFromClaims } from '../../oauth/claims.rules.ts';
+import { hasExpired, principalFromClaims } from '../../oauth/claims.rules.ts';
 import type { Principal } from '../../oauth/principal.ts';
 import type { SignedToken } from '../../oauth/signed-token.ts';
 import type { Exchange } from '../exchange.ts';
@@ -18,18 +18,22 @@ export function claimsStage(directory: AccessDirectory, nowMs: () => number): St
     return principal;
   }
 
+  async function refuse(principal: Principal): Promise<never> {
+    throw unauthorized((await directory.isOfItsClient(principal)) ? TOKEN_REVOKED : undefined);
+  }
+
   return function claims(exchange: Exchange): void | Promise<void> {
     if (!exchange.token) return;
     const principal = principalOf(exchange.token);
-    if (!principal) throw unauthorized();
+    if (!principal) throw unauthorized(hasExpired(exchange.token.claims, nowMs()) ? TOKEN_EXPIRED : undefined);
     const admitted = directory.admits(principal);
     if (typeof admitted === 'boolean') {
-      if (!admitted) throw unauthorized();
+      if (!admitted) return refuse(principal);
       exchange.principal = principal;
       return;
     }
-    return admitted.then((isAdmitted) => {
-      if (!isAdmitted) throw unauthorized();
+    return admitted.then((isAdmitted): void | Promise<void> => {
+      if (!isAdmitted) return refuse(principal);
       exchange.principal = principal;
     });
   };

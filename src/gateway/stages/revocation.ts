@@ -1,4 +1,4 @@
-import { unauthorized } from '../../errors/app-error.ts';
+import { TOKEN_REVOKED, unauthorized } from '../../errors/app-error.ts';
 import type { Sessions } from '../../oauth/sessions.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Stage } from '../stage.ts';
@@ -9,11 +9,11 @@ export function revocationStage(sessions: Sessions): Stage {
     if (exchange.principal?.tokenUse !== 'login') return;
     const live = sessions.isLive(exchange.principal);
     if (typeof live === 'boolean') {
-      if (!live) throw unauthorized();
+      if (!live) throw unauthorized(TOKEN_REVOKED);
       return;
     }
     return live.then((stillLive) => {
-      if (!stillLive) throw unauthorized();
+      if (!stillLive) throw unauthorized(TOKEN_REVOKED);
     });
   };
 }

@@ -1,10 +1,10 @@
-import { unauthorized } from '../../errors/app-error.ts';
+import { noToken } from '../../errors/app-error.ts';
 import type { Exchange } from '../exchange.ts';
 
 /** Marks the request public or private: a private one must carry a bearer token. */
 export function visibility(exchange: Exchange): void {
   if (exchange.match?.endpoint.visibility === 'protected' && exchange.req.headers.authorization === undefined) {
-    throw unauthorized();
+    throw noToken();
   }
 }
 
