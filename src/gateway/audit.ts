@@ -1,3 +1,4 @@
+import { correlationKey } from '../audit/correlation-key.ts';
 import { maskQuery } from '../audit/mask-form.ts';
 import { maskHeaders } from '../audit/mask-headers.ts';
 import { maskTokens } from '../audit/mask-keys.ts';
@@ -130,17 +131,18 @@ export class AuditLog {
 function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecordLine {
   const { req, res, principal, caller } = exchange;
   const { path, query } = targetParts(req.url ?? '');
+  const correlation_id = correlationKey(exchange.correlationId);
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
     id: uuidV7(exchange.startedAtMs),
     node_id: principal?.nodeId ?? caller?.nodeId ?? null,
-    correlation_id: exchange.correlationId,
+    correlation_id,
     method: req.method ?? '',
     path: storable(maskTokens(path)),
     query: query === undefined ? null : storable(maskTokens(operation?.maskQuery?.(query) ?? maskQuery(query, path))),
     status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
     elapsed: performance.now() - exchange.startedTick,
-    headers: maskHeaders(req.headers),
+    headers: maskHeaders({ ...req.headers, 'x-correlation-id': correlation_id }),
     remote_address: exchange.remoteAddress,
     real_ip: exchange.realIp,
     ...bodiesOf(exchange, operation),
@@ -171,7 +173,7 @@ function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
     at: new Date(atMs).toISOString(),
     id: uuidV7(atMs),
     node_id: null,
-    correlation_id: correlationId,
+    correlation_id: correlationKey(correlationId),
     method,
     path: storable(maskTokens(path)),
     query: query === undefined ? null : storable(maskTokens(maskQuery(query, path))),
