@@ -1,4 +1,5 @@
 import { adminServer } from './admin/admin-server.ts';
+import { keyedLog } from './audit/correlation-key.ts';
 import { type Config, ConfigError } from './config/config.ts';
 import type { Secrets } from './config/secrets.ts';
 import { startConsumers } from './consumers-of.ts';
@@ -61,11 +62,12 @@ interface ServiceInput {
 export async function startService({
   config,
   secrets,
-  log,
+  log: given,
   overrides = {},
   variables = {},
 }: ServiceInput): Promise<Service> {
   await using stack = new AsyncDisposableStack();
+  const log = keyedLog(given);
   const { path, source } = await readTableText(config.gatewayConfigPath);
   const complete = (table: GatewayConfig) => withDiscovers(table, config.discoversUpstreamUrl);
   const gatewayConfig = complete(parseGatewayConfig(path, source));

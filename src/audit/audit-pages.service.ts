@@ -3,6 +3,7 @@ import type { Db } from '../db.ts';
 import type { Tables } from '../entities.ts';
 import { newestFirst, type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
 import { keysetPage } from '../lib/keyset-query.ts';
+import { correlationKey } from './correlation-key.ts';
 
 /** An audit record as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
 export type AuditRecordRow = Selectable<Tables['audit_records']>;
@@ -55,7 +56,7 @@ export class AuditPages {
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
   const { correlationId, method, path, statusCode, since, until } = filter;
   return [
-    ...(correlationId === undefined ? [] : [eb('correlation_id', '=', correlationId)]),
+    ...(correlationId === undefined ? [] : [eb('correlation_id', '=', correlationKey(correlationId))]),
     ...(method === undefined ? [] : [eb('method', '=', method)]),
     ...(path === undefined ? [] : [eb('path', '=', path)]),
     ...(statusCode === undefined ? [] : [eb('status_code', '=', statusCode)]),

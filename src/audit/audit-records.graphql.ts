@@ -49,7 +49,9 @@ function implementAuditRecord({ auditRecord }: Refs): void {
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID.' }),
       at: t.field({ type: 'DateTime', description: 'When it came.', resolve: (row) => isoFromPg(row.at) }),
-      correlationId: t.exposeString('correlation_id', { description: 'The `X-Correlation-ID` of the answer.' }),
+      correlationId: t.exposeString('correlation_id', {
+        description: 'The `X-Correlation-ID` of the answer; `jwt:` and a hash of it where it has a token in it.',
+      }),
       method: t.exposeString('method', { description: 'The method; `WS` for an operation on a socket.' }),
       path: t.exposeString('path', { description: 'The path, without the query.' }),
       query: t.exposeString('query', {

@@ -1,5 +1,6 @@
 import { maskBody } from '../audit/mask.ts';
 import type { JsonRule } from '../audit/mask-json-rules.ts';
+import { maskTokens } from '../audit/mask-keys.ts';
 import type { AuditedBody, AuditedOperation, Exchange } from './exchange.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -74,7 +75,8 @@ function bodyText(
 
 function storableBody(type: string | undefined, bytes: Buffer, form: BodyForm): string | null {
   const masked = maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, ...form });
-  return masked === null ? null : storable(masked);
+  // A correlation id stands in answers, too.
+  return masked === null ? null : storable(maskTokens(masked));
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {

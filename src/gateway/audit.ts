@@ -1,3 +1,4 @@
+import { correlationKey } from '../audit/correlation-key.ts';
 import type { Log } from '../lib/log.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { Principal } from '../oauth/principal.ts';
@@ -127,12 +128,14 @@ export class AuditLog {
 
 function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecordLine {
   const { req, res, principal, caller } = exchange;
-  exchange.recordedHead ??= recordedHead(req.url ?? '', req.headers, operation?.maskQuery);
+  const correlation_id = correlationKey(exchange.correlationId);
+  const headers = { ...req.headers, 'x-correlation-id': correlation_id };
+  exchange.recordedHead ??= recordedHead(req.url ?? '', headers, operation?.maskQuery);
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
     id: uuidV7(exchange.startedAtMs),
     node_id: exchange.nodeId ?? null,
-    correlation_id: exchange.correlationId,
+    correlation_id,
     method: req.method ?? '',
     ...exchange.recordedHead,
     status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
@@ -166,7 +169,7 @@ function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
     at: new Date(atMs).toISOString(),
     id: uuidV7(atMs),
     node_id: null,
-    correlation_id: correlationId,
+    correlation_id: correlationKey(correlationId),
     method,
     ...recordedTarget(target),
     status_code: status,

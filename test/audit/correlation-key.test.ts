@@ -1,0 +1,130 @@
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { correlationKey } from '../../src/audit/correlation-key.ts';
+import { type Log, silentLog } from '../../src/lib/log.ts';
+import { portcullis } from '../cli/in-process.ts';
+import { request, sendRaw } from '../gateway/raw.ts';
+import { newDataDir, type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, rows } from '../oauth/clients.ts';
+import { recordsOf } from './records.ts';
+
+const AT = '2026-11-21T10:30:00Z';
+const lines: object[] = [];
+const keep = (fields: object) => void lines.push(fields);
+const log: Log = { ...silentLog, info: keep, warn: keep, error: keep };
+let p: Portcullis;
+let dataDir: string;
+let token: string;
+/** A token that nobody should find: the ids of the requests are made of it. */
+let jwt: string;
+/** Of what is told to the caller, that which holds the id. */
+const echoed: string[] = [];
+
+const digits = (id: string) => createHash('sha256').update(id).digest('hex').slice(0, 16);
+
+beforeAll(async () => {
+  dataDir = await newDataDir();
+  p = await startPortcullis({ dataDir, overrides: { log } });
+  token = await p.clientToken();
+  jwt = await p.clientToken(await addClient(p, {}));
+});
+afterAll(async () => {
+  await p[Symbol.asyncDispose]();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+describe('a JWT as correlation id', () => {
+  it('D2-07 D2-05: is echoed and forwarded as it came, and known by its SHA-256 in every record and line', async () => {
+    const headers = { 'x-correlation-id': jwt };
+    const { username, password } = p.webhook;
+    const basic = { ...headers, authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
+    const json = { id: p.demo.transactions.user_transactions, type: 1, status: 3, created_at: AT, updated_at: AT };
+    const answers = [
+      await p.call('GET', '/v1/accounts', { token, headers }),
+      await p.call('GET', '/nowhere', { headers }),
+      await p.call('POST', '/graphql', { token, headers, json: { query: '{ me { subject } }' } }),
+      await p.call('POST', '/v2/webhooks/custodial', { headers: basic, json }),
+    ];
+    expect(answers.map((answer) => [answer.status, answer.headers.get('x-correlation-id')])).toEqual(
+      [200, 404, 200, 200].map((status) => [status, jwt]),
+    );
+    const unparsed = await sendRaw(p.url, `GET /health HTTP/1.1\r\nX-Correlation-ID: ${jwt}\r\nbad\r\n\r\n`);
+    expect(unparsed).toMatchObject({ status: 400, headers: { 'x-correlation-id': jwt } });
+    await operationOnSocket();
+    p.service.context.log.error({ correlation_id: jwt, err: new Error('any') }, 'request failed');
+    const query = 'query ($id: ID!) { transaction(id: $id) { events(first: 1) { edges { node { correlationId } } } } }';
+    await vi.waitFor(
+      async () => {
+        const { text } = await p.call('POST', '/graphql', { token, json: { query, variables: { id: json.id } } });
+        expect(text).toContain(jwt);
+        echoed.push(text);
+      },
+      { timeout: 10_000 },
+    );
+    const kept = await recordsOf(p, `jwt:${digits(jwt)}`);
+    expect(kept.map(({ method, status_code }) => `${method} ${status_code}`)).toEqual(
+      expect.arrayContaining(['GET 200', 'GET 404', 'GET 400', 'POST 200', 'WS 200']),
+    );
+    const shown = kept.flatMap(({ headers: all }) => (all as Record<string, string>)['x-correlation-id'] ?? []);
+    expect(new Set(shown)).toEqual(new Set([`jwt:${digits(jwt)}`]));
+    expect(lines.filter((line) => JSON.stringify(line).includes(`jwt:${digits(jwt)}`)).length).toBeGreaterThan(6);
+  });
+
+  it.each([
+    ['behind a word', () => `Bearer ${jwt}`],
+    ['within more', () => `request-1 "${jwt}"; x=1`],
+    ['before more', () => `${jwt}, eyJ`],
+  ])('D2-07: %s makes the whole id a hash', async (_how, idOf) => {
+    const answer = await sendRaw(p.url, request('GET', '/health', { 'X-Correlation-ID': idOf() }));
+    expect(answer.headers['x-correlation-id']).toBe(idOf());
+    expect(await recordsOf(p, `jwt:${digits(idOf())}`)).toHaveLength(1);
+  });
+
+  it('D2-07: finds its records by the original', async () => {
+    const query =
+      'query ($id: String) { auditRecords(filter: { correlationId: $id, path: "/v1/accounts" }) { edges { node { correlationId } } } }';
+    const { json } = await p.call('POST', '/graphql', { token, json: { query, variables: { id: jwt } } });
+    expect(json.data.auditRecords.edges).toEqual([{ node: { correlationId: `jwt:${digits(jwt)}` } }]);
+  });
+
+  it('D2-07: stands in no line of the log and in no record', async () => {
+    const signature = jwt.split('.')[2] ?? '';
+    await vi.waitFor(() => expect(p.service.context.spool.pendingBytes).toBe(0));
+    const kept = await rows(p).run((k) => k.selectFrom('audit_records').selectAll());
+    expect(JSON.stringify(kept)).not.toContain(signature);
+    expect(JSON.stringify(lines)).not.toContain(signature);
+    expect(echoed.join()).toContain(signature);
+  });
+
+  it('D2-07: alone is hidden: every other id is its own key', () => {
+    for (const id of ['', 'abc', 'eyJ', 'eyJhbGciOi.x', 'jwt:0123456789abcdef', 'a.b.c'])
+      expect(correlationKey(id)).toBe(id);
+  });
+
+  it('D2-07 D1-12: finds its records by the command line, too', async () => {
+    await p[Symbol.asyncDispose]();
+    const list = ['audit', 'list', '--path', '/v1/accounts', '--correlation-id', jwt];
+    expect((await portcullis(list, { DATA_DIR: dataDir })).out).toMatch(/^\S+Z {2}200 .* GET .* jwt:[0-9a-f]{16}\n$/);
+  });
+});
+
+/** Runs an operation on a socket whose upgrade has the id. */
+async function operationOnSocket(): Promise<void> {
+  const socket = new WebSocket(`${p.url.replace('http', 'ws')}/graphql`, 'graphql-transport-ws', {
+    headers: { 'x-correlation-id': jwt },
+  });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  socket.on('open', () =>
+    socket.send(JSON.stringify({ type: 'connection_init', payload: { authorization: `Bearer ${token}` } })),
+  );
+  socket.on('message', (data) => {
+    const { type } = JSON.parse(String(data));
+    if (type === 'connection_ack')
+      socket.send(JSON.stringify({ type: 'subscribe', id: '1', payload: { query: '{ me { subject } }' } }));
+    if (type === 'complete') socket.close();
+  });
+  socket.on('close', () => resolve());
+  await promise;
+}
