@@ -58,6 +58,8 @@ export interface Config {
   gasNodes: ReadonlyMap<string, string>;
   trustProxy: string[];
   corsOrigins: string[];
+  /** Whether the mutation registers ids that their owner has not named. */
+  registrationByMutation: boolean;
   graphqlIntrospection: boolean;
   graphqlMaxCost: number;
   graphqlPersisted: Env['GRAPHQL_PERSISTED'];
@@ -164,6 +166,7 @@ function toConfig(env: Env, production: boolean): Config {
     gasNodes: new Map(env.GAS_RPC_URLS),
     trustProxy: env.TRUST_PROXY,
     corsOrigins: env.CORS_ORIGINS,
+    registrationByMutation: (env.REGISTRATION_BY_MUTATION ?? (production ? 'off' : 'on')) === 'on',
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',
     graphqlMaxCost: env.GRAPHQL_MAX_COST,
     graphqlPersisted: env.GRAPHQL_PERSISTED,
