@@ -181,6 +181,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     verifier,
     transactions: new Transactions({
       db,
+      registersByMutation: config.registrationByMutation,
       wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
       conflicted: (id) => log.warn({ transaction_id: id }, 'a transaction was told to be done and to have failed'),
     }),

@@ -62,6 +62,8 @@ export interface Config {
   /** Of the public listener, at once. */
   maxConnections: number;
   corsOrigins: string[];
+  /** Whether the mutation registers ids that their owner has not named. */
+  registrationByMutation: boolean;
   graphqlIntrospection: boolean;
   graphqlMaxCost: number;
   graphqlPersisted: Env['GRAPHQL_PERSISTED'];
@@ -170,6 +172,7 @@ function toConfig(env: Env, production: boolean): Config {
     trustProxy: env.TRUST_PROXY,
     maxConnections: env.MAX_CONNECTIONS,
     corsOrigins: env.CORS_ORIGINS,
+    registrationByMutation: (env.REGISTRATION_BY_MUTATION ?? (production ? 'off' : 'on')) === 'on',
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',
     graphqlMaxCost: env.GRAPHQL_MAX_COST,
     graphqlPersisted: env.GRAPHQL_PERSISTED,

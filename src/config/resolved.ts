@@ -43,6 +43,7 @@ function defaultsOf(config: Config): Partial<Record<keyof Env, string>> {
     SECRET_PEPPER: generated,
     WEBHOOK_USERNAME: 'chain-processor',
     WEBHOOK_PASSWORD: generated,
+    REGISTRATION_BY_MUTATION: config.registrationByMutation ? 'on' : 'off',
     GRAPHQL_INTROSPECTION: config.graphqlIntrospection ? 'on' : 'off',
   };
 }

@@ -196,6 +196,12 @@ const features = {
     unset: 'the gas fee route answers an empty list',
     role: 'gateway',
   }),
+  REGISTRATION_BY_MUTATION: about(z.enum(['on', 'off'], 'on or off').optional(), {
+    description:
+      'whether `registerTransaction` registers ids that neither the topic nor the lookup has named; whoever does so sees what was parked for them',
+    unset: '`on`; in production `off`',
+    role: 'gateway',
+  }),
   GRAPHQL_INTROSPECTION: about(z.enum(['on', 'off'], 'on or off').optional(), {
     description: 'whether clients may ask for the schema; `off`, errors suggest no names either',
     unset: '`on`; in production `off`',

@@ -57,7 +57,7 @@ export interface GraphqlServices {
   networkAssignments: NetworkAssignments;
   transactionPages: TransactionPages;
   transactionEventPages: TransactionEventPages;
-  transactions: { register(transaction: NewTransaction): Promise<'registered' | 'duplicate'> };
+  transactions: { registerByMutation(transaction: NewTransaction): Promise<'registered' | 'duplicate'> };
   userPages: UserPages;
   userMigrations: Pick<UserMigrations, 'inTurn' | 'migrateOne' | 'migrateMany'>;
   userErasure: Pick<UserErasure, 'erase'>;

@@ -22,7 +22,7 @@ import { WalletPages } from '../wallets/wallet-pages.service.ts';
 /** What tools stand on. */
 export interface McpServicesParts {
   db: Db;
-  transactions: Pick<Transactions, 'register'>;
+  transactions: Pick<Transactions, 'registerByMutation'>;
   userMigrations: Pick<UserMigrations, 'inTurn' | 'migrateOne' | 'migrateMany'>;
   migrationFiles: Pick<MigrationFiles, 'start' | 'cancel'>;
   userErasure: Pick<UserErasure, 'erase'>;

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Builder } from '../graphql/builder.ts';
 import { DuplicateError, ForbiddenError, NotFoundError, ValidationError } from '../graphql/errors.ts';
 import type { Refs } from '../graphql/refs.ts';
+import { orMember } from '../graphql/refusals.ts';
 import { objectInput, uuidInput } from '../lib/input.ts';
 import { transactionIdInput } from './registration.input.ts';
 import type { TransactionEnums } from './transaction-enums.graphql.ts';
@@ -40,7 +41,7 @@ export function addRegisterTransaction(builder: Builder, refs: Refs, { collectio
         union: {
           name: 'RegisterTransactionResult',
           description:
-            'The transaction; or ValidationError: a member of `input` is not valid; DuplicateError: the id is taken, by another type, collection or node; ForbiddenError: without transactions:write; NotFoundError: it has become that of another node meanwhile.',
+            'The transaction; or ValidationError: a member of `input` is not valid; DuplicateError: the id is taken, by another type, collection or node; ForbiddenError: without transactions:write, or where REGISTRATION_BY_MUTATION is off and its owner has not registered the id; NotFoundError: it has become that of another node meanwhile.',
         },
       },
       args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
@@ -48,7 +49,7 @@ export function addRegisterTransaction(builder: Builder, refs: Refs, { collectio
         const { id, collection: of, type, assetId } = given;
         const { nodeId } = principal;
         const registration = { id, nodeId, collection: of, type, assetId: assetId ?? null };
-        if ((await services.transactions.register(registration)) === 'duplicate') {
+        if ((await orMember(services.transactions.registerByMutation(registration))) === 'duplicate') {
           throw new DuplicateError('duplicate_id', 'the id is taken');
         }
         const [registered] = await services.transactionPages.byIds(nodeId, [id]);

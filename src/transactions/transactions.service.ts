@@ -1,4 +1,5 @@
 import type { Db } from '../db.ts';
+import { RefusalError } from '../errors/refusal.ts';
 import { settleAssets } from './asset-effects.ts';
 import { appendEvents, type NewEvent } from './event-log.ts';
 import { emptyState, hasConflict, joinNotification, type TransactionState } from './join.rules.ts';
@@ -23,20 +24,30 @@ interface TransactionsParts {
   wake(nodeId: string, seq: bigint): void;
   /** Told when Done meets Error: two outcomes of one transaction, which an operator has to look at. */
   conflicted?(transactionId: string): void;
+  /** Whether `registerByMutation` takes ids that their owner has not named; so where it is absent. */
+  registersByMutation?: boolean;
 }
+
+const REGISTRATION_OFF = {
+  kind: 'forbidden',
+  permission: 'transactions:write',
+  message: 'registration by mutation is off: whoever owns the transaction registers it first',
+} as const;
 
 /** The mirror: applies notifications to registered transactions and parks those of ids that are not known yet. */
 export class Transactions {
   readonly #db: Db;
   readonly #wake: TransactionsParts['wake'];
   readonly #conflicted: (transactionId: string) => void;
+  readonly #registersByMutation: boolean;
   readonly #store: MirrorStore;
   readonly #lookups: LookupStore;
 
-  constructor({ db, wake, conflicted = () => undefined }: TransactionsParts) {
+  constructor({ db, wake, conflicted = () => undefined, registersByMutation = true }: TransactionsParts) {
     this.#db = db;
     this.#wake = wake;
     this.#conflicted = conflicted;
+    this.#registersByMutation = registersByMutation;
     this.#store = new MirrorStore(db);
     this.#lookups = new LookupStore(db);
   }
@@ -84,6 +95,17 @@ export class Transactions {
       return new Map();
     });
     return outcome;
+  }
+
+  /**
+   * The same for whoever holds a token of the node.
+   * @throws RefusalError `forbidden` where that is off and nobody has named the id, whether it was notified or not.
+   */
+  async registerByMutation(transaction: NewTransaction): Promise<'registered' | 'duplicate'> {
+    if (this.#registersByMutation) return this.register(transaction);
+    const existing = (await this.#store.load([transaction.id])).get(transaction.id);
+    if (!existing) throw new RefusalError(REGISTRATION_OFF);
+    return isSame(existing, transaction) ? 'registered' : 'duplicate';
   }
 
   /**

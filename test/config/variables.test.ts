@@ -148,5 +148,18 @@ it('D1-04: production hides introspection and listens on every address unless to
     ...servers,
     ...secrets,
   });
-  expect(config).toMatchObject({ production: true, host: '0.0.0.0', graphqlIntrospection: false });
+  expect(config).toMatchObject({
+    production: true,
+    host: '0.0.0.0',
+    graphqlIntrospection: false,
+    registrationByMutation: false,
+  });
+});
+
+it.each([
+  [{}, true],
+  [{ REGISTRATION_BY_MUTATION: 'off' }, false],
+  [{ REGISTRATION_BY_MUTATION: 'on' }, true],
+])('D6-22: outside production %j registers by mutation: %s', (env, expected) => {
+  expect(readConfig(env).config.registrationByMutation).toBe(expected);
 });

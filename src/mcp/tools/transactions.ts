@@ -115,7 +115,7 @@ const registerTransaction = defineTool({
   missing: 'the transaction has become that of another owner meanwhile',
   async run({ transaction_id: id, collection: of, type, asset_id: assetId = null }, { caller: { nodeId }, services }) {
     const registration = { id, nodeId, collection: of, type, assetId };
-    if ((await services.transactions.register(registration)) === 'duplicate') {
+    if ((await services.transactions.registerByMutation(registration)) === 'duplicate') {
       throw new ToolError({ code: 'duplicate_id', message: 'the transaction_id is taken: take another one' });
     }
     const [snapshot] = await services.transactionPages.byIds(nodeId, [id]);
