@@ -8,7 +8,7 @@ import type { Demo } from './demo/demo.ts';
 import { lockDataDir } from './embedded/data-dir-lock.ts';
 import { ALL_TOPICS } from './events/topics.ts';
 import { withDiscovers } from './gateway/discovers.ts';
-import { type GatewayConfig, parseGatewayConfig } from './gateway/gateway-config.ts';
+import { type Endpoint, type GatewayConfig, parseGatewayConfig } from './gateway/gateway-config.ts';
 import { lookupFaults } from './gateway/lookup-config.ts';
 import { Reloads } from './gateway/reload.ts';
 import { readTableText } from './gateway/table-file.ts';
@@ -167,7 +167,8 @@ async function startPublic(
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { config, publicUrl } = context;
-  const graphql = graphqlOf(context, persisted);
+  let table = gatewayConfig;
+  const graphql = graphqlOf(context, { persisted, socketEndpoint: () => socketEndpointOf(table) });
   const { server, use } = publicServer(context, gatewayConfig, { graphql, upstreams });
   const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
   const baseUrl = baseUrlOf(config.host, port);
@@ -178,8 +179,17 @@ async function startPublic(
     await graphql.stop();
     await closed;
   });
-  startReloads(config, { reloads, use }, stack);
+  const replace = (next: GatewayConfig) => {
+    use(next);
+    table = next;
+  };
+  startReloads(config, { reloads, use: replace }, stack);
   return baseUrl;
+}
+
+/** The endpoint that a WebSocket of GraphQL is opened by. */
+function socketEndpointOf({ endpoints }: GatewayConfig): Endpoint | undefined {
+  return endpoints.find(({ path, methods }) => path === '/graphql' && methods.includes('GET'));
 }
 
 /** Lets the file come in force; the embedded run sees by itself when that has changed. */

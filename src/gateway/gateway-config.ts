@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { ConfigError } from '../config/config.ts';
+import type { TokenClass } from '../config/secrets.ts';
 import { SCOPE_TOKEN } from '../oauth/permissions.rules.ts';
 import { lookupSchema } from './lookup-config.ts';
 import { isRemote, type RemoteService, type ServiceConfig, serviceSchema } from './service-config.ts';
@@ -8,6 +9,7 @@ import { type Fault, faultLines, parseYaml } from './yaml-text.ts';
 
 const MEBIBYTE = 1024 * 1024;
 const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_TOKENS: TokenClass[] = ['user', 'legacy'];
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
 
@@ -34,14 +36,14 @@ const endpointSchema = z.strictObject({
   tokens: z
     .array(z.enum(['user', 'discover', 'legacy']))
     .min(1)
-    .default(['user', 'legacy'])
+    .optional()
     .meta({
-      description: 'The token classes that are accepted.',
+      description: 'The token classes that are accepted, user and legacy by default; none of a public endpoint.',
     }),
   permissions: z
     .array(z.string().regex(SCOPE_TOKEN, 'must be a scope token of RFC 6749'))
     .default([])
-    .meta({ description: 'All of these must be in the scope of the token.' }),
+    .meta({ description: 'All of these must be in the scope of the token; none of a public endpoint.' }),
   doNotLog: z.boolean().default(false).meta({ description: 'Keeps the bodies out of the audit record.' }),
   timeout_ms: z.int().min(1).optional().meta({
     description: 'How long a remote service may take to begin its answer; else as its first service says, else 30000.',
@@ -74,7 +76,9 @@ type Written = z.output<typeof gatewaySchema>;
 type WrittenEndpoint = Written['endpoints'][number];
 
 /** An endpoint with its limits: its own, else its first service's, else the defaults. */
-export type Endpoint = Readonly<WrittenEndpoint & { timeout_ms: number; max_body_bytes: number; upstream?: string }>;
+export type Endpoint = Readonly<
+  WrittenEndpoint & { tokens: TokenClass[]; timeout_ms: number; max_body_bytes: number; upstream?: string }
+>;
 
 export interface GatewayConfig extends Readonly<Omit<Written, 'endpoints'>> {
   endpoints: readonly Endpoint[];
@@ -128,6 +132,7 @@ function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConf
   const given = isRemote(first) ? first : undefined;
   return {
     ...endpoint,
+    tokens: endpoint.tokens ?? DEFAULT_TOKENS,
     timeout_ms: endpoint.timeout_ms ?? given?.timeout_ms ?? DEFAULT_TIMEOUT_MS,
     max_body_bytes: endpoint.max_body_bytes ?? given?.max_body_bytes ?? MEBIBYTE,
   };
@@ -161,6 +166,10 @@ function crossFaults(config: Written): Fault[] {
     const remote = endpoint.services.filter((name) => isRemote(config.services[name]));
     if (endpoint.max_body_bytes === 0 && (remote.length === 0 || remote.length < endpoint.services.length)) {
       faults.push({ at: ['endpoints', index, 'max_body_bytes'], message: 'no limit (0) is for remote services alone' });
+    }
+    for (const field of ['tokens', 'permissions'] as const) {
+      if (endpoint.visibility !== 'public' || (endpoint[field] ?? []).length === 0) continue;
+      faults.push({ at: ['endpoints', index, field], message: 'a public endpoint looks at no token' });
     }
     for (const method of endpoint.methods) {
       const key = `${method} ${endpoint.path.replaceAll(/\{[a-z_]+\}/g, '{}')}`;

@@ -19,10 +19,12 @@ export interface Arrival {
 }
 
 /** Envelop plugin: an operation runs only while its token is good. */
-export function useAuthentication(recheck: (principal: Principal) => Promise<boolean>): Plugin<Arrival> {
+export function useAuthentication(
+  recheck: (principal: Principal, exchange: Exchange) => Promise<boolean>,
+): Plugin<Arrival> {
   return {
     async onContextBuilding({ context }) {
-      if (context.isLater && !(await recheck(context.bearer))) throw unauthenticatedError();
+      if (context.isLater && !(await recheck(context.bearer, context.exchange))) throw unauthenticatedError();
     },
   };
 }

@@ -33,11 +33,11 @@ export interface GraphqlServerDeps {
    * @throws AppError 403 where a guard of its client refuses.
    */
   judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
-  /** Whether a token that was good is still good: not expired, not revoked. */
-  recheck: (principal: Principal) => Promise<boolean>;
+  /** Whether a token that was good is still good: not expired, not revoked, on a socket of an accepted class. */
+  recheck: (principal: Principal, exchange: Exchange) => Promise<boolean>;
   /**
    * Counts an operation of a socket, or one more of a batch.
-   * @throws AppError 403 or 429 where a guard of its client refuses.
+   * @throws AppError 403 or 429 where a guard of its client refuses, or a permission of the endpoint lacks on a socket.
    */
   passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;
   /** Takes the audit record of an operation of a socket. */

@@ -1,6 +1,7 @@
 import { useEngine } from '@envelop/core';
 import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
+import type { Exchange } from '../gateway/exchange.ts';
 import type { Principal } from '../oauth/principal.ts';
 import type { OperationAudits } from './audit-masking.ts';
 import type { GraphqlServices } from './context.ts';
@@ -23,7 +24,7 @@ interface YogaParts {
   sse: SseStreams;
   audits: OperationAudits;
   persisted: PersistedOperations;
-  recheck: (principal: Principal) => Promise<boolean>;
+  recheck: (principal: Principal, exchange: Exchange) => Promise<boolean>;
   passGuards: OperationGuard;
   observer?: OperationObserver | undefined;
   maxCost: number;

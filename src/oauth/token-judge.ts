@@ -1,3 +1,4 @@
+import type { TokenClass } from '../config/secrets.ts';
 import { AppError } from '../errors/app-error.ts';
 import type { AccessDirectory } from './access-directory.ts';
 import { principalFromClaims } from './claims.rules.ts';
@@ -27,12 +28,15 @@ export class TokenJudge {
     this.#parts = parts;
   }
 
-  /** Whoever the access token speaks for, judged as the gateway does; undefined where it is missing or does not hold. */
-  async judge(token: string | undefined): Promise<Principal | undefined> {
+  /**
+   * Whoever the access token speaks for, judged as the gateway does; undefined where it is missing, of another class or
+   * does not hold.
+   */
+  async judge(token: string | undefined, classes: readonly TokenClass[]): Promise<Principal | undefined> {
     if (token === undefined) return undefined;
     const { verifier, nowMs } = this.#parts;
     try {
-      const { tokenClass, claims } = await verifier.verify(token, ['user', 'legacy']);
+      const { tokenClass, claims } = await verifier.verify(token, classes);
       const principal = principalFromClaims(tokenClass, claims, nowMs());
       return principal && (await this.isGood(principal)) ? principal : undefined;
     } catch (error) {

@@ -47,6 +47,13 @@ it.each([
   ['an unknown visibility', '  - {methods: [GET], path: /a, visibility: all}', 4, 'endpoints.0.visibility', '"public"'],
   ['an unknown token class', '  - {methods: [GET], path: /a, tokens: [mine]}', 4, 'endpoints.0.tokens.0', '"legacy"'],
   ['a negative limit', '  - {methods: [GET], path: /a, max_body_bytes: -1}', 4, 'endpoints.0.max_body_bytes', '>=0'],
+  ...['tokens: [user]', 'permissions: [x]'].map((asked): [string, string, number, string, string] => [
+    `what is asked of a token that nobody looks at (${asked})`,
+    `  - {methods: [GET], path: /a, visibility: public, ${asked}}`,
+    4,
+    `endpoints.0.${asked.split(':')[0]}`,
+    'a public endpoint looks at no token',
+  ]),
   [
     'an endpoint twice',
     '  - {methods: [GET], path: "/a/{id}"}\n  - {methods: [GET, PUT], path: "/a/{other}"}',
