@@ -7,6 +7,7 @@ import { sqlState } from '../lib/sql-state.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { AccessChange, AccessChanges } from '../oauth/access-changes.ts';
 import { type AdministrativeChange, type Administrator, administrationRefusal } from '../oauth/administration.rules.ts';
+import type { DatabaseClock } from '../oauth/database-clock.ts';
 import type { Sessions } from '../oauth/sessions.ts';
 import type { ClientInput } from './client.input.ts';
 import type { ClientRow } from './client-pages.service.ts';
@@ -21,6 +22,8 @@ const FOREIGN_KEY_VIOLATION = '23503';
 interface ClientAdministrationParts {
   db: Db;
   changes: Pick<AccessChanges, 'commit'>;
+  /** By which what ends is told from what is issued later. */
+  clock: Pick<DatabaseClock, 'read'>;
   sessions: Pick<Sessions, 'end'>;
   /** The pepper that new secrets are hashed under. */
   pepper: string;
@@ -92,7 +95,7 @@ export class ClientAdministration {
       refuse(by, status === 'active' ? 'enable' : 'disable', { clientId: before.id, scopes: before.scopes });
       if (status === 'active') return this.#update(before, { status });
       await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
-      return this.#update(before, { status, tokens_from: tokensFrom(before, this.#parts.nowMs()) });
+      return this.#update(before, { status, tokens_from: tokensFrom(before, await this.#parts.clock.read()) });
     });
   }
 
