@@ -4,6 +4,7 @@ import { AccessDirectory } from './oauth/access-directory.ts';
 import { AccessWatch } from './oauth/access-watch.ts';
 import { ClientLimits } from './oauth/client-limits.ts';
 import { ClientUsage } from './oauth/client-usage.ts';
+import { DatabaseClock } from './oauth/database-clock.ts';
 import { DenyList } from './oauth/deny-list.ts';
 import { followEnds } from './oauth/follow-ends.ts';
 import { guardsOf } from './oauth/guards.ts';
@@ -11,18 +12,24 @@ import { Sessions } from './oauth/sessions.ts';
 import { Throttle } from './oauth/throttle.ts';
 import { TokenJudge } from './oauth/token-judge.ts';
 
-type AccessParts = Pick<Context, 'config' | 'database' | 'cache' | 'clients' | 'verifier' | 'log' | 'nowMs'>;
+interface AccessParts
+  extends Pick<Context, 'config' | 'database' | 'cache' | 'clients' | 'verifier' | 'log' | 'nowMs'> {
+  /** Whether a test makes the time. */
+  isTimeMade: boolean;
+}
 
 /** What says whether a token is still good, and hears of it when one has ended. */
 export function openAccess(
-  { config, database, cache, clients, verifier, log, nowMs }: AccessParts,
+  { config, database, cache, clients, verifier, log, nowMs, isTimeMade }: AccessParts,
   stack: AsyncDisposableStack,
 ) {
-  const { db } = database;
+  const { db, isEmbedded } = database;
+  const clock = new DatabaseClock({ db, isOwn: isEmbedded || isTimeMade, nowMs });
+  stack.defer(() => clock.stop());
   const onError = (error: unknown) => log.error({ err: error }, 'what has ended cannot be read or put away');
   const changes = new AccessChanges({ db, nowMs, onError });
   stack.defer(() => changes.stop());
-  const isShared = config.redisUrl !== undefined || database.isEmbedded;
+  const isShared = config.redisUrl !== undefined || isEmbedded;
   const sessions = new Sessions({ db, cache, isShared, changes, maxSessions: config.maxSessions, nowMs });
   const denied = new DenyList({ db, nowMs });
   const directory = new AccessDirectory({ db, clients, denied, nowMs });
@@ -32,7 +39,7 @@ export function openAccess(
     admits: (principal) => directory.admits(principal),
   });
   followEnds({ cache, changes, denied, directory, sessions, watch });
-  return { changes, denied, directory, sessions, judge, watch };
+  return { clock, changes, denied, directory, sessions, judge, watch };
 }
 
 /** What counts the requests of clients, and their wrong secrets. */

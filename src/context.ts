@@ -20,6 +20,7 @@ import type { AccessChanges } from './oauth/access-changes.ts';
 import type { AccessDirectory } from './oauth/access-directory.ts';
 import type { AccessWatch } from './oauth/access-watch.ts';
 import type { ClientLimits } from './oauth/client-limits.ts';
+import type { DatabaseClock } from './oauth/database-clock.ts';
 import type { DenyList } from './oauth/deny-list.ts';
 import type { Guard } from './oauth/guards.ts';
 import { importJwtKeys } from './oauth/jwt-keys.ts';
@@ -51,6 +52,8 @@ import { WrongPasswords } from './webhook/wrong-passwords.ts';
 export interface Overrides {
   log?: Log;
   nowMs?: () => number;
+  /** How far the clock of this process is ahead of the others', where `nowMs` is the real one. */
+  skewMs?: number;
   bus?: (bus: EventBus) => EventBus;
   /** Takes what was answered, in the place of the spool and the log. */
   audit?: AuditTrail;
@@ -82,6 +85,8 @@ export interface Context {
   passwords: Passwords;
   locks: LoginLocks;
   sessions: Sessions;
+  /** The time by which tokens are issued and ended. */
+  clock: DatabaseClock;
   changes: AccessChanges;
   denied: DenyList;
   directory: AccessDirectory;
@@ -125,7 +130,8 @@ interface ContextInput {
 export async function createContext({ config, secrets, log: given, overrides, stack }: ContextInput): Promise<Context> {
   const tracing = await openTracing(config.tracing, { log: given, version: VERSION }, stack);
   const { log } = tracing;
-  const nowMs = overrides.nowMs ?? Date.now;
+  const { skewMs = 0 } = overrides;
+  const nowMs = overrides.nowMs ?? (skewMs === 0 ? Date.now : () => Date.now() + skewMs);
   const [database, cache, wakeUps] = await Promise.all([
     openStore(config, stack),
     openCache(config, log, stack),
@@ -154,7 +160,10 @@ export async function createContext({ config, secrets, log: given, overrides, st
   const streams = new EventStreams(overrides.streams?.(streaming) ?? streaming);
   stack.defer(() => streams.stop());
   const verifier = new TokenVerifier(keys);
-  const access = openAccess({ config, database, cache, clients, verifier, log, nowMs }, stack);
+  const access = openAccess(
+    { config, database, cache, clients, verifier, log, nowMs, isTimeMade: overrides.nowMs !== undefined },
+    stack,
+  );
   const logins = { passwords: new Passwords(), locks: new LoginLocks({ db, nowMs }) };
   const administration = { db, ...access, ...logins, pepper: secrets.pepper.current, nowMs };
   return {
@@ -177,7 +186,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     ...access,
     ...openLimits({ database, cache, log, nowMs }, stack),
     wrongPasswords: new WrongPasswords({ log, nowMs }),
-    issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs }),
+    issuer: new TokenIssuer({ keys, issuer: () => publicUrl.value, nowMs: () => access.clock.nowMs() }),
     verifier,
     transactions: new Transactions({
       db,

@@ -6,6 +6,7 @@ import { readSecrets } from '../config/secrets.ts';
 import type { Db } from '../db.ts';
 import { RefusalError } from '../errors/refusal.ts';
 import { AccessChanges } from '../oauth/access-changes.ts';
+import { DatabaseClock } from '../oauth/database-clock.ts';
 import { LoginLocks } from '../oauth/login-locks.ts';
 import { Passwords } from '../oauth/passwords.ts';
 import { Sessions } from '../oauth/sessions.ts';
@@ -35,7 +36,8 @@ export async function openAdministration(
   stack: AsyncDisposableStack,
 ): Promise<Administration> {
   const { config, env: variables } = readConfig(env);
-  const db = await openReading(env, operation, stack);
+  const advice = adviceOf(operation);
+  const { db, isEmbedded } = await openMigrated(config, { advice }, stack);
   const nowMs = Date.now;
   const { pepper } = readSecrets(config, variables);
   // Neither polls: what this process changes, it tells by the table of changes.
@@ -44,10 +46,11 @@ export async function openAdministration(
   const sessions = new Sessions({ db, cache, isShared: false, changes, maxSessions: config.maxSessions, nowMs });
   const passwords = { hash: (password: string) => new Passwords().hash(password) };
   const locks = new LoginLocks({ db, nowMs });
+  const clock = new DatabaseClock({ db, isOwn: isEmbedded, nowMs });
   const clients = new Clients(db, pepper);
   return {
     db,
-    clients: new ClientAdministration({ db, changes, sessions, pepper: pepper.current, nowMs }),
+    clients: new ClientAdministration({ db, changes, clock, sessions, pepper: pepper.current, nowMs }),
     supervisors: new SupervisorAdministration({ db, changes, sessions, passwords, locks, nowMs }),
     nodeOfClient: async (clientId) =>
       (await clients.find(clientId))?.nodeId ?? refuse(`there is no client ${clientId}`),
@@ -57,8 +60,11 @@ export async function openAdministration(
 
 /** The database alone, as `openAdministration` opens it, for what needs no secrets: none are made for it. */
 export async function openReading(env: NodeJS.ProcessEnv, operation: string, stack: AsyncDisposableStack): Promise<Db> {
-  const advice = `use its GraphQL ${operation}, which does the same`;
-  return (await openMigrated(readConfig(env).config, { advice }, stack)).db;
+  return (await openMigrated(readConfig(env).config, { advice: adviceOf(operation) }, stack)).db;
+}
+
+function adviceOf(operation: string): string {
+  return `use its GraphQL ${operation}, which does the same`;
 }
 
 /** The result, or the refusal in words for the user. `absent` says what it is that was not found. */

@@ -8,6 +8,7 @@ import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { AccessChange, AccessChanges } from '../oauth/access-changes.ts';
 import type { Administrator } from '../oauth/administration.rules.ts';
 import { refuseAdministration } from '../oauth/administration.ts';
+import type { DatabaseClock } from '../oauth/database-clock.ts';
 import type { Sessions } from '../oauth/sessions.ts';
 import type { ClientInput } from './client.input.ts';
 import type { ClientRow } from './client-pages.service.ts';
@@ -22,6 +23,8 @@ const FOREIGN_KEY_VIOLATION = '23503';
 interface ClientAdministrationParts {
   db: Db;
   changes: Pick<AccessChanges, 'commit'>;
+  /** By which what ends is told from what is issued later. */
+  clock: Pick<DatabaseClock, 'read'>;
   sessions: Pick<Sessions, 'end'>;
   /** The pepper that new secrets are hashed under. */
   pepper: string;
@@ -73,10 +76,11 @@ export class ClientAdministration {
       const columns = columnsOf(input);
       const scopes = [...before.scopes, ...input.scopes];
       const target = { clientId: before.id, scopes, bounds: columns };
-      const { db, nowMs } = this.#parts;
+      const { db, clock } = this.#parts;
       await refuseAdministration(db, nodeId, by, 'replace', target);
       if (!endsOwnTokens(before, columns)) return this.#update(before, columns);
-      return this.#update(before, { ...columns, own_tokens_from: tokensFrom(before.own_tokens_from, nowMs()) });
+      const own_tokens_from = tokensFrom(before.own_tokens_from, await clock.read());
+      return this.#update(before, { ...columns, own_tokens_from });
     });
   }
 
@@ -102,7 +106,7 @@ export class ClientAdministration {
       await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
       await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
-      return this.#update(before, { status, tokens_from: tokensFrom(before.tokens_from, this.#parts.nowMs()) });
+      return this.#update(before, { status, tokens_from: tokensFrom(before.tokens_from, await this.#parts.clock.read()) });
     });
   }
 

@@ -21,15 +21,14 @@ export function limitStatements(
     let isLimited = false;
     let isInTransaction = false;
     client.query = (statement, ...rest) => {
-      if (!isInTransaction && isWaitedFor(statement) !== isLimited) {
-        isLimited = !isLimited;
-        const set = query(`set statement_timeout to ${isLimited ? timeoutMs : 'default'}`);
-        // What comes behind it fails by itself where the connection has ended.
-        if (set instanceof Promise) set.catch(() => undefined);
-      }
+      const isSet = isInTransaction || isWaitedFor(statement) === isLimited;
       if (statement === 'begin') isInTransaction = true;
       else if (statement === 'commit' || statement === 'rollback') isInTransaction = false;
-      return query(statement, ...rest);
+      const run = () => query(statement, ...rest);
+      if (isSet) return run();
+      isLimited = !isLimited;
+      // Where the connection has ended, what comes behind it fails by itself.
+      return Promise.resolve(query(`set statement_timeout to ${isLimited ? timeoutMs : 'default'}`)).then(run, run);
     };
   });
 }

@@ -275,7 +275,9 @@ function administrationOn(db: Db) {
   const cache = new MemoryCache();
   const sessions = new Sessions({ db, cache, isShared: true, changes, maxSessions: 10, nowMs });
   const locks = new LoginLocks({ db, nowMs });
-  const parts = { db, changes, sessions, locks, passwords: { hash: async () => 'none' }, pepper: 'pepper', nowMs };
+  const clock = { read: async () => nowMs() };
+  const passwords = { hash: async () => 'none' };
+  const parts = { db, changes, clock, sessions, locks, passwords, pepper: 'pepper', nowMs };
   return {
     clientAdministration: new ClientAdministration(parts),
     supervisorAdministration: new SupervisorAdministration(parts),

@@ -38,7 +38,7 @@ describeReal('kafka', 'what one caller may take of the database', () => {
   it('D2-25: 2,900 slow reads of a node hold half of the connections, and another node is answered as before', async () => {
     await withLocked('assets', async (locker) => {
       const asked = Array.from({ length: 10 }, () => graphql(batch(10, 29)));
-      await expect.poll(() => turns().waiting(portcullis.demo.node_id), { timeout: 10_000 }).toBeGreaterThan(1_000);
+      await expect.poll(() => turns().waiting(portcullis.demo.node_id), { timeout: 30_000 }).toBeGreaterThan(1_000);
       expect(turns().going(portcullis.demo.node_id)).toBe(5);
       for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
       expect(turns().going(portcullis.demo.node_id)).toBe(5);
@@ -78,7 +78,7 @@ describeReal('kafka', 'what one caller may take of the database', () => {
     const login = (client: object, username: string, password: string) =>
       call('POST', '/v2/oauth/token', { json: { grant_type: 'password', ...client, username, password } });
     const wrong = Array.from({ length: 150 }, (_, at) => login(demo.client, `guess ${at}`, 'wrong'));
-    await expect.poll(() => hashing.waiting(demo.node_id), { interval: 1 }).toBeGreaterThan(30);
+    await expect.poll(() => hashing.waiting(demo.node_id), { interval: 1, timeout: 30_000 }).toBeGreaterThan(30);
     const { client, supervisor } = demo.other_node;
     const right = await login(client, supervisor.username, supervisor.password);
     expect(right.status).toBe(200);

@@ -22,6 +22,7 @@ const CALLERS = {
   'src/migrate.ts': 2,
   'src/oauth/access-changes.ts': 3,
   'src/oauth/access-directory.ts': 1,
+  'src/oauth/database-clock.ts': 1,
   'src/oauth/deny-list.ts': 2,
   'src/oauth/expired-rows.ts': 1,
   'src/oauth/login-locks.ts': 1,

@@ -1,0 +1,103 @@
+import { decodeJwt } from 'jose';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { OPERATOR } from '../../src/oauth/administration.rules.ts';
+import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+
+const SKEW_MS = 5_000;
+
+interface Issued {
+  by: number;
+  token: string;
+}
+
+describeReal('kafka', 'replicas whose clocks are five seconds ahead and behind', () => {
+  let replicas: Portcullis[];
+  beforeAll(async () => {
+    const first = await startOnRealServers();
+    const skewed = [SKEW_MS, -SKEW_MS].map((skewMs) => startReplica(first, { overrides: { skewMs } }));
+    replicas = [...(await Promise.all(skewed)), first];
+  });
+  afterAll(async () => {
+    for (const replica of replicas) await replica[Symbol.asyncDispose]();
+  });
+
+  const issue = (take: (replica: Portcullis) => Promise<string>): Promise<Issued[]> =>
+    Promise.all(replicas.map(async (replica, by) => ({ by, token: await take(replica) })));
+  const apiTokens = () => issue((replica) => replica.clientToken());
+  const logins = () => issue((replica) => replica.loginToken());
+
+  /** What each replica answers to each token. */
+  async function answers(issued: readonly Issued[]): Promise<string[]> {
+    const asked = issued.flatMap(({ by, token }) =>
+      replicas.map(async (replica, at) => {
+        const { status } = await replica.call('GET', '/v1/accounts', { token });
+        return `of ${by} at ${at}: ${status}`;
+      }),
+    );
+    return Promise.all(asked);
+  }
+  const all = (issued: readonly Issued[], status: number) =>
+    issued.flatMap(({ by }) => replicas.map((_, at) => `of ${by} at ${at}: ${status}`));
+
+  async function expectAll(issued: readonly Issued[], status: number): Promise<void> {
+    await expect.poll(() => answers(issued), { timeout: 5_000 }).toEqual(all(issued, status));
+  }
+
+  it.each([0, 1, 2])(
+    'D3-07: what was issued before a client was disabled at replica %i has ended everywhere, and stays so; what comes after is good',
+    async (at) => {
+      const { demo, service } = replicas[at] as Portcullis;
+      const { clientAdministration } = service.context;
+      const set = (status: 'active' | 'disabled') =>
+        clientAdministration.setStatus(demo.node_id, OPERATOR, demo.client.client_id, status);
+      for (let round = 0; round < 2; round += 1) {
+        const before = [...(await apiTokens()), ...(await logins())];
+        await expectAll(before, 200);
+        await set('disabled');
+        await expectAll(before, 401);
+        await set('active');
+        await expect
+          .poll(
+            () =>
+              apiTokens().then(
+                () => 'issued',
+                () => 'refused',
+              ),
+            { timeout: 5_000 },
+          )
+          .toBe('issued');
+        const after = [...(await apiTokens()), ...(await logins())];
+        await expectAll(after, 200);
+        expect(await answers(before)).toEqual(all(before, 401));
+      }
+    },
+  );
+
+  it('D3-01: a token tells when it was issued by the clock that all replicas have in common', async () => {
+    for (const { token } of await apiTokens()) {
+      const { iat = 0 } = decodeJwt(token);
+      // A client that was disabled is told the second from which on its tokens are good.
+      expect(Math.abs(iat * 1_000 - Date.now())).toBeLessThan(SKEW_MS - 1_000);
+    }
+  });
+
+  it('revoked tokens and families, and the sessions of a changed password, have ended everywhere', async () => {
+    const { demo, service } = replicas[1] as Portcullis;
+    const revoked = await apiTokens();
+    const kept = await apiTokens();
+    for (const { by, token } of revoked) {
+      const json = { ...demo.client, token };
+      const { status } = await (replicas[(by + 1) % 3] as Portcullis).call('POST', '/v2/oauth/revoke', { json });
+      expect(status).toBe(200);
+    }
+    await expectAll(revoked, 401);
+    const old = await logins();
+    const { supervisorAdministration, supervisors } = service.context;
+    const { supervisorId = '' } = (await supervisors.findByUsername(demo.node_id, demo.supervisor.username)) ?? {};
+    await supervisorAdministration.setPassword(demo.node_id, OPERATOR, supervisorId, demo.supervisor.password);
+    await expectAll(old, 401);
+    await expectAll(await logins(), 200);
+    await expectAll(kept, 200);
+  });
+});
