@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { withPostgres } from '../services/pg-client.ts';
 import { type Findings, findings } from './findings.ts';
 import type { Lab, Replica, Role, Server, ServerName, Victim } from './lab.ts';
-import { type Journal, startLoad } from './load.ts';
+import { type Journal, startLoad, warmUp } from './load.ts';
 import { startReader } from './reader.ts';
 
 /** A fault: what it is done to, and for how long. */
@@ -94,6 +94,7 @@ export const rollingRestart: Fault = {
 /** Does a fault under load, as much as the machine bears or with rests, with subscribers, and looks for what is amiss when it is over. */
 export async function underFault(lab: Lab, fault: Fault, { restMs = 0 } = {}): Promise<FaultReport> {
   const registered = await registerMany(lab);
+  await warmUp(lab, HEALTHY_WITHIN_MS);
   const token = await tokenOf(lab);
   const after = await headOf(lab);
   const baseUrls = listening(lab).map(({ baseUrl }) => baseUrl);

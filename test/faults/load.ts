@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
+import { vi } from 'vitest';
 import { SINGLE } from '../user-migrations/calls.ts';
 import type { Lab } from './lab.ts';
 
@@ -14,6 +15,7 @@ const STATUSES = [1, 2, 3];
 const AGAIN_AFTER_MS = 50;
 const ANSWER_TIMEOUT_MS = 8_000;
 const MAX_WRONG = 5;
+const JSON_BODY = { 'content-type': 'application/json' };
 
 /** What clients have sent and been told. */
 export interface Journal {
@@ -64,8 +66,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
     answers: {},
     wrong: [],
   };
-  const json = { 'content-type': 'application/json' };
-  const bearer = { ...json, authorization: `Bearer ${token}` };
+  const bearer = { ...JSON_BODY, authorization: `Bearer ${token}` };
   let acknowledged = 0;
   let next = 0;
   let isStopping = false;
@@ -95,10 +96,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
 
   async function notify(lane: number, id: string): Promise<void> {
     for (const status of STATUSES) {
-      const at = new Date(Date.UTC(2026, 0, 1) + status * 1_000).toISOString();
-      const members = { id, type: 1, status, created_at: at, updated_at: at, transaction_hash: `0x${status}` };
-      const headers = { ...json, authorization: lab.webhook };
-      await expectIn([200], lane, { path: WEBHOOK, headers, body: JSON.stringify(members) });
+      await expectIn([200], lane, notification(lab, id, status));
       acknowledged += 1;
     }
   }
@@ -155,6 +153,26 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
       for (const { agent } of doors) agent.destroy();
     },
   };
+}
+
+/** Resolves when each door has taken a notification: a broker that has just started may be slower at first than a sender waits. */
+export async function warmUp(lab: Lab, timeoutMs: number): Promise<void> {
+  for (const { baseUrl } of lab.replicas.filter(({ role }) => role !== 'worker')) {
+    const { path, headers, body } = notification(lab, randomUUID(), 1);
+    await vi.waitFor(
+      async () => {
+        const { status } = await fetch(`${baseUrl}${path}`, { method: 'POST', headers, body });
+        if (status !== 200) throw new Error(`a notification is answered ${status}`);
+      },
+      { timeout: timeoutMs, interval: AGAIN_AFTER_MS },
+    );
+  }
+}
+
+function notification({ webhook }: Lab, id: string, status: number): Call {
+  const at = new Date(Date.UTC(2026, 0, 1) + status * 1_000).toISOString();
+  const members = { id, type: 1, status, created_at: at, updated_at: at, transaction_hash: `0x${status}` };
+  return { path: WEBHOOK, headers: { ...JSON_BODY, authorization: webhook }, body: JSON.stringify(members) };
 }
 
 type Answer = { status: number; text: string } | 'unanswered' | 'cut';
