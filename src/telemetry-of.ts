@@ -45,6 +45,7 @@ export function metricsOf(context: Context): Metric[] {
     ...bus.metrics,
     ...database.metrics,
     exported,
+    context.transactions.flagged,
     ...spoolMetrics(context),
   ];
   const ofGateway = [

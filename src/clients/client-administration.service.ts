@@ -106,7 +106,10 @@ export class ClientAdministration {
       await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
       if (status === 'active') return this.#update(before, { status });
       await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
-      return this.#update(before, { status, tokens_from: tokensFrom(before.tokens_from, await this.#parts.clock.read()) });
+      return this.#update(before, {
+        status,
+        tokens_from: tokensFrom(before.tokens_from, await this.#parts.clock.read()),
+      });
     });
   }
 

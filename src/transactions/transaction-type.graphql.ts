@@ -1,7 +1,7 @@
 import type { Refs } from '../graphql/refs.ts';
 import type { TransactionEnums } from './transaction-enums.graphql.ts';
 import type { TransactionView } from './transaction-view.ts';
-import { isTransactionCollection, type TransactionCollection, typeName } from './type-codes.rules.ts';
+import { isTransactionCollection, type TransactionCollection, typeFlagged, typeName } from './type-codes.rules.ts';
 
 /** Implements the type of transactions, its events apart. */
 export function implementTransaction({ transaction }: Refs, { status, collection }: TransactionEnums): void {
@@ -15,6 +15,10 @@ export function implementTransaction({ transaction }: Refs, { status, collection
         nullable: true,
         description: "The type's name, where the collection gives one.",
         resolve: (row) => typeName(collectionOf(row), row.type),
+      }),
+      typeFlagged: t.boolean({
+        description: 'Whether the collection knows no such type: somebody has to look.',
+        resolve: (row) => typeFlagged(collectionOf(row), row.type),
       }),
       status: t.expose('status', {
         type: status,

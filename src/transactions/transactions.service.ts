@@ -1,3 +1,4 @@
+import { Counter } from 'prom-client';
 import type { Db } from '../db.ts';
 import { RefusalError } from '../errors/refusal.ts';
 import { settleAssets } from './asset-effects.ts';
@@ -7,7 +8,14 @@ import { LookupStore } from './lookup-store.ts';
 import { type Delivery, type Known, knownOfRow, MirrorStore, type RegistrationRow } from './mirror-store.ts';
 import { idsOf, inTotalOrder, type ParsedDelivery, parseDelivery } from './parsed-delivery.ts';
 import { snapshotOf, type TransactionRow } from './transaction-rows.ts';
-import { collectionsOf, otherTopic, type TransactionCollection, type TransactionTopic } from './type-codes.rules.ts';
+import {
+  collectionsOf,
+  otherTopic,
+  TRANSACTION_COLLECTIONS,
+  type TransactionCollection,
+  type TransactionTopic,
+  typeFlagged,
+} from './type-codes.rules.ts';
 
 /** What registration says: whose the transaction is, and what it is. */
 export interface NewTransaction {
@@ -36,6 +44,13 @@ const REGISTRATION_OFF = {
 
 /** The mirror: applies notifications to registered transactions and parks those of ids that are not known yet. */
 export class Transactions {
+  /** For the registry of the process. */
+  readonly flagged = new Counter<'collection'>({
+    name: 'portcullis_transactions_flagged_total',
+    help: 'Notifications that were applied and tell a type that their collection does not know.',
+    labelNames: ['collection'],
+    registers: [],
+  });
   readonly #db: Db;
   readonly #wake: TransactionsParts['wake'];
   readonly #conflicted: (transactionId: string) => void;
@@ -47,6 +62,7 @@ export class Transactions {
     this.#db = db;
     this.#wake = wake;
     this.#conflicted = conflicted;
+    for (const collection of TRANSACTION_COLLECTIONS) this.flagged.inc({ collection }, 0);
     this.#registersByMutation = registersByMutation;
     this.#store = new MirrorStore(db);
     this.#lookups = new LookupStore(db);
@@ -196,6 +212,8 @@ export class Transactions {
       const joined = joinNotification(transaction.state, notification);
       if (!joined.changed) continue;
       if (hasConflict(joined.state) && !hasConflict(transaction.state)) this.#conflicted(transaction.id);
+      const { collection } = joined.state;
+      if (typeFlagged(collection, notification.type)) this.flagged.inc({ collection });
       transaction.state = joined.state;
       changed.add(transaction);
       if (joined.visible) events.push(...eventsOf(transaction, joined.previousStatus, { correlationId, traceparent }));

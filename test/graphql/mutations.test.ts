@@ -38,6 +38,13 @@ describe('registerTransaction', () => {
     expect(registered).toMatchObject({ status: 'DONE', gasUsed: '21000', transactionHash: '0xabc' });
   });
 
+  it('D6-01: a type that the collection does not know is stored, shown and flagged', async () => {
+    const known = await register({ id: 'known-type', collection: 'USER_TRANSACTIONS', type: 10 });
+    expect(known).toMatchObject({ type: 10, typeFlagged: false });
+    const unknown = await register({ id: 'unknown-type', collection: 'USER_TRANSACTIONS', type: 11 });
+    expect(unknown).toMatchObject({ type: 11, typeName: null, typeFlagged: true });
+  });
+
   it.each([
     ['another type', { ...INPUT, type: 2 }],
     ['another collection', { ...INPUT, collection: 'OTC_TRANSACTIONS' as const }],

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
 import { type FakeNode, fakeNode } from '../gas-fee/node.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
+import { scrape } from '../observability/scrape.ts';
 import { newUser } from '../user-migrations/calls.ts';
 import { autoTransfer, leaf, limit } from '../wallet-rules/rules.ts';
 import { basic, notification } from '../webhook/stand.ts';
@@ -139,6 +140,22 @@ describe('each tool', () => {
     expect(stored.given).toMatchObject({ fires: false, explanation: [{ actual: null, reason: expect.any(String) }] });
     const both = await agent.call('preview_wallet_rule', { rule_id, rule, balances });
     expect(both.error?.issues).toEqual([expect.objectContaining({ path: 'rule' })]);
+  });
+
+  it('D6-01: a type that the collection does not know is stored, flagged, and counted', async () => {
+    const transaction_id = randomUUID();
+    await agent.call('register_transaction', { transaction_id, collection: 'user_transactions', type: 1 });
+    const { given: before } = await agent.call('get_transaction', { transaction_id });
+    expect(before).toMatchObject({ type: 1, type_flagged: false });
+    const { username, password } = p.webhook;
+    const json = notification({ id: transaction_id, type: 11, status: 1 });
+    await p.call('POST', '/v2/webhooks/custodial', { headers: { authorization: basic(username, password) }, json });
+    await vi.waitFor(async () => {
+      const { given } = await agent.call('get_transaction', { transaction_id });
+      expect(given).toMatchObject({ status: 'Started', type: 11, type_name: null, type_flagged: true });
+    });
+    const told = await scrape(p.service);
+    expect(told.value('portcullis_transactions_flagged_total', { collection: 'user_transactions' })).toBe(1);
   });
 
   it('D6-13 D8-06: transactions, how far they are, and what happened to them', async () => {

@@ -9,6 +9,7 @@ import {
   STATUS,
   statusName,
   TRANSACTION_COLLECTIONS,
+  typeFlagged,
   typeName,
 } from '../../transactions/type-codes.rules.ts';
 import { listPage, pageArguments, pageOutput } from '../pages.ts';
@@ -26,6 +27,7 @@ const transaction = z.strictObject({
   collection: z.string(),
   type: z.int().meta({ description: 'A code whose meaning depends on the collection.' }),
   type_name: z.string().nullable().meta({ description: "The type's name, where it has one." }),
+  type_flagged: z.boolean().meta({ description: 'The collection knows no such type: somebody has to look.' }),
   status: status.nullable().meta({ description: 'null: registered, and nothing was heard of it yet.' }),
   transaction_hash: z.string().meta({ description: 'On the chain; empty until broadcast.' }),
   contract_address: z.string().meta({ description: 'Empty for none.' }),
@@ -133,6 +135,7 @@ function transactionView(view: TransactionView): z.input<typeof transaction> {
     collection: of,
     type,
     type_name: isTransactionCollection(of) ? typeName(of, type) : null,
+    type_flagged: !isTransactionCollection(of) || typeFlagged(of, type),
     status: code === null ? null : statusName(code),
     ...{ transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at },
   };
