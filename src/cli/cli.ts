@@ -31,7 +31,15 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
   const fault = missing(command, parsed);
   if (fault !== undefined) return misused(err, fault, `portcullis ${command.name}`);
   try {
-    return await command.run({ flags, positionals, env, json: flags.json === true, readLine, print: out });
+    return await command.run({
+      flags,
+      positionals,
+      env,
+      json: flags.json === true,
+      readLine,
+      print: out,
+      complain: err,
+    });
   } catch (error) {
     if (error instanceof UsageError) return misused(err, error.message, `portcullis ${command.name}`);
     err(`${explain(error, env)}\n`);

@@ -9,7 +9,10 @@ export interface CommandInput {
   json: boolean;
   /** The first line of what is piped in, without its end; undefined at a terminal and where nothing comes. */
   readLine(): Promise<string | undefined>;
+  /** What it answers, on the standard output. */
   print(text: string): void;
+  /** A fault of what it was given, on the standard error; a JSON document has its faults as members instead. */
+  complain(text: string): void;
 }
 
 /** One command of the command line: `name` is one word or two, as in `config check`. */

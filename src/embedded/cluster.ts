@@ -18,22 +18,28 @@ export async function ensureCluster(dataDir: string): Promise<{ created: boolean
   for await (const left of glob('postgres.unfinished-*', { cwd: dataDir })) {
     await rm(join(dataDir, left), { recursive: true, force: true });
   }
-  const unfinished = await mkdtemp(`${cluster}.unfinished-`);
-  await runChild(unfinished);
+  let unfinished = await makeCluster(cluster);
+  // What ends this process once it has started may have been sent to the child as well; it is then made once more.
+  unfinished ??= await makeCluster(cluster);
+  if (unfinished === undefined) throw new StartError('the embedded database could not be made: it was interrupted');
   await rename(unfinished, cluster);
   return { created: true };
 }
 
-async function runChild(dir: string): Promise<void> {
-  // In a group of its own: Ctrl-C in a terminal is for the process that decides what it ends.
+/** Gives the folder that a child has made the cluster in; undefined where SIGINT or SIGTERM ended the child. */
+async function makeCluster(cluster: string): Promise<string | undefined> {
+  const dir = await mkdtemp(`${cluster}.unfinished-`);
+  // In a group of its own: Ctrl-C in a terminal is for the process that decides what it ends. Until it has one, it gets it too.
   const child = spawn(process.execPath, [CHILD, dir], { stdio: ['pipe', 'ignore', 'pipe'], detached: true });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;
   });
-  const { promise, resolve, reject } = Promise.withResolvers<number | null>();
-  child.once('error', reject).once('close', resolve);
-  const code = await promise;
-  if (code !== 0)
-    throw new StartError(`the embedded database could not be made: ${complaint.trim() || `exit ${code}`}`);
+  const { promise, resolve, reject } = Promise.withResolvers<{ code: number | null; signal: NodeJS.Signals | null }>();
+  child.once('error', reject).once('close', (code, signal) => resolve({ code, signal }));
+  const { code, signal } = await promise;
+  if (code === 0) return dir;
+  await rm(dir, { recursive: true, force: true });
+  if (signal === 'SIGINT' || signal === 'SIGTERM') return undefined;
+  throw new StartError(`the embedded database could not be made: ${complaint.trim() || `exit ${code ?? signal}`}`);
 }

@@ -52,9 +52,9 @@ it.each([false, true])(
   'D1-12, D1-04: config check on a fault ends with 1 and names every one (json: %s)',
   async (json) => {
     const env = { NODE_ENV: 'production', PORT: 'http', GATEWAY_CONFIG: '/absent/gateway.yaml' };
-    const { code, out } = await portcullis(['config', 'check', ...(json ? ['--json'] : [])], env);
+    const { code, out, err } = await portcullis(['config', 'check', ...(json ? ['--json'] : [])], env);
     expect(code).toBe(1);
-    const faults: string[] = json ? JSON.parse(out).faults : out.trimEnd().split('\n');
+    const faults: string[] = json ? JSON.parse(out).faults : err.trimEnd().split('\n');
     expect(faults[0]).toBe('PORT must be a port number, 0 to 65535');
     expect(faults).toContain('SECRET_PEPPER is missing: production requires it');
     expect(faults.at(-1)).toMatch(/^GATEWAY_CONFIG: \/absent\/gateway\.yaml cannot be read/);
@@ -66,10 +66,10 @@ it('D6-20, D1-12: config check names the variable that transactions_lookup needs
   const lookup = { url: 'http://127.0.0.1:1', bearer_env: 'OWNER_TOKEN' };
   await using file = await gatewayFile({}, [], { transactions_lookup: lookup });
   const env = { GATEWAY_CONFIG: file.path };
-  const { code, out } = await portcullis(['config', 'check'], env);
-  expect({ code, out }).toEqual({
+  const { code, err } = await portcullis(['config', 'check'], env);
+  expect({ code, err }).toEqual({
     code: 1,
-    out: 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml names it\n',
+    err: 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml names it\n',
   });
   const given = await portcullis(['config', 'check'], { ...env, OWNER_TOKEN: SECRET.replaceAll(' ', '') });
   expect(given.code).toBe(0);
@@ -83,9 +83,9 @@ it('DG-11, D1-12: config check names each persisted operation that cannot run on
     broken: '{ me {',
   });
   const env = { GRAPHQL_PERSISTED: 'only', GRAPHQL_PERSISTED_FILE: file.path };
-  const { code, out } = await portcullis(['config', 'check'], env);
+  const { code, err } = await portcullis(['config', 'check'], env);
   expect(code).toBe(1);
-  expect(out.trimEnd().split('\n')).toEqual([
+  expect(err.trimEnd().split('\n')).toEqual([
     expect.stringMatching(/has the document old, which cannot run: Cannot query field "nodeIdentifier"/),
     expect.stringMatching(/has the document broken, which cannot run: Syntax Error/),
   ]);
@@ -100,7 +100,7 @@ it.each([
   [{ GRAPHQL_PERSISTED_FILE: 'x.json' }, /^GRAPHQL_PERSISTED_FILE needs GRAPHQL_PERSISTED to be allow or only$/m],
   [{ GRAPHQL_PERSISTED: 'yes' }, /^GRAPHQL_PERSISTED must be off, allow or only$/m],
 ])('DG-11, D1-12: config check refuses %o', async (env, message) => {
-  const { code, out } = await portcullis(['config', 'check'], env);
+  const { code, err } = await portcullis(['config', 'check'], env);
   expect(code).toBe(1);
-  expect(out).toMatch(message);
+  expect(err).toMatch(message);
 });

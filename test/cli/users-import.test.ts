@@ -40,10 +40,11 @@ describe('users import', () => {
       csvOf(20, { 7: '0x7,g@x.y', 9: '0x1,again@x.y,,', 12: `${'x'.repeat(200)},l@x.y,,` }),
     );
     const plain = await portcullis(['users', 'import', file, '--node', node], env);
-    expect(plain).toMatchObject({ code: 1, err: '' });
+    expect(plain).toMatchObject({
+      code: 1,
+      err: 'line 7: has 2 fields, not 4\nline 12: wallet_address has more than 128 characters\n',
+    });
     expect(plain.out.split('\n')).toEqual([
-      'line 7: has 2 fields, not 4',
-      'line 12: wallet_address has more than 128 characters',
       '20 rows: 17 created, 1 skipped, 2 failed.',
       expect.stringMatching(/^Migration [0-9a-f-]{36} is done\.$/),
       '',

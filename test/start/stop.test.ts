@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { readdir } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -82,6 +82,19 @@ it.skipIf(!findOnPath('setsid'))('D1-13: Ctrl-C while the first start makes its 
   process.kill(-instance.pid, 'SIGINT');
   expect(await instance.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
 });
+
+it.each(['SIGINT', 'SIGTERM'] as const)(
+  'D1-13: %s ends the first start with 0 where it reaches whoever makes the database, too',
+  async (signal) => {
+    await using folder = await emptyFolder();
+    await using instance = spawnInstance({ DATA_DIR: folder.path });
+    const maker = async () => Number(await readFile(`/proc/${instance.pid}/task/${instance.pid}/children`, 'utf8'));
+    await expect.poll(maker, { timeout: 20_000, interval: 10 }).toBeGreaterThan(0);
+    process.kill(await maker(), signal);
+    expect(await instance.kill(signal)).toMatchObject({ code: 0, signal: null, stderr: '' });
+    expect((await readdir(folder.path)).filter((name) => name.startsWith('postgres'))).toEqual(['postgres']);
+  },
+);
 
 describeReal(['postgres', 'redis', 'kafka'], 'with a PostgreSQL that is silent', () => {
   it('D1-13: an instance ends all the same', async () => {

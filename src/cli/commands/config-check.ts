@@ -18,10 +18,11 @@ export const configCheck: Command = {
   flags: {},
   flagHelp: {},
   examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
-  async run({ env, json, print }) {
+  async run({ env, json, print, complain }) {
     const found = await check(env);
     if ('faults' in found) {
-      print(json ? `${JSON.stringify(found)}\n` : found.faults.map((fault) => `${fault}\n`).join(''));
+      if (json) print(`${JSON.stringify(found)}\n`);
+      else complain(found.faults.map((fault) => `${fault}\n`).join(''));
       return EXIT_FAILED;
     }
     print(json ? `${JSON.stringify({ variables: found.variables })}\n` : table(found.variables));

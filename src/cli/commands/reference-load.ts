@@ -31,7 +31,7 @@ export const referenceLoad: Command = {
     'portcullis reference load platform.ndjson',
     'zcat platform.ndjson.gz | portcullis reference load - --json',
   ],
-  async run({ positionals: [file = '-'], env, json, print }) {
+  async run({ positionals: [file = '-'], env, json, print, complain }) {
     const { parts, size } = openInput(file);
     await using stack = new AsyncDisposableStack();
     const { reference, dropped } = await openReference(env, stack);
@@ -44,7 +44,7 @@ export const referenceLoad: Command = {
         if (json && rejections.length < KEPT_REJECTIONS) rejections.push({ line, reason });
         if (json) return;
         progress.end();
-        print(`line ${line}: ${printable(reason)}\n`);
+        complain(`line ${line}: ${printable(reason)}\n`);
       },
       onProgress: ({ bytes, lines }) =>
         progress.show({ done: bytes, total: size, text: `${lines.toLocaleString('en')} lines` }),
@@ -53,7 +53,10 @@ export const referenceLoad: Command = {
     const { lines, applied, rejected } = counts;
     const waiting = await reference.waiting();
     if (json) print(`${JSON.stringify({ lines, applied, waiting, rejected, rejections, dropped })}\n`);
-    else print(`${dropped.map((what) => `dropped ${what}\n`).join('')}${summary(counts, waiting)}`);
+    else {
+      complain(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
+      print(summary(counts, waiting));
+    }
     return rejected + dropped.length > 0 ? EXIT_FAILED : EXIT_OK;
   },
 };

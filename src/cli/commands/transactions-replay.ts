@@ -46,7 +46,7 @@ export const transactionsReplay: Command = {
     'portcullis transactions replay --dlq --topic reference.accounts,reference.assets',
     'portcullis transactions replay --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z',
   ],
-  async run({ flags, env, json, print }) {
+  async run({ flags, env, json, print, complain }) {
     const span = spanOf(flags);
     const choice = span ? REPUBLISHED : REPLAYABLE;
     const topics = listOf(flags, 'topic', choice) ?? choice;
@@ -66,7 +66,11 @@ export const transactionsReplay: Command = {
     const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
     const counts = await runAll(replay, plans, { signal, again });
     const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, report));
-    print(json ? `${JSON.stringify(view(results, report))}\n` : summary(results, report));
+    if (json) print(`${JSON.stringify(view(results, report))}\n`);
+    else {
+      complain(report.dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
+      print(summary(results));
+    }
     return EXIT_OK;
   },
 };
@@ -144,13 +148,13 @@ function view(topics: readonly Result[], { dropped }: Report) {
   return { replayed: topics.reduce((sum, { replayed }) => sum + replayed, 0), topics, dropped };
 }
 
-function summary(results: readonly Result[], { dropped }: Report): string {
+function summary(results: readonly Result[]): string {
   const lines = results.map(({ from, topic, replayed, dead_again: dead }) => {
     const messages = `${counted(replayed)} messages of ${from}`;
     if (dead === undefined) return `${messages} published to ${topic}.\n`;
     return dead === 0 ? `${messages} applied.\n` : `${messages} applied, but ${counted(dead)} dead again.\n`;
   });
-  return [...dropped.map((what) => `dropped ${printable(what)}\n`), ...lines].join('');
+  return lines.join('');
 }
 
 function counted(number: number): string {

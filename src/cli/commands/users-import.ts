@@ -39,7 +39,7 @@ export const usersImport: Command = {
     'portcullis users import users.csv --node ID --json',
     'portcullis users import --node ID --resume MIGRATION_ID',
   ],
-  async run({ flags, positionals: [file], env, json, print }) {
+  async run({ flags, positionals: [file], env, json, print, complain }) {
     const nodeId = uuid('--node', text(flags, 'node'));
     const resumed = text(flags, 'resume');
     const given = resumed === undefined ? undefined : uuid('--resume', resumed);
@@ -67,7 +67,11 @@ export const usersImport: Command = {
     progress.end();
     if (migration.status === 'running') throw new CommandError(interrupted(migration));
     const failures = migration.failed === 0 ? [] : await migrations.pages.failures(nodeId, id, SHOWN_FAILURES);
-    print(json ? `${JSON.stringify(view(migration, failures))}\n` : summary(migration, failures));
+    if (json) print(`${JSON.stringify(view(migration, failures))}\n`);
+    else {
+      complain(faultsOf(migration, failures));
+      print(summary(migration));
+    }
     return migration.status === 'done' && migration.failed === 0 ? EXIT_OK : EXIT_FAILED;
   },
 };
@@ -138,12 +142,14 @@ function view(
   return { id, status, total, success, skipped, failed, failures: rows };
 }
 
-function summary(migration: MigrationTableRow, failures: readonly MigrationRowRow[]): string {
-  const { id, status, total, success, skipped, failed } = migration;
+function faultsOf({ failed }: MigrationTableRow, failures: readonly MigrationRowRow[]): string {
   const more = failed - failures.length;
+  const lines = failures.map(({ index, reason }) => rowText(index, reason ?? ''));
+  return [...lines, ...(more > 0 ? [`and ${count(more)} more failed rows`] : [])].map((line) => `${line}\n`).join('');
+}
+
+function summary({ id, status, total, success, skipped, failed }: MigrationTableRow): string {
   return [
-    ...failures.map(({ index, reason }) => rowText(index, reason ?? '')),
-    ...(more > 0 ? [`and ${count(more)} more failed rows`] : []),
     `${count(total)} rows: ${count(success)} created, ${count(skipped)} skipped, ${count(failed)} failed.`,
     `Migration ${id} is ${status}.`,
     '',
