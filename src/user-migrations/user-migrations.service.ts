@@ -1,11 +1,15 @@
 import type { Db } from '../db.ts';
+import { serviceUnavailable } from '../errors/app-error.ts';
 import type { Log } from '../lib/log.ts';
+import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
 import type { MigrateUserInput } from './migration.input.ts';
 import { MigrationStore } from './migration-store.ts';
-import { NodeTurns } from './node-turns.ts';
 import { type AppliedRow, RowApplication } from './row-application.ts';
 import { recordOf } from './row-records.rules.ts';
+
+/** Migrations of one node. */
+const WAITING = 1_000;
 
 /** Who asks for a migration, and under which correlation id. */
 export interface MigrationCaller {
@@ -41,7 +45,8 @@ interface UserMigrationParts {
  */
 export class UserMigrations {
   readonly #parts: UserMigrationParts;
-  readonly #turns = new NodeTurns();
+  /** The database sees to the same in all replicas; here it keeps those who wait from holding a connection each. */
+  readonly #turns = new OneAtATime({ waiting: WAITING, refusal: serviceUnavailable });
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
 
@@ -56,7 +61,7 @@ export class UserMigrations {
    * @throws AppError 503 where too many wait.
    */
   async inTurn<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
-    const result = await this.#turns.inTurn(nodeId, work);
+    const result = await this.#turns.run(nodeId, work);
     this.#parts.notify();
     return result;
   }

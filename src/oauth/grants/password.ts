@@ -1,11 +1,15 @@
+import { serviceUnavailable } from '../../errors/app-error.ts';
+import { OneAtATime } from '../../lib/one-at-a-time.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { MAX_USERNAME_LENGTH, type SupervisorRecord, type Supervisors } from '../../supervisors/supervisors.service.ts';
 import { type LoginLocks, lockName } from '../login-locks.ts';
-import { LoginTurns } from '../login-turns.ts';
 import type { Passwords } from '../passwords.ts';
 import type { Sessions } from '../sessions.ts';
 import type { TokenIssuer } from '../token-issuer.ts';
 import type { Grant } from './grant.ts';
+
+/** Logins of one username. */
+const WAITING = 64;
 
 interface PasswordGrantParts {
   supervisors: Supervisors;
@@ -23,7 +27,7 @@ interface Login {
 
 /** A supervisor of the client's node (RFC 6749 section 4.3). Unknown, of another node, wrong and locked are one answer. */
 export function passwordGrant(parts: PasswordGrantParts): Grant {
-  const turns = new LoginTurns();
+  const turns = new OneAtATime({ waiting: WAITING, refusal: serviceUnavailable });
   return {
     grantType: 'password',
     async handle(request, client) {
@@ -32,7 +36,7 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
       const attempt = { nodeId: client.nodeId, username, password };
       // Each guess is counted before the next of the same name is judged, or many at once would pass the lock.
       const key = `${client.nodeId} ${lockName(username)}`;
-      const supervisor = await turns.inTurn(key, () => authenticate(parts, attempt));
+      const supervisor = await turns.run(key, () => authenticate(parts, attempt));
       if (!supervisor) return undefined;
       const { supervisorId, nodeId, permissions } = supervisor;
       const { clientId } = client;
