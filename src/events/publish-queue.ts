@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { BusUnavailableError, type OutgoingMessage, PUBLISH_DEADLINE_MS } from './event-bus.ts';
 
 const MAX_QUEUED_MESSAGES = 10_000;
@@ -58,13 +58,16 @@ export class PublishQueue {
       throw new BusUnavailableError('the queue is full');
     }
     await new Promise<void>((resolve, reject) => {
-      const timer = setTimeout(() => call.settle(new BusUnavailableError('no acknowledgement in time')), deadlineMs);
+      const tooLate = () => call.settle(new BusUnavailableError('no acknowledgement in time'));
+      // Of a process that stood still the timers come first: what was acknowledged meanwhile is read before an immediate runs.
+      const timer = setTimeout(() => setImmediate(tooLate), deadlineMs);
       const call: Call = {
         messages,
         topicBytes,
         bytes,
         isOpen: true,
         settle(error) {
+          if (!call.isOpen) return;
           clearTimeout(timer);
           call.isOpen = false;
           if (error) reject(error);
@@ -86,7 +89,7 @@ export class PublishQueue {
 
   async #drain(): Promise<void> {
     // The callers of this turn of the event loop join the first batch.
-    await setImmediate();
+    await turn();
     while (this.#waiting.length > 0) {
       const batch = this.#takeBatch();
       await this.#deliver(batch.filter((call) => call.isOpen));

@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { BusUnavailableError } from '../../src/events/event-bus.ts';
@@ -123,4 +124,19 @@ it('close sends what is queued and takes nothing more', async () => {
   (await gate(0)).resolve();
   await Promise.all([queued, closed]);
   expect(sent).toEqual([['a']]);
+});
+
+it('7.3-01: an acknowledgement that came while the process stood still is heard before the deadline is judged', async () => {
+  const stillness = new Int32Array(new SharedArrayBuffer(4));
+  const queue = new PublishQueue({
+    maxBatchMessages: 100,
+    maxTopicBytes: 10_000,
+    singlesAtOnce: 2,
+    send: async () => {
+      const answered = stat(import.meta.dirname);
+      Atomics.wait(stillness, 0, 0, 200);
+      await answered;
+    },
+  });
+  await queue.publish([message('t', 'a')], 100);
 });

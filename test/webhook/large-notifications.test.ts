@@ -60,7 +60,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'notifications as large as they may
     await admin.disconnect();
     const small = Array.from({ length: SMALL }, () => padded(1_000));
     const tooLarge = padded(200_000);
-    await expect.poll(() => post(tooLarge.body)).toBe(500);
+    // Until the broker minds the setting it takes some.
+    await expect.poll(() => post(padded(200_000).body)).toBe(500);
     const [status, ...statuses] = await Promise.all([tooLarge, ...small].map(({ body }) => post(body)));
     expect(status).toBe(500);
     expect(statuses).toEqual(small.map(() => 200));
