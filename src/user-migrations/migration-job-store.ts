@@ -28,6 +28,8 @@ export interface JobStep {
   success: number;
   skipped: number;
   failed: number;
+  /** Of all batches so far. */
+  failedBytes: number;
   leaseUntilMs: number;
 }
 
@@ -97,7 +99,7 @@ export class MigrationJobStore {
   /** Brings a job and its migration forward. Two statements. */
   async step({ node_id: nodeId, migration_id: id }: MigrationJobRow, step: JobStep): Promise<void> {
     const door = this.#db.forNode(nodeId);
-    const { position, nextIndex, success, skipped, failed, leaseUntilMs } = step;
+    const { position, nextIndex, success, skipped, failed, failedBytes, leaseUntilMs } = step;
     await door.run((k) =>
       k
         .updateTable('migrations')
@@ -114,6 +116,7 @@ export class MigrationJobStore {
         .set({
           byte_position: String(position),
           next_index: nextIndex,
+          failed_bytes: String(failedBytes),
           attempts: 0,
           lease_until: iso(leaseUntilMs),
         })

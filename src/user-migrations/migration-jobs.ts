@@ -137,6 +137,16 @@ export class MigrationJobs {
       case 'finished':
         this.#parts.onBatch?.(batch.nextIndex - 1);
         return 'finished';
+      case 'overfull':
+        this.#parts.log.warn(
+          {
+            correlation_id: job.correlation_id,
+            migration_id: job.migration_id,
+            row: batch.nextIndex - batch.rows.length,
+          },
+          'a migration has failed: its failed rows would take more than 10 times the bytes read of its file',
+        );
+        return 'finished';
       case 'moved':
         return 'more';
       case 'taken':

@@ -67,6 +67,8 @@ export const MigrationJob = defineEntity({
     bytePosition: p.bigint().$type<string>(),
     /** The index of the next row, from 1. */
     nextIndex: p.integer(),
+    /** What its failed rows take (`failedBytesOf`). */
+    failedBytes: p.bigint().$type<string>().default('0'),
     /** Of whoever brought the file. */
     correlationId: p.text(),
     /** How often it has failed at this position. */

@@ -72,6 +72,18 @@ describe('users import', () => {
     expect((await portcullis(['users', 'import', fresh, '--node', node], env)).code).toBe(0);
   });
 
+  it('D7-09 D1-12: ends with 1 for a file whose failed rows would take too much room, and tells what it has kept', async () => {
+    const file = await fileWith(folder, `wallet_address,email\n0xkept,kept@x.y\n${'abc\n'.repeat(30_000)}`);
+    const { code, out } = await portcullis(['users', 'import', file, '--node', node], env);
+    expect(code).toBe(1);
+    expect(out.split('\n').slice(10)).toEqual([
+      'and 6,490 more failed rows',
+      '30,001 rows: 1 created, 0 skipped, 6,500 failed.',
+      expect.stringMatching(/^Migration [0-9a-f-]{36} is failed\.$/),
+      '',
+    ]);
+  });
+
   it('D7-09 D1-12: says what to write instead of what it cannot do', async () => {
     const file = await fileWith(folder, 'wallet;email\n');
     const run = (...args: string[]) => portcullis(['users', 'import', ...args], env);

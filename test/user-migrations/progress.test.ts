@@ -63,9 +63,13 @@ async function allOverSocket(id: string): Promise<Told[]> {
 }
 
 /** A file of 1 MB. */
-async function startFile(rows = ROWS): Promise<string> {
+function startFile(rows = ROWS): Promise<string> {
   const lines = Array.from({ length: rows }, (_, at) => `0x${at},${at}@example.com,${'n'.repeat(150)}\n`);
-  const body = browserForm(`wallet_address,email,name\n${lines.join('')}`);
+  return startCsv(`wallet_address,email,name\n${lines.join('')}`);
+}
+
+async function startCsv(csv: string): Promise<string> {
+  const body = browserForm(csv);
   const headers = { authorization: `Bearer ${token}` };
   const response = await fetch(`${p.url}/graphql`, { method: 'POST', headers, body });
   const { data } = await response.json();
@@ -117,6 +121,31 @@ describe('migrationProgress', () => {
     expect((await reader.nextJson()).data.progress).toMatchObject({ done: true, migration: { status: 'CANCELLED' } });
     expect((await reader.next())?.event).toBe('complete');
     migrationJobs.start();
+  });
+
+  it('DG-09: a migration whose failed rows would take too much room is done as FAILED, and its last row tells why', async () => {
+    const id = await startCsv(`wallet_address,email\n0xfirst,first@example.com\n${'abc\n'.repeat(7_000)}`);
+    expect((await allOverSse(id)).at(-1)).toMatchObject({
+      processed: 6_501,
+      total: 7_001,
+      success: 1,
+      failed: 6_500,
+      done: true,
+      migration: { status: 'FAILED' },
+    });
+    const query = `{ migration(id: "${id}") { rows(last: 1) { edges { node { index status reason } } } } }`;
+    const { json } = await p.call('POST', '/graphql', { token, json: { query } });
+    expect(json.data.migration.rows.edges).toEqual([
+      {
+        node: {
+          index: 6_501,
+          status: 'failed',
+          reason: expect.stringMatching(
+            /^line 6501: the migration has ended here: its failed rows would take more than/,
+          ),
+        },
+      },
+    ]);
   });
 
   it('DG-09: an id that is unknown, malformed or of another node is NOT_FOUND, alike', async () => {

@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import {
+  endRecordOf,
+  FAILED_ROW_BYTES,
+  failedBytesOf,
+  isTooMuch,
+} from '../../src/user-migrations/failed-rows.rules.ts';
+
+const FAILED = { index: 1, email: null, externalId: null, userId: null, status: 'failed', reason: null };
+
+it.each([
+  ['no rows', [], 0],
+  ['a failed row without texts', [FAILED], FAILED_ROW_BYTES],
+  ['its reason', [{ ...FAILED, reason: 'line 1: has 1 field, not 2' }], FAILED_ROW_BYTES + 26],
+  ['what identified it', [{ ...FAILED, email: 'a@x.y', externalId: '42' }], FAILED_ROW_BYTES + 7],
+  ['bytes, not characters', [{ ...FAILED, email: 'é\ufffd😀' }], FAILED_ROW_BYTES + 9],
+  ['several', [FAILED, { ...FAILED, reason: 'why' }], 2 * FAILED_ROW_BYTES + 3],
+  [
+    'no row that did not fail',
+    [
+      { ...FAILED, status: 'created', email: 'a@x.y' },
+      { ...FAILED, status: 'skipped', reason: 'duplicate_email' },
+    ],
+    0,
+  ],
+])('failed rows take what is stored of them: %s', (_name, records, bytes) => {
+  expect(failedBytesOf(records)).toBe(bytes);
+});
+
+it.each([
+  [1_000_000, 0, false],
+  [1_000_001, 0, true],
+  [1_000_000, 26_000, false],
+  [1_000_001, 100_000, true],
+  [1_000_010, 100_001, false],
+  [1_000_011, 100_001, true],
+  [10_737_418_240, 1_073_741_824, false],
+  [10_737_418_241, 1_073_741_824, true],
+])('%i bytes of failed rows, of %i that were read, are too much: %s', (failed, read, expected) => {
+  expect(isTooMuch(failed, read)).toBe(expected);
+});
+
+it.each([
+  [24, null, 'has a quote inside of a field: a field with quotes is quoted, and they are doubled'],
+  [24, 'u'.repeat(21), 'wallet_address must not be blank'],
+  [28, '\ufffd'.repeat(25), 'wallet_address must not contain U+0000 or a lone surrogate'],
+])('a line of %i bytes may fail for the longest of reasons, in a file of any size', (bytes, email, fault) => {
+  const rows = Math.floor(1_073_741_824 / bytes);
+  const record = { ...FAILED, email, reason: `line ${rows}: ${fault}` };
+  expect(isTooMuch(rows * failedBytesOf([record]), rows * bytes)).toBe(false);
+});
+
+it('the row at which a migration ends says so under its number', () => {
+  expect(endRecordOf(7)).toEqual({
+    ...FAILED,
+    index: 7,
+    reason:
+      'line 7: the migration has ended here: its failed rows would take more than 10 times the bytes read of the file',
+  });
+});

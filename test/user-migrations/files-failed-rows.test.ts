@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { silentLog } from '../../src/lib/log.ts';
+import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
+import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from './files-stand.ts';
+import { steppedDb } from './stepped-db.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
+
+const HEADER = 'wallet_address,email\n';
+const GOOD = 10;
+const LINES = 30_000;
+const AFTER_LEASE_MS = 11_000;
+/** Users, and then 120 KB of lines that are none, but for a user in the first batch that is too much. */
+const ATTACK = [
+  HEADER,
+  ...Array.from({ length: GOOD }, (_, at) => `0x${at},user-${at}@x.y\n`),
+  'abc\n'.repeat(6_600),
+  '0xlate,late@x.y\n',
+  'abc\n'.repeat(LINES - 6_601),
+].join('');
+/** The batches that fit into 1 MB: 13 of 500 rows, 149 bytes each. */
+const APPLIED = 6_500;
+const REASON = `line ${APPLIED + 1}: the migration has ended here: its failed rows would take more than 10 times the bytes read of the file`;
+
+let database: EmbeddedDatabase;
+beforeAll(async () => {
+  database = await embeddedDatabase();
+});
+afterAll(() => database[Symbol.asyncDispose]());
+
+/** That a node has what the attack may leave, and nothing else. */
+async function expectEnded(nodeId: string): Promise<void> {
+  const { migrations, rows, users, events, chunks, jobs } = await stateOf(database.db, nodeId);
+  const failed = APPLIED - GOOD + 1;
+  expect(migrations).toMatchObject([{ status: 'failed', total: GOOD + LINES, success: GOOD, skipped: 0, failed }]);
+  expect(migrations[0]?.finished_at).not.toBeNull();
+  expect(users).toHaveLength(GOOD);
+  expect(events).toHaveLength(GOOD);
+  expect(rows.map(({ index }) => index)).toEqual(Array.from({ length: APPLIED + 1 }, (_, at) => at + 1));
+  expect(rows.filter(({ status }) => status === 'created')).toHaveLength(GOOD);
+  expect(rows.at(-2)).toMatchObject({ status: 'failed', reason: `line ${APPLIED}: has 1 field, not 2` });
+  expect(rows.at(-1)).toMatchObject({ status: 'failed', reason: REASON, email: null, user_id: null });
+  expect({ chunks, jobs }).toEqual({ chunks: [], jobs: [] });
+}
+
+describe('a file whose failed rows would take much more room than itself', () => {
+  it('has failed there: what was applied stays, the last row tells why, and so does the log', async () => {
+    const caller = await newNode(database.db);
+    const logged: unknown[] = [];
+    const warn = (fields: object, message?: string) => void logged.push([fields, message]);
+    const { files, jobs } = filesOn(database.db, { log: { ...silentLog, warn } });
+    const { id } = await files.start(caller, fileOf(ATTACK, 65_536));
+    expect(await work(jobs)).toBe('finished');
+    await expectEnded(caller.nodeId);
+    expect(await files.progress(caller.nodeId, id)).toMatchObject({ processed: APPLIED + 1, done: true });
+    const fields = { correlation_id: caller.correlationId, migration_id: id, row: APPLIED + 1 };
+    expect(logged).toEqual([
+      [fields, 'a migration has failed: its failed rows would take more than 10 times the bytes read of its file'],
+    ]);
+    expect(await work(jobs)).toBe('none');
+  });
+
+  it('D7-09: ends at the same row, whoever goes on with it after each batch', async () => {
+    const caller = await newNode(database.db);
+    await filesOn(database.db).files.start(caller, fileOf(ATTACK, 65_536));
+    while ((await oneBatch(database.db)) === 'more');
+    await expectEnded(caller.nodeId);
+  });
+
+  it('D7-09: ends at the same row where its end is cut off before any statement or commit', async () => {
+    const caller = await newNode(database.db);
+    await filesOn(database.db).files.start(caller, fileOf(ATTACK, 65_536));
+    for (let batch = 0; batch < APPLIED / 500; batch += 1) await oneBatch(database.db);
+    let nowMs = Date.now();
+    let cuts = 0;
+    for (let isCut = true; isCut; cuts += 1) {
+      isCut = false;
+      let step = 0;
+      const cutting = steppedDb(database.db, () => {
+        step += 1;
+        if (step <= cuts + 1) return;
+        isCut = true;
+        throw new Error('Connection terminated unexpectedly');
+      });
+      nowMs += AFTER_LEASE_MS;
+      await work(filesOn(cutting, { nowMs: () => nowMs }).jobs).catch(() => undefined);
+      if (isCut) {
+        const { migrations, rows } = await stateOf(database.db, caller.nodeId);
+        expect(migrations).toMatchObject([{ status: 'running', failed: APPLIED - GOOD }]);
+        expect(rows).toHaveLength(APPLIED);
+      }
+    }
+    expect(cuts).toBeGreaterThan(5);
+    await expectEnded(caller.nodeId);
+  });
+});
+
+describe('a file that is applied to its end', () => {
+  it.each([
+    ['1 MB of failed rows at most', 'abc\n'.repeat(6_600), 'failed'],
+    ['a failed row in 24 bytes, however many', 'a"b, user-1@example.org\n'.repeat(9_000), 'failed'],
+    ['users who are there already, however many', '0x1,a@x.y\n'.repeat(9_000), 'skipped'],
+  ])('has %s', async (_name, lines, outcome) => {
+    const caller = await newNode(database.db);
+    const { files, jobs } = filesOn(database.db);
+    await new UserMigrations({ db: database.db, log: silentLog, nowMs: Date.now, notify: () => undefined }).migrateOne(
+      caller,
+      { wallet_address: '0x1', email: 'a@x.y', kyc_sent: false },
+    );
+    await files.start(caller, fileOf(`${HEADER}${lines}`, 65_536));
+    expect(await work(jobs)).toBe('finished');
+    const rows = lines.split('\n').length - 1;
+    const { migrations } = await stateOf(database.db, caller.nodeId);
+    expect(migrations).toMatchObject([{ success: 1 }, { status: 'done', total: rows, [outcome]: rows }]);
+  });
+});
