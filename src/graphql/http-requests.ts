@@ -2,10 +2,10 @@ import { GraphQLError } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { AppError, invalidRequest } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
-import { decodeUtf8, isNestedBeyond, parseJson } from '../lib/json.ts';
+import { decodeUtf8, JsonLimitError, parseJson } from '../lib/json.ts';
 import { readBytes } from '../rest/read-bytes.ts';
 import { JSON_TYPE } from './csrf.rules.ts';
-import { limitError, MAX_BATCH, MAX_NESTING } from './limits.ts';
+import { limitError, MAX_BATCH } from './limits.ts';
 import type { Arrival } from './operation-context.ts';
 import type { ArrivedUpload } from './uploads.ts';
 
@@ -116,14 +116,10 @@ function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
 
 function parseBody(body: Buffer): unknown {
   try {
-    const text = decodeUtf8(body);
-    // Before it costs a parser and a copy for the audit.
-    if (isNestedBeyond(text, MAX_NESTING)) {
-      throw limitError(`the body has values more than ${MAX_NESTING} levels within each other`);
-    }
-    return parseJson(text);
+    return parseJson(decodeUtf8(body));
   } catch (error) {
-    throw error instanceof GraphQLError ? error : httpError(400, 'the body must be JSON in UTF-8');
+    if (error instanceof JsonLimitError) throw limitError(`the body ${error.message}`);
+    throw httpError(400, 'the body must be JSON in UTF-8');
   }
 }
 

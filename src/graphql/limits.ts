@@ -21,9 +21,6 @@ const MAX_MEMBERS = 1_000;
 /** Operations that one request may bring. */
 export const MAX_BATCH = 10;
 
-/** Levels of the JSON that an operation comes in. */
-export const MAX_NESTING = 20_000;
-
 /** The operations that came in one request. */
 export interface Batch {
   /** What those cost that have been let in. */

@@ -1,7 +1,6 @@
 import type { GraphQLParams } from 'graphql-yoga';
 import { type AppError, invalidRequest } from '../errors/app-error.ts';
-import { isNestedBeyond, parseJson } from '../lib/json.ts';
-import { MAX_NESTING } from './limits.ts';
+import { JsonLimitError, parseJson } from '../lib/json.ts';
 
 const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;
 
@@ -56,10 +55,10 @@ export function withFile(operations: GraphQLParams, variable: string, file: unkn
 }
 
 function parsed(path: string, text: string): unknown {
-  if (isNestedBeyond(text, MAX_NESTING)) throw badPart(path, `must not be nested more than ${MAX_NESTING} levels`);
   try {
     return parseJson(text);
   } catch (error) {
+    if (error instanceof JsonLimitError) throw badPart(path, error.message);
     if (error instanceof SyntaxError) throw badPart(path, 'must be JSON');
     throw error;
   }

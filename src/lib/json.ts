@@ -21,6 +21,16 @@ export class Utf8Error extends Error {
   override readonly name = 'Utf8Error';
 }
 
+/** Levels of lists and objects within each other that a text may have; a stack and each copy pay for every one. */
+export const MAX_NESTING = 20_000;
+/** Numbers that a double would change that a text may have: each is read digit by digit. No input takes more than 11,000. */
+export const MAX_EXACT_NUMBERS = 20_000;
+
+/** A text is well-formed as far as it was read, and costs more than any input may; the message says what it must not have. */
+export class JsonLimitError extends SyntaxError {
+  override readonly name = 'JsonLimitError';
+}
+
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -43,15 +53,21 @@ export function hasForbiddenText(text: string): boolean {
 /**
  * `JSON.parse`, but no number loses a digit: one that a double would change is an `ExactNumber`, every other a `number`.
  * A `number` is what the text says when read as `String(number)`; `integerOf` reads both kinds.
- * Throws SyntaxError as `JSON.parse` does, and for nothing else, at any depth; of a repeated key the last counts.
+ * Throws SyntaxError as `JSON.parse` does, JsonLimitError beyond `MAX_NESTING` and `MAX_EXACT_NUMBERS`, and nothing else;
+ * of a repeated key the last counts.
  */
 export function parseJson(text: string): unknown {
+  if (isNestedBeyond(text, MAX_NESTING)) {
+    throw new JsonLimitError(`must not have values more than ${MAX_NESTING} levels within each other`);
+  }
   const value: unknown = JSON.parse(text);
-  return MAY_HOLD_INEXACT.test(text) ? parseExact(text) : value;
+  return MAY_HOLD_INEXACT.test(text) ? parseExact(text, value) : value;
 }
 
 /** Whether lists and objects in a JSON text stand more than so many levels within each other; of other texts whatever it seems. */
 export function isNestedBeyond(text: string, levels: number): boolean {
+  // None of its characters opens two.
+  if (text.length <= levels) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
     switch (text[at]) {
@@ -93,14 +109,20 @@ export function integerOf(value: unknown): bigint | undefined {
 // a quote precedes it, and a needless match costs time alone.
 const MAY_HOLD_INEXACT = /(?:^|[\s,:[])-?(?:\d[\d.]{15}|[\d.]+[eE][+-]?\d{3})/;
 
+// Of the numbers outside of texts those alone that may be inexact: a text of very many short ones costs no call for each.
+const TEXT_OR_SUSPECT = /"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:\d[\d.]{15,}(?:[eE][+-]?\d+)?|[\d.]+[eE][+-]?\d{3,})/g;
+
 // A reviver would overflow the stack on deep nesting; texts with an unguessable tag, and a walk with its own stack, do not.
-function parseExact(text: string): unknown {
+function parseExact(text: string, value: unknown): unknown {
   const tag = randomUUID();
-  let inText = false;
-  const tagged = text.replace(/\\.|"|-?\d[\d.eE+-]*/g, (token) => {
-    if (token === '"') inText = !inText;
-    return !inText && token !== '"' && isInexact(token) ? `"${tag}${token}"` : token;
+  let count = 0;
+  const tagged = text.replace(TEXT_OR_SUSPECT, (token) => {
+    if (token.startsWith('"') || !isInexact(token)) return token;
+    count += 1;
+    if (count <= MAX_EXACT_NUMBERS) return `"${tag}${token}"`;
+    throw new JsonLimitError(`must not have more than ${MAX_EXACT_NUMBERS} numbers that need more than a double`);
   });
+  if (count === 0) return value;
   const root = { value: JSON.parse(tagged) as unknown };
   const open: unknown[] = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {

@@ -19,7 +19,7 @@ export async function readArrival(exchange: Exchange): Promise<object> {
   if (req.method !== 'POST') throw new AppError(405, 'method_not_allowed', { headers: { Allow: 'POST' } });
   const maxBytes = match?.endpoint.max_body_bytes ?? 0;
   const bytes = await readBytes(exchange, { maxBytes, tooLarge: payloadTooLarge });
-  // Before it costs a parser and a copy for the audit.
+  // Before it costs a parser and a copy for the audit; of numbers the limit is that of all JSON.
   if (isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)) throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
   const message = jsonOf(exchange, bytes);
   if (Array.isArray(message)) throw notAMessage('be one message: batches are not taken');

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { AppError, invalidRequest } from '../errors/app-error.ts';
 import { type Exchange, exchangeOf } from '../gateway/exchange.ts';
-import { decodeUtf8, parseJson, Utf8Error } from '../lib/json.ts';
+import { decodeUtf8, JsonLimitError, parseJson, Utf8Error } from '../lib/json.ts';
 import { type BodyLimit, readBytes } from './read-bytes.ts';
 
 /** Reads the body as bytes, up to the endpoint's limit; a longer one is a 413. */
@@ -17,7 +17,7 @@ export function bodyReader(limit: BodyLimit): RequestHandler {
 
 /**
  * The JSON body of a request that `readBody` has read.
- * @throws AppError 400 for another content type, malformed UTF-8 or malformed JSON.
+ * @throws AppError 400 for another content type, malformed UTF-8 or malformed JSON, or one that costs too much.
  */
 export function jsonBody(req: Request): unknown {
   return jsonOf(exchangeOf(req), bytesOf(req));
@@ -47,6 +47,7 @@ function parseBody(bytes: Buffer): unknown {
   try {
     return parseJson(decodeUtf8(bytes));
   } catch (error) {
+    if (error instanceof JsonLimitError) throw invalidRequest([{ path: '', message: error.message }]);
     if (error instanceof SyntaxError || error instanceof Utf8Error) {
       throw invalidRequest([{ path: '', message: 'must be JSON in UTF-8' }]);
     }

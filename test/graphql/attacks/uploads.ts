@@ -108,7 +108,7 @@ export const UPLOADS_ATTACKS: readonly Attack[] = [
       'a stack overflow',
       form(operations(`{"query":"{you}","variables":{"file":null,"a":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`)),
       400,
-      /must not be nested more than 20000 levels/,
+      /must not have values more than 20000 levels within each other/,
     ],
     [
       'a costly operation',
