@@ -1,6 +1,6 @@
 import { MASK } from '../audit/mask-keys.ts';
 import { spellingsOf } from '../audit/mask-part.ts';
-import { ExactNumber, parseJson } from '../lib/json.ts';
+import { ExactNumber, isNestedBeyond, parseJson } from '../lib/json.ts';
 
 /** What of a user is personal; an empty text is nothing. */
 export interface PersonalData {
@@ -28,6 +28,9 @@ const ASKED = /"((?:[^"\\]|\\.)*)"|=([^&#=]*)/g;
 /** So short a text stands in many others by chance. */
 const TELLING_LENGTH = 6;
 
+/** Each level costs a call within another: a body of thousands would overflow the stack. */
+const MAX_LEVELS = 500;
+
 /** Whose text it is: what a caller sent, or what it was told. */
 export type TextSide = 'asked' | 'told';
 
@@ -35,9 +38,10 @@ export type TextSide = 'asked' | 'told';
  * A kept JSON text (or one a line) without a user's personal data: members of that name and value are empty, and so is
  * every text that is a name of the user, mentions one, tells the email or the wallet; of what was asked also every text
  * that is a part of one of the values, as a search is, or has such a literal. Null for a text that is no whole JSON, or
- * that would still tell: nothing of it can be kept.
+ * that would still tell, or nested beyond every answer of ours: nothing of it can be kept.
  */
 export function erasedText(text: string, data: PersonalData, side: TextSide = 'told'): string | null {
+  if (isNestedBeyond(text, MAX_LEVELS)) return null;
   const whole = parsed(text);
   if (whole === undefined) return erasedLines(text, data, side);
   const erased = JSON.stringify(erasedValue(whole.value, undefined, data, side));
