@@ -62,7 +62,12 @@ export async function markedNode(p: Portcullis, { nodeId, client, networkId }: N
     ...{ email: `${mark}-${at}@people.example`, external_id: `${mark}-external-${at}` },
     wallet_address: `0x${mark}-address-${at}`,
   }));
-  const named = users.map((user) => ({ ...user, name: mark, surname: mark, kyc_sent: true }));
+  const named = users.map((user, at) => ({
+    ...user,
+    name: `${mark}-name-${at}`,
+    surname: `${mark}-surname-${at}`,
+    kyc_sent: true,
+  }));
   const bulk = await post('/v2/users/migrate/with-wallet/bulk', { users: named });
   await post('/v2/users/migrate/with-wallet', keyedUser(key), { 'idempotency-key': key });
   const idle = await createdClient(p, token, { name: mark });
