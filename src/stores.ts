@@ -28,8 +28,9 @@ async function ensureOpens(dataDir: string, { db }: Database): Promise<void> {
   try {
     await db.unscoped('whether it opens').raw((sql) => sql`select 1`);
   } catch (error) {
-    const [reason] = `${error instanceof Error ? error.message : error}`.split('\n');
-    throw notWhole(dataDir, `${PARTS.cluster} cannot be opened (${reason})`);
+    // What PGlite cannot do with a file is no Error.
+    const reason = error instanceof Error ? ` (${error.message.split('\n', 1)})` : '';
+    throw notWhole(dataDir, `${PARTS.cluster} cannot be opened${reason}`);
   }
 }
 

@@ -33,7 +33,7 @@ export function secretValueAt(text: string): number {
 }
 
 /** A scheme with its credentials, which may stand in other headers than `Authorization`. */
-const CREDENTIALS = /\b(?:bearer|basic)\s+(?=\S)/i;
+const CREDENTIALS = /\b(?:bearer|basic)[\s+:=,]+(?=[^\s+:=,])/i;
 
 /** Where the first secret of a head's free text begins: one with a name, or credentials behind their scheme; -1 without one. */
 export function credentialsAt(text: string): number {

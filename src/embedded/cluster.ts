@@ -16,7 +16,8 @@ export async function ensureCluster(dataDir: string): Promise<{ created: boolean
   if (existsSync(cluster)) return { created: false };
   // A folder of its own each time: after a kill the child of the previous start may still be writing to another one.
   for await (const left of glob('postgres.unfinished-*', { cwd: dataDir })) {
-    await rm(join(dataDir, left), { recursive: true, force: true });
+    // It is in nobody's way: one that cannot be removed yet is removed by a later start.
+    await rm(join(dataDir, left), { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
   }
   let unfinished = await makeCluster(cluster);
   // What ends this process once it has started may have been sent to the child as well; it is then made once more.

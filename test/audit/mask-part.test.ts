@@ -78,6 +78,8 @@ const HEADER_SPELLINGS = {
   'a scheme': `Bearer ${SECRET}`,
   'a scheme in a list': `x, bearer   ${SECRET}, y`,
   'a scheme in escapes': `Bearer%20${SECRET}`,
+  'a scheme in a form': `Bearer+${SECRET}`,
+  'a scheme and a colon': `Bearer: ${SECRET}`,
   'a scheme and a name': `Basic ${Buffer.from(`ada:${SECRET}`).toString('base64')}`,
   'JSON of its own': `{"password":"${SECRET}"}`,
   'an operation': `/graphql?query=${encodeURIComponent(`{ check(password: "${SECRET}") }`)}`,
