@@ -70,9 +70,20 @@ export class AuditStore {
     } catch (error) {
       const [line = ''] = lines;
       if (!isBadValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
-      if (lines.length <= 1) return [{ error, line }];
+      if (lines.length <= 1) return this.#refusalOfOne(line, error);
       const half = Math.ceil(lines.length / 2);
       return [...(await this.#refusals(lines.slice(0, half))), ...(await this.#refusals(lines.slice(half)))];
+    }
+  }
+
+  /** What ended while it was tried may have refused it, and no fault of its own: it is tried once more now that others are taken. */
+  async #refusalOfOne(line: string, error: unknown): Promise<Refusal[]> {
+    if (isBadValue(error)) return [{ error, line }];
+    try {
+      await this.insertAll([line]);
+      return [];
+    } catch (again) {
+      return [{ error: again, line }];
     }
   }
 }
