@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { AuditSpool } from './spool.ts';
 
@@ -35,12 +35,14 @@ interface RefusedRecordsOptions {
  */
 export class RefusedRecords {
   readonly #options: RefusedRecordsOptions;
-  readonly #spool: AuditSpool;
+  readonly #folder: string;
+  /** Opened with the first record: most instances have none. */
+  #spool: AuditSpool | undefined;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: RefusedRecordsOptions) {
     this.#options = options;
-    this.#spool = AuditSpool.open({ dir: join(options.dir, FOLDER) });
+    this.#folder = join(options.dir, FOLDER);
   }
 
   /** Tries again once a minute. */
@@ -57,10 +59,12 @@ export class RefusedRecords {
 
   /** Tries all of them once, also what dead processes left. */
   async retry(): Promise<void> {
+    if (!existsSync(this.#folder)) return;
+    const spool = this.#opened();
     const pass = randomUUID();
     const end = new AbortController();
-    this.#spool.adopt();
-    await this.#spool.drain(
+    spool.adopt();
+    await spool.drain(
       async ([text = '']) => {
         const entry: Entry = JSON.parse(text);
         if (entry.pass === pass) end.abort();
@@ -72,7 +76,12 @@ export class RefusedRecords {
   }
 
   #keep(entry: Entry): void {
-    this.#spool.append(JSON.stringify(entry));
+    this.#opened().append(JSON.stringify(entry));
+  }
+
+  #opened(): AuditSpool {
+    this.#spool ??= AuditSpool.open({ dir: this.#folder });
+    return this.#spool;
   }
 
   /** Whether a record is written, or has gone to the file. */
@@ -91,6 +100,6 @@ export class RefusedRecords {
   /** Lets go of the folder; what is left waits for the next process. */
   close(): void {
     clearInterval(this.#timer);
-    this.#spool.close();
+    this.#spool?.close();
   }
 }

@@ -123,14 +123,18 @@ it('D2-07 1-04: each is recorded once: as the path that was served, or as it was
   const recorded = Map.groupBy(records, (record) => record.correlation_id);
   const wrong: unknown[] = [];
   for (const [id, { target, path, status, verdict, isRequest }] of asked) {
-    const own = {
-      correlation_id: id,
-      path: verdict === 'same' ? path : target.replace(/\?.*/s, '').replaceAll('\0', '\ufffd'),
-      status_code: status,
-    };
-    const expected = isRequest ? [own] : [];
+    const whole = verdict === 'same' ? path : target.replace(/\?.*/s, '').replaceAll('\0', '\ufffd');
     const kept = recorded.get(id) ?? [];
+    const own = { correlation_id: id, path: shownOf(whole, kept[0]?.path), status_code: status };
+    const expected = isRequest ? [own] : [];
     if (JSON.stringify(kept) !== JSON.stringify(expected)) wrong.push([expected, kept]);
   }
   expect(wrong.slice(0, 5)).toEqual([]);
 });
+
+/** Of a path over 8 KiB its beginning is recorded, and of what a secret's name has for a value nothing. */
+function shownOf(path: string | undefined, kept = ''): string | undefined {
+  const whole = path?.replace(/(token[:=]).*/s, '$1***');
+  const isCut = (whole?.length ?? 0) > 8 * 1024 && kept.endsWith('…') && kept.length > 8_000;
+  return isCut && whole?.startsWith(kept.slice(0, -1)) ? kept : whole;
+}
