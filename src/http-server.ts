@@ -70,7 +70,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
       requests.begun();
       forRequest(() => exchange.nodeId, tracer ? () => runTraced(tracer, exchange, run) : run);
     },
-    onCrowded: () => connections.refused('pipeline'),
+    onClosed: (reason) => connections.refused(reason),
     onUnparsed: (unparsed, kept) => {
       requests.unparsed(unparsed.status);
       audit.recordUnparsed(unparsed, context.nowMs(), kept);

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatheredBytes } from '../lib/gathered-bytes.ts';
 
 /** How much of a body is kept for the audit record before it is masked and cut. */
 const KEPT_BYTES = 256 * 1024;
@@ -6,20 +7,17 @@ const ONE_WRITE_BYTES = 64 * 1024;
 
 /** The beginning of a body, as it passed. */
 class BodyPrefix {
-  readonly #chunks: Buffer[] = [];
-  #kept = 0;
+  readonly #kept = new GatheredBytes();
   #total = 0;
 
   push(chunk: Buffer): void {
     this.#total += chunk.length;
-    const room = KEPT_BYTES - this.#kept;
-    if (room <= 0) return;
-    this.#chunks.push(chunk.length > room ? chunk.subarray(0, room) : chunk);
-    this.#kept += Math.min(room, chunk.length);
+    const room = KEPT_BYTES - this.#kept.length;
+    if (room > 0) this.#kept.push(chunk.subarray(0, room));
   }
 
   get bytes(): Buffer {
-    return this.#chunks.length === 1 && this.#chunks[0] ? this.#chunks[0] : Buffer.concat(this.#chunks);
+    return this.#kept.bytes;
   }
 
   get totalBytes(): number {
@@ -27,7 +25,7 @@ class BodyPrefix {
   }
 
   get truncated(): boolean {
-    return this.#total > this.#kept;
+    return this.#total > this.#kept.length;
   }
 }
 
@@ -84,11 +82,11 @@ export class Capture {
   }
 
   #tapRequest(): void {
-    const { request } = this;
     const push = this.#req.push;
-    this.#req.push = function tapped(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding) {
-      if (Buffer.isBuffer(chunk)) request.push(chunk);
-      return push.call(this, chunk, encoding);
+    this.#req.push = (chunk: unknown, encoding?: BufferEncoding) => {
+      // What comes after its answer is thrown away.
+      if (Buffer.isBuffer(chunk) && !this.#isRecorded) this.request.push(chunk);
+      return push.call(this.#req, chunk, encoding);
     };
   }
 

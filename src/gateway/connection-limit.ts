@@ -3,14 +3,14 @@ import { Counter, Gauge, type Metric } from 'prom-client';
 import { holderOf, plainAddress } from '../lib/ip-address.ts';
 import type { TrustedPeers } from './door.ts';
 
-const REASONS = ['all', 'peer', 'pipeline'] as const;
+const REASONS = ['all', 'peer', 'pipeline', 'chunks'] as const;
 
 /** What an operator sees of the connections of the public listener. */
 export class ConnectionMetrics {
   readonly metrics: readonly Metric[];
   readonly #refused = new Counter<'reason'>({
     name: 'portcullis_connections_refused_total',
-    help: 'Connections that were closed: as many as may be are open (all), or half of them by one peer (peer), or too many requests wait on it (pipeline).',
+    help: 'Connections that were closed: as many as may be are open (all), half of them by one peer (peer), too many requests wait on it (pipeline), or a body comes in chunks of hardly any bytes (chunks).',
     labelNames: ['reason'],
     registers: [],
   });

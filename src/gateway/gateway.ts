@@ -10,6 +10,7 @@ import type { Unparsed } from './audit.ts';
 import { ConnectionOrder } from './connection-order.ts';
 import { enter, type TrustedPeers } from './door.ts';
 import { Exchange } from './exchange.ts';
+import { limitPieces } from './piece-limit.ts';
 import { runStages, type Stage } from './stage.ts';
 import { NOT_HTTP, type ParserError, unparsedHead } from './unparsed-head.ts';
 
@@ -23,8 +24,8 @@ interface GatewayParts {
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
   /** Runs a request, which begins with it. */
   around?(exchange: Exchange, run: () => void): void;
-  /** Told that a connection was closed for the requests that wait on it. */
-  onCrowded?(): void;
+  /** Told that a connection was closed for the requests that wait on it, or for the chunks of a body. */
+  onClosed?(reason: 'pipeline' | 'chunks'): void;
   /** Told of what was no HTTP; its answer is sent when `kept` is called. */
   onUnparsed(unparsed: Unparsed, kept: () => void): void;
   log: Log;
@@ -54,6 +55,7 @@ export class Gateway {
     if (!this.#admits(req)) return;
     // What came behind an upgrade that is not taken is lost to the parser: nothing may follow on this connection.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
+    limitPieces(req, res, () => this.#parts.onClosed?.('chunks'));
     const exchange = new Exchange(req, res);
     this.#order.enter(exchange, () => this.#run(exchange));
   }
@@ -99,7 +101,7 @@ export class Gateway {
    */
   #admits(req: IncomingMessage): boolean {
     if (this.#order.hasRoom(req.socket)) return true;
-    if (!req.socket.destroyed) this.#parts.onCrowded?.();
+    if (!req.socket.destroyed) this.#parts.onClosed?.('pipeline');
     req.socket.destroy();
     // The parser goes on to the end of what was read; Node would end each of these with an error, which costs more than all else.
     req.destroy();

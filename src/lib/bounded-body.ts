@@ -1,3 +1,5 @@
+import { GatheredBytes } from './gathered-bytes.ts';
+
 /** A body has more bytes than it may. */
 export class BodyTooLongError extends Error {
   override name = 'BodyTooLongError';
@@ -8,13 +10,11 @@ export class BodyTooLongError extends Error {
  * @throws BodyTooLongError; what is left is not read.
  */
 export async function bytesOf(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const gathered = new GatheredBytes();
   // Leaving the loop closes the connection.
   for await (const chunk of body) {
-    length += chunk.length;
-    if (length > maxBytes) throw new BodyTooLongError(`the body has more than ${maxBytes} bytes`);
-    chunks.push(chunk);
+    gathered.push(chunk);
+    if (gathered.length > maxBytes) throw new BodyTooLongError(`the body has more than ${maxBytes} bytes`);
   }
-  return Buffer.concat(chunks);
+  return gathered.bytes;
 }

@@ -1,5 +1,6 @@
 import { type AppError, invalidRequest } from '../errors/app-error.ts';
 import type { Exchange } from '../gateway/exchange.ts';
+import { GatheredBytes } from '../lib/gathered-bytes.ts';
 import { giveLeaveToSend } from './leave-to-send.ts';
 
 export interface BodyLimit {
@@ -25,19 +26,17 @@ export function readBytes(exchange: Exchange, { maxBytes, tooLarge }: BodyLimit)
   exchange.bodyRead = true;
   giveLeaveToSend(exchange);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const body = new GatheredBytes();
   function take(chunk: Buffer): void {
-    length += chunk.length;
-    chunks.push(chunk);
-    if (length <= maxBytes) return;
+    body.push(chunk);
+    if (body.length <= maxBytes) return;
     req.off('data', take).off('end', finish).pause();
     reject(tooLarge());
   }
   // Where its sender has gone nothing is settled, and a timer would hold what has come.
   const late = req.destroyed ? undefined : setTimeout(() => reject(tooSlow()), MAX_MS);
   function finish(): void {
-    resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks));
+    resolve(body.bytes);
   }
   req
     .on('data', take)

@@ -13,14 +13,18 @@ interface Said {
 }
 
 /** What the gateway finds where `peer` says these headers: the client's address, and the one that is recorded. */
-function addressesOf(peer: string, { forwarded, real }: Said): [client: string | undefined, real: string] {
+function addressesOf(
+  peer: string,
+  { forwarded, real }: Said,
+  trusts = compileTrust(['loopback', '10.0.0.0/8', '2001:db8::/32']),
+): [client: string | undefined, real: string] {
   const socket = new Socket();
   Object.defineProperty(socket, 'remoteAddress', { value: peer });
   const req = new IncomingMessage(socket);
   if (forwarded !== undefined) req.headers['x-forwarded-for'] = forwarded;
   if (real !== undefined) req.headers['x-real-ip'] = real;
   const exchange = new Exchange(req, new ServerResponse(req));
-  enter(exchange, compileTrust(['loopback', '10.0.0.0/8', '2001:db8::/32']));
+  enter(exchange, trusts);
   return [exchange.clientAddress, exchange.realIp];
 }
 
@@ -107,6 +111,23 @@ describe("the client's address", () => {
       expect(addressesOf('127.0.0.1', { real: met })).toEqual([undefined, '127.0.0.1']);
     },
   );
+
+  it('D2-24: is looked for in 32 entries, however many there are, and is not known behind them', () => {
+    const asked: string[] = [];
+    const trusts = (address: string) => asked.push(address) > 0 && address !== CLIENT;
+    const proxies = (count: number) =>
+      Array.from({ length: count }, (_, at) => `, 10.0.${at >> 8}.${at & 255}`).join('');
+    const found = (forwarded: string) => {
+      asked.length = 0;
+      return [addressesOf('127.0.0.1', { forwarded }, trusts), asked.length];
+    };
+    expect(found(CLIENT + proxies(31))).toEqual([[CLIENT, CLIENT], 33]);
+    expect(found(CLIENT + proxies(32))).toEqual([[undefined, '127.0.0.1'], 33]);
+    expect(found(CLIENT + proxies(12_000))).toEqual([[undefined, '127.0.0.1'], 33]);
+    expect(found(proxies(31).slice(2))).toEqual([['127.0.0.1', '127.0.0.1'], 32]);
+    expect(found(','.repeat(150_000))).toEqual([[undefined, '127.0.0.1'], 1]);
+    expect(found(proxies(1))).toEqual([[undefined, '127.0.0.1'], 2]);
+  });
 });
 
 let p: Portcullis;
