@@ -58,9 +58,9 @@ describe('SIGHUP', () => {
     hangUp(instance);
     const { faults } = await logLine(instance, /"level":50.*pernissions/);
     const started = await runCli(['config', 'check'], { GATEWAY_CONFIG: file.path });
-    expect((faults as string[]).map((fault) => `${fault}\n`).join('')).toBe(started.stdout);
-    expect(started.stdout).toMatch(/gateway\.yaml:4: endpoints\.\d+\.path: must be a path/);
-    expect(started.stdout).toMatch(/gateway\.yaml:1: the file: .*pernissions/);
+    expect((faults as string[]).map((fault) => `${fault}\n`).join('')).toBe(started.stderr);
+    expect(started.stderr).toMatch(/gateway\.yaml:4: endpoints\.\d+\.path: must be a path/);
+    expect(started.stderr).toMatch(/gateway\.yaml:1: the file: .*pernissions/);
     expect(await statusesOf('/new', '/newer')).toEqual([503, 503]);
     await rm(file.path);
     hangUp(instance);
