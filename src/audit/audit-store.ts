@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Db } from '../db.ts';
 import { sqlState } from '../lib/sql-state.ts';
-import { unhurried } from '../lib/tenant-db.ts';
+import { forNoRequest } from '../lib/tenant-db.ts';
 
 /** Told of a record that the database refuses. */
 type OnRefused = (error: unknown, line: string) => void;
@@ -25,7 +25,7 @@ export class AuditStore {
   async insertAll(lines: readonly string[]): Promise<void> {
     const records = `[${lines.join(',')}]`;
     // The timer that it runs by may be of a request.
-    await unhurried(() =>
+    await forNoRequest(() =>
       this.#door.raw(
         (sql) => sql`
           insert into audit_records
@@ -38,7 +38,7 @@ export class AuditStore {
   /** Whether the table takes records at all: tries one, and takes it back. */
   async takesOthers(): Promise<boolean> {
     try {
-      await unhurried(() =>
+      await forNoRequest(() =>
         this.#db.transaction(async () => {
           await this.insertAll([probe()]);
           throw new TakenBack();

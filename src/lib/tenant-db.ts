@@ -75,24 +75,36 @@ type NodeOf = () => string | undefined;
 
 const QUERY_CANCELED = '57014';
 
-/** The request that waits for what the current async context does. */
-const waitingRequest = new AsyncLocalStorage<NodeOf | undefined>();
+interface WaitingRequest {
+  nodeOf: NodeOf;
+  /** Whether its statements are to end in time. */
+  isHurried: boolean;
+}
 
-/** Whether a request waits for a statement as a connection gets it: then it is to end in time. */
+/** The request that waits for what the current async context does. */
+const waitingRequest = new AsyncLocalStorage<WaitingRequest | undefined>();
+
+/** Whether a request waits for a statement as a connection gets it, and not for as long as it takes: it is to end in time. */
 export function isWaitedFor(statement: unknown): boolean {
   if (typeof statement === 'object' && statement !== null && 'isWaitedFor' in statement) {
     return statement.isWaitedFor === true;
   }
-  return waitingRequest.getStore() !== undefined;
+  return waitingRequest.getStore()?.isHurried === true;
 }
 
 /** Runs what a request waits for: what it asks of the database takes the turns of its node. */
 export function forRequest<Result>(nodeOf: NodeOf, work: () => Result): Result {
-  return waitingRequest.run(nodeOf, work);
+  return waitingRequest.run({ nodeOf, isHurried: true }, work);
 }
 
-/** Runs what takes as long as it takes, whoever waits. */
+/** Runs what takes as long as it takes, whoever waits: a request's in the turns of its node all the same. */
 export function unhurried<Result>(work: () => Result): Result {
+  const waiting = waitingRequest.getStore();
+  return waitingRequest.run(waiting && { ...waiting, isHurried: false }, work);
+}
+
+/** Runs what no request waits for, though one may have begun it. */
+export function forNoRequest<Result>(work: () => Result): Result {
   return waitingRequest.run(undefined, work);
 }
 
@@ -187,12 +199,12 @@ export class TenantDb<Tables extends object> {
   /** A connection is held for as long as `work` goes on; within a transaction it is the transaction's. */
   async #inTurn<Result>(work: () => Promise<Result>, nodeId?: string): Promise<Result> {
     if (this.#transaction.getStore()) return work();
-    const nodeOf = waitingRequest.getStore();
+    const waiting = waitingRequest.getStore();
     const { turns, timedOut } = this.#connections;
     try {
-      return await turns.run(nodeOf && (nodeOf() ?? nodeId), work);
+      return await turns.run(waiting && (waiting.nodeOf() ?? nodeId), work);
     } catch (error) {
-      throw nodeOf && sqlState(error) === QUERY_CANCELED ? timedOut(error) : error;
+      throw waiting?.isHurried && sqlState(error) === QUERY_CANCELED ? timedOut(error) : error;
     }
   }
 
@@ -209,9 +221,8 @@ export class TenantDb<Tables extends object> {
     const run = filled(query, nodeId, values);
     return this.#inTurn(async () => {
       const pool = this.#transaction.getStore() ? undefined : this.#pool();
-      const isWaitedFor = waitingRequest.getStore() !== undefined;
       const { rows } = pool
-        ? await pool.query<Row>({ name, text: run.sql, values: run.parameters, isWaitedFor })
+        ? await pool.query<Row>({ name, text: run.sql, values: run.parameters, isWaitedFor: isWaitedFor(undefined) })
         : await this.#kysely().executeQuery(run);
       return rows;
     }, nodeId);

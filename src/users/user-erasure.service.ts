@@ -1,7 +1,9 @@
 import type { Db } from '../db.ts';
+import { serviceUnavailable } from '../errors/app-error.ts';
 import { notFoundRefusal } from '../errors/refusal.ts';
 import { isUuid } from '../lib/input.ts';
-import { unhurried } from '../lib/tenant-db.ts';
+import { OneAtATime } from '../lib/one-at-a-time.ts';
+import { forNoRequest, unhurried } from '../lib/tenant-db.ts';
 import { MigrationStore } from '../user-migrations/migration-store.ts';
 import { type PersonalData, tellingIdentifiers, tracesOf } from './erased-text.rules.ts';
 import { KeptTexts } from './kept-texts.ts';
@@ -14,12 +16,17 @@ interface UserErasureParts {
   auditSettled(): Promise<void>;
 }
 
+/** Erasures of one node. */
+const WAITING = 64;
+
 /** Records of requests that were under way may come this late. */
 const LATE_MS = 10 * 60_000;
 
 /** Blanks what is kept of a user's person; the user, its id and that it is verified stay. */
 export class UserErasure {
   readonly #parts: UserErasureParts;
+  /** Two at once would write back what the other has blanked in a record, and hold a connection each as they wait. */
+  readonly #turns = new OneAtATime({ waiting: WAITING, refusal: serviceUnavailable });
   readonly #kept: KeptTexts;
   readonly #store: MigrationStore;
 
@@ -33,10 +40,12 @@ export class UserErasure {
    * Blanks names, identifiers and the wallet's address of a user: in the user, in rows of migrations, in answers kept
    * under a key, and in every column of audit records of the node, or of none, one of which shows the id, the email, the
    * external id or the wallet. Once more changes nothing. It reads all that is kept of the node, however long that takes.
+   * Those of one node go one after another.
    * @throws RefusalError `not_found` for an id that is not a user's of the node.
+   * @throws AppError 503 where too many wait.
    */
   erase(nodeId: string, id: string): Promise<UserRow> {
-    return unhurried(() => this.#erase(nodeId, id));
+    return this.#turns.run(nodeId, () => unhurried(() => this.#erase(nodeId, id)));
   }
 
   async #erase(nodeId: string, id: string): Promise<UserRow> {
@@ -58,7 +67,9 @@ export class UserErasure {
       return this.#eraseUser(nodeId, userId);
     });
     await auditSettled();
-    await this.#kept.eraseAudited(nodeId, person, new Date(startedAtMs - LATE_MS).toISOString());
+    // From here on a refusal would be for good: the user no longer shows what to look for.
+    const since = new Date(startedAtMs - LATE_MS).toISOString();
+    await forNoRequest(() => this.#kept.eraseAudited(nodeId, person, since));
     return erased;
   }
 

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { operate } from '../graphql/administration.ts';
+import { EraseUserDocument } from '../graphql/generated/graphql.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
 import { describeReal } from '../services/real.ts';
-import { newUser, SINGLE } from '../user-migrations/calls.ts';
+import { BULK, newUser, SINGLE } from '../user-migrations/calls.ts';
 
 const TIMEOUT_MS = 1_500;
 
@@ -24,6 +27,16 @@ describeReal('kafka', 'what one caller may take of the database', () => {
     return withPostgres(portcullis.env.DATABASE_URL ?? '', async (locker) => {
       await locker.query(`begin; lock table ${table} in access exclusive mode`);
       return work(locker);
+    });
+  }
+
+  /** How many statements of the service wait for a lock. */
+  async function lockWaits(): Promise<number> {
+    return withPostgres(portcullis.env.DATABASE_URL ?? '', async (client) => {
+      const { rows } = await client.query(
+        "select 1 from pg_locks where not granted and locktype = 'relation' and relation = 'idempotent_answers'::regclass",
+      );
+      return rows.length;
     });
   }
 
@@ -70,6 +83,25 @@ describeReal('kafka', 'what one caller may take of the database', () => {
       expect([migrated.status, migrated.json.message]).toEqual([500, 'internal_error']);
     });
     expect((await portcullis.call('GET', '/v1/accounts', { token: tokens.mine })).status).toBe(200);
+  });
+
+  it('D2-25: 20 erasures of a node at once hold one of its connections, and another node is answered as before', async () => {
+    const users = Array.from({ length: 20 }, () => ({ ...newUser(), email: `${randomUUID()}@x.y` }));
+    const migrated = await portcullis.call('POST', BULK, { token: tokens.mine, json: { users } });
+    const ids: string[] = migrated.json.results.map((row: { user_id: string }) => row.user_id);
+    await withLocked('idempotent_answers', async (locker) => {
+      const erased = ids.map((id) => operate(portcullis, tokens.mine, EraseUserDocument, { id }));
+      await expect.poll(lockWaits, { timeout: 30_000 }).toBeGreaterThan(0);
+      for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
+      expect([turns().going(portcullis.demo.node_id), turns().going('')]).toEqual([1, 0]);
+      // It takes as long as it takes all the same.
+      await delay(TIMEOUT_MS + 500);
+      expect(turns().going(portcullis.demo.node_id)).toBe(1);
+      await locker.query('rollback');
+      const names = (await Promise.all(erased)).map(({ result }) => result.__typename);
+      expect(names).toEqual(names.map(() => 'User'));
+    });
+    expect([turns().going(portcullis.demo.node_id), turns().waiting()]).toEqual([0, 0]);
   });
 
   it("D2-25: 150 wrong logins of a node, all at once, keep another's from waiting for more than its turn", async () => {
