@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeUtf8, ExactNumber, hasForbiddenText, integerOf, MAX_NESTING, parseJson, Utf8Error } from '../../src/lib/json.ts';
+import {
+  decodeUtf8,
+  ExactNumber,
+  hasForbiddenText,
+  integerOf,
+  MAX_NESTING,
+  parseJson,
+  Utf8Error,
+} from '../../src/lib/json.ts';
 
 describe('numbers of a JSON text', () => {
   it.each([
