@@ -25,8 +25,8 @@ const MEMBERS: Readonly<Record<string, keyof PersonalData>> = {
 /** A literal of a document, or the value of a pair. */
 const ASKED = /"((?:[^"\\]|\\.)*)"|=([^&#=]*)/g;
 
-/** So short a text stands in many others by chance. */
-const TELLING_LENGTH = 6;
+/** A shorter text stands in many others by chance: it tells only as a word. */
+export const TELLING_LENGTH = 6;
 
 /** Each level costs a call within another: a body of thousands would overflow the stack. */
 const MAX_LEVELS = 500;
@@ -78,11 +78,9 @@ export function readable(text: string): string {
   });
 }
 
-/** The identifiers that a query of a URL may tell, in lower case. */
+/** The identifiers that a text of any form may tell, in lower case. */
 export function tellingIdentifiers(data: PersonalData): string[] {
-  return identifiersOf(data)
-    .filter((text) => text.length >= TELLING_LENGTH)
-    .map((text) => text.toLowerCase());
+  return identifiersOf(data).map((text) => text.toLowerCase());
 }
 
 /** What to look for in kept texts, in lower case: each in the spellings that JSON has for it. */
@@ -151,13 +149,18 @@ function isName(text: string, data: PersonalData): boolean {
 function mentions(text: string, data: PersonalData): boolean {
   const words = anywhereOf(data).filter((value) => value.length > 1);
   if (words.length === 0) return false;
+  return hasWord(text, words);
+}
+
+/** Whether one of the words stands in a text between what is neither letter nor digit, in whatever case. */
+export function hasWord(text: string, words: readonly string[]): boolean {
   const pattern = words.map((word) => RegExp.escape(word.trim())).join('|');
   return new RegExp(`(?<![\\p{L}\\p{N}])(?:${pattern})(?![\\p{L}\\p{N}])`, 'iu').test(text);
 }
 
 /** What tells in whatever place it stands as a whole. */
 function anywhereOf({ name, surname, externalId }: PersonalData): string[] {
-  return [name, surname, externalId.length >= TELLING_LENGTH ? externalId : ''].filter((value) => value.trim() !== '');
+  return [name, surname, externalId.length > 1 ? externalId : ''].filter((value) => value.trim() !== '');
 }
 
 /** Whether a text holds the email or the wallet. */

@@ -21,9 +21,9 @@ const COLUMNS = ['path', 'query', 'correlation_id', 'headers', 'request_body', '
 /** Who is erased, and what names them in kept texts. */
 export interface Person {
   data: PersonalData;
-  /** The id, and the identifiers that tell in any text, in lower case. */
+  /** The id, and the identifiers that tell in any text (short ones as a word), in lower case. */
   identifiers: readonly string[];
-  /** The same and the short ones, in the spellings that JSON has for them, in lower case. */
+  /** The same, in the spellings that JSON has for them, in lower case. */
   traces: readonly string[];
 }
 

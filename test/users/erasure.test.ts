@@ -178,6 +178,36 @@ describe('erasing a user', () => {
     expect([listed?.text.match(/Other \d+/g)?.length, listed?.text.includes(id)]).toEqual([60, true]);
   });
 
+  it('D7-10: a short external id names the user where it stands as a word', async () => {
+    const { mark, user } = person();
+    const externalId = `Q${randomUUID().replaceAll(/\D/g, '').slice(0, 4)}`;
+    const { json } = await migrate.one({ ...user, external_id: externalId });
+    const search = (text: string) => `{users(filter:{search:"${text}"}){edges{node{name surname}}}}`;
+    const gql = (query: string, variables?: object) =>
+      p.call('POST', '/graphql', { token, json: { query, variables } });
+    const get = (path: string, headers: Record<string, string> = {}) => p.call('GET', path, { token, headers });
+    await Promise.all([
+      gql(search(externalId)),
+      gql(search(externalId.toLowerCase())),
+      gql(search(`\\u0051${externalId.slice(1)}`)),
+      gql('query($q:String){users(filter:{search:$q}){edges{node{name surname}}}}', { q: externalId }),
+      get(`/graphql?${new URLSearchParams({ query: search(externalId) })}`),
+      get(`/graphql?query=${encodeURIComponent(search(`%${externalId}`).replace('%', ''))}`),
+      get(`/v1/accounts?x=%${externalId.charCodeAt(0).toString(16)}${externalId.slice(1)}&name=${mark}`),
+      get(`/v1/accounts?name=Zo%C3%AB+${mark}`, { 'x-correlation-id': `ext ${externalId}` }),
+      get(`/v1/accounts?of=${externalId}`, { referer: `https://console/?name=Zo%C3%AB%20${mark}` }),
+    ]);
+    await get('/v1/accounts?as=a-part', { 'x-correlation-id': `x${externalId}9 Zoë ${mark}`.replace('ë', 'e') });
+    await erase(json.id);
+    await p.service.context.auditWriter.flush();
+    const records = await rows(p).raw<{ text: string }>(
+      (sql) => sql`select to_jsonb(r)::text as text from audit_records r`,
+    );
+    const texts = records.map(({ text }) => decoded(text));
+    const telling = texts.filter((text) => text.includes(mark) || new RegExp(`\\b${externalId}\\b`, 'i').test(text));
+    expect(telling.map((text) => /as=a-part/.test(text))).toEqual([true]);
+  });
+
   it('D7-10 D10-04: looks through the records in windows, by the index of their node', async () => {
     const { user } = person();
     const { json } = await migrate.one(user);
