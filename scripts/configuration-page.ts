@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { REQUIRED_BY_ROLES, REQUIRED_IN_PRODUCTION, SECRET_VARIABLES } from '../src/config/env.ts';
-import { type About, GROUPS } from '../src/config/variables.ts';
+import { REQUIRED_BY_ROLES, REQUIRED_IN_PRODUCTION, SECRET_VARIABLES } from '../src/platform/config/config.ts';
+import { type About, GROUPS } from '../src/platform/config/variables.ts';
 
 const TITLES: Record<keyof typeof GROUPS, string> = {
   process: 'The process and its listeners',
@@ -20,7 +20,7 @@ and connects to nothing. *Required* names where a start refuses to go without: i
 \`gateway\` and \`worker\`. *Read by* names the role that uses a variable; production requires the secrets of every role, so that replicas are
 configured alike. Values of variables marked ● are in no message, log or listing.
 
-What the outside can reach is in \`gateway.yaml\` ([operations](operations.md#services-in-other-processes)).
+What the outside can reach is in \`gateway.yaml\` ([operations](operations/remote-services.md)).
 `;
 
 const TAIL = `
@@ -60,7 +60,8 @@ ${lines.join('\n')}
 
 function line(name: string, schema: z.ZodType): string {
   const about = z.globalRegistry.get(schema) as About | undefined;
-  if (about?.description === undefined) throw new Error(`${name} has no description in src/config/variables.ts`);
+  if (about?.description === undefined)
+    throw new Error(`${name} has no description in src/platform/config/variables.ts`);
   const mark = SECRET_VARIABLES.has(name) ? ' ●' : '';
   const cells = [`\`${name}\`${mark}`, about.description, form(schema), defaultOf(schema, about), required(name)];
   return `| ${[...cells, about.role ?? 'both'].map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;

@@ -1,10 +1,12 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { readGatewayConfig } from '../src/gateway/gateway-config.ts';
-import { printedOpenApi } from '../src/openapi/print.ts';
+import { printedOpenApi } from '../src/faces/openapi/openapi.ts';
+import { ROUTES } from '../src/faces/rest/routes.ts';
+import { readGatewayConfig } from '../src/gateway/table/gateway-config.ts';
 
 // Writes schema/openapi.json, which is committed and served: a change of the interface shows in the diff.
 const root = resolve(import.meta.dirname, '..');
 const folder = resolve(root, 'schema');
+const document = printedOpenApi(readGatewayConfig(resolve(root, 'gateway.yaml')), ROUTES);
 mkdirSync(folder, { recursive: true });
-writeFileSync(resolve(folder, 'openapi.json'), printedOpenApi(readGatewayConfig(resolve(root, 'gateway.yaml'))));
+writeFileSync(resolve(folder, 'openapi.json'), document);

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { PGlite } from '@electric-sql/pglite';
 import express from 'express';
-import { isoFromPg, isoFromPgOrNull } from '../../src/lib/pg-time.ts';
+import { isoFromPg, isoFromPgOrNull } from '../../src/lib/instants.ts';
 import type { Statement } from './statements.ts';
 
 /** What the bare server is told: where its rows are, and what it asks them. */

@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { withPostgres } from '../../test/services/pg-client.ts';
 import { clientToken, readDemoFile, startProduct } from '../lib/product.ts';
 import { type Table, tell } from '../lib/report.ts';

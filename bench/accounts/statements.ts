@@ -1,6 +1,6 @@
 import type { SqlEntityManager } from '@mikro-orm/sql';
-import { Accounts } from '../../src/accounts/accounts.service.ts';
-import type { Database } from '../../src/database.ts';
+import { Accounts } from '../../src/domain/accounts/accounts.service.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 
 /** A statement as it reaches the driver. */
 export interface Statement {

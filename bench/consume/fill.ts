@@ -1,5 +1,5 @@
-import { embeddedClusterDir, openDatabase } from '../../src/database.ts';
-import { EmbeddedStore } from '../../src/events/embedded-store.ts';
+import { EmbeddedStore } from '../../src/events/bus/embedded-store.ts';
+import { embeddedClusterDir, openDatabase } from '../../src/platform/database/database.ts';
 import { ID_IN_SQL } from '../lib/notifications.ts';
 import { readDemoFile } from '../lib/product.ts';
 import { type Notifications, notifications } from './notifications.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { OutgoingMessage } from '../../src/events/event-bus.ts';
-import { TOPICS } from '../../src/events/topics.ts';
+import type { OutgoingMessage } from '../../src/events/bus/event-bus.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { notificationBody, STEPS, transactionId } from '../lib/notifications.ts';
 
 /** Notifications that all tell something new: several of each transaction, far apart. */

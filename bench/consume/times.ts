@@ -1,4 +1,4 @@
-import { embeddedClusterDir, openDatabase } from '../../src/database.ts';
+import { embeddedClusterDir, openDatabase } from '../../src/platform/database/database.ts';
 
 /** When the event of a number and the last one were logged, in milliseconds since the epoch, and how many are between. */
 export interface Times {

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
-import type { Demo } from '../../src/demo/demo.ts';
+import type { Demo } from '../../src/app/demo/demo.ts';
 
 export const ROOT = resolve(import.meta.dirname, '../..');
 const POLL_MS = 5;

@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs';
-import { readConfig } from '../../src/config/config.ts';
-import { readSecrets } from '../../src/config/secrets.ts';
-import type { Db } from '../../src/db.ts';
-import type { Demo } from '../../src/demo/demo.ts';
-import { ensureDemo } from '../../src/demo/ensure-demo.ts';
+import type { Demo } from '../../src/app/demo/demo.ts';
+import { ensureDemo } from '../../src/app/demo/ensure-demo.ts';
+import { startService } from '../../src/app/service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { startService } from '../../src/service.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { readSecrets } from '../../src/platform/config/secrets.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 import { statementsOf } from '../accounts/statements.ts';
 
 /** What the demo client gets where limits are asked for: each is checked at each call, and none refuses. */

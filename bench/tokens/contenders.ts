@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { freePort, ROOT, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
 import { type Stores, seedWorld, titleOf, type World } from '../lib/world.ts';
 import type { PeerOptions } from './peer.ts';

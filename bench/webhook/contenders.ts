@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TOPICS } from '../../src/events/topics.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { seedTransactions } from '../consume/transactions.ts';
 import { SIGNING_SECRET } from '../gateway/contenders.ts';
 import { productionEnv } from '../gateway/production.ts';

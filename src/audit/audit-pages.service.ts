@@ -1,8 +1,8 @@
 import type { ExpressionBuilder, Selectable } from 'kysely';
-import type { Db } from '../db.ts';
-import type { Tables } from '../entities.ts';
 import { newestFirst, type Page, type PageRequest, pageOf, pageRead } from '../lib/keyset.ts';
-import { keysetPage } from '../lib/keyset-query.ts';
+import { keysetPage } from '../platform/database/conditions.ts';
+import type { Db } from '../platform/database/database.ts';
+import type { Tables } from '../tables/tables.ts';
 import { correlationKey } from './correlation-key.ts';
 
 /** An audit record as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
@@ -28,7 +28,7 @@ export class AuditPages {
     this.#db = db;
   }
 
-  /** A page of a node's records. What belongs to no node is in none. */
+  /** Returns a page of a tenant's records. Records of no tenant are in none. */
   async page(nodeId: string, filter: AuditFilter, request: PageRequest): Promise<Page<AuditRecordRow>> {
     const rows = await this.#db.forNode(nodeId).run((k) => {
       const listed = k
@@ -40,7 +40,7 @@ export class AuditPages {
     return pageOf(rows, request);
   }
 
-  /** How many records of the node the filter lets through. */
+  /** Returns how many records of the tenant the filter lets through. */
   async count(nodeId: string, filter: AuditFilter): Promise<number> {
     const [counted] = await this.#db.forNode(nodeId).run((k) =>
       k
@@ -52,7 +52,7 @@ export class AuditPages {
   }
 }
 
-/** What a filter asks of a record. */
+/** Returns the conditions of a filter. */
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
   const { correlationId, method, path, statusCode, since, until } = filter;
   return [

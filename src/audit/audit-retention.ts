@@ -1,5 +1,37 @@
-import type { Db } from '../db.ts';
-import { addMonths, type Month, monthOf, monthOfPartition, partitionOf } from './audit-months.rules.ts';
+import type { Db } from '../platform/database/database.ts';
+
+/** A month of UTC; `month` is 1 to 12. */
+interface Month {
+  year: number;
+  month: number;
+}
+
+/** Returns the month of a time in ms since 1970. */
+function monthOf(ms: number): Month {
+  const date = new Date(ms);
+  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1 };
+}
+
+/** Returns the month so many months later. */
+function addMonths({ year, month }: Month, count: number): Month {
+  return monthOf(Date.UTC(year, month - 1 + count));
+}
+
+/** Returns the partition of a month: its table, and the times in it, from `from` to before `to`. */
+export function partitionOf(month: Month): { name: string; from: string; to: string } {
+  const name = `audit_records_${month.year}_${String(month.month).padStart(2, '0')}`;
+  return { name, from: startOf(month), to: startOf(addMonths(month, 1)) };
+}
+
+/** Returns the month of a partition's table; undefined for another table. */
+function monthOfPartition(name: string): Month | undefined {
+  const [, year, month] = /^audit_records_(\d{4})_(\d\d)$/.exec(name) ?? [];
+  return year === undefined || month === undefined ? undefined : { year: Number(year), month: Number(month) };
+}
+
+function startOf({ year, month }: Month): string {
+  return new Date(Date.UTC(year, month - 1)).toISOString();
+}
 
 interface AuditRetentionParts {
   db: Db;
@@ -8,7 +40,7 @@ interface AuditRetentionParts {
 }
 
 /** An advisory lock: of several processes one works. */
-const LOCK = 4_273_002;
+const LOCK = 4_273_004;
 const MONTHS_AHEAD = 2;
 const BATCH = 5_000;
 const DAY_MS = 24 * 3_600_000;

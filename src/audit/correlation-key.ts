@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Log } from '../lib/log.ts';
+import { type Log, withFields } from '../lib/log.ts';
 import { maskTokens } from './mask-keys.ts';
 
 /** Enough to tell requests apart. */
@@ -16,12 +16,7 @@ export function correlationKey(correlationId: string): string {
 
 /** A log whose lines name requests by the keys of their correlation ids. */
 export function keyedLog(log: Log): Log {
-  return {
-    debug: (fields, message) => log.debug(keyed(fields), message),
-    info: (fields, message) => log.info(keyed(fields), message),
-    warn: (fields, message) => log.warn(keyed(fields), message),
-    error: (fields, message) => log.error(keyed(fields), message),
-  };
+  return withFields(log, keyed);
 }
 
 function keyed(fields: object): object {

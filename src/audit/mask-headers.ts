@@ -1,8 +1,7 @@
-import { maskQuery } from './mask-form.ts';
+import { maskPart, maskQuery, maskSpelled } from './mask-form.ts';
 import { isSecretKey, MASK } from './mask-keys.ts';
-import { maskPart, maskSpelled } from './mask-part.ts';
 
-export type HeaderMap = Record<string, string | string[] | undefined>;
+type HeaderMap = Record<string, string | string[] | undefined>;
 
 const SECRET_HEADER = /(?:authorization|cookie)$/;
 

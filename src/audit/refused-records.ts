@@ -23,9 +23,9 @@ interface RefusedRecordsOptions {
   insert(line: string): Promise<void>;
   /** Whether the store takes other records. */
   takesOthers(): Promise<boolean>;
-  /** Told of a record that has gone to the file. */
+  /** Called with a record that went to the file. */
   onGivenUp(error: unknown, line: string): void;
-  /** Told of an attempt that could not be made. */
+  /** Called with the error of an attempt that could not be made. */
   onError(error: unknown): void;
 }
 
@@ -52,7 +52,7 @@ export class RefusedRecords {
     }, RETRY_MS);
   }
 
-  /** Sets a record aside: it is kept when this returns. Throws the spool's errors. */
+  /** Sets a record aside: it is stored when this returns. Throws the spool's errors. */
   add(line: string): void {
     this.#keep({ since: this.#options.nowMs(), line });
   }

@@ -1,14 +1,160 @@
 import { randomBytes } from 'node:crypto';
-import { closeSync, fsyncSync, ftruncateSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, ftruncateSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeFolder } from '../lib/make-folder.ts';
-import { encodeLines } from './spool-line.ts';
-import { type BatchLimits, SegmentChain } from './spool-segments.ts';
+import { crc32 } from 'node:zlib';
+import { makeFolder } from '../lib/files.ts';
+
+// `crc32 line\n`: the sum tells a torn or damaged line from a whole one, whatever the line holds.
+const SUM_LENGTH = 8;
+const NEWLINE = 0x0a;
+/** Of a UTF-16 code unit in UTF-8. */
+const MAX_BYTES_PER_UNIT = 3;
+
+/** Lines of a buffer: whole ones, how many were damaged, and the bytes both took. */
+type DecodedLines = { lines: string[]; damaged: number; bytes: number };
+
+/** As large as the lines of most ticks: memory that every encoding uses again. */
+const scratch = Buffer.allocUnsafeSlow(256 * 1024);
+
+/**
+ * The bytes of lines in a segment, valid until the next call, and how many each takes. Throws a TypeError when one holds
+ * a line feed.
+ */
+function encodeLines(lines: readonly string[]): { bytes: Buffer; sizes: number[] } {
+  const most = lines.reduce((sum, line) => sum + SUM_LENGTH + 2 + line.length * MAX_BYTES_PER_UNIT, 0);
+  const buffer = most <= scratch.length ? scratch : Buffer.allocUnsafe(most);
+  const sizes: number[] = [];
+  let at = 0;
+  for (const line of lines) {
+    if (line.includes('\n')) throw new TypeError('a line of the audit spool must not hold a line feed');
+    const start = at + SUM_LENGTH + 1;
+    const end = start + buffer.write(line, start);
+    buffer.write(`${sumOf(crc32(buffer.subarray(start, end)))} `, at, 'latin1');
+    buffer[end] = NEWLINE;
+    sizes.push(end + 1 - at);
+    at = end + 1;
+  }
+  return { bytes: buffer.subarray(0, at), sizes };
+}
+
+/** Decodes at most `maxLines` lines from the start of `buffer`; a line without its end is left. */
+export function decodeLines(buffer: Buffer, maxLines: number): DecodedLines {
+  const decoded: DecodedLines = { lines: [], damaged: 0, bytes: 0 };
+  while (decoded.lines.length < maxLines) {
+    const end = buffer.indexOf(NEWLINE, decoded.bytes);
+    if (end === -1) break;
+    const content = buffer.subarray(Math.min(decoded.bytes + SUM_LENGTH + 1, end), end);
+    const sum = buffer.toString('latin1', decoded.bytes, decoded.bytes + SUM_LENGTH);
+    if (sum === sumOf(crc32(content))) decoded.lines.push(content.toString('utf8'));
+    else decoded.damaged += 1;
+    decoded.bytes = end + 1;
+  }
+  return decoded;
+}
+
+function sumOf(value: number): string {
+  return value.toString(16).padStart(SUM_LENGTH, '0');
+}
+
+/** A file of lines; `bytes` counts what was written whole, or the file's size when a dead process left it. */
+type Segment = { path: string; bytes: number };
+
+export type BatchLimits = { maxLines: number; maxBytes: number };
+
+/**
+ * Segments in their order and the place up to which their lines were handed on. Finished segments are removed. Each
+ * segment holds something, and the place is before the end of the first: so there is always something to read or to skip.
+ */
+export class SegmentChain {
+  readonly #segments: Segment[] = [];
+  #offset = 0;
+  #bytesOnDisk = 0;
+  #reader: { path: string; fd: number } | undefined;
+
+  get bytesOnDisk(): number {
+    return this.#bytesOnDisk;
+  }
+
+  /** Bytes of lines that were not handed on yet. */
+  get bytesLeft(): number {
+    return this.#bytesOnDisk - this.#offset;
+  }
+
+  /** Throws a RangeError for a segment without a byte: nothing would ever move on behind it. */
+  add(segment: Segment): void {
+    if (segment.bytes <= 0) throw new RangeError('an empty segment has no place in the chain');
+    this.#segments.push(segment);
+    this.#bytesOnDisk += segment.bytes;
+  }
+
+  /** Counts bytes that were written to the last segment. */
+  grow(bytes: number): void {
+    const last = this.#segments.at(-1);
+    if (last === undefined) throw new RangeError('no segment to grow');
+    last.bytes += bytes;
+    this.#bytesOnDisk += bytes;
+  }
+
+  /**
+   * The next lines; `bytes` is what to advance by afterwards, more than none also when every line was damaged, or the
+   * file has been cut or is gone.
+   */
+  read(limits: BatchLimits): DecodedLines {
+    const segment = this.#segments[0];
+    if (segment === undefined) return { lines: [], damaged: 0, bytes: 0 };
+    const left = segment.bytes - this.#offset;
+    for (let size = Math.min(limits.maxBytes, left); ; size = Math.min(size * 2, left)) {
+      const buffer = this.#readBytes(segment.path, size);
+      const decoded = decodeLines(buffer, limits.maxLines);
+      if (decoded.bytes > 0) return decoded;
+      // The segment ends in a torn line, or ends early.
+      if (size === left || buffer.length < size) return { lines: [], damaged: 1, bytes: left };
+    }
+  }
+
+  /** Moves on by `bytes` of lines, across segments. Throws the system's error for a file that stays, and has moved on. */
+  advance(bytes: number): void {
+    this.#offset = Math.min(this.#offset + bytes, this.#bytesOnDisk);
+    const finished: Segment[] = [];
+    for (let first = this.#segments[0]; first !== undefined && this.#offset >= first.bytes; first = this.#segments[0]) {
+      this.#segments.shift();
+      this.#offset -= first.bytes;
+      this.#bytesOnDisk -= first.bytes;
+      finished.push(first);
+    }
+    if (finished.length > 0) this.closeReader();
+    for (const { path } of finished) rmSync(path, { force: true });
+  }
+
+  closeReader(): void {
+    if (this.#reader !== undefined) closeSync(this.#reader.fd);
+    this.#reader = undefined;
+  }
+
+  /** Fewer bytes than asked for when the file has no more, none when it is gone. */
+  #readBytes(path: string, size: number): Buffer {
+    try {
+      if (this.#reader?.path !== path) {
+        this.closeReader();
+        this.#reader = { path, fd: openSync(path, 'r') };
+      }
+      const buffer = Buffer.allocUnsafe(size);
+      let length = 0;
+      for (let read = -1; read !== 0 && length < size; length += read) {
+        read = readSync(this.#reader.fd, buffer, length, size - length, this.#offset + length);
+      }
+      return buffer.subarray(0, length);
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+      throw error;
+    }
+  }
+}
 
 /** Lines to hand on; `done` moves on behind them. */
-export type Batch = { lines: string[]; damaged: number; done: () => void };
+export type SpoolBatch = { lines: string[]; damaged: number; done: () => void };
 
-export type SpoolLogOptions = {
+type SpoolLogOptions = {
   /** The path of the segment with this number. */
   segmentPath: (sequence: number) => string;
   segmentBytes: number;
@@ -81,14 +227,9 @@ export class SpoolLog {
   }
 
   /** The oldest lines, or undefined when there are none. */
-  next(limits: BatchLimits): Batch | undefined {
+  next(limits: BatchLimits): SpoolBatch | undefined {
     if (this.bytesLeft === 0) return undefined;
     return this.#memory.length > 0 ? this.#nextOfMemory(limits) : this.#nextOfFile(limits);
-  }
-
-  /** Brings what was appended to the disk. */
-  flush(): void {
-    if (this.#active !== undefined) fsyncSync(this.#active.fd);
   }
 
   close(): void {
@@ -105,7 +246,7 @@ export class SpoolLog {
     }
   }
 
-  #nextOfMemory({ maxLines, maxBytes }: BatchLimits): Batch {
+  #nextOfMemory({ maxLines, maxBytes }: BatchLimits): SpoolBatch {
     let count = 0;
     let bytes = 0;
     for (const entry of this.#memory) {
@@ -122,7 +263,7 @@ export class SpoolLog {
     return { lines, damaged: 0, done };
   }
 
-  #nextOfFile(limits: BatchLimits): Batch {
+  #nextOfFile(limits: BatchLimits): SpoolBatch {
     const { lines, damaged, bytes } = this.#chain.read(limits);
     return { lines, damaged, done: () => this.#advance(bytes, lines.length + damaged) };
   }
@@ -161,7 +302,7 @@ export class SpoolLog {
       }
       rmSync(path, { force: true });
     } catch {
-      // The write's own error is what is told; nothing reads behind the lines that count.
+      // The error of the write is thrown; nothing reads behind the lines that count.
     }
     this.#closeActive();
   }

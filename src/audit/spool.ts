@@ -1,9 +1,80 @@
 import { randomBytes } from 'node:crypto';
+import { readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { FileLock } from '../lib/file-lock.ts';
-import { makeFolder } from '../lib/make-folder.ts';
-import { adoptLeftovers, type Leftover, lockPath, segmentPath } from './spool-leftovers.ts';
-import { type Batch, SpoolLog } from './spool-log.ts';
-import type { BatchLimits } from './spool-segments.ts';
+import { makeFolder } from '../lib/files.ts';
+import { Semaphore } from '../lib/semaphore.ts';
+import { type BatchLimits, SegmentChain, type SpoolBatch, SpoolLog } from './spool-log.ts';
+
+const SEGMENT_NAME = /^([0-9a-z-]+)\.\d{8}\.seg$/;
+const LOCK_NAME = /^([0-9a-z-]+)\.lock$/;
+
+/** What a dead process left: its segments, under its lock. One that is empty, or gone meanwhile, is none. */
+class Leftover {
+  readonly #lock: FileLock;
+  readonly #chain = new SegmentChain();
+
+  constructor(lock: FileLock, paths: string[]) {
+    this.#lock = lock;
+    for (const path of paths) {
+      const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+      if (bytes > 0) this.#chain.add({ path, bytes });
+      else rmSync(path, { force: true });
+    }
+  }
+
+  get bytesOnDisk(): number {
+    return this.#chain.bytesOnDisk;
+  }
+
+  get bytesLeft(): number {
+    return this.#chain.bytesLeft;
+  }
+
+  next(limits: BatchLimits): SpoolBatch {
+    const { lines, damaged, bytes } = this.#chain.read(limits);
+    return { lines, damaged, done: () => this.#chain.advance(bytes) };
+  }
+
+  /** Lets go; what is left stays for the next process, and where nothing is left the lock's file is removed too. */
+  close(): void {
+    this.#chain.closeReader();
+    if (this.bytesLeft === 0) this.#lock.remove();
+    else this.#lock.release();
+  }
+}
+
+function lockPath(dir: string, owner: string): string {
+  return join(dir, `${owner}.lock`);
+}
+
+export function segmentPath(dir: string, owner: string, sequence: number): string {
+  return join(dir, `${owner}.${String(sequence).padStart(8, '0')}.seg`);
+}
+
+/** Takes over what dead processes left in `dir`, the oldest first. */
+function adoptLeftovers(dir: string): Leftover[] {
+  const names = readdirSync(dir);
+  const owners = new Set(names.map((name) => (SEGMENT_NAME.exec(name) ?? LOCK_NAME.exec(name))?.[1] ?? ''));
+  owners.delete('');
+  return [...owners].sort().flatMap((owner) => adopt(dir, owner, names) ?? []);
+}
+
+function adopt(dir: string, owner: string, names: string[]): Leftover | undefined {
+  const path = lockPath(dir, owner);
+  // Segments whose lock somebody deleted are adopted under a new one.
+  const lock = names.includes(`${owner}.lock`) ? FileLock.tryAcquire(path) : FileLock.create(path);
+  if (lock === undefined) return undefined;
+  // Listed again under the lock: another process may have been through with them in between.
+  const segments = readdirSync(dir).filter((name) => SEGMENT_NAME.exec(name)?.[1] === owner);
+  const leftover = new Leftover(
+    lock,
+    segments.sort().map((name) => join(dir, name)),
+  );
+  if (leftover.bytesLeft > 0) return leftover;
+  leftover.close();
+  return undefined;
+}
 
 export type AuditSpoolOptions = {
   /** Created when absent. Several processes may share it. */
@@ -14,7 +85,7 @@ export type AuditSpoolOptions = {
   memoryBytes?: number;
 };
 
-export type DrainOptions = { batchSize: number; batchBytes?: number; signal?: AbortSignal };
+type DrainOptions = { batchSize: number; batchBytes?: number; signal?: AbortSignal };
 
 const MIB = 1024 * 1024;
 // Requests that were let in before the spool was full may still append: one sixteenth is theirs.
@@ -45,7 +116,7 @@ export class AuditSpool {
   #isClosed = false;
   #damagedLines = 0;
   #waitingSinceTick = 0;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #draining = new Semaphore({ permits: 1 });
   #listener: () => void = () => {};
 
   private constructor(options: AuditSpoolOptions) {
@@ -71,7 +142,7 @@ export class AuditSpool {
 
   /**
    * No new request should be let in. Of a full disk it is known from the first append that fails, until a drain finds room
-   * again: the requests of that append have been let in, and are answered though their lines are lost.
+   * again: the requests of that append have been let in, and get their responses though their lines are lost.
    */
   get isFull(): boolean {
     return this.#isDiskFull || this.bytesOnDisk >= this.#maxBytes - Math.floor(this.#maxBytes / RESERVE_DIVISOR);
@@ -108,7 +179,7 @@ export class AuditSpool {
 
   /**
    * Keeps lines (without a line feed) before it returns, by one write. Throws SpoolFullError over `maxBytes` or on a full
-   * disk, and then none of them is kept.
+   * disk, and then none of them is stored.
    */
   append(...lines: string[]): void {
     if (this.#isClosed) throw new Error('the audit spool is closed');
@@ -135,18 +206,11 @@ export class AuditSpool {
 
   /**
    * Gives all lines to `write`, in their order (those of dead processes first), one batch at a time, and resolves to
-   * their number. Rejects with the error of `write`; its batch is given again next time. Drains take turns. Each looks
-   * whether a disk that was full has room again, also when there is no line to give.
+   * their number. Rejects with the error of `write`; its batch is given again next time. Drains run one after another.
+   * Each looks whether a disk that was full has room again, also when there is no line to give.
    */
   drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
-    const drained = this.#turn.then(() => this.#drain(write, options));
-    this.#turn = drained.catch(() => {});
-    return drained;
-  }
-
-  /** Brings what was appended from the page cache to the disk. */
-  flush(): void {
-    this.#log.flush();
+    return this.#draining.run(undefined, () => this.#drain(write, options));
   }
 
   /** Lets go of the folder. Lines that were not written stay for the next process. */
@@ -164,6 +228,8 @@ export class AuditSpool {
     // A batch of nothing would never come to an end.
     const limits = { maxLines: Math.max(batchSize, 1), maxBytes: Math.max(batchBytes, 1) };
     let count = 0;
+    // What is appended in the same tick of the event loop goes into the first batch.
+    await undefined;
     while (!this.#isClosed && options.signal?.aborted !== true) {
       if (this.#isDiskFull) this.#isDiskFull = !this.#log.hasRoom();
       const batch = this.#next(limits);
@@ -178,7 +244,7 @@ export class AuditSpool {
     return count;
   }
 
-  #next(limits: BatchLimits): Batch | undefined {
+  #next(limits: BatchLimits): SpoolBatch | undefined {
     for (let first = this.#leftovers[0]; first !== undefined; first = this.#leftovers[0]) {
       if (first.bytesLeft > 0) return first.next(limits);
       this.#leftovers.shift();

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, readConfig } from '../config/config.ts';
-import { startFailure } from '../start-failure.ts';
-import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './command.ts';
+import { startFailure } from '../app/run.ts';
+import { ConfigError, readConfig } from '../platform/config/config.ts';
 import { COMMAND_NAMES, loadCommand, loadCommands } from './commands.ts';
-import { findCommand, missing, parse, unknownCommand } from './parse.ts';
-import { commandHelp, programHelp } from './usage.ts';
+import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './kit/command.ts';
+import { findCommand, missing, parse, unknownCommand } from './kit/parse.ts';
+import { commandHelp, programHelp } from './kit/usage.ts';
 
 interface Terminal {
   out(text: string): void;
@@ -31,15 +31,10 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
   const fault = missing(command, parsed);
   if (fault !== undefined) return misused(err, fault, `portcullis ${command.name}`);
   try {
-    return await command.run({
-      flags,
-      positionals,
-      env,
-      json: flags.json === true,
-      readLine,
-      print: out,
-      complain: err,
-    });
+    await using stack = new AsyncDisposableStack();
+    const json = flags.json === true;
+    const answer = (document: object, text: string) => tell(out, json ? `${JSON.stringify(document)}\n` : text);
+    return await command.run({ flags, positionals, env, json, stack, readLine, print: out, complain: err, answer });
   } catch (error) {
     if (error instanceof UsageError) return misused(err, error.message, `portcullis ${command.name}`);
     err(`${explain(error, env)}\n`);

@@ -1,4 +1,4 @@
-import type { Command } from './command.ts';
+import type { Command } from './kit/command.ts';
 
 type Loaders = Readonly<Record<string, () => Promise<Command>>>;
 
@@ -10,14 +10,14 @@ const WORKING: Loaders = {
   'config check': async () => (await import('./commands/config-check.ts')).configCheck,
   'node create': async () => (await import('./commands/node-create.ts')).nodeCreate,
   'reference load': async () => (await import('./commands/reference-load.ts')).referenceLoad,
-  'client create': async () => (await import('./commands/client-create.ts')).clientCreate,
-  'client list': async () => (await import('./commands/client-list.ts')).clientList,
-  'client rotate-secret': async () => (await import('./commands/client-rotate-secret.ts')).clientRotateSecret,
-  'client disable': async () => (await import('./commands/client-disable.ts')).clientDisable,
-  'supervisor create': async () => (await import('./commands/supervisor-create.ts')).supervisorCreate,
-  'supervisor disable': async () => (await import('./commands/supervisor-disable.ts')).supervisorDisable,
-  'supervisor set-password': async () => (await import('./commands/supervisor-set-password.ts')).supervisorSetPassword,
-  'supervisor unlock': async () => (await import('./commands/supervisor-unlock.ts')).supervisorUnlock,
+  'client create': async () => (await import('./commands/clients.ts')).clientCreate,
+  'client list': async () => (await import('./commands/clients.ts')).clientList,
+  'client rotate-secret': async () => (await import('./commands/clients.ts')).clientRotateSecret,
+  'client disable': async () => (await import('./commands/clients.ts')).clientDisable,
+  'supervisor create': async () => (await import('./commands/supervisors.ts')).supervisorCreate,
+  'supervisor disable': async () => (await import('./commands/supervisors.ts')).supervisorDisable,
+  'supervisor set-password': async () => (await import('./commands/supervisors.ts')).supervisorSetPassword,
+  'supervisor unlock': async () => (await import('./commands/supervisors.ts')).supervisorUnlock,
   'users import': async () => (await import('./commands/users-import.ts')).usersImport,
   'users erase': async () => (await import('./commands/users-erase.ts')).usersErase,
   'transactions replay': async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,

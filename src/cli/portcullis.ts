@@ -7,7 +7,7 @@ if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
 widenThreadPool(process.env);
 enableCompileCache();
 const { cli } = await import('./cli.ts');
-const { firstLine } = await import('./first-line.ts');
+const { firstLine } = await import('./kit/first-line.ts');
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // Whoever reads what is printed may have had enough of it.
   if (error.code === 'EPIPE') process.exit();

@@ -1,50 +1,138 @@
-import type { AccessDirectory } from '../oauth/access-directory.ts';
-import type { Sessions } from '../oauth/sessions.ts';
-import type { TokenVerifier } from '../oauth/token-verifier.ts';
-import type { EndpointTable } from './endpoint-table.ts';
-import type { Exchange } from './exchange.ts';
+import { bearerOf, missingPermissions } from '../access/identity/principal.ts';
+import type { TokenAuthenticator } from '../access/sessions/token-authenticator.ts';
+import type { Step } from '../lib/steps.ts';
+import { forbidden, invalidRequest, noToken, notFound, serviceUnavailable } from '../platform/errors.ts';
+import { correlation } from './exchange/correlation.ts';
+import { attachExchange, type Exchange, type IncomingRequest } from './exchange/exchange.ts';
+import { headFault, normalTarget } from './exchange/request-target.ts';
+import { NOT_HTTP } from './exchange/unparsed.ts';
+import type { Upstream } from './remote/upstream.ts';
 import type { Services } from './services.ts';
-import type { Stage } from './stage.ts';
-import { captureStage } from './stages/capture.ts';
-import { claimsStage } from './stages/claims.ts';
-import { clockStage } from './stages/clock.ts';
-import { correlation } from './stages/correlation.ts';
-import { endpointStage } from './stages/endpoint.ts';
-import { permission } from './stages/permission.ts';
-import { type LocalServices, proxyStage, type RemoteServices } from './stages/proxy.ts';
-import { revocationStage } from './stages/revocation.ts';
-import { signatureStage } from './stages/signature.ts';
-import { targetStage } from './stages/target.ts';
-import { upstreamStage } from './stages/upstream.ts';
-import { visibility } from './stages/visibility.ts';
+import type { EndpointTable } from './table/endpoint-table.ts';
 
+/** One step of the chain: adds to the exchange, or refuses by throwing an `AppError`. */
+export type Stage = Step<Exchange>;
+
+/** Where a request goes once it has passed the chain: the services of this process. */
+export interface LocalServices {
+  handle(exchange: Exchange): void;
+}
+
+/** What the chain of one endpoint table is made of. */
 export interface ChainParts {
   table: EndpointTable;
   services: Services;
-  tokens: TokenVerifier;
-  directory: AccessDirectory;
-  sessions: Sessions;
-  clientGuards: (exchange: Exchange) => void | Promise<void>;
+  tokens: Pick<TokenAuthenticator, 'checkSignature' | 'checkClaims' | 'checkSession'>;
+  clientGuards: Stage;
   local: LocalServices;
-  remote: RemoteServices;
+  remote: { forward(exchange: Exchange, upstream: Upstream): void };
+  /** Called as a request ends; the end of its response is sent once `kept` has been called. */
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
   nowMs(): number;
 }
 
-/** The gateway chain, in the order of specification section 1; permissions follow revocation. */
-export function gatewayChain(parts: ChainParts): readonly Stage[] {
+/** Makes the gateway chain, in the order of specification section 1; permissions follow revocation. */
+export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: ChainParts): readonly Stage[] {
   return [
-    clockStage(parts.nowMs),
+    function clock(request) {
+      request.startedAtMs = nowMs();
+      request.startedTick = performance.now();
+    },
     correlation,
-    captureStage(parts.onEnd),
-    targetStage(parts.services),
-    endpointStage(parts.table, parts.services),
-    visibility,
-    signatureStage(parts.tokens),
-    claimsStage(parts.directory, parts.nowMs),
-    revocationStage(parts.sessions),
-    permission,
-    upstreamStage(parts.services),
-    proxyStage(parts),
+    function capture(exchange) {
+      exchange.audit.capture.install((aborted, kept) => onEnd(exchange, aborted, kept));
+    },
+    function target(request) {
+      refuseBadHead(request);
+      const name = targetServer(request);
+      if (name !== undefined && !services.isKnown(name)) throw notFound();
+    },
+    function endpoint(exchange) {
+      matchEndpoint(exchange, parts.table, services);
+    },
+    function visibility({ req, found }) {
+      if (found.endpoint?.visibility === 'protected' && req.headers.authorization === undefined) throw noToken();
+    },
+    function signature({ req, found }): void | Promise<void> {
+      // A public endpoint looks at no bearer, however broken that is.
+      const { visibility = 'public', tokens: classes = [] } = found.endpoint ?? {};
+      const { authorization } = req.headers;
+      if (visibility === 'public' || (visibility === 'optional' && authorization === undefined)) return;
+      const token = tokens.checkSignature(bearerOf(authorization), classes);
+      if (token instanceof Promise)
+        return token.then((signed) => {
+          found.token = signed;
+        });
+      found.token = token;
+    },
+    function claims({ found }): void | Promise<void> {
+      const principal = found.token && tokens.checkClaims(found.token);
+      if (principal instanceof Promise)
+        return principal.then((admitted) => {
+          found.principal = admitted;
+        });
+      found.principal = principal;
+    },
+    function revocation({ found: { principal } }): void | Promise<void> {
+      const live = principal && tokens.checkSession(principal);
+      if (live instanceof Promise) return live.then(() => undefined);
+    },
+    function permission({ found: { principal, endpoint } }) {
+      const missing = principal && endpoint ? missingPermissions(principal, endpoint.permissions) : [];
+      if (missing.length > 0) throw forbidden(missing);
+    },
+    function upstream({ found, isPeerTrusted }) {
+      found.upstream = services.upstreamOf(found);
+      found.isGuardedElsewhere = services.areGuardsElsewhere(found, isPeerTrusted);
+    },
+    function proxy(exchange): void | Promise<void> {
+      attachExchange(exchange);
+      const pending = exchange.found.isGuardedElsewhere ? undefined : parts.clientGuards(exchange);
+      if (pending) return pending.then(() => handOver(exchange, parts));
+      handOver(exchange, parts);
+    },
   ];
+}
+
+/** @throws AppError 400 for a head that two readers can take in two ways; nothing behind it on its connection is taken. */
+function refuseBadHead({ req, res, upgrade, isBroken }: IncomingRequest): void {
+  const fault = isBroken ? NOT_HTTP : headFault(req, upgrade !== undefined);
+  if (!fault) return;
+  res.shouldKeepAlive = false;
+  throw invalidRequest([fault]);
+}
+
+/** Returns the service that the caller names in `X-Target-Server`; undefined for none: the gateway's own binding. */
+function targetServer({ req }: IncomingRequest): string | undefined {
+  const header = req.headers['x-target-server'];
+  const name = Array.isArray(header) ? header.join(',') : header;
+  return name === '' ? undefined : name;
+}
+
+/**
+ * Matches method and path to a registered endpoint of the named service; anything else is a 404. A request that could not be
+ * recorded is a 503, which waits until here: senders of endpoints with closed statuses know no 503.
+ */
+function matchEndpoint(exchange: Exchange, table: EndpointTable, services: Services): void {
+  const { req, found, isUnrecordable } = exchange;
+  const target = normalTarget(req.url ?? '');
+  const endpoint = target && table.match(req.method ?? '', target.path);
+  if (!target || !endpoint) throw isUnrecordable ? serviceUnavailable() : notFound();
+  const service = services.serviceFor(endpoint, targetServer(exchange));
+  if (service === undefined && endpoint.services.length > 0) throw notFound();
+  exchange.target = target;
+  found.endpoint = endpoint;
+  found.service = service;
+  if (isUnrecordable && !endpoint.flags?.servesWhenAuditIsFull) throw serviceUnavailable();
+  // RFC 9112 section 3.2.2: whatever the Host field says.
+  if (target.host !== undefined) req.headers.host = target.host;
+  req.url = target.query === '' ? target.path : `${target.path}?${target.query}`;
+}
+
+/** Only a service of this process looks into the body for what a limit refuses. */
+function handOver(exchange: Exchange, { local, remote }: Pick<ChainParts, 'local' | 'remote'>): void {
+  const { upstream, limitRefusal } = exchange.found;
+  if (!upstream) local.handle(exchange);
+  else if (limitRefusal) throw limitRefusal;
+  else remote.forward(exchange, upstream);
 }

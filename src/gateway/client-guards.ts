@@ -1,81 +1,79 @@
-import type { ClientRecord } from '../clients/client-record.ts';
-import { AppError } from '../errors/app-error.ts';
-import type { AccessDirectory } from '../oauth/access-directory.ts';
-import { type Guard, type GuardedCall, runGuards } from '../oauth/guards.ts';
-import type { Principal } from '../oauth/principal.ts';
-import type { TokenOrigin } from '../oauth/token-judge.ts';
-import type { Exchange } from './exchange.ts';
-
-type Directory = Pick<AccessDirectory, 'client'>;
+import type { ClientRecord } from '../access/identity/client-record.ts';
+import type { Principal } from '../access/identity/principal.ts';
+import { type ClientGuards, checkOrigin, type LimitHeaders, type Origin } from '../access/limits/guards.ts';
+import { AppError } from '../platform/errors.ts';
+import type { Exchange, IncomingRequest } from './exchange/exchange.ts';
 
 /**
- * Runs the guards of the client whose API token a request carries, and sets the headers of its limits on the answer,
- * refusals included; login tokens are not guarded after issue. The refusal of a limit is left to the handler of what may
- * bring several operations.
+ * Runs the guards of the client whose API token a request carries; login tokens are not guarded after they are issued. A 429
+ * of what may be a batch is left to the handler.
  */
-export function clientGuards(directory: Directory, guards: readonly Guard[]) {
-  return function guardClient(exchange: Exchange): void | Promise<void> {
-    const { principal } = exchange;
-    if (principal?.tokenUse !== 'api' || principal.clientId === undefined) return;
-    const client = directory.client(principal.clientId);
-    if (client instanceof Promise) return client.then((known) => guardRequest(guards, exchange, known));
-    return guardRequest(guards, exchange, client);
-  };
-}
-
-/**
- * Runs the same guards for an operation that came with others in one request, or on a socket. It is counted; the answer
- * of a request tells what is left after the last one, a socket has no headers.
- */
-export function operationGuards(directory: Directory, guards: readonly Guard[]) {
-  return async function guardOperation(principal: Principal, exchange: Exchange): Promise<void> {
-    if (principal.tokenUse !== 'api' || principal.clientId === undefined) return;
-    const client = await directory.client(principal.clientId);
-    if (client) await guard(guards, exchange, client);
-  };
-}
-
-/** Where a request came from, as the guards see it. */
-export function originOf({ req, clientAddress: address }: Exchange): TokenOrigin {
-  const header = req.headers['ssl-client-fingerprint'];
-  return { address, fingerprint: Array.isArray(header) ? header.join(',') : header };
-}
-
-function guardRequest(
-  guards: readonly Guard[],
-  exchange: Exchange,
-  client: ClientRecord | undefined,
-): void | Promise<void> {
+export function guardRequest(guards: ClientGuards, exchange: Exchange): void | Promise<void> {
+  const { principal } = exchange.found;
+  const client = principal && guards.clientOf(principal);
   if (!client) return;
   try {
-    return guard(guards, exchange, client)?.catch((error: unknown) => refuseRequest(exchange, error));
+    const pending =
+      client instanceof Promise ? guardKnown(guards, exchange, client) : guardClient(guards, exchange, client);
+    return pending?.catch((error: unknown) => refuseRequest(exchange, error));
   } catch (error) {
     refuseRequest(exchange, error);
   }
 }
 
-/** Whether a limit refuses the whole request is told by its body where that may be a batch of operations. */
-function refuseRequest(exchange: Exchange, error: unknown): void {
-  const { req, match } = exchange;
-  const mayBeBatch = req.method === 'POST' && match?.endpoint.path === '/graphql';
-  if (!mayBeBatch || !(error instanceof AppError && error.status === 429)) throw error;
-  exchange.limitRefusal = error;
+/**
+ * Runs the guards for an operation that came with others in one request, or on a socket: each is counted. The headers of a
+ * response say what is left after the last one.
+ */
+export async function guardOperation(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
+  await guardKnown(guards, exchange, guards.clientOf(principal));
 }
 
-function guard(guards: readonly Guard[], exchange: Exchange, client: ClientRecord): void | Promise<void> {
-  const call: GuardedCall = { client, ...originOf(exchange), headers: {} };
+/**
+ * Checks where the API token of a socket comes from, and counts nothing: its operations are counted.
+ * @throws AppError 403 where its client may not come from there.
+ */
+export async function guardSocket(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
+  const client = await guards.clientOf(principal);
+  if (client) checkOrigin(client, originOf(exchange));
+}
+
+/** Runs the guards of a client, and sets the headers of its limits on the response, refusals included; a socket has none. */
+export function guardClient(guards: ClientGuards, exchange: Exchange, client: ClientRecord): void | Promise<void> {
+  const headers: LimitHeaders = {};
   let pending: void | Promise<void>;
   try {
-    pending = runGuards(guards, call);
+    pending = guards.run(client, originOf(exchange), headers);
   } catch (error) {
-    setHeaders(exchange, call);
+    setHeaders(exchange, headers);
     throw error;
   }
-  if (pending) return pending.finally(() => setHeaders(exchange, call));
-  setHeaders(exchange, call);
+  if (pending) return pending.finally(() => setHeaders(exchange, headers));
+  setHeaders(exchange, headers);
 }
 
-function setHeaders({ res, upgrade }: Exchange, { headers }: GuardedCall): void {
+/** Returns where a request comes from, as the guards of its client see it. */
+export function originOf({ req, clientAddress: address }: IncomingRequest): Origin {
+  const header = req.headers['ssl-client-fingerprint'];
+  return { address, fingerprint: Array.isArray(header) ? header.join(',') : header };
+}
+
+async function guardKnown(
+  guards: ClientGuards,
+  exchange: Exchange,
+  client: ReturnType<ClientGuards['clientOf']>,
+): Promise<void> {
+  const known = await client;
+  if (known) await guardClient(guards, exchange, known);
+}
+
+function refuseRequest({ req, found }: Exchange, error: unknown): void {
+  const mayBeBatch = req.method === 'POST' && found.endpoint?.flags?.batch === true;
+  if (!mayBeBatch || !(error instanceof AppError && error.status === 429)) throw error;
+  found.limitRefusal = error;
+}
+
+function setHeaders({ res, upgrade }: IncomingRequest, headers: LimitHeaders): void {
   if (upgrade) return;
   for (const name in headers) res.setHeader(name, headers[name] ?? '');
 }

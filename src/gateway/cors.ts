@@ -1,8 +1,8 @@
-import type { Exchange } from './exchange.ts';
+import type { IncomingRequest } from './exchange/exchange.ts';
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
-/** Named, since `*` leaves out Authorization (Fetch standard, section 3.3.3). */
+/** Listed, since `*` excludes Authorization (Fetch standard, section 3.3.3). */
 const REQUEST_HEADERS = [
   'authorization',
   'content-type',
@@ -28,11 +28,11 @@ const EXPOSED_HEADERS = [
   'X-MonthlyLimit-Reset',
 ].join(', ');
 
-/** Sets the CORS headers of every answer, errors too; without credentials. */
-export function cors(origins: readonly string[]): (exchange: Exchange) => void {
+/** Creates the function that sets the CORS headers of every response, errors included; credentials are not allowed. */
+export function cors(origins: readonly string[]): (request: IncomingRequest) => void {
   const any = origins.includes('*');
   const allowed = new Set(origins);
-  return function setCors({ req, res }: Exchange): void {
+  return function setCors({ req, res }: IncomingRequest): void {
     const { origin } = req.headers;
     if (any) res.setHeader('Access-Control-Allow-Origin', '*');
     else {
@@ -45,7 +45,7 @@ export function cors(origins: readonly string[]): (exchange: Exchange) => void {
 }
 
 /** Answers a preflight request (OPTIONS on any path). */
-export function answerPreflight({ res }: Exchange): void {
+export function answerPreflight({ res }: IncomingRequest): void {
   res.setHeader('Access-Control-Allow-Methods', METHODS);
   res.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS);
   res.setHeader('Access-Control-Max-Age', '600');

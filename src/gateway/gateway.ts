@@ -1,66 +1,120 @@
-import { type IncomingMessage, ServerResponse, STATUS_CODES } from 'node:http';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { invalidRequest, notFound } from '../errors/app-error.ts';
-import { errorEnvelope } from '../errors/envelope.ts';
 import type { Log } from '../lib/log.ts';
+import { runSteps } from '../lib/steps.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
-import { refuse } from '../rest/refuse.ts';
-import type { Unparsed } from './audit.ts';
-import { ConnectionOrder } from './connection-order.ts';
-import { enter, type TrustedPeers } from './door.ts';
-import { Exchange } from './exchange.ts';
-import { limitPieces } from './piece-limit.ts';
-import { runStages, type Stage } from './stage.ts';
-import { NOT_HTTP, type ParserError, unparsedHead } from './unparsed-head.ts';
+import { type AppError, type ErrorEnvelope, errorEnvelope, invalidRequest } from '../platform/errors.ts';
+import type { Stage } from './chain.ts';
+import { limitChunks, PipelinedRequests } from './connections.ts';
+import { Exchange } from './exchange/exchange.ts';
+import { refuse } from './exchange/responses.ts';
+import { settleClientAddress, type TrustedPeers } from './exchange/trusted-proxies.ts';
+import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedResponse } from './exchange/unparsed.ts';
+import type { FlagsByPath } from './table/endpoint-flags.ts';
+
+const MAX_REQUEST_MS = 3_600_000;
+/** Large enough for the chain, not the parser, to refuse an overlong token. */
+const MAX_HEADER_BYTES = 160 * 1024;
+
+/** How long a connection may be idle, in milliseconds. */
+export interface ConnectionTimes {
+  /** From its first byte, or from its opening, until a head is complete. */
+  headMs: number;
+  /** From a response to the next request. */
+  idleMs: number;
+  /** How often the timeout of heads is checked. */
+  checkEveryMs: number;
+}
+
+// Longer than the 60 seconds for which load balancers keep connections: if this end closed first, a request could be
+// lost.
+const TIMES: ConnectionTimes = { headMs: 60_000, idleMs: 75_000, checkEveryMs: 5_000 };
+
+/** Creates the public listener, whose only way in is the gateway. */
+export function ingress(gateway: Gateway, { headMs, idleMs, checkEveryMs }: ConnectionTimes = TIMES): Server {
+  // Any other upgrade is only an offer: the request is answered as it is (RFC 9110 section 7.8).
+  const options = {
+    requireHostHeader: false,
+    shouldUpgradeCallback: isWebSocketUpgrade,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    // Uploads are long: whoever reads a body limits how long it may take.
+    requestTimeout: MAX_REQUEST_MS,
+    headersTimeout: headMs,
+    keepAliveTimeout: idleMs,
+    connectionsCheckingInterval: checkEveryMs,
+  };
+  const server = createServer(options, (req, res) => gateway.request(req, res));
+  server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
+  // CONNECT is refused, and recorded, like any other request.
+  server.on('connect', (req, socket, head) => gateway.upgrade(req, socket, head));
+  // 100 Continue is sent where a body is read; other expectations are met by the response.
+  server.on('checkContinue', (req, res) => server.emit('request', req, res));
+  server.on('checkExpectation', (req, res) => server.emit('request', req, res));
+  server.on('clientError', (error, socket) => gateway.malformed(error, socket));
+  return server;
+}
+
+/** Returns whether a request asks for a WebSocket that can be opened (RFC 6455 section 4.2.1). */
+function isWebSocketUpgrade({ method, headers, httpVersion }: IncomingMessage): boolean {
+  const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
+  if (httpVersion !== '1.1') return false;
+  return method === 'GET' && upgrade?.toLowerCase() === 'websocket' && version === '13' && isWebSocketKey(key);
+}
+
+function isWebSocketKey(key: string | undefined): boolean {
+  return key !== undefined && /^[+/0-9A-Za-z]{22}==$/.test(key);
+}
 
 interface GatewayParts {
-  /** The one to begin with. */
+  /** The chain of the first endpoint table. */
   chain: readonly Stage[];
   trusts: TrustedPeers;
+  /** What the routes say of their paths. */
+  flags?: FlagsByPath;
   cors(exchange: Exchange): void;
-  /** Whether no audit record can be kept: health apart, nothing is answered then. */
+  /** Returns whether no audit record can be stored: only health is answered then. */
   isAuditFull(): boolean;
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
-  /** Runs a request, which begins with it. */
+  /** Runs a request within what surrounds it, such as its span. */
   around?(exchange: Exchange, run: () => void): void;
-  /** Told that a connection was closed for the requests that wait on it, or for the chunks of a body. */
+  /** Called when a connection was closed because too many requests wait on it, or for the chunks of a body. */
   onClosed?(reason: 'pipeline' | 'chunks'): void;
-  /** Told of what was no HTTP; its answer is sent when `kept` is called. */
+  /** Called for bytes that are no HTTP; the response is sent when `kept` is called. */
   onUnparsed(unparsed: Unparsed, kept: () => void): void;
   log: Log;
 }
 
-/** What Node reports of a connection that its client has left. */
+/** Node's error codes for a connection that its client has left. */
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'HPE_INVALID_EOF_STATE']);
 
-/** The single ingress: every request and every upgrade passes the chain, and every refusal is rendered here. */
+/** The single way in: every request and every upgrade passes the chain, and refusals are answered here. */
 export class Gateway {
   readonly #parts: GatewayParts;
   #chain: readonly Stage[];
-  readonly #order = new ConnectionOrder();
+  readonly #pipelined = new PipelinedRequests();
 
   constructor(parts: GatewayParts) {
     this.#parts = parts;
     this.#chain = parts.chain;
   }
 
-  /** Requests from now on pass this chain; those that have begun pass theirs to its end. */
+  /** Replaces the chain. Requests that have begun pass the old one. */
   use(chain: readonly Stage[]): void {
     this.#chain = chain;
   }
 
-  /** Takes a request, once those before it on its connection are answered. */
+  /** Runs a request, once those before it on its connection are answered. */
   request(req: IncomingMessage, res: ServerResponse): void {
     if (!this.#admits(req)) return;
-    // What came behind an upgrade that is not taken is lost to the parser: nothing may follow on this connection.
+    // The parser loses what followed an upgrade that is not accepted: nothing may follow on this connection.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
-    limitPieces(req, res, () => this.#parts.onClosed?.('chunks'));
+    limitChunks(req, res, () => this.#parts.onClosed?.('chunks'));
     const exchange = new Exchange(req, res);
-    this.#order.enter(exchange, () => this.#run(exchange));
+    this.#pipelined.enter(exchange, () => this.#run(exchange));
   }
 
-  /** Takes a WebSocket upgrade; a refusal is answered on the raw socket as an ordinary response. */
+  /** Runs a WebSocket upgrade; a refusal is written to the raw socket as an ordinary response. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (!this.#admits(req)) return;
     const res = new ServerResponse(req);
@@ -68,65 +122,56 @@ export class Gateway {
     res.once('finish', () => socket.end());
     socket.on('error', () => socket.destroy());
     const exchange = new Exchange(req, res, { socket, head });
-    this.#order.enter(exchange, () => {
+    this.#pipelined.enter(exchange, () => {
       res.assignSocket(req.socket);
       this.#run(exchange);
     });
   }
 
   /**
-   * Answers what is no HTTP request: as the refusal of the request whose body it broke, else with an envelope of its
-   * own, since there is nothing to run the chain on. What came in full before is answered first, and nothing behind it.
-   * A client that has gone is not answered.
+   * Answers bytes that are no HTTP: as a refusal of the request whose body they are, else with a response of its own,
+   * since there is nothing to run the chain on. Complete requests before them are answered first, and nothing after
+   * them. A client that has left is not answered.
    */
   malformed(error: ParserError, socket: Duplex): void {
     if (GONE.has(error.code ?? '') || !socket.writable) {
       socket.destroy();
       return;
     }
-    const latest = this.#order.latest(socket);
+    const latest = this.#pipelined.latest(socket);
     if (!latest || (latest.req.complete && latest.res.closed))
       this.#answerUnparsed(error, socket, latest === undefined);
-    else if (latest.req.complete || latest.isAnswered) this.#order.endAfter(latest);
+    else if (latest.req.complete || latest.isAnswered) this.#pipelined.endAfter(latest);
     else {
       latest.isBroken = true;
-      // One whose turn is still to come is refused then.
-      if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#parts.log);
+      // A request that still waits is refused when it begins.
+      if (latest.hasBegun) this.#refuse(latest, invalidRequest([NOT_HTTP]));
     }
   }
 
   /**
-   * Closes the connection of a client that asks on without an answer: what is under way ends as for one that has left, what
-   * waits never begins.
+   * Closes the connection of a client that keeps sending requests without reading responses: the current ones end as if
+   * the client had left, those that wait never begin.
    */
   #admits(req: IncomingMessage): boolean {
-    if (this.#order.hasRoom(req.socket)) return true;
+    if (this.#pipelined.admitsAnother(req.socket)) return true;
     if (!req.socket.destroyed) this.#parts.onClosed?.('pipeline');
     req.socket.destroy();
-    // The parser goes on to the end of what was read; Node would end each of these with an error, which costs more than all else.
+    // The parser continues to the end of the bytes that were read. Node would end each further request with an error,
+    // which costs more than all else.
     req.destroy();
     return false;
   }
 
   #answerUnparsed(error: ParserError, socket: Duplex, isFirst: boolean): void {
-    const refusal = error.code === 'HPE_INVALID_URL' ? notFound() : invalidRequest([NOT_HTTP]);
-    const { correlationId = uuidV7(), method, target } = unparsedHead(isFirst ? error : {});
-    const body = JSON.stringify(errorEnvelope(refusal));
-    const head = [
-      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}`,
-      `X-Correlation-ID: ${correlationId}`,
-      'Content-Type: application/json; charset=utf-8',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      'Connection: close',
-    ];
     const { remoteAddress = '' } = socket as Socket;
-    const unparsed = { correlationId, method, target, status: refusal.status, body, remoteAddress };
-    this.#parts.onUnparsed(unparsed, () => socket.end(Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`, 'latin1')));
+    const unparsed = { ...readUnparsed(error, isFirst), remoteAddress };
+    this.#parts.onUnparsed(unparsed, () => socket.end(unparsedResponse(unparsed)));
   }
 
   #run(exchange: Exchange): void {
     exchange.hasBegun = true;
-    enter(exchange, this.#parts.trusts);
+    settleClientAddress(exchange, this.#parts.trusts);
     exchange.isUnrecordable = this.#parts.isAuditFull();
     this.#parts.cors(exchange);
     const { around } = this.#parts;
@@ -135,10 +180,22 @@ export class Gateway {
   }
 
   #pass(exchange: Exchange): void {
-    runStages(this.#chain, exchange).catch((error: unknown) => {
+    runSteps(this.#chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
-      exchange.capture.install((aborted, kept) => this.#parts.onEnd(exchange, aborted, kept));
-      refuse(exchange, error, this.#parts.log);
+      exchange.audit.capture.install((aborted, kept) => this.#parts.onEnd(exchange, aborted, kept));
+      this.#refuse(exchange, error);
     });
   }
+
+  /** Refuses a request, before its endpoint is known as its path says. */
+  #refuse(exchange: Exchange, error: unknown): void {
+    const { flags = {}, log } = this.#parts;
+    const path = exchange.req.url?.split('?', 1)[0] ?? '';
+    refuse(exchange, error, log, flags[path]?.oauthErrors ? withoutIssues : undefined);
+  }
+}
+
+function withoutIssues(refusal: AppError): ErrorEnvelope {
+  const { errors: _issues, ...envelope } = errorEnvelope(refusal);
+  return envelope;
 }

@@ -1,18 +1,17 @@
-import type { Exchange } from './exchange.ts';
-import type { Endpoint, GatewayConfig } from './gateway-config.ts';
-import { isRemote } from './service-config.ts';
-import type { Upstream } from './upstream/upstream.ts';
+import type { Findings } from './exchange/exchange.ts';
+import type { Upstream } from './remote/upstream.ts';
+import { type Endpoint, type GatewayConfig, isRemote } from './table/gateway-config.ts';
 
 interface UpstreamsByName {
   of(name: string): Upstream | undefined;
 }
 
-/** Which service a request goes to, and where that is, by one table: later changes of the upstreams do not reach it. */
+/** Finds the service of a request, and its upstream, by one endpoint table: requests that have begun keep theirs. */
 export class Services {
   readonly #services: GatewayConfig['services'];
   readonly #binding: readonly string[] | undefined;
   readonly #upstreams: ReadonlyMap<string, Upstream | undefined>;
-  /** The service of each endpoint for those who name none. */
+  /** The service of each endpoint for callers who name none. */
   readonly #unnamed = new WeakMap<Endpoint, string | undefined>();
 
   constructor(
@@ -25,14 +24,15 @@ export class Services {
     this.#upstreams = new Map(names.map((name) => [name, upstreams.of(name)]));
   }
 
-  /** Whether a name is one that `X-Target-Server` may have. */
+  /** Returns whether a name may stand in `X-Target-Server`. */
   isKnown(name: string): boolean {
     return Object.hasOwn(this.#services, name);
   }
 
   /**
-   * The service that an endpoint's request goes to: the named one if the endpoint is of it, else the gateway's own
-   * binding. Undefined where there is none; an endpoint without services is the gateway's own, whatever is named.
+   * Returns the service of an endpoint for a request: the named one if the endpoint lists it, else the one of the
+   * gateway's binding. Undefined where there is none, and for an endpoint without services, which the gateway serves
+   * itself.
    */
   serviceFor(endpoint: Endpoint, named: string | undefined): string | undefined {
     if (named !== undefined) return endpoint.services.includes(named) ? named : undefined;
@@ -40,14 +40,14 @@ export class Services {
     return this.#unnamed.get(endpoint);
   }
 
-  /** The upstream of a request whose service is known; undefined for this process. */
-  upstreamOf({ match, service }: Exchange): Upstream | undefined {
-    const name = match?.endpoint.upstream ?? service;
+  /** Returns the upstream of a request whose service is known; undefined for this process. */
+  upstreamOf({ endpoint, service }: Pick<Findings, 'endpoint' | 'service'>): Upstream | undefined {
+    const name = endpoint?.upstream ?? service;
     return name === undefined ? undefined : this.#upstreams.get(name);
   }
 
-  /** Whether the client guards are not for this gateway to run: the upstream does, or a gateway in front has. */
-  areGuardsElsewhere({ upstream, service, isPeerTrusted }: Exchange): boolean {
+  /** Returns whether another process runs the client guards: the upstream, or a gateway in front of this one. */
+  areGuardsElsewhere({ upstream, service }: Findings, isPeerTrusted: boolean): boolean {
     if (upstream) return upstream.service.guards === 'upstream';
     const guards = service === undefined ? undefined : this.#services[service]?.guards;
     return guards === 'front' && isPeerTrusted;

@@ -6,7 +6,7 @@ export const MAX_DIGITS = 78;
 const FORM = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /** A decimal read from a text, or why there is none. */
-export type DecimalReading = { text: string } | { fault: string };
+type DecimalReading = { text: string } | { fault: string };
 
 /** A number of parsed JSON, however long. */
 export function isJsonNumber(value: unknown): value is number | ExactNumber {

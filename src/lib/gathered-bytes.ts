@@ -1,6 +1,6 @@
 /**
- * Bytes that come in pieces, gathered in one buffer that grows: a buffer object for each piece would cost a hundred times
- * what a piece of one byte does. A single piece is kept as it is.
+ * Gathers chunks of bytes in one buffer that grows: a buffer object for each chunk would cost a hundred times what a chunk
+ * of one byte does. A single chunk is used as it is.
  */
 export class GatheredBytes {
   #buffer: Uint8Array = Buffer.alloc(0);

@@ -20,14 +20,14 @@ export interface PageRequest {
 
 /** A page as its query reads it. */
 export interface PageRead {
-  /** One row more than the page has, which tells whether there are others. */
+  /** One row more than the page has, by which it is known whether there are others. */
   limit: number;
   backward: boolean;
   after: PageKey | undefined;
   before: PageKey | undefined;
 }
 
-/** What a query needs to know of a page. */
+/** Returns a page as its query reads it. */
 export function pageRead({ size, backward, after, before }: PageRequest): PageRead {
   return { limit: size + 1, backward, after, before };
 }
@@ -38,13 +38,13 @@ export interface Page<Row> {
   hasMore: boolean;
 }
 
-/** The page in up to `size + 1` rows, which were read in the direction of the request. */
+/** Returns the page in up to `size + 1` rows, which were read in the direction of the request. */
 export function pageOf<Row>(read: readonly Row[], { size, backward }: PageRequest): Page<Row> {
   const rows = read.slice(0, size);
   return { rows: backward ? rows.reverse() : rows, hasMore: read.length > size };
 }
 
-/** The same page of each owner in the rows of all, which were read in the direction of the request. */
+/** Returns the page of each owner in the rows of all, which were read in the direction of the request. */
 export function pagesBy<Row, Owner>(
   read: readonly Row[],
   ownerOf: (row: Row) => Owner,
@@ -55,12 +55,12 @@ export function pagesBy<Row, Owner>(
   return pages;
 }
 
-/** What the request asks of a list in the other order: what comes after a row there comes before it here. */
+/** Returns the request for a list in the opposite order: what comes after a row there comes before it here. */
 export function newestFirst({ size, backward, after, before }: PageRequest): PageRequest {
   return { size, backward: !backward, after: before, before: after };
 }
 
-/** What a cursor is good for: one list of one node. */
+/** Where a cursor is valid: in one list of one tenant. */
 export interface CursorScope {
   connection: string;
   nodeId: string;
@@ -69,22 +69,22 @@ export interface CursorScope {
 const MAC_BYTES = 8;
 const MAX_CURSOR_LENGTH = 1_024;
 
-/** Signs the places of rows, so that a caller gives back only what it was given, for the same list and node. */
+/** Makes cursors and reads them. A signature keeps a caller from passing one that it was not given, or of another list or tenant. */
 export class PageCursors {
   readonly #key: Uint8Array;
 
-  /** Replicas that share the key understand each other's cursors. */
+  /** Processes with the same key read each other's cursors. */
   constructor(key: Uint8Array) {
     this.#key = key;
   }
 
-  /** An opaque text that `decode` takes back in the same scope. */
+  /** Returns an opaque text that `decode` reads in the same scope. */
   encode(scope: CursorScope, { at, id }: PageKey): string {
     const place = Buffer.from(`${at}|${id}`, 'utf8');
     return Buffer.concat([this.#mac(scope, place), place]).toString('base64url');
   }
 
-  /** The key in a cursor; undefined where it is forged, malformed, or of another list or node. */
+  /** Returns the key in a cursor; undefined where it is forged, malformed, or of another list or tenant. */
   decode(scope: CursorScope, cursor: string): PageKey | undefined {
     if (cursor.length > MAX_CURSOR_LENGTH) return undefined;
     const bytes = Buffer.from(cursor, 'base64url');

@@ -6,5 +6,15 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
+/** Returns a log that writes what `change` makes of the fields of each line. */
+export function withFields(log: Log, change: (fields: object) => object): Log {
+  return {
+    debug: (fields, message) => log.debug(change(fields), message),
+    info: (fields, message) => log.info(change(fields), message),
+    warn: (fields, message) => log.warn(change(fields), message),
+    error: (fields, message) => log.error(change(fields), message),
+  };
+}
+
 /** A log that keeps nothing. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

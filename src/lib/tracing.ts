@@ -4,7 +4,7 @@ export type SpanKind = 'server' | 'client' | 'producer' | 'consumer' | 'internal
 /** What is said of a span, under the names of the semantic conventions. Never a secret, nor what a person is known by. */
 export type SpanAttributes = Readonly<Record<string, string | number>>;
 
-/** One piece of work in a trace. */
+/** A span: one operation in a trace. */
 export interface Span {
   /** What children go on from, in this process and in others (W3C Trace Context). */
   readonly traceparent: string;

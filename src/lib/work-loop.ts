@@ -1,59 +1,57 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs, pause } from './backoff.ts';
 
-interface WorkLoopParts {
-  /** Does some of the work; says whether there may be more to do at once. */
-  turn(signal: AbortSignal): Promise<boolean>;
-  /** Told of the first failure after a turn that went well. */
-  onFailure(error: unknown): void;
-  /** How long it rests after so many failures in a row. */
-  restMs(failures: number): number;
-  /** How long it waits for a notice where there is nothing to do: work of other processes is seen by then. */
+interface WorkLoopOptions {
+  /** Does some of the work. Returns whether there may be more to do at once. */
+  iterate(signal: AbortSignal): Promise<boolean>;
+  /** Called with the first failure after an iteration that succeeded. */
+  onFailure?(error: unknown): void;
+  /** How long to wait for a notice where there is nothing to do: work of other processes is seen by then. */
   pollMs: number;
 }
 
-/** Takes turns at a queue in the database, one after another; after a failure it rests and goes on. */
+/** Works through a queue in the database, one iteration after another; after failures it backs off and goes on. */
 export class WorkLoop {
-  readonly #parts: WorkLoopParts;
+  readonly #options: WorkLoopOptions;
   #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
-  #wake: (() => void) | undefined;
+  #wake = () => {};
   #isNotified = false;
 
-  constructor(parts: WorkLoopParts) {
-    this.#parts = parts;
+  constructor(options: WorkLoopOptions) {
+    this.#options = options;
   }
 
   /** Works from now on. */
   start(): void {
     this.#stopping = new AbortController();
-    this.#running = this.#run(this.#stopping.signal);
+    this.#running = this.run(this.#stopping.signal);
   }
 
-  /** There is something to do: sooner than the next look. */
+  /** Begins the next iteration at once: there is something to do. */
   notify(): void {
     this.#isNotified = true;
-    this.#wake?.();
+    this.#wake();
   }
 
-  /** Ends after the turn that is under way, whose signal is aborted. */
+  /** Ends after the iteration under way, whose signal is aborted. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#wake?.();
     await this.#running;
   }
 
-  async #run(signal: AbortSignal): Promise<void> {
-    const { turn, onFailure, restMs } = this.#parts;
+  /** Works until `signal` is aborted. Resolves when the iteration under way has ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { iterate, onFailure } = this.#options;
     for (let failures = 0; !signal.aborted; ) {
       this.#isNotified = false;
       try {
-        const hasMore = await turn(signal);
+        const hasMore = await iterate(signal);
         failures = 0;
         if (!hasMore) await this.#nextNotice(signal);
       } catch (error) {
         failures += 1;
-        if (failures === 1) onFailure(error);
-        await delay(restMs(failures), undefined, { signal }).catch(() => undefined);
+        if (failures === 1) onFailure?.(error);
+        await pause(backoffMs(failures), signal);
       }
     }
   }
@@ -61,10 +59,12 @@ export class WorkLoop {
   async #nextNotice(signal: AbortSignal): Promise<void> {
     if (this.#isNotified || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    const timer = setTimeout(resolve, this.#parts.pollMs);
+    const wake = () => resolve();
+    this.#wake = wake;
+    signal.addEventListener('abort', wake);
+    const timer = setTimeout(wake, this.#options.pollMs);
     await promise;
     clearTimeout(timer);
-    this.#wake = undefined;
+    signal.removeEventListener('abort', wake);
   }
 }

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { AccountPages } from '../../src/accounts/account-pages.service.ts';
-import { Accounts } from '../../src/accounts/accounts.service.ts';
-import { type Database, openDatabase } from '../../src/database.ts';
+import { AccountPages, Accounts } from '../../src/domain/accounts/accounts.service.ts';
+import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { withPostgres } from '../services/pg-client.ts';
 import { describeReal } from '../services/real.ts';

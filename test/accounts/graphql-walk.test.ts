@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { NODE, type Stand, startStandOn } from '../graphql/stand.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';

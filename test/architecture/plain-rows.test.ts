@@ -9,5 +9,9 @@ it('reads take plain rows: nothing but the opening of the database and its door 
       readFileSync(join(ROOT, file), 'utf8').replaceAll(/\/\*[\s\S]*?\*\/|\/\/.*/g, ''),
     ),
   );
-  expect(knowing.sort()).toEqual(['src/database.ts', 'src/lib/tenant-db.ts', 'src/migrate.ts']);
+  expect(knowing.sort()).toEqual([
+    'src/platform/database/database.ts',
+    'src/platform/database/schema-migrations.ts',
+    'src/platform/database/tenant-db.ts',
+  ]);
 });

@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { BusUnavailableError } from '../../src/events/event-bus.ts';
+import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { openSocket, request, sendRaw } from '../gateway/raw.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';

@@ -2,11 +2,9 @@ import type { ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
 import { cors } from '../../src/gateway/cors.ts';
-import { compileTrust } from '../../src/gateway/door.ts';
-import type { Exchange } from '../../src/gateway/exchange.ts';
-import { Gateway } from '../../src/gateway/gateway.ts';
-import { ingress } from '../../src/gateway/ingress.ts';
-import { captureStage } from '../../src/gateway/stages/capture.ts';
+import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { compileTrust } from '../../src/gateway/exchange/trusted-proxies.ts';
+import { Gateway, ingress } from '../../src/gateway/gateway.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { listening } from '../gateway/forwarder.ts';
 import { watched } from '../gateway/idle-stand.ts';
@@ -58,8 +56,10 @@ it.each(ways)('D2-07: an answer written %s is complete only once its record is k
     if (req.url === '/other') kept();
     else pending.push(kept);
   };
+  const capture = (exchange: Exchange) =>
+    exchange.audit.capture.install((aborted, kept) => onEnd(exchange, aborted, kept));
   const gateway = new Gateway({
-    chain: [captureStage(onEnd), ({ req, res }) => void (req.url === '/other' ? res.end() : write(res))],
+    chain: [capture, ({ req, res }) => void (req.url === '/other' ? res.end() : write(res))],
     trusts: compileTrust([]),
     cors: cors(['*']),
     isAuditFull: () => false,

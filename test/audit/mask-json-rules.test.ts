@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { maskBody } from '../../src/audit/mask.ts';
-import { EVERY_STRING, HIDDEN, type JsonRule, membersRule } from '../../src/audit/mask-json-rules.ts';
+import { EVERY_STRING, HIDDEN, type JsonRule, membersRule } from '../../src/audit/mask-json.ts';
 
 const inData = membersRule({ data: membersRule({ x: HIDDEN, deep: membersRule({ y: HIDDEN }) }) });
 const shouted: JsonRule = { kind: 'text', mask: (text) => text.toUpperCase() };

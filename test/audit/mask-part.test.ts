@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import type * as Form from '../../src/audit/mask-form.ts';
 import { maskHeaders } from '../../src/audit/mask-headers.ts';
-import type * as Scanner from '../../src/audit/mask-json-scanner.ts';
+import type * as Scanner from '../../src/audit/mask-json.ts';
 import type * as Keys from '../../src/audit/mask-keys.ts';
-import { recordedHead, recordedTarget } from '../../src/gateway/audit-head.ts';
+import { recordedHead, recordedTarget } from '../../src/gateway/exchange/audit.ts';
 import { traceIn } from './secret-traces.ts';
 
 /** How many characters were given to what masks. */
@@ -32,7 +32,7 @@ vi.mock('../../src/audit/mask-form.ts', async (original) => {
   const form = await original<typeof Form>();
   return { ...form, maskQuery: counting(form.maskQuery), decode: counting(form.decode) };
 });
-vi.mock('../../src/audit/mask-json-scanner.ts', async (original) => {
+vi.mock('../../src/audit/mask-json.ts', async (original) => {
   const scanner = await original<typeof Scanner>();
   return { ...scanner, scanJson: counting(scanner.scanJson) };
 });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuditRetention } from '../../src/audit/audit-retention.ts';
-import { deleteOldEvents } from '../../src/realtime/event-retention.ts';
+import { deleteOldEvents } from '../../src/events/streams/event-log.ts';
 import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { AuditSpool, type AuditSpoolOptions, SpoolFullError } from '../../src/audit/spool.ts';
-import { decodeLines } from '../../src/audit/spool-line.ts';
+import { decodeLines } from '../../src/audit/spool-log.ts';
 import { disk, HEALTHY } from './spool-disk.ts';
 
 vi.mock('node:fs', async (importOriginal) => {

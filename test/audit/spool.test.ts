@@ -60,7 +60,6 @@ describe('a spool', () => {
   it('D2-07: written segments are removed, and after close nothing is left', async () => {
     const spool = open({ segmentBytes: 100 });
     for (const line of lines(25)) spool.append(line);
-    spool.flush();
     await drained(spool);
     expect([spool.bytesOnDisk, spool.pendingBytes, spool.pendingLines]).toEqual([0, 0, 0]);
     expect(readdirSync(dir).filter((name) => name.endsWith('.seg'))).toEqual([]);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Cache } from '../../src/cache/cache.ts';
+import type { Cache } from '../../src/platform/cache/cache.ts';
 
 const NOW = 1_000_000;
 const LATER = NOW + 60_000;

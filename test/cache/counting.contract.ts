@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Cache } from '../../src/cache/cache.ts';
+import type { Cache } from '../../src/platform/cache/cache.ts';
 import {
   type CountedRequest,
   countRequest,
   NOTHING_COUNTED,
   type RequestCounts,
   type RequestLimits,
-} from '../../src/cache/request-counts.rules.ts';
+} from '../../src/platform/cache/counts.rules.ts';
 import { calls } from './limit-calls.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 0, 0);

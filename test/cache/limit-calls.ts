@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { RequestLimits } from '../../src/cache/request-counts.rules.ts';
+import type { RequestLimits } from '../../src/platform/cache/counts.rules.ts';
 
 /** A request as the rules of counting see it. */
 export interface LimitCall {

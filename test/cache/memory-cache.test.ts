@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryCache } from '../../src/cache/memory-cache.ts';
-import { MemoryFailureCounts } from '../../src/cache/memory-failure-counts.ts';
-import { MemoryRequestCounts } from '../../src/cache/memory-request-counts.ts';
+import { MemoryCache, MemoryFailureCounts, MemoryRequestCounts } from '../../src/platform/cache/memory-cache.ts';
 import { cacheContract } from './cache.contract.ts';
 import { countingContract } from './counting.contract.ts';
 

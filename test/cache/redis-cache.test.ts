@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
-import { RedisCache } from '../../src/cache/redis-cache.ts';
+import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
+import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import { type FreshRedis, freshRedis } from '../services/isolation.ts';
 import { describeReal } from '../services/real.ts';
 import { cacheContract } from './cache.contract.ts';

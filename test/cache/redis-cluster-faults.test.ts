@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
-import { RedisCache } from '../../src/cache/redis-cache.ts';
+import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
+import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import { freeze } from '../services/freeze.ts';
 import { describeReal } from '../services/real.ts';
 import { type ClusterMember, type RedisCluster, startRedisCluster } from '../services/redis-cluster.ts';

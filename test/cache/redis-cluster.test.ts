@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
-import { RedisCache, type RedisCacheOptions } from '../../src/cache/redis-cache.ts';
-import { slotOf } from '../../src/cache/redis-topology.rules.ts';
-import { ConfigError } from '../../src/config/config.ts';
+import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
+import { RedisCache, type RedisCacheOptions } from '../../src/platform/cache/redis-cache.ts';
+import { slotOf } from '../../src/platform/cache/redis-topology.rules.ts';
+import { ConfigError } from '../../src/platform/config/config.ts';
 import { describeReal } from '../services/real.ts';
 import { type ClusterMember, moveSlot, type RedisCluster, startRedisCluster } from '../services/redis-cluster.ts';
 import { cacheContract } from './cache.contract.ts';

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { RedisServer } from '../../src/cache/redis-server.ts';
+import { RedisServer } from '../../src/platform/cache/redis-server.ts';
 import { listening } from '../gateway/forwarder.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
 

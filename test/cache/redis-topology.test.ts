@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { redirectionOf, topologyOf } from '../../src/cache/redis-topology.rules.ts';
+import { redirectionOf, topologyOf } from '../../src/platform/cache/redis-topology.rules.ts';
 
 const ASKED = 'rediss://user:secret@seed.internal:6379';
 const NODES = [

@@ -8,7 +8,7 @@ import {
   NOTHING_COUNTED,
   type RequestCounts,
   type RequestLimits,
-} from '../../src/cache/request-counts.rules.ts';
+} from '../../src/platform/cache/counts.rules.ts';
 import { calls } from './limit-calls.ts';
 
 const WINDOWS = [

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { startPortcullis } from '../harness.ts';
 import { migratedFolder, type TestFolder } from '../start/folders.ts';
 import { ROOT, runCli, startInstance } from '../start/process.ts';

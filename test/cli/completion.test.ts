@@ -86,9 +86,9 @@ it.each(['zsh', 'fish'])(
   'D1-12: completion %s names every command and flag, and its shell can read it',
   async (shell) => {
     const script = await scriptOf(shell);
-    for (const { name, flagHelp } of COMMANDS) {
+    for (const { name, flags = {} } of COMMANDS) {
       expect(script).toContain(name);
-      for (const flag of Object.keys(flagHelp)) expect(script).toContain(shell === 'zsh' ? `--${flag}` : `-l ${flag}`);
+      for (const flag of Object.keys(flags)) expect(script).toContain(shell === 'zsh' ? `--${flag}` : `-l ${flag}`);
     }
     // Quotes and brackets that do not match are what a summary with an apostrophe would leave behind.
     const unquoted = script.replace(/\\'/g, '').replaceAll("'\\''", '');

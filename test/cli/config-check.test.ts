@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { envSchema } from '../../src/config/env.ts';
+import { envSchema } from '../../src/platform/config/config.ts';
 import { gatewayFile } from '../gateway/gateway-file.ts';
 import { temporaryFile } from '../harness/temporary-file.ts';
 import { portcullis } from './in-process.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { UsageError } from '../../src/cli/command.ts';
-import { firstLine } from '../../src/cli/first-line.ts';
+import { UsageError } from '../../src/cli/kit/command.ts';
+import { firstLine } from '../../src/cli/kit/first-line.ts';
 
 it.each([
   [[], undefined],

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { loadCommands } from '../../src/cli/commands.ts';
-import { isSecretFlag } from '../../src/cli/secret-flags.rules.ts';
+import { isSecretFlag } from '../../src/cli/kit/parse.ts';
 import { portcullis } from './in-process.ts';
 
 const COMMANDS = await loadCommands();
@@ -32,7 +32,7 @@ it.each([`--password=${SECRET}`, `--token=${SECRET}\nof two lines`, `-p${SECRET}
 );
 
 it('D1-12: no command has a flag for a secret', () => {
-  const flags = COMMANDS.flatMap((command) => Object.keys(command.flags));
+  const flags = COMMANDS.flatMap((command) => Object.keys(command.flags ?? {}));
   expect(flags.filter(isSecretFlag)).toEqual([]);
 });
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { type Database, openDatabase } from '../../src/database.ts';
-import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
-import type { EventBus, OutgoingMessage } from '../../src/events/event-bus.ts';
-import { KafkaBus } from '../../src/events/kafka-bus.ts';
-import { ALL_TOPICS, REFERENCE_TOPICS } from '../../src/events/topics.ts';
+import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
+import type { EventBus, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
+import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
+import { ALL_TOPICS, REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
+import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../events/recorder.ts';
 import { realDatabase } from '../harness/databases.ts';
 import { createTopics, deleteTopics, freshDatabase, topicPrefix } from '../services/isolation.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { startPortcullis } from '../harness.ts';
 import { migratedFolder } from '../start/folders.ts';
 import { portcullis } from './in-process.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';

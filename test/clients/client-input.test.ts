@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { clientInput, rotationInput } from '../../src/clients/client.input.ts';
-import { parsedInput } from '../../src/graphql/camel-input.ts';
-import { ValidationError } from '../../src/graphql/errors.ts';
+import { clientInput, rotationInput } from '../../src/access/administration/client.input.ts';
+import { parsedInput } from '../../src/faces/graphql/kit/camel-input.ts';
+import { ValidationError } from '../../src/faces/graphql/kit/graphql-errors.ts';
 
 const LEAST = { name: 'Trader', grantTypes: ['client_credentials'], scopes: [] };
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { z } from 'zod';
 import { configurationPage } from '../../scripts/configuration-page.ts';
-import { envSchema, SECRET_VARIABLES } from '../../src/config/env.ts';
-import { GROUPS } from '../../src/config/variables.ts';
+import { envSchema, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
+import { GROUPS } from '../../src/platform/config/variables.ts';
 import { ROOT } from '../start/process.ts';
 
 const page = configurationPage();

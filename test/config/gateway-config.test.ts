@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { ConfigError } from '../../src/config/config.ts';
-import { gatewayJsonSchema, parseGatewayConfig, readGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { gatewayJsonSchema, parseGatewayConfig, readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { ConfigError } from '../../src/platform/config/config.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const HEAD = `services: {accounts: local, wallets: local}

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { ConfigError } from '../../src/config/config.ts';
-import { withDiscovers } from '../../src/gateway/discovers.ts';
-import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { withDiscovers } from '../../src/gateway/table/discovers.ts';
+import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { ConfigError } from '../../src/platform/config/config.ts';
 
 const ALIAS = 'webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z}';
 

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { ConfigError, readConfig } from '../../src/config/config.ts';
-import { SECRET_VARIABLES } from '../../src/config/env.ts';
+import { ConfigError, readConfig, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
 
 const NETWORK = 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7';
 const LONG = 'x'.repeat(32);

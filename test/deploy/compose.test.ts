@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { envSchema } from '../../src/config/env.ts';
-import { STOP_DEADLINE_MS } from '../../src/run.ts';
+import { STOP_DEADLINE_MS } from '../../src/app/run.ts';
+import { envSchema } from '../../src/platform/config/config.ts';
 import { ROOT } from '../start/process.ts';
 import { type ComposeFile, type ComposeService, environmentOf, interpolated } from './compose.ts';
 import { faultsOf, manifest, newSecrets, read, readYaml } from './files.ts';

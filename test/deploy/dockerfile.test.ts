@@ -86,7 +86,7 @@ it('D1-13: a stop that comes while the program loads is heeded: a first process 
     import { registerHooks } from 'node:module';
     registerHooks({
       load(url, context, next) {
-        if (url.endsWith('/src/run.ts')) process.kill(process.pid, 'SIGTERM');
+        if (url.endsWith('/src/app/run.ts')) process.kill(process.pid, 'SIGTERM');
         return next(url, context);
       },
     });`;

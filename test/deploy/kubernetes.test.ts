@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { envSchema, REQUIRED_IN_PRODUCTION, SECRET_VARIABLES } from '../../src/config/env.ts';
-import { STOP_DEADLINE_MS } from '../../src/run.ts';
+import { STOP_DEADLINE_MS } from '../../src/app/run.ts';
+import { envSchema, REQUIRED_IN_PRODUCTION, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
 import type { Variables } from '../start/process.ts';
 import { faultsOf, KUBERNETES, type Manifest, manifest, manifests, newSecrets, read, readYaml } from './files.ts';
 import { checkKind } from './kubernetes-kinds.ts';

@@ -6,7 +6,7 @@ const RUN_LANGUAGES: ReadonlySet<string> = new Set(['sh', 'js', 'ts']);
 const ANSWER_LANGUAGES: ReadonlySet<string> = new Set(['json', 'http']);
 
 /** Where the pages' blocks are run: on one embedded instance, or on PostgreSQL, Redis and Kafka. */
-const ON_REAL_SERVERS: ReadonlySet<string> = new Set(['docs/quickstart/operator.md', 'docs/operations.md']);
+const ON_REAL_SERVERS: ReadonlySet<string> = new Set(['docs/quickstart/operator.md', ...operationsPages()]);
 
 /** Pages whose blocks are not run, and why. */
 const PAGES_NOT_RUN: Readonly<Record<string, string>> = {
@@ -29,9 +29,14 @@ export interface Step {
   answer: Block | undefined;
 }
 
+/** The pages of the operator's manual. */
+export function operationsPages(): string[] {
+  return globSync('docs/operations/*.md', { cwd: ROOT }).sort();
+}
+
 /** The pages that are written to be followed. */
 export function pagesToRun(): { embedded: string[]; real: string[] } {
-  const pages = ['README.md', ...globSync('docs/{,quickstart/}*.md', { cwd: ROOT }).sort()].filter(
+  const pages = ['README.md', ...globSync('docs/{,operations/,quickstart/}*.md', { cwd: ROOT }).sort()].filter(
     (page) => !(page in PAGES_NOT_RUN),
   );
   return {

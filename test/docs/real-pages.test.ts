@@ -1,12 +1,13 @@
 import { expect, it, vi } from 'vitest';
-import { ALL_TOPICS } from '../../src/events/topics.ts';
+import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
 import { createTopics, deleteTopics, freshDatabase, freshRedis, topicPrefix } from '../services/isolation.ts';
 import { freePorts } from '../services/ports.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
+import { operationsPages } from './plan.ts';
 import { describeFollowed } from './programs.ts';
-import { followed } from './run-page.ts';
+import { followed, type Reader } from './run-page.ts';
 
 // Each page starts a process for each of its commands, on machines that are busy with other tests.
 vi.setConfig({ testTimeout: 180_000 });
@@ -47,11 +48,11 @@ describeFollowed('followed', () => {
       }
     });
 
-    it.concurrent('every command of docs/operations.md does what the page says', async () => {
+    it.concurrent('every command of docs/operations/ does what its page says', async () => {
       await using p = await startOnRealServers();
       const client = await addClient(p);
       const token = await p.clientToken();
-      const wrong = await followed('docs/operations.md', {
+      const reader: Reader = {
         instead: {
           NODE_ID: p.demo.node_id,
           MIGRATION_ID: await uploaded(p, token),
@@ -65,8 +66,8 @@ describeFollowed('followed', () => {
           'operations.json': JSON.stringify({ me: '{ me { nodeId } }' }),
           'password.txt': 'correct horse battery staple\n',
         },
-      });
-      expect(wrong).toEqual([]);
+      };
+      for (const page of operationsPages()) expect(await followed(page, reader)).toEqual([]);
     });
   });
 });

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { TOPICS } from '../../src/events/topics.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
-import { BusUnavailableError } from '../../src/events/event-bus.ts';
+import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
+import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { type EmbeddedDatabase, embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { eventBusContract } from './event-bus.contract.ts';

@@ -1,8 +1,8 @@
 import { expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/database.ts';
-import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
-import type { BusDatabase } from '../../src/events/embedded-store.ts';
-import { type IncomingMessage, MAX_BATCH_MESSAGES } from '../../src/events/event-bus.ts';
+import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
+import type { BusDatabase } from '../../src/events/bus/embedded-store.ts';
+import { type IncomingMessage, MAX_BATCH_MESSAGES } from '../../src/events/bus/event-bus.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
 import { message, Recorder } from './recorder.ts';
 

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { BusUnavailableError } from '../../src/events/event-bus.ts';
-import { PublishQueue } from '../../src/events/publish-queue.ts';
+import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
+import { PublishQueue } from '../../src/events/bus/publish-queue.ts';
 import { message } from './recorder.ts';
 
 /** A queue over a send that waits until the test lets it go on. */

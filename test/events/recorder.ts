@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, vi } from 'vitest';
-import type { EventBus, IncomingMessage, OutgoingMessage, Subscription } from '../../src/events/event-bus.ts';
+import type { EventBus, IncomingMessage, OutgoingMessage, Subscription } from '../../src/events/bus/event-bus.ts';
 
 /** A consumer that keeps what took effect, and fails as often as it is told to. */
 export class Recorder {

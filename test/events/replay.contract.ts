@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { BusUnavailableError, type EventBus } from '../../src/events/event-bus.ts';
-import type { LogReader } from '../../src/events/log-reader.ts';
-import { withDeadLetters } from '../../src/events/poison.ts';
-import { Replay, type ReplayPlan } from '../../src/events/replay.ts';
-import type { ReplayPositions } from '../../src/events/replay-positions.ts';
-import { deadLetterTopicOf } from '../../src/events/topics.ts';
+import { BusUnavailableError, type EventBus, type LogReader } from '../../src/events/bus/event-bus.ts';
+import { withDeadLetters } from '../../src/events/bus/poison.ts';
+import { Replay, type ReplayPlan, type ReplayPositions } from '../../src/events/bus/replay.ts';
+import { deadLetterTopicOf } from '../../src/events/bus/topics.ts';
 import { message, Recorder } from './recorder.ts';
 
 /** A store or cluster, and what remembers replays. */

@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
-import { EmbeddedLogReader } from '../../src/events/embedded-log-reader.ts';
-import { KafkaBus } from '../../src/events/kafka-bus.ts';
-import { KafkaLogReader } from '../../src/events/kafka-log-reader.ts';
-import { Replay } from '../../src/events/replay.ts';
-import { ReplayPositions } from '../../src/events/replay-positions.ts';
+import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
+import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
+import { KafkaLogReader } from '../../src/events/bus/kafka-log-reader.ts';
+import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { type EmbeddedDatabase, embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { topicPrefix } from '../services/isolation.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { ALL_TOPICS, TOPICS } from '../../src/events/topics.ts';
+import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { createTopics, topicPrefix } from '../services/isolation.ts';

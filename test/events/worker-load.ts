@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { TOPICS } from '../../src/events/topics.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import type { Portcullis } from '../harness.ts';
 import {
   ADMIN_GROUP,

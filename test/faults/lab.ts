@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { vi } from 'vitest';
-import type { Demo } from '../../src/demo/demo.ts';
-import { ALL_TOPICS } from '../../src/events/topics.ts';
+import type { Demo } from '../../src/app/demo/demo.ts';
+import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EthereumNode } from '../../src/gas-fee/ethereum-node.ts';
-import { gasPricesOf, PERCENTILES } from '../../src/gas-fee/fee-history.rules.ts';
+import { gasPricesOf, PERCENTILES } from '../../src/domain/gas-fee/fee-history.rules.ts';
+import { RpcProvider } from '../../src/domain/gas-fee/rpc-provider.ts';
 import { call } from './anvil.ts';
 
 const QUANTITY = expect.stringMatching(/^0x(0|[1-9a-f][0-9a-f]*)$/);
@@ -42,7 +42,7 @@ export function nodeContract(name: string, start: () => Promise<AsyncDisposable 
     });
 
     it('4.9-05 D8-03: the prices are those of its two answers', async () => {
-      const asked = new EthereumNode(node.url);
+      const asked = new RpcProvider(node.url);
       const answers = await Promise.all([
         call(node.url, 'eth_chainId', []),
         call(node.url, 'eth_feeHistory', [BLOCKS, 'latest', PERCENTILES]),

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Log } from '../../src/lib/log.ts';
-import { silentLog } from '../../src/lib/log.ts';
+import { type Log, silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 import { type Anvil, startAnvil } from './anvil.ts';

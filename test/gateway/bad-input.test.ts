@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { BODY_ROWS } from './bad-bodies.ts';

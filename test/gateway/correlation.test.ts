@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Log } from '../../src/lib/log.ts';
-import { silentLog } from '../../src/lib/log.ts';
+import { type Log, silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { type RawAnswer, request, sendRaw } from './raw.ts';

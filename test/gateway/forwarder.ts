@@ -10,14 +10,13 @@ import {
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { gatewayChain } from '../../src/gateway/chain.ts';
 import { cors } from '../../src/gateway/cors.ts';
-import { compileTrust } from '../../src/gateway/door.ts';
-import { EndpointTable } from '../../src/gateway/endpoint-table.ts';
-import type { Exchange } from '../../src/gateway/exchange.ts';
-import { Gateway } from '../../src/gateway/gateway.ts';
-import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/gateway-config.ts';
-import { ingress } from '../../src/gateway/ingress.ts';
+import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { compileTrust } from '../../src/gateway/exchange/trusted-proxies.ts';
+import { Gateway, ingress } from '../../src/gateway/gateway.ts';
+import type { Upstream } from '../../src/gateway/remote/upstream.ts';
 import { Services } from '../../src/gateway/services.ts';
-import type { Upstream } from '../../src/gateway/upstream/upstream.ts';
+import { EndpointTable } from '../../src/gateway/table/endpoint-table.ts';
+import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { Upstreams } from '../../src/gateway/upstream/upstreams.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 
@@ -144,11 +143,9 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     gatewayChain({
       table: new EndpointTable(table.endpoints),
       services: new Services(table, upstreams),
-      tokens: { verify: never } as never,
-      directory: {} as never,
-      sessions: {} as never,
+      tokens: { checkSignature: never } as never,
       clientGuards: () => options.guard?.(),
-      local: { handle: ({ res, service }) => res.end(`local ${service}`) },
+      local: { handle: ({ res, found }) => res.end(`local ${found.service}`) },
       remote: upstreams,
       onEnd,
       nowMs,

@@ -73,7 +73,7 @@ it('DG-08: an answer that goes on, and a WebSocket, are open past every time tha
 });
 
 it('a connection is kept for longer than a load balancer does', async () => {
-  const { ingress } = await import('../../src/gateway/ingress.ts');
+  const { ingress } = await import('../../src/gateway/gateway.ts');
   const server = ingress({} as never);
   expect(server.keepAliveTimeout).toBeGreaterThan(60_000);
   expect(server.headersTimeout).toBeGreaterThan(0);

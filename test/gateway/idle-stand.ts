@@ -1,12 +1,10 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { cors } from '../../src/gateway/cors.ts';
-import { compileTrust } from '../../src/gateway/door.ts';
-import type { Exchange } from '../../src/gateway/exchange.ts';
-import { Gateway } from '../../src/gateway/gateway.ts';
-import { type ConnectionTimes, ingress } from '../../src/gateway/ingress.ts';
-import { captureStage } from '../../src/gateway/stages/capture.ts';
-import { correlation } from '../../src/gateway/stages/correlation.ts';
+import { correlation } from '../../src/gateway/exchange/correlation.ts';
+import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { compileTrust } from '../../src/gateway/exchange/trusted-proxies.ts';
+import { type ConnectionTimes, Gateway, ingress } from '../../src/gateway/gateway.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { listening } from './forwarder.ts';
 import { openSocket } from './raw.ts';
@@ -28,8 +26,10 @@ export async function startIdleStand(
     ended.push(res.statusCode);
     kept();
   };
+  const capture = (exchange: Exchange) =>
+    exchange.audit.capture.install((aborted, kept) => onEnd(exchange, aborted, kept));
   const gateway = new Gateway({
-    chain: [correlation, captureStage(onEnd), answer],
+    chain: [correlation, capture, answer],
     trusts: compileTrust([]),
     cors: cors(['*']),
     isAuditFull: () => false,

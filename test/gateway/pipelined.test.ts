@@ -85,7 +85,7 @@ describe('behind a request that is not answered yet', () => {
       ['/fast', 'body'],
       ['/last', ''],
     ]);
-    expect(f.ended.slice(-3).map(({ exchange }) => exchange().capture.request.totalBytes)).toEqual([0, 4, 0]);
+    expect(f.ended.slice(-3).map(({ exchange }) => exchange().audit.capture.request.totalBytes)).toEqual([0, 4, 0]);
   });
 
   it.each([

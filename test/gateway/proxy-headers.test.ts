@@ -1,8 +1,8 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compileTrust, enter } from '../../src/gateway/door.ts';
-import { Exchange } from '../../src/gateway/exchange.ts';
+import { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { compileTrust, settleClientAddress } from '../../src/gateway/exchange/trusted-proxies.ts';
 import { recordOf } from '../audit/records.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
@@ -24,7 +24,7 @@ function addressesOf(
   if (forwarded !== undefined) req.headers['x-forwarded-for'] = forwarded;
   if (real !== undefined) req.headers['x-real-ip'] = real;
   const exchange = new Exchange(req, new ServerResponse(req));
-  enter(exchange, trusts);
+  settleClientAddress(exchange, trusts);
   return [exchange.clientAddress, exchange.realIp];
 }
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { readGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import { publicServer } from '../../src/app/public-server.ts';
+import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { Upstreams } from '../../src/gateway/upstream/upstreams.ts';
-import { publicServer } from '../../src/http-server.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { basicOf } from '../oauth/requests.ts';

@@ -3,12 +3,9 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ConfigError } from '../../src/config/config.ts';
-import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/gateway-config.ts';
-import { Reloads } from '../../src/gateway/reload.ts';
-import { tableChanges } from '../../src/gateway/table-changes.rules.ts';
-import { parseTable } from '../../src/gateway/table-file.ts';
-import { watchTable } from '../../src/gateway/watched-table.ts';
+import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { parseTable, Reloads, tableChanges, watchTable } from '../../src/gateway/table/reload.ts';
+import { ConfigError } from '../../src/platform/config/config.ts';
 
 const HEAD = `services: {a: local, far: {at: 'http://127.0.0.1:9', queue: 3}}
 webhook_alias: {deprecated_at: 2026-11-01T00:00:00Z, sunset: 2027-11-01T00:00:00Z}

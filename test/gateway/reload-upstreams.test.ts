@@ -1,11 +1,10 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
-import type { Exchange } from '../../src/gateway/exchange.ts';
-import { parseGatewayConfig } from '../../src/gateway/gateway-config.ts';
+import type { Findings } from '../../src/gateway/exchange/exchange.ts';
 import { Services } from '../../src/gateway/services.ts';
-import { upstreamMetrics } from '../../src/gateway/upstream/upstream-metrics.ts';
-import { Upstreams } from '../../src/gateway/upstream/upstreams.ts';
+import { parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { Upstreams, upstreamMetrics } from '../../src/gateway/upstream/upstreams.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { type Forwarder, listening, startForwarder, startUpstream, type TestUpstream } from './forwarder.ts';
 
@@ -20,9 +19,9 @@ function endpointsOf(...services: string[]) {
   return services.map((name) => ({ methods: METHODS, path: `/${name}/**`, services: [name] }));
 }
 
-/** As much of an exchange as names a service. */
-function exchangeWith(service: string): Exchange {
-  return { service } as Exchange;
+/** What the chain has found out of a request as far as it names a service. */
+function foundWith(service: string): Pick<Findings, 'endpoint' | 'service'> {
+  return { endpoint: undefined, service };
 }
 
 async function ask({ url }: Forwarder, path: string): Promise<{ status: number; text: string }> {
@@ -84,7 +83,7 @@ describe('a service that is removed', () => {
     const gone = f.upstream('gone');
     const stream = await fetch(`${f.url}/gone/events`);
     const waiting = ask(f, '/gone/wait');
-    await vi.waitFor(() => expect(gone.requests.waiting).toBe(1));
+    await vi.waitFor(() => expect(gone.requests.waiting()).toBe(1));
     f.use({ services: { other: 'local' } });
     expect([f.upstreams.all, f.upstreams.retired]).toEqual([[], [gone]]);
     expect(await ask(f, '/gone/wait')).toEqual({ status: 200, text: 'local other' });
@@ -109,7 +108,7 @@ describe('a service that is removed', () => {
     f.use({ services: { other: 'local' } });
     socket.send('still here');
     await vi.waitFor(() => expect(said).toEqual(['still here']));
-    expect([f.upstreams.retired, gone.sockets.going]).toEqual([[gone], 1]);
+    expect([f.upstreams.retired, gone.sockets.held()]).toEqual([[gone], 1]);
     socket.close();
     await vi.waitFor(() => expect(f.upstreams.retired).toEqual([]));
     await new Promise((resolve) => server.close(resolve));
@@ -142,8 +141,8 @@ describe('a service that is removed', () => {
     const services = new Services(table, upstreams);
     upstreams.replace({ services: {} });
     expect(upstreams.of('gone')).toBe(undefined);
-    expect(services.upstreamOf(exchangeWith('gone'))).toBe(gone);
-    expect(services.upstreamOf(exchangeWith('other'))).toBe(undefined);
+    expect(services.upstreamOf(foundWith('gone'))).toBe(gone);
+    expect(services.upstreamOf(foundWith('other'))).toBe(undefined);
   });
 
   it('answers a request that began before it was removed and comes to it only afterwards', async () => {

@@ -1,13 +1,13 @@
 import { PassThrough } from 'node:stream';
 import { afterEach, expect, it, vi } from 'vitest';
-import type { Exchange } from '../../src/gateway/exchange.ts';
-import { readBytes } from '../../src/rest/read-bytes.ts';
+import { readBytes } from '../../src/gateway/exchange/body.ts';
+import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 
 afterEach(() => vi.useRealTimers());
 
 function read(req: PassThrough): Promise<Buffer> {
-  const exchange = { req: Object.assign(req, { headers: {} }), res: {} } as unknown as Exchange;
-  return readBytes(exchange, { maxBytes: 10, tooLarge: () => expect.fail() });
+  const exchange = { req: Object.assign(req, { headers: {} }), res: {}, audit: {} } as unknown as Exchange;
+  return readBytes(exchange, 10, () => expect.fail());
 }
 
 it('D2-13: a body that does not come to its end within five minutes is a 400 that says so', async () => {

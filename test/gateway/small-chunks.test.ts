@@ -80,7 +80,7 @@ describe('a body in chunks of hardly any bytes', () => {
     await converse(f.url, head('POST', '/x', 'passed') + chunk(1_000_000) + TINY);
     await vi.waitFor(() => expect(f.ended.length - ended).toBe(1));
     expect(f.ended.at(-1)).toMatchObject({ aborted: true });
-    expect(f.ended.at(-1)?.exchange().capture.request.totalBytes).toBeLessThan(1_000_000 + 2 * 4_096);
+    expect(f.ended.at(-1)?.exchange().audit.capture.request.totalBytes).toBeLessThan(1_000_000 + 2 * 4_096);
     await vi.waitFor(() => expect(upstream.seen[seen]).toMatchObject({ aborted: true }));
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatewayChain } from '../../src/gateway/chain.ts';
-import { EndpointTable } from '../../src/gateway/endpoint-table.ts';
 import { Services } from '../../src/gateway/services.ts';
+import { EndpointTable } from '../../src/gateway/table/endpoint-table.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
@@ -16,13 +16,11 @@ afterAll(() => p[Symbol.asyncDispose]());
 
 describe('the gateway chain', () => {
   it('1-01: its stages stand in the documented order, with permission after revocation', () => {
-    const { verifier, directory, sessions } = p.service.context;
+    const { authenticator } = p.service.context;
     const chain = gatewayChain({
       table: new EndpointTable([]),
       services: new Services({ services: {} }, { of: () => undefined }),
-      tokens: verifier,
-      directory,
-      sessions,
+      tokens: authenticator,
       clientGuards: () => undefined,
       local: { handle: () => undefined },
       remote: { forward: () => undefined },

@@ -68,7 +68,7 @@ describe('an upstream that does not answer in its time', () => {
     await vi.waitFor(() => expect(upstream.seen).toMatchObject([{ aborted: true }]));
     expect(f.upstream('held').counts).toMatchObject({ timedOut: 1, retried: 0, answered: 0 });
     await vi.waitFor(() => expect(f.ended).toMatchObject([{ status: 504, aborted: false }]));
-    await vi.waitFor(() => expect(f.upstream('held').requests.going).toBe(0));
+    await vi.waitFor(() => expect(f.upstream('held').requests.held()).toBe(0));
   });
 
   it('D2-10: a client that does not send in its time is told so, and it counts against nobody', async () => {
@@ -223,7 +223,7 @@ describe('a client that leaves', () => {
     await vi.waitFor(() => expect(upstream.seen).toMatchObject([{ aborted: true }]));
     await vi.waitFor(() => expect(f.ended).toMatchObject([{ aborted: true }]));
     expect(f.upstream('held').counts).toMatchObject({ left: 1, failed: 0 });
-    await vi.waitFor(() => expect(f.upstream('held').requests.going).toBe(0));
+    await vi.waitFor(() => expect(f.upstream('held').requests.held()).toBe(0));
   });
 
   it('D2-10 D2-07: ends an answer that is on its way, upstream too', async () => {
@@ -257,7 +257,7 @@ describe('a client that leaves', () => {
     socket.write(request('GET', '/raw'));
     await vi.waitFor(() => expect(f.ended).toMatchObject([{ aborted: true }]), 5_000);
     expect(f.upstream('raw').counts).toMatchObject({ cut: 1 });
-    await vi.waitFor(() => expect(f.upstream('raw').requests.going).toBe(0));
+    await vi.waitFor(() => expect(f.upstream('raw').requests.held()).toBe(0));
     socket.destroy();
   });
 });

@@ -23,7 +23,7 @@ describe('an upstream with more to do than it may have', () => {
     await using f = await startForwarder({ services: { slow: { at: upstream.url, connections: 2, queue: 3 } } });
     const { requests, counts } = f.upstream('slow');
     const answers = Array.from({ length: 5 }, () => ask(f));
-    await vi.waitFor(() => expect([upstream.held.length, requests.waiting]).toEqual([2, 3]));
+    await vi.waitFor(() => expect([upstream.held.length, requests.waiting()]).toEqual([2, 3]));
     const refused = await ask(f);
     expect(refused).toMatchObject({
       status: 503,
@@ -37,7 +37,7 @@ describe('an upstream with more to do than it may have', () => {
     }
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
     expect(upstream.connections).toBeLessThanOrEqual(2);
-    expect([requests.going, requests.waiting, counts.refused]).toEqual([0, 0, 1]);
+    expect([requests.held(), requests.waiting(), counts.refused]).toEqual([0, 0, 1]);
   });
 
   it('D2-10: who leaves the queue is never sent, and who waits too long is a 504', async () => {
@@ -52,9 +52,9 @@ describe('an upstream with more to do than it may have', () => {
     await vi.waitFor(() => expect(upstream.held.length).toBe(1));
     const leaver = openSocket(f.url);
     leaver.write(request('GET', '/x'));
-    await vi.waitFor(() => expect(requests.waiting).toBe(1));
+    await vi.waitFor(() => expect(requests.waiting()).toBe(1));
     leaver.destroy();
-    await vi.waitFor(() => expect(requests.waiting).toBe(0));
+    await vi.waitFor(() => expect(requests.waiting()).toBe(0));
     expect((await ask(f, '/short')).status).toBe(504);
     upstream.held[0]?.end('done');
     expect((await first).status).toBe(200);
@@ -75,7 +75,7 @@ describe('an upstream with more to do than it may have', () => {
       socket.write(request('GET', '/frozen'));
       return socket;
     });
-    await vi.waitFor(() => expect(f.upstream('frozen').requests.waiting).toBe(4));
+    await vi.waitFor(() => expect(f.upstream('frozen').requests.waiting()).toBe(4));
     for (let round = 0; round < 20; round++) {
       const got = await Promise.all([ask(f, '/plain'), ask(f, '/frozen')]);
       expect(got.map(({ status }) => status)).toEqual([200, 503]);
@@ -150,9 +150,9 @@ describe('the circuit of an upstream', () => {
     const service = { at: upstream.url, connections: 3, breaker: { failures: 1 } };
     await using f = await startForwarder({ services: { a: service } });
     const answers = Array.from({ length: 7 }, () => ask(f));
-    await vi.waitFor(() => expect([upstream.held.length, f.upstream('a').requests.waiting]).toEqual([3, 4]));
+    await vi.waitFor(() => expect([upstream.held.length, f.upstream('a').requests.waiting()]).toEqual([3, 4]));
     upstream.held[0]?.destroy();
-    await vi.waitFor(() => expect(f.upstream('a').requests.waiting).toBe(0));
+    await vi.waitFor(() => expect(f.upstream('a').requests.waiting()).toBe(0));
     for (const res of upstream.held) res.end('ok');
     const statuses = (await Promise.all(answers)).map(({ status }) => status);
     expect(statuses.sort()).toEqual([200, 200, 502, 503, 503, 503, 503]);

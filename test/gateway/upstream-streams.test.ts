@@ -70,7 +70,7 @@ describe('an answer', () => {
     res?.end();
     await vi.waitFor(() => expect(got.text).toMatch(/0\r\n\r\n$/));
     expect(f.ended.slice(before)).toMatchObject([{ aborted: false, status: 200 }]);
-    expect(String(f.ended[before]?.exchange().capture.response.bytes)).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
+    expect(String(f.ended[before]?.exchange().audit.capture.response.bytes)).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
   });
 
   it('D2-10: an upstream waits while the client does not read, and goes on when it does', async () => {
@@ -245,10 +245,10 @@ describe('a WebSocket', () => {
         'x-forwarded-for': '127.0.0.1',
       },
     });
-    expect([f.ended.length, f.upstream('plain').sockets.going]).toEqual([before, 1]);
+    expect([f.ended.length, f.upstream('plain').sockets.held()]).toEqual([before, 1]);
     socket.close(4000, 'bye');
     expect(await once(socket, 'close')).toEqual([4000, Buffer.from('bye')]);
-    await vi.waitFor(() => expect(f.upstream('plain').sockets.going).toBe(0));
+    await vi.waitFor(() => expect(f.upstream('plain').sockets.held()).toBe(0));
     expect(f.ended.slice(before)).toMatchObject([{ aborted: false, status: 101 }]);
   });
 
@@ -257,7 +257,7 @@ describe('a WebSocket', () => {
     const [, response] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
     expect(response.statusCode).toBe(403);
     expect(String(await response.toArray())).toBe('no');
-    await vi.waitFor(() => expect(f.upstream('plain').sockets.going).toBe(0));
+    await vi.waitFor(() => expect(f.upstream('plain').sockets.held()).toBe(0));
   });
 
   it.each([
@@ -297,7 +297,7 @@ describe('a WebSocket', () => {
   });
 
   it('D2-10 D1-13: a stop ends it on both sides', async () => {
-    await vi.waitFor(() => expect(f.upstream('plain').sockets.going).toBe(0));
+    await vi.waitFor(() => expect(f.upstream('plain').sockets.held()).toBe(0));
     const socket = new WebSocket(place('/live'));
     await once(socket, 'open');
     const [theirs] = sockets.clients;

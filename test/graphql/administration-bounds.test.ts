@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
 import { createdClient, createdSupervisor, login, operate, PASSWORD } from './administration.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { permissionsOfRole } from '../../src/oauth/permissions.rules.ts';
+import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { createdSupervisor, grantStatus, login, operate, PASSWORD, tokenStatus } from './administration.ts';
 import {

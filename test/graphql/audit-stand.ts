@@ -1,22 +1,21 @@
 import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buildSchema, type GraphQLSchema } from 'graphql';
-import { AuditLog, type AuditRecordLine } from '../../src/gateway/audit.ts';
-import { Exchange } from '../../src/gateway/exchange.ts';
-import { normalTarget } from '../../src/gateway/normal-path.ts';
-import { OperationAudits } from '../../src/graphql/audit-masking.ts';
-import type { GraphqlServices } from '../../src/graphql/context.ts';
-import { readArrival } from '../../src/graphql/http-requests.ts';
-import { ErrorMask } from '../../src/graphql/masking.ts';
-import { PersistedOperations } from '../../src/graphql/persisted-operations.ts';
-import { sendResponse } from '../../src/graphql/send-response.ts';
-import { socketProtocol } from '../../src/graphql/socket-operations.ts';
-import { GraphqlSockets } from '../../src/graphql/sockets.ts';
-import { SseStreams } from '../../src/graphql/sse.ts';
-import { createYogaServer } from '../../src/graphql/yoga.ts';
+import type { Principal } from '../../src/access/identity/principal.ts';
+import { OperationAudits } from '../../src/faces/graphql/execution/audit-masking.ts';
+import { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
+import { readRequestBody } from '../../src/faces/graphql/execution/http-requests.ts';
+import { PersistedOperations } from '../../src/faces/graphql/execution/persisted-operations.ts';
+import { socketProtocol } from '../../src/faces/graphql/execution/socket-operations.ts';
+import { GraphqlSockets } from '../../src/faces/graphql/execution/sockets.ts';
+import { SseStreams } from '../../src/faces/graphql/execution/sse.ts';
+import { createYogaServer, sendResponse } from '../../src/faces/graphql/execution/yoga.ts';
+import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
+import { AuditLog, type AuditRecordLine } from '../../src/gateway/exchange/audit.ts';
+import { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { normalTarget } from '../../src/gateway/exchange/request-target.ts';
+import { refuse } from '../../src/gateway/exchange/responses.ts';
 import type { Log } from '../../src/lib/log.ts';
-import type { Principal } from '../../src/oauth/principal.ts';
-import { refuse } from '../../src/rest/refuse.ts';
 
 /** A schema whose fields, arguments and input fields have the names of secrets, and others. */
 const SDL = `
@@ -113,10 +112,10 @@ export async function startAuditStand(): Promise<AuditStand> {
     const exchange = new Exchange(req, res);
     exchange.target = normalTarget(req.url ?? '');
     res.setHeader('X-Correlation-ID', 'an id');
-    exchange.capture.install((aborted, kept) => audit.record(exchange, aborted, kept));
+    exchange.audit.capture.install((aborted, kept) => audit.record(exchange, aborted, kept));
     try {
       audits.begin(exchange);
-      const body = await readArrival(exchange, 1024 * 1024);
+      const body = await readRequestBody(exchange, 1024 * 1024);
       const arrival = { exchange, bearer: principal, body, isLater: false };
       const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
       if (!sse.run(answer)) await sendResponse(answer, res);

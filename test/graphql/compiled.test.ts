@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { CompiledOperations } from '../../src/graphql/compiled-operations.ts';
-import { buildSchema } from '../../src/graphql/schema.ts';
-import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
+import { UserPages } from '../../src/domain/users/users.service.ts';
+import { CompiledOperations } from '../../src/faces/graphql/execution/compiled-operations.ts';
+import { buildSchema } from '../../src/faces/graphql/schema.ts';
 import { type RandomDocument, randomDocument } from './random-document.ts';
 import { NODE, OTHER_NODE, type Stand, startStand } from './stand.ts';
 
@@ -77,7 +78,7 @@ describe('a query that comes again', () => {
     const query = '{\n  me { nodeId }\n  users { totalCount }\n}';
     const [own] = await answersTo({ query, variables: {} });
     expect(JSON.parse(own)).toHaveProperty('data.users.totalCount');
-    const failing = vi.spyOn(stand.database.db, 'forNode').mockImplementation(() => {
+    const failing = vi.spyOn(UserPages.prototype, 'page').mockImplementation(() => {
       throw new Error('select secret from vault');
     });
     const { json } = await stand.query(query);

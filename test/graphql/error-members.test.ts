@@ -1,9 +1,9 @@
 import { isUnionType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { issuesOf } from '../../src/errors/issues.ts';
-import { buildSchema } from '../../src/graphql/schema.ts';
-import { migrateUserInput } from '../../src/user-migrations/migration.input.ts';
-import { walletRuleInput } from '../../src/wallet-rules/wallet-rule.input.ts';
+import { migrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
+import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
+import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { issuesOf } from '../../src/platform/errors.ts';
 import { type Stand, startStand } from './stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload-requests.ts';
 

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
-import { EventStreams } from '../../src/realtime/event-streams.ts';
-import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
+import { UserPages } from '../../src/domain/users/users.service.ts';
+import { databaseEventLog } from '../../src/events/streams/event-log.ts';
+import { EventStreams } from '../../src/events/streams/event-streams.ts';
+import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
 import { NODE, type Stand, startStand } from './stand.ts';
 
 let stand: Stand;
@@ -24,7 +25,7 @@ describe('unexpected errors', () => {
   it.each(['application/json', 'application/graphql-response+json'])(
     'DG-05: are masked with the correlation id and logged once (%s)',
     async (accept) => {
-      vi.spyOn(stand.database.db, 'forNode').mockImplementation(() => {
+      vi.spyOn(UserPages.prototype, 'page').mockImplementation(() => {
         throw new Error(SECRET);
       });
       const headers = { accept, 'x-correlation-id': 'find-me' };
@@ -49,10 +50,8 @@ describe('unexpected errors', () => {
       (sql) => sql`insert into supervisors (id, node_id, username, password_hash, role)
         select gen_random_uuid(), ${NODE}, 'user-' || n, '', 'viewer' from generate_series(1, 3) n`,
     );
-    const real = db.forNode.bind(db);
-    const failing = vi.spyOn(db, 'forNode').mockImplementation((nodeId) => {
-      if (failing.mock.calls.length > 1) throw new Error(SECRET);
-      return real(nodeId);
+    vi.spyOn(db, 'forNode').mockImplementation(() => {
+      throw new Error(SECRET);
     });
     const { json } = await stand.query('{ supervisors { edges { node { lockedUntil } } } }');
     expect(json.data.supervisors.edges).toHaveLength(3);

@@ -1,14 +1,14 @@
-import type { ServerResponse } from 'node:http';
 import type { ExecutionResult } from 'graphql';
 import { expect, it } from 'vitest';
-import { EventAnswers, sharedBytesOf } from '../../src/graphql/event-answers.ts';
-import type { Teller } from '../../src/graphql/masking.ts';
-import { SseStream } from '../../src/graphql/sse-stream.ts';
+import type { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
+import { SharedResults, sharedOf } from '../../src/faces/graphql/execution/shared-results.ts';
+import { SseStream } from '../../src/faces/graphql/execution/sse.ts';
+import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 
 it('D6-10: what is kept of an event is as large as its text, and not the pool that it was made in', async () => {
   const event = { seq: 7n };
-  const result = await new EventAnswers().answer(event, 'all', () => ({ data: { id: 'é' } }));
-  const bytes = sharedBytesOf(result);
+  const result = await new SharedResults().answer(event, 'all', () => ({ data: { id: 'é' } }));
+  const bytes = sharedOf(result)?.bytes;
   expect(bytes?.toString()).toBe('{"data":{"id":"é"}}');
   expect(bytes?.buffer.byteLength).toBe(bytes?.length);
 
@@ -21,8 +21,8 @@ it('D6-10: what is kept of an event is as large as its text, and not the pool th
   const results = [result, result].values();
   const stream = new SseStream({
     results: { next: async () => results.next() },
-    teller: { result: (one: ExecutionResult) => one } as unknown as Teller,
-    res: res as unknown as ServerResponse,
+    mask: { result: (one: ExecutionResult) => one } as unknown as ErrorMask,
+    exchange: { res } as unknown as Exchange,
     onClose: () => undefined,
   });
   stream.run();

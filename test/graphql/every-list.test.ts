@@ -1,7 +1,7 @@
 import { getNamedType, isObjectType } from 'graphql';
 import { Kysely } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { buildSchema } from '../../src/graphql/schema.ts';
+import { buildSchema } from '../../src/faces/graphql/schema.ts';
 import { selectionOf } from '../tenancy/schema-slots.ts';
 import { askingFor, fillEveryList, LISTS, type List, LONG, rowsOf, SHORT } from './every-list.ts';
 import { OTHER_NODE, type Stand, startStand } from './stand.ts';

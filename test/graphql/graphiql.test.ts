@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { graphiqlPage } from '../../src/graphql/graphiql.ts';
+import { graphiqlPage } from '../../src/faces/graphql/execution/graphiql.ts';
 import { type Stand, startStand } from './stand.ts';
 
 let stand: Stand;

@@ -1,6 +1,6 @@
 import { getIntrospectionQuery } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { passesCsrfCheck } from '../../src/graphql/csrf.rules.ts';
+import { passesCsrfCheck } from '../../src/faces/graphql/execution/http-requests.ts';
 import { type Stand, startStand } from './stand.ts';
 
 let stand: Stand;

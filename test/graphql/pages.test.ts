@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { NODE, OTHER_NODE, type Stand, startStandOn } from './stand.ts';

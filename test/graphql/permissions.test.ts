@@ -8,8 +8,8 @@ import {
   isUnionType,
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { buildSchema } from '../../src/graphql/schema.ts';
-import { PERMISSIONS, type Permission } from '../../src/oauth/permissions.rules.ts';
+import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
+import { buildSchema } from '../../src/faces/graphql/schema.ts';
 import { openSocket } from './raw-socket.ts';
 import { type Stand, startStand } from './stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload-requests.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ConfigError } from '../../src/config/config.ts';
-import { PersistedFile, readPersistedDocuments } from '../../src/graphql/persisted-file.ts';
+import { PersistedFile, readPersistedDocuments } from '../../src/faces/graphql/execution/persisted-operations.ts';
+import { ConfigError } from '../../src/platform/config/config.ts';
 import { temporaryFile } from '../harness/temporary-file.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 

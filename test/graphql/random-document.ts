@@ -7,7 +7,7 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { buildSchema } from '../../src/graphql/schema.ts';
+import { buildSchema } from '../../src/faces/graphql/schema.ts';
 
 const MAX_DEPTH = 6;
 

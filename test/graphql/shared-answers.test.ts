@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { GraphqlServices } from '../../src/graphql/context.ts';
-import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
-import type { EventLog } from '../../src/realtime/event-log.ts';
-import { EventStreams } from '../../src/realtime/event-streams.ts';
-import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
+import { databaseEventLog, type EventLog } from '../../src/events/streams/event-log.ts';
+import { EventStreams } from '../../src/events/streams/event-streams.ts';
+import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
+import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import type { EventReader, ServerEvent } from './event-reader.ts';
 import { NODE, OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
@@ -38,11 +37,11 @@ beforeEach(async () => {
   [executions, reading, isFailing, endings] = [0, 0, false, new Map()];
   wakeUps = new MemoryWakeUps();
   streams = new EventStreams({ log: watchedLog(databaseEventLog(database.db)), wakeUps, onError: () => undefined });
-  const watchAccess: GraphqlServices['watchAccess'] = ({ tokenId = '' }, onEnd) => {
+  const watch: GraphqlServices['watch']['watch'] = ({ tokenId = '' }, onEnd) => {
     endings.set(tokenId, onEnd);
     return () => endings.delete(tokenId);
   };
-  stand = await startStandOn(database, { streams, watchAccess });
+  stand = await startStandOn(database, { services: { streams, watch: { watch } } });
   await stand.register('t');
 });
 

@@ -3,15 +3,16 @@ import { createServer, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { ExecutionResult } from 'graphql';
 import { afterEach, expect, it } from 'vitest';
-import type { Teller } from '../../src/graphql/masking.ts';
-import { SseStreams } from '../../src/graphql/sse.ts';
+import type { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
+import { SseStreams } from '../../src/faces/graphql/execution/sse.ts';
+import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 
-const teller: Teller = {
+const mask = {
   result: (result) => result,
   error: () => {
     throw new Error('no error is expected');
   },
-};
+} as Pick<ErrorMask, 'result' | 'error'> as ErrorMask;
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {
@@ -54,7 +55,7 @@ it('D6-19: a client that does not read is sent no more than its connection holds
   const { res, client } = await request();
   const streams = new SseStreams();
   const { state, iterator } = results('x'.repeat(64 * 1024));
-  streams.run(streams.respond({ Response } as never, { res, results: iterator, teller }));
+  streams.run(streams.respond({ Response } as never, { exchange: { res } as Exchange, results: iterator, mask }));
   let before = -1;
   await expect
     .poll(
@@ -81,14 +82,14 @@ it('DG-08: one whose client goes before it is sent is over, too', async () => {
   const streams = new SseStreams();
   const { state, iterator } = results('x');
   const closed = once(res, 'close');
-  streams.respond({ Response } as never, { res, results: iterator, teller });
+  streams.respond({ Response } as never, { exchange: { res } as Exchange, results: iterator, mask });
   expect(streams.size).toBe(1);
   client.destroy();
   await closed;
   expect(state).toEqual({ taken: 0, isGivenUp: true });
   expect(streams.size).toBe(0);
   const late = results('x');
-  streams.respond({ Response } as never, { res, results: late.iterator, teller });
+  streams.respond({ Response } as never, { exchange: { res } as Exchange, results: late.iterator, mask });
   expect(late.state.isGivenUp).toBe(true);
 });
 
@@ -103,7 +104,7 @@ it('DG-08: it ends with its connection, each event in one piece', async () => {
   client.setEncoding('utf8').on('data', (text) => {
     received += text;
   });
-  streams.run(streams.respond({ Response } as never, { res, results: iterator, teller }));
+  streams.run(streams.respond({ Response } as never, { exchange: { res } as Exchange, results: iterator, mask }));
   await once(client, 'end');
   const [head = '', body] = received.split('\r\n\r\n');
   expect(head.toLowerCase()).toContain('connection: close');

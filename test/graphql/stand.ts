@@ -2,30 +2,29 @@ import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core';
 import { print } from 'graphql';
-import { MemoryCache } from '../../src/cache/memory-cache.ts';
-import { ClientAdministration } from '../../src/clients/client-administration.service.ts';
-import type { Database } from '../../src/database.ts';
-import type { Db } from '../../src/db.ts';
-import { GasFees } from '../../src/gas-fee/gas-fees.service.ts';
-import { Exchange } from '../../src/gateway/exchange.ts';
-import type { OperationRecord } from '../../src/graphql/operation-records.ts';
-import { createGraphqlServer, type GraphqlServer, type GraphqlServerDeps } from '../../src/graphql/server.ts';
+import { buildAdministration } from '../../src/access/access.ts';
+import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
+import type { Principal } from '../../src/access/identity/principal.ts';
+import { AuditPages } from '../../src/audit/audit-pages.service.ts';
+import { buildDomain } from '../../src/domain/domain.ts';
+import type { TransactionTopic } from '../../src/domain/transactions/type-codes.rules.ts';
+import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
+import { databaseEventLog } from '../../src/events/streams/event-log.ts';
+import { EventStreams } from '../../src/events/streams/event-streams.ts';
+import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
+import type { OperationRecord } from '../../src/faces/graphql/execution/operation-records.ts';
+import {
+  createGraphqlServer,
+  type GraphqlServer,
+  type GraphqlServerDeps,
+} from '../../src/faces/graphql/graphql-server.ts';
+import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
+import { Exchange } from '../../src/gateway/exchange/exchange.ts';
+import { refuse } from '../../src/gateway/exchange/responses.ts';
+import { PageCursors } from '../../src/lib/keyset.ts';
 import type { Log } from '../../src/lib/log.ts';
-import { AccessChanges } from '../../src/oauth/access-changes.ts';
-import { LoginLocks } from '../../src/oauth/login-locks.ts';
-import { PERMISSIONS, type Permission } from '../../src/oauth/permissions.rules.ts';
-import type { Principal } from '../../src/oauth/principal.ts';
-import { Sessions } from '../../src/oauth/sessions.ts';
-import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
-import { EventStreams } from '../../src/realtime/event-streams.ts';
-import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
-import { refuse } from '../../src/rest/refuse.ts';
-import { SupervisorAdministration } from '../../src/supervisors/supervisor-administration.service.ts';
-import { Transactions } from '../../src/transactions/transactions.service.ts';
-import type { TransactionTopic } from '../../src/transactions/type-codes.rules.ts';
-import { MigrationFiles } from '../../src/user-migrations/migration-files.service.ts';
-import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
-import { UserErasure } from '../../src/users/user-erasure.service.ts';
+import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
 
@@ -52,7 +51,7 @@ interface QueryOptions {
 export interface Stand extends AsyncDisposable {
   server: GraphqlServer;
   database: Database;
-  transactions: Transactions;
+  transactions: GraphqlServices['transactions'];
   streams: EventStreams;
   url: string;
   /** A token with every permission of `NODE`. */
@@ -89,8 +88,13 @@ export interface Stand extends AsyncDisposable {
 
 let serial = 0;
 
+/** What a test puts in the place of parts of the server, and of its services. */
+interface StandDeps extends Partial<Omit<GraphqlServerDeps, 'services'>> {
+  services?: Partial<GraphqlServices>;
+}
+
 /** Starts one on a database of its own; `deps` replaces parts of the server. */
-export async function startStand(deps?: Partial<GraphqlServerDeps>): Promise<Stand> {
+export async function startStand(deps?: StandDeps): Promise<Stand> {
   const database = await embeddedDatabase();
   const stand = await startStandOn(database, deps);
   return {
@@ -103,7 +107,10 @@ export async function startStand(deps?: Partial<GraphqlServerDeps>): Promise<Sta
 }
 
 /** Starts one on a database that others have used before, and empties it; disposing leaves it open. */
-export async function startStandOn(database: Database, deps: Partial<GraphqlServerDeps> = {}): Promise<Stand> {
+export async function startStandOn(
+  database: Database,
+  { services: replaced, ...deps }: StandDeps = {},
+): Promise<Stand> {
   const { db } = database;
   await db.unscoped('a test begins with nothing').raw((sql) => sql`truncate nodes, chains, transaction_ids cascade`);
   const wakeUps = new MemoryWakeUps();
@@ -114,26 +121,49 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
     wakeUps,
     onError: (error) => faults.push({ err: error }),
   });
-  const transactions = new Transactions({ db, wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()) });
   const principals = new Map<string, Principal>();
   const records: OperationRecord[] = [];
-  const server = createGraphqlServer({
-    db,
-    transactions,
-    userMigrations: new UserMigrations({ db, log, nowMs: Date.now, notify: () => undefined }),
-    migrationFiles: new MigrationFiles({ db, nowMs: Date.now, notify: () => undefined }),
-    userErasure: new UserErasure({ db, nowMs: Date.now, auditSettled: async () => undefined }),
-    ...administrationOn(db),
-    gasFees: new GasFees({ sources: new Map(), nowMs: Date.now, log }),
-    streams,
+  const stack = new AsyncDisposableStack();
+  const domain = buildDomain(
+    {
+      database,
+      bus: stack.adopt(new EmbeddedBus(db, () => undefined), (bus) => bus.stop()),
+      log,
+      nowMs: Date.now,
+      gasNodes: new Map(),
+      registersByMutation: true,
+      wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+      auditSettled: async () => undefined,
+    },
+    stack,
+  );
+  const administration = buildAdministration({
+    database,
+    cache: new MemoryCache(),
+    isCacheShared: true,
+    pepper: { current: 'pepper', previous: undefined },
+    passwords: { hash: async () => 'none' },
+    maxSessions: 10,
     nowMs: Date.now,
+    isOwnClock: true,
+    onError: () => undefined,
+  });
+  const { transactions } = domain;
+  const services: GraphqlServices = {
+    ...domain,
+    ...administration,
+    auditPages: new AuditPages(db),
+    streams,
+    watch: { watch: () => () => undefined },
+    cursors: new PageCursors(Buffer.from('a test')),
+  };
+  const server = createGraphqlServer({
+    services: { ...services, ...replaced },
     judge: async (token) => (token === undefined ? undefined : principals.get(token)),
     recheck: async (principal) => [...principals.values()].includes(principal),
-    watchAccess: () => () => undefined,
     passGuards: () => undefined,
     recordOperation: (record) => records.push(record),
     log,
-    cursorKey: new Uint8Array(32).fill(7),
     maxCost: 5_000,
     persistedMode: 'off',
     persistedDocuments: () => new Map(),
@@ -145,7 +175,7 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
   const door = createServer((req, res) => {
     const exchange = new Exchange(req, res);
     exchange.correlationId = String(req.headers['x-correlation-id'] ?? 'none');
-    exchange.principal = principals.get(/^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '');
+    exchange.found.principal = principals.get(/^Bearer (.+)$/.exec(req.headers.authorization ?? '')?.[1] ?? '');
     try {
       server.handle(exchange);
     } catch (error) {
@@ -260,28 +290,12 @@ export async function startStandOn(database: Database, deps: Partial<GraphqlServ
       await transactions.applyBatch(topic, [{ body, correlationId: `of-${id}-${status}` }]);
     },
     [Symbol.asyncDispose]: async () => {
+      await stack.disposeAsync();
       await server.stop();
       streams.stop();
       door.closeAllConnections();
       await new Promise((resolve) => door.close(resolve));
     },
-  };
-}
-
-/** The administration of clients and supervisors, whose passwords nobody can log in with. */
-function administrationOn(db: Db) {
-  const nowMs = Date.now;
-  const changes = new AccessChanges({ db, nowMs, onError: () => undefined });
-  const cache = new MemoryCache();
-  const sessions = new Sessions({ db, cache, isShared: true, changes, maxSessions: 10, nowMs });
-  const locks = new LoginLocks({ db, nowMs });
-  const clock = { read: async () => nowMs() };
-  const passwords = { hash: async () => 'none' };
-  const parts = { db, changes, clock, sessions, locks, passwords, pepper: 'pepper', nowMs };
-  return {
-    clientAdministration: new ClientAdministration(parts),
-    supervisorAdministration: new SupervisorAdministration(parts),
-    locks,
   };
 }
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { MigrationFiles } from '../../src/user-migrations/migration-files.service.ts';
+import { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import { NODE, type Stand, startStandOn, until } from './stand.ts';
 

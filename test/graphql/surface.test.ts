@@ -20,8 +20,7 @@ import {
 } from 'graphql';
 import { describe, expect, it } from 'vitest';
 import { unnamedChanges } from '../../scripts/breaking-changes.ts';
-import { printedSchema } from '../../src/graphql/print.ts';
-import { buildSchema } from '../../src/graphql/schema.ts';
+import { buildSchema, printedSchema } from '../../src/faces/graphql/schema.ts';
 
 const schema = buildSchema();
 const names = buildFromText(readFileSync(resolve(import.meta.dirname, 'surface.graphql'), 'utf8'));

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 import { createdClient, MISSING, operate } from './administration.ts';
@@ -218,13 +219,13 @@ describe('the transport', () => {
   beforeAll(async () => {
     stand = await startStand({
       uploadLimits: { maxBytes: MAX_BYTES, maxPauseMs: 1_000 },
-      migrationFiles: {
-        start: async (_caller, given) => {
-          await use(given);
-          throw new Error('a test stores nothing');
-        },
-        cancel: () => Promise.reject(new Error('unused')),
-        progress: async () => undefined,
+      services: {
+        migrationFiles: {
+          start: async (_caller: unknown, given: AsyncIterable<Uint8Array>) => {
+            await use(given);
+            throw new Error('a test stores nothing');
+          },
+        } as unknown as MigrationFiles,
       },
     });
   });

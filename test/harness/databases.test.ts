@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import { pendingMigrations } from '../../src/migrate.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
 import { describeReal } from '../services/real.ts';
 import { embeddedDatabase, realDatabase } from './databases.ts';
 
@@ -14,7 +14,7 @@ async function topicsAfterWriting({ db }: Database, topic: string): Promise<stri
 async function areMigratedAndApart(create: () => Promise<Database>): Promise<void> {
   const [one, two] = await Promise.all([create(), create()]);
   try {
-    expect(await pendingMigrations(one)).toEqual([]);
+    expect(await pendingSchemaMigrations(one)).toEqual([]);
     expect(await topicsAfterWriting(one, 'first')).toEqual(['first']);
     expect(await topicsAfterWriting(two, 'second')).toEqual(['second']);
   } finally {

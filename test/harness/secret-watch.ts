@@ -1,10 +1,10 @@
 import { pino } from 'pino';
-import type { Secrets } from '../../src/config/secrets.ts';
-import type { Db } from '../../src/db.ts';
-import type { Demo } from '../../src/demo/demo.ts';
+import type { Demo } from '../../src/app/demo/demo.ts';
+import type { Service } from '../../src/app/service.ts';
+import { RecordedTexts } from '../../src/domain/users/recorded-texts.ts';
 import type { Log } from '../../src/lib/log.ts';
-import type { Service } from '../../src/service.ts';
-import { KeptTexts } from '../../src/users/kept-texts.ts';
+import type { Secrets } from '../../src/platform/config/secrets.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 
 /** A signed token, whoever's it is. */
 const TOKEN = 'eyJ[A-Za-z0-9_-]{10,}[.]eyJ[A-Za-z0-9_-]{10,}[.][A-Za-z0-9_-]{16,}';
@@ -20,8 +20,8 @@ interface Erased {
 }
 
 const erased: Erased[] = [];
-const eraseAudited = KeptTexts.prototype.eraseAudited;
-KeptTexts.prototype.eraseAudited = async function watched(nodeId, person, since) {
+const eraseAudited = RecordedTexts.prototype.eraseAudited;
+RecordedTexts.prototype.eraseAudited = async function watched(nodeId, person, since) {
   const at = new Date().toISOString();
   await eraseAudited.call(this, nodeId, person, since);
   const values = Object.values(person.data).filter((value) => value.length >= 6);

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 
 const PATHS = ['/health', '/v1/health', '/v2/health'];

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { isReady, type ReadinessFacts, readinessOf } from '../../src/health/readiness.rules.ts';
+import { isReady, type ReadinessFacts, readinessOf } from '../../src/platform/health.ts';
 import { startUpstream } from '../gateway/forwarder.ts';
 import { gatewayFile } from '../gateway/gateway-file.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';

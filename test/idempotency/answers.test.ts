@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Db } from '../../src/db.ts';
-import { AppError, notFound } from '../../src/errors/app-error.ts';
-import { type Answer, IdempotentAnswers, type KeyedRequest } from '../../src/idempotency/idempotent-answers.ts';
+import {
+  IdempotentResponses,
+  type KeyedRequest,
+  type StoredResponse,
+} from '../../src/domain/idempotency/idempotent-responses.ts';
+import type { Db } from '../../src/platform/database/database.ts';
+import { AppError, notFound } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 
 const NODE = randomUUID();
-const CREATED: Answer = { status: 201, headers: { Location: '/there', ETag: '"1"' }, body: null };
+const CREATED: StoredResponse = { status: 201, headers: { Location: '/there', ETag: '"1"' }, body: null };
 
 describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
   let database: RealDatabase;
@@ -22,7 +26,7 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
 
   const answers = (maxWaitMs?: number) => {
     const given = { db, nowMs: Date.now };
-    return new IdempotentAnswers(maxWaitMs === undefined ? given : { ...given, maxWaitMs });
+    return new IdempotentResponses(maxWaitMs === undefined ? given : { ...given, maxWaitMs });
   };
   const request = (more: Partial<KeyedRequest> = {}): KeyedRequest => ({
     nodeId: NODE,
@@ -44,8 +48,8 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
 
   it('D7-06 D7-07: gives status, body and headers again', async () => {
     const given = request();
-    expect(await answers().answer(given, async () => CREATED)).toEqual(CREATED);
-    const again = await answers().answer(given, async () => {
+    expect(await answers().respond(given, async () => CREATED)).toEqual(CREATED);
+    const again = await answers().respond(given, async () => {
       throw new Error('once is enough');
     });
     expect(again).toEqual(CREATED);
@@ -53,23 +57,23 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
 
   it('D7-07: a refusal that is thrown undoes the work and is kept; a fault undoes it and is not', async () => {
     const given = request();
-    const work = (error: Error) => async (): Promise<Answer> => {
+    const work = (error: Error) => async (): Promise<StoredResponse> => {
       await addAccount(given.key);
       throw error;
     };
-    await expect(answers().answer(given, work(new Error('fault')))).rejects.toThrow('fault');
+    await expect(answers().respond(given, work(new Error('fault')))).rejects.toThrow('fault');
     const unavailable = new AppError(503, 'service_unavailable');
-    await expect(answers().answer(given, work(unavailable))).rejects.toBe(unavailable);
+    await expect(answers().respond(given, work(unavailable))).rejects.toBe(unavailable);
     const refused = { status: 404, headers: {}, body: '{"code":-1,"domain":0,"message":"not_found"}' };
-    expect(await answers().answer(given, work(notFound()))).toEqual(refused);
-    expect(await answers().answer(given, async () => CREATED)).toEqual(refused);
+    expect(await answers().respond(given, work(notFound()))).toEqual(refused);
+    expect(await answers().respond(given, async () => CREATED)).toEqual(refused);
     expect(await accounts(given.key)).toBe(0);
   });
 
   it('D7-06: a second request at once waits for the first and gets its answer', async () => {
     const given = request();
     const works = Array.from({ length: 8 }, () =>
-      answers().answer(given, async () => {
+      answers().respond(given, async () => {
         await addAccount(given.key);
         return CREATED;
       }),
@@ -80,14 +84,14 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
 
   it('D7-06: a second request at once that does its work itself, since the first has failed', async () => {
     const given = request();
-    const held = Promise.withResolvers<Answer>();
+    const held = Promise.withResolvers<StoredResponse>();
     const entered = Promise.withResolvers<void>();
-    const first = answers().answer(given, () => {
+    const first = answers().respond(given, () => {
       entered.resolve();
       return held.promise;
     });
     await entered.promise;
-    const second = answers().answer(given, async () => CREATED);
+    const second = answers().respond(given, async () => CREATED);
     held.reject(new Error('fault'));
     await expect(first).rejects.toThrow('fault');
     expect(await second).toEqual(CREATED);
@@ -95,14 +99,14 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
 
   it('D7-06: a second request that has waited its time is a 409', async () => {
     const given = request();
-    const held = Promise.withResolvers<Answer>();
+    const held = Promise.withResolvers<StoredResponse>();
     const entered = Promise.withResolvers<void>();
-    const first = answers().answer(given, () => {
+    const first = answers().respond(given, () => {
       entered.resolve();
       return held.promise;
     });
     await entered.promise;
-    await expect(answers(200).answer(given, async () => CREATED)).rejects.toMatchObject({
+    await expect(answers(200).respond(given, async () => CREATED)).rejects.toMatchObject({
       status: 409,
       message: 'idempotency_conflict',
     });
@@ -112,29 +116,35 @@ describeReal('postgres', 'answers under a key, on PostgreSQL', () => {
 
   it('D7-06: in one process a second request waits for the first one whatever that waits for, then is a 409', async () => {
     const given = request();
+    const said = (body: string): StoredResponse => ({ status: 200, headers: {}, body });
+    const alone = (on: IdempotentResponses, of: KeyedRequest, around: () => Promise<StoredResponse>) =>
+      on.respond(of, async () => CREATED, { around });
     const patient = answers();
-    const held = Promise.withResolvers<string>();
-    const first = patient.alone(given, () => held.promise);
-    const others = [patient.alone(given, async () => 'second'), patient.alone(given, async () => 'third')];
-    expect(await patient.alone({ ...given, key: 'another' }, async () => 'free')).toBe('free');
-    held.resolve('first');
-    expect(await Promise.all([first, ...others])).toEqual(['first', 'second', 'third']);
+    const held = Promise.withResolvers<StoredResponse>();
+    const first = alone(patient, given, () => held.promise);
+    const others = [
+      alone(patient, given, async () => said('second')),
+      alone(patient, given, async () => said('third')),
+    ];
+    expect(await alone(patient, { ...given, key: 'another' }, async () => said('free'))).toEqual(said('free'));
+    held.resolve(said('first'));
+    expect(await Promise.all([first, ...others])).toEqual([said('first'), said('second'), said('third')]);
 
     const hasty = answers(50);
-    const stuck = Promise.withResolvers<string>();
-    const slow = hasty.alone(given, () => stuck.promise);
-    await expect(hasty.alone(given, async () => 'never')).rejects.toMatchObject({ status: 409 });
+    const stuck = Promise.withResolvers<StoredResponse>();
+    const slow = alone(hasty, given, () => stuck.promise);
+    await expect(alone(hasty, given, async () => said('never'))).rejects.toMatchObject({ status: 409 });
     stuck.reject(new Error('fault'));
     await expect(slow).rejects.toThrow('fault');
-    expect(await hasty.alone(given, async () => 'after')).toBe('after');
+    expect(await alone(hasty, given, async () => said('after'))).toEqual(said('after'));
   });
 
   it('D7-06: another body is a 409 also while it waits', async () => {
     const given = request();
-    await answers().answer(given, async () => CREATED);
+    await answers().respond(given, async () => CREATED);
     const other = { ...given, bytes: Buffer.from('{ }') };
-    await expect(answers().answer(other, async () => CREATED)).rejects.toMatchObject({ status: 409 });
-    await answers().keepRefusal(other, new AppError(400, 'invalid_request'));
-    expect(await answers().answer(given, async () => CREATED)).toEqual(CREATED);
+    await expect(answers().respond(other, async () => CREATED)).rejects.toMatchObject({ status: 409 });
+    await answers().storeRefusal(other, new AppError(400, 'invalid_request'));
+    expect(await answers().respond(given, async () => CREATED)).toEqual(CREATED);
   });
 });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { scopeHash } from '../../src/idempotency/idempotency-key.rules.ts';
+import { scopeHash } from '../../src/domain/idempotency/idempotent-responses.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
 import { BULK, migrationsOf, newUser, SINGLE } from '../user-migrations/calls.ts';
@@ -129,17 +129,17 @@ describe('a key', () => {
     const key = randomUUID();
     const user = newUser();
     await migrate.one(user, keyed(key));
-    const { idempotentAnswers } = p.service.context;
+    const { idempotentResponses } = p.service.context;
     const kept = async () => (await rows(p).run((k) => k.selectFrom('idempotent_answers').select('scope'))).length;
     nowMs = START + DAY_MS - 1;
-    await idempotentAnswers.prune();
+    await idempotentResponses.prune();
     migrate = await migrationsOf(p);
     expect((await migrate.one(user, keyed(key))).status).toBe(201);
     nowMs = START + DAY_MS;
     expect((await migrate.one(user, keyed(key))).json.message).toBe('duplicate_email');
     expect((await migrate.one(user, keyed(key))).json.message).toBe('duplicate_email');
     nowMs = START + 3 * DAY_MS;
-    await idempotentAnswers.prune();
+    await idempotentResponses.prune();
     expect(await kept()).toBe(0);
   });
 

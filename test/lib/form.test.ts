@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseForm } from '../../src/lib/form.ts';
+import { parseForm } from '../../src/access/token-endpoint/parameters.ts';
 
 function parsed(text: string) {
   return parseForm(Buffer.from(text, 'latin1'));

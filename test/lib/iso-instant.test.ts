@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareInstants, type Instant, instantToIsoMillis, parseInstant } from '../../src/lib/iso-instant.ts';
+import { compareInstants, type Instant, instantToIsoMillis, parseInstant } from '../../src/lib/instants.ts';
 
 const HALF_PAST_TEN = BigInt(Date.UTC(2026, 10, 21, 10, 30) / 1_000);
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import { textArray } from '../../src/lib/text-array.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { textArray } from '../../src/platform/database/sql-state.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 

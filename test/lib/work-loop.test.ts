@@ -7,12 +7,11 @@ function loopOf(turn: (signal: AbortSignal, turns: number) => Promise<boolean>) 
   const failures: unknown[] = [];
   let turns = 0;
   const loop = new WorkLoop({
-    turn: (signal) => {
+    iterate: (signal) => {
       turns += 1;
       return turn(signal, turns);
     },
     onFailure: (error) => failures.push(error),
-    restMs: () => 0,
     pollMs: HOUR_MS,
   });
   return { loop, failures, turns: () => turns };

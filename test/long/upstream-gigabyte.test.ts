@@ -75,6 +75,6 @@ it.each(framings)(
     expect([answer.statusCode, (await answer.toArray()).join('')]).toEqual([200, 'taken']);
     expect(received).toEqual(expected);
     expect(memory.growth()).toBeLessThan(MAX_GROWTH);
-    expect(f.ended.map(({ exchange }) => exchange().capture.request.totalBytes)).toEqual([0, GIBIBYTE]);
+    expect(f.ended.map(({ exchange }) => exchange().audit.capture.request.totalBytes)).toEqual([0, GIBIBYTE]);
   },
 );

@@ -1,7 +1,7 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { CallToolResult, Tool } from '@modelcontextprotocol/sdk/types.js';
-import type { Permission } from '../../src/oauth/permissions.rules.ts';
+import type { Permission } from '../../src/access/identity/permissions.rules.ts';
 import type { Answer, Portcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOwnHost, originCheck } from '../../src/mcp/own-host.rules.ts';
+import { isOwnHost, originCheck } from '../../src/faces/mcp/agent-access.ts';
 
 const PUBLIC = 'https://gate.example/base';
 

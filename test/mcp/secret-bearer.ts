@@ -1,5 +1,5 @@
 import { createServer, request } from 'node:http';
-import { listen } from '../../src/listen.ts';
+import { listen } from '../../src/app/listen.ts';
 
 /** A proxy that brings the secret for clients that cannot send one; all else passes as it is. */
 export interface SecretBearer extends AsyncDisposable {

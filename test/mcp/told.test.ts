@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { invalidRequest } from '../../src/errors/app-error.ts';
-import { notFoundRefusal, RefusalError } from '../../src/errors/refusal.ts';
-import { TOOLS } from '../../src/mcp/tools.ts';
-import { PERMISSIONS, type Permission } from '../../src/oauth/permissions.rules.ts';
-import { WalletRules } from '../../src/wallet-rules/wallet-rules.service.ts';
+import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
+import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
+import { TOOLS } from '../../src/faces/mcp/tools.ts';
+import { invalidRequest, notFoundRefusal, RefusalError } from '../../src/platform/errors.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { newUser } from '../user-migrations/calls.ts';
 import { limit } from '../wallet-rules/rules.ts';

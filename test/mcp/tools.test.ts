@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { type FakeNode, fakeNode } from '../gas-fee/node.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { scrape } from '../observability/scrape.ts';
 import { newUser } from '../user-migrations/calls.ts';
 import { autoTransfer, leaf, limit } from '../wallet-rules/rules.ts';
 import { basic, notification } from '../webhook/stand.ts';
-import { type Agent, connect, secretWith, type ToolAnswer } from './agents.ts';
+import { type Agent, connect, post, secretWith, type ToolAnswer } from './agents.ts';
 
 const MANY_DIGITS = '0.123456789012345678901234567890';
 
@@ -34,6 +36,13 @@ async function createdRule(rule: object = limit()): Promise<ToolAnswer['given']>
 }
 
 describe('each tool', () => {
+  it('D8-06: stands in schema/tools.json as an agent with every scope is told of it (npm run schema writes it)', async () => {
+    const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+    const { json } = await post(p, p.demo.client.client_secret, list);
+    const committed = await readFile(join(import.meta.dirname, '../../schema/tools.json'), 'utf8');
+    expect(`${JSON.stringify(json.result, null, 2)}\n`).toBe(committed);
+  });
+
   it('D8-06: get_access tells the node, the client and its scopes, and no secret', async () => {
     const { given, text } = await agent.call('get_access');
     expect(given).toMatchObject({ node_id: p.demo.node_id, client_id: p.demo.client.client_id, scopes: PERMISSIONS });

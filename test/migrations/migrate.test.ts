@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Database, type DatabaseLocation, openDatabase } from '../../src/database.ts';
-import { migrate, pendingMigrations } from '../../src/migrate.ts';
+import { type Database, type DatabaseLocation, openDatabase } from '../../src/platform/database/database.ts';
+import { migrate, pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
 import { freshDatabase } from '../services/isolation.ts';
 import { describeReal } from '../services/real.ts';
@@ -12,10 +12,10 @@ async function open(location: DatabaseLocation): Promise<Database> {
 }
 
 async function migratesOnce(database: Database): Promise<void> {
-  const all = await pendingMigrations(database);
+  const all = await pendingSchemaMigrations(database);
   expect(all.length).toBeGreaterThan(0);
   expect(await migrate(database)).toEqual(all);
-  expect(await pendingMigrations(database)).toEqual([]);
+  expect(await pendingSchemaMigrations(database)).toEqual([]);
   expect(await migrate(database)).toEqual([]);
 }
 
@@ -42,7 +42,7 @@ describeReal('postgres', 'migrating PostgreSQL', () => {
     onTestFinished(() => fresh.drop());
     const databases = [await open(fresh), await open(fresh), await open(fresh)];
     const [first] = databases;
-    const all = first ? await pendingMigrations(first) : [];
+    const all = first ? await pendingSchemaMigrations(first) : [];
     const told: object[] = [];
     const done = await Promise.all(databases.map((database) => migrate(database, (step) => told.push(step))));
     expect(done.toSorted((a, b) => b.length - a.length)).toEqual([all, [], []]);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import { entities } from '../../src/entities.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { entities } from '../../src/tables/tables.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
 
 /** Tables of the schema that no entity stands for. */

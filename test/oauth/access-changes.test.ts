@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openDatabase } from '../../src/database.ts';
-import { type AccessChange, AccessChanges } from '../../src/oauth/access-changes.ts';
+import { type AccessChange, AccessChanges } from '../../src/access/sessions/access-changes.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import type { AccessChange } from '../../src/oauth/access-changes.ts';
-import { AccessWatch } from '../../src/oauth/access-watch.ts';
-import type { Principal } from '../../src/oauth/principal.ts';
+import type { Principal } from '../../src/access/identity/principal.ts';
+import type { AccessChange } from '../../src/access/sessions/access-changes.ts';
+import { AccessWatch } from '../../src/access/sessions/access-watch.ts';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
 const CLIENT = 'cccccccc-0000-4000-8000-000000000001';

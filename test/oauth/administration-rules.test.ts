@@ -7,9 +7,9 @@ import {
   lastAdminRefusal,
   OPERATOR,
   type Standing,
-} from '../../src/oauth/administration.rules.ts';
-import { UNBOUND } from '../../src/oauth/client-bounds.rules.ts';
-import type { Principal } from '../../src/oauth/principal.ts';
+  UNBOUND,
+} from '../../src/access/administration/administration.ts';
+import type { Principal } from '../../src/access/identity/principal.ts';
 
 const OWN = 'aaaaaaaa-0000-4000-8000-00000000000a';
 const OTHER = 'bbbbbbbb-0000-4000-8000-00000000000b';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ClientBounds, freerThanMaker, UNBOUND } from '../../src/oauth/client-bounds.rules.ts';
-import { isAllowedAddress } from '../../src/oauth/ip-allowlist.ts';
+import { type ClientBounds, freerThanMaker, UNBOUND } from '../../src/access/administration/administration.ts';
+import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
 import { clientRecord } from './client-record.ts';
 
 const ADDRESSES = ["allow addresses of the maker's alone"];

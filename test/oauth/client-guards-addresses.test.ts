@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowedAddress } from '../../src/oauth/ip-allowlist.ts';
+import { isAllowedAddress } from '../../src/access/limits/ip-allowlist.ts';
 import { clientRecord } from './client-record.ts';
 
 const isAllowed = (allowedIps: string[], address: string) => isAllowedAddress(clientRecord({ allowedIps }), address);

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Insertable, Updateable } from 'kysely';
-import { hashClientSecret } from '../../src/clients/clients.service.ts';
-import type { Tables } from '../../src/entities.ts';
+import { hashClientSecret } from '../../src/access/clients/clients.service.ts';
+import type { Tables } from '../../src/tables/tables.ts';
 import type { Portcullis } from '../harness.ts';
 
 export interface ClientCredentials {

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { OPERATOR } from '../../src/oauth/administration.rules.ts';
+import { OPERATOR } from '../../src/access/administration/administration.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 

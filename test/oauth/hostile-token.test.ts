@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { importJwtKeys } from '../../src/oauth/jwt-keys.ts';
+import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
 import { envelope } from '../gateway/envelopes.ts';
 import { openSocket, readAnswer } from '../gateway/raw.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
+import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, type ClientCredentials, rows, updateClient } from './clients.ts';
 import { apiClaims, signed } from './jwt.ts';

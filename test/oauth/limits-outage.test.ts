@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { createClient } from 'redis';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
-import { MemoryCache } from '../../src/cache/memory-cache.ts';
-import { RedisCache } from '../../src/cache/redis-cache.ts';
+import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
+import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { describeReal } from '../services/real.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { monthAtOf, type RequestCounts, type RequestLimits } from '../../src/cache/request-counts.rules.ts';
-import { addLimitHeaders, refusalOf } from '../../src/oauth/limits.rules.ts';
+import { addLimitHeaders, refusalOf } from '../../src/access/limits/limits.rules.ts';
+import { monthAtOf, type RequestCounts, type RequestLimits } from '../../src/platform/cache/counts.rules.ts';
 
 /** 500 ms before a second ends, 30.5 s before a minute, 29 min 30.5 s before an hour, a day and more before a month. */
 const NOW = Date.UTC(2026, 10, 29, 12, 30, 29, 500);

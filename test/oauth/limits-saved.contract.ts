@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { MemoryCache } from '../../src/cache/memory-cache.ts';
-import type { Database } from '../../src/database.ts';
+import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { counter, lastUse, limitedClient, MONTHS_END, savedQuota } from './limits-stand.ts';
 
 const times = async (count: number, work: () => Promise<string>) => {

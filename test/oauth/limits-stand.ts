@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Cache } from '../../src/cache/cache.ts';
-import { MemoryCache } from '../../src/cache/memory-cache.ts';
-import type { ClientRecord } from '../../src/clients/client-record.ts';
-import type { Db } from '../../src/db.ts';
-import { ClientLimits } from '../../src/oauth/client-limits.ts';
-import { ClientUsage } from '../../src/oauth/client-usage.ts';
+import type { ClientRecord } from '../../src/access/identity/client-record.ts';
+import { ClientLimits } from '../../src/access/limits/client-limits.ts';
+import { QuotaStore } from '../../src/access/limits/quota-store.ts';
+import type { Cache } from '../../src/platform/cache/cache.ts';
+import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 import { clientRecord } from './client-record.ts';
 
 /** A minute before a month ends. */
@@ -28,7 +28,7 @@ export interface Counter {
 export interface CounterOptions {
   cache?: Cache;
   /** What saves in the place of the database. */
-  save?: (save: ClientUsage['save']) => ClientUsage['save'];
+  save?: (save: QuotaStore['save']) => QuotaStore['save'];
 }
 
 /** A process on a database, with a cache of its own or a shared one. */
@@ -37,7 +37,7 @@ export function counter(db: Db, { cache = new MemoryCache(), save = (real) => re
   const keep = (level: string) => (_fields: object, message: string) => void logged.push(`${level}: ${message}`);
   const log = { debug: keep('debug'), info: keep('info'), warn: keep('warn'), error: keep('error') };
   const clock = { nowMs: MONTHS_END - 60_000 };
-  const usage = new ClientUsage(db);
+  const usage = new QuotaStore(db);
   const limits = new ClientLimits({
     cache,
     usage: { save: save((quotas, lastUses) => usage.save(quotas, lastUses)) },

@@ -1,6 +1,6 @@
 import { decodeJwt } from 'jose';
 import { expect, it } from 'vitest';
-import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { startPortcullis } from '../harness.ts';
 
 const PATH = '/.well-known/oauth-authorization-server';

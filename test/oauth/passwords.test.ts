@@ -1,8 +1,8 @@
 import { argon2Sync, randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { expect, it } from 'vitest';
-import { AppError } from '../../src/errors/app-error.ts';
-import { Passwords } from '../../src/oauth/passwords.ts';
+import { Passwords } from '../../src/access/sessions/passwords.ts';
+import { AppError } from '../../src/platform/errors.ts';
 
 const AT_ONCE = Math.max(1, availableParallelism() - 1);
 const QUEUE = 64;
@@ -74,7 +74,7 @@ it('D2-25: a node that has filled the queue keeps half of it once another comes,
     );
   const many = Array.from({ length: AT_ONCE + QUEUE }, () => verify('many'));
   const few = [verify('few'), passwords.hash('x', 'few').then(() => ended.push('few'))];
-  expect([passwords.turns.waiting('many'), passwords.turns.waiting('few')]).toEqual([QUEUE / 2, 2]);
+  expect([passwords.semaphore.waiting('many'), passwords.semaphore.waiting('few')]).toEqual([QUEUE / 2, 2]);
   await Promise.all([...many, ...few]);
   const of = (what: string) => ended.filter((one) => one === what).length;
   expect([of('many'), of('many refused'), of('few')]).toEqual([AT_ONCE + QUEUE / 2, QUEUE / 2, 2]);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Overrides } from '../../src/context.ts';
+import type { Overrides } from '../../src/app/context.ts';
 import { envelope } from '../gateway/envelopes.ts';
 import type { Answer, Portcullis } from '../harness.ts';
 import { addClient, type ClientCredentials, rows, supervisorId } from './clients.ts';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { deleteExpiredRows } from '../../src/oauth/expired-rows.ts';
+import { deleteExpiredRows } from '../../src/access/sessions/revocations.ts';
 import {
   type Answer,
   newDataDir,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { serviceUnavailable } from '../../src/errors/app-error.ts';
+import { serviceUnavailable } from '../../src/platform/errors.ts';
 import { envelope } from '../gateway/envelopes.ts';
 import { sendRaw } from '../gateway/raw.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';

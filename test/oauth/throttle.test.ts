@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { Cache } from '../../src/cache/cache.ts';
-import { CacheUnavailableError } from '../../src/cache/cache-unavailable-error.ts';
-import { MemoryCache } from '../../src/cache/memory-cache.ts';
-import { RedisCache } from '../../src/cache/redis-cache.ts';
-import { Throttle } from '../../src/oauth/throttle.ts';
+import { Throttle } from '../../src/access/limits/throttle.ts';
+import { type Cache, CacheUnavailableError } from '../../src/platform/cache/cache.ts';
+import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
 import { freshRedis } from '../services/isolation.ts';
 import { describeReal } from '../services/real.ts';
 

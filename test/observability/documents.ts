@@ -5,11 +5,6 @@ import { ROOT } from '../start/process.ts';
 
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-/** The text of the operator's manual. */
-export function operations(): string {
-  return read('docs/operations.md');
-}
-
 /** A line of the table of metrics. */
 interface Documented {
   name: string;
@@ -17,10 +12,11 @@ interface Documented {
   meaning: string;
 }
 
-/** The table of metrics in the operator's manual. */
+/** The table of metrics in docs/operations/metrics.md. */
 export function documented(): Documented[] {
-  const [, section = ''] = operations().split('\n## Metrics\n');
-  const rows = (section.split('\n## ')[0] ?? '').split('\n').filter((line) => line.startsWith('| `'));
+  const rows = read('docs/operations/metrics.md')
+    .split('\n')
+    .filter((line) => line.startsWith('| `'));
   return rows.map((row) => {
     const [name = '', labels = '', meaning = ''] = row
       .split('|')
@@ -49,15 +45,4 @@ export function dashboardExpressions(): string[] {
   const { panels }: { panels: { targets?: { expr: string }[] }[] } = JSON.parse(read('deploy/grafana/portcullis.json'));
   const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
   return expressions.map((expr) => expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*'));
-}
-
-/** The anchors of a page's headings, as GitHub makes them. */
-export function anchorsOf(page: string): string[] {
-  const headings = [...page.matchAll(/^#{2,4} (.+)$/gm)].map(([, heading = '']) => heading);
-  return headings.map((heading) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  );
 }

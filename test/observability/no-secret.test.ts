@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { formHeaders, formOf, mapPart, operationsPart } from '../graphql/upload-requests.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';

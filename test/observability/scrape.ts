@@ -1,4 +1,4 @@
-import type { Service } from '../../src/service.ts';
+import type { Service } from '../../src/app/service.ts';
 
 /** A line of a scrape. */
 export interface Sample {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
-import { OtelTracer } from '../../src/telemetry/otel-tracer.ts';
+import { OtelTracer } from '../../src/platform/telemetry/otel-tracer.ts';
 import { startPortcullis } from '../harness.ts';
 import { ROOT } from '../start/process.ts';
 import { startCollector } from './collector.ts';
@@ -11,8 +11,8 @@ const LOADED = `
   import { registerHooks } from 'node:module';
   const loaded = [];
   registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
-  await import('./src/service.ts');
-  const { openTracing } = await import('./src/telemetry/open-tracing.ts');
+  await import('./src/app/service.ts');
+  const { openTracing } = await import('./src/platform/telemetry/open-tracing.ts');
   await using stack = new AsyncDisposableStack();
   await openTracing(undefined, { log: undefined, version: '' }, stack);
   process.stdout.write(JSON.stringify([loaded.length > 100, loaded.filter((url) => /@opentelemetry.(?!api.)/.test(url))]));

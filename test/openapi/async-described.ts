@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
-import type { IncomingMessage } from '../../src/events/event-bus.ts';
+import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 
 interface Ref {
   $ref: string;

@@ -1,22 +1,25 @@
 import { join } from 'node:path';
 import { validate } from '@readme/openapi-parser';
 import { describe, expect, it } from 'vitest';
-import { readGatewayConfig } from '../../src/gateway/gateway-config.ts';
-import { parseForm } from '../../src/lib/form.ts';
+import { parseForm } from '../../src/access/token-endpoint/parameters.ts';
 import {
   clientBesideBasicInput,
   clientInput,
   parseTokenRequest,
   tokenInput,
-} from '../../src/oauth/token-request.input.ts';
-import { openApiDocument, UNDESCRIBED } from '../../src/openapi/document.ts';
-import { printedOpenApi } from '../../src/openapi/print.ts';
-import { parseNotification } from '../../src/transactions/notification.input.ts';
-import { migrateUserInput, migrateUsersInput } from '../../src/user-migrations/migration.input.ts';
-import { walletRuleInput } from '../../src/wallet-rules/wallet-rule.input.ts';
+} from '../../src/access/token-endpoint/token-request.input.ts';
+import { parseNotification } from '../../src/domain/transactions/notification.input.ts';
+import { migrateUserInput, migrateUsersInput } from '../../src/domain/user-migrations/migration.input.ts';
+import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
+import { openApiDocument, printedOpenApi } from '../../src/faces/openapi/openapi.ts';
+import { ROUTES } from '../../src/faces/rest/routes.ts';
+import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { committed, document, faultsOf, followed, operations } from './described.ts';
 
 const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
+
+/** What OpenAPI has no words for, or what is described elsewhere: preflights, GraphQL, and where the document itself is. */
+const UNDESCRIBED = new Set(['**', ...ROUTES.filter(({ operation }) => !operation).map(({ path }) => path)]);
 
 interface Example {
   name: string;
@@ -76,7 +79,7 @@ describe('the document', () => {
   });
 
   it('D8-02: the committed file is what the schemas and the endpoints give now (npm run schema)', () => {
-    expect(printedOpenApi(config) === committed).toBe(true);
+    expect(printedOpenApi(config, ROUTES) === committed).toBe(true);
     expect(committed).toMatch(/\}\n$/);
   });
 
@@ -92,8 +95,10 @@ describe('the document', () => {
     const [first] = config.endpoints;
     if (!first) throw new Error('there are endpoints');
     const more = { ...first, path: '/v1/undescribed' };
-    expect(() => openApiDocument({ ...config, endpoints: [...config.endpoints, more] })).toThrow('/v1/undescribed');
-    expect(() => openApiDocument({ ...config, endpoints: config.endpoints.slice(1) })).toThrow(first.path);
+    expect(() => openApiDocument({ ...config, endpoints: [...config.endpoints, more] }, ROUTES)).toThrow(
+      '/v1/undescribed',
+    );
+    expect(() => openApiDocument({ ...config, endpoints: config.endpoints.slice(1) }, ROUTES)).toThrow(first.path);
   });
 
   it('D8-02: each operation has an id of its own, a tag that is described, and names the token that it takes', () => {

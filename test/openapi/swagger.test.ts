@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SwaggerFiles } from '../../src/openapi/swagger-files.ts';
+import { SwaggerFiles } from '../../src/faces/openapi/swagger-files.ts';
 import { recordOf } from '../audit/records.ts';
 import { envelope } from '../gateway/envelopes.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { openDatabase } from '../../src/database.ts';
-import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
+import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
+import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { OutboxRelay } from '../../src/outbox/outbox-relay.ts';
-import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { steppedDb } from '../user-migrations/stepped-db.ts';
 
 /** A process that migrates users of a node, or relays what waits, and kills itself before its nth step. */

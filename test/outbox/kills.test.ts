@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
+import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
+import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
+import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { OutboxRelay } from '../../src/outbox/outbox-relay.ts';
-import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 

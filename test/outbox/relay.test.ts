@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import { BusUnavailableError, type OutgoingMessage } from '../../src/events/event-bus.ts';
+import { BusUnavailableError, type OutgoingMessage } from '../../src/events/bus/event-bus.ts';
+import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { uuidV7 } from '../../src/lib/uuid-v7.ts';
-import { OutboxRelay } from '../../src/outbox/outbox-relay.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 

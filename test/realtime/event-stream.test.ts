@@ -1,17 +1,16 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { EventStream } from '../../src/realtime/event-stream.ts';
-import { EventStreams } from '../../src/realtime/event-streams.ts';
-import type { LoggedEvent } from '../../src/realtime/logged-event.ts';
-import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
-import { ManualClock, ModelLog, Reader, settle } from './model.ts';
+import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
+import { type EventStream, EventStreams } from '../../src/events/streams/event-streams.ts';
+import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
+import { kindOf, ManualClock, ModelLog, Reader, settle } from './model.ts';
 
 const NODES = ['node-a', 'node-b'];
 const FOREVER_MS = 5_000;
 
 type Step =
   | { kind: 'append'; node: string; count: number; isWoken: boolean }
-  | { kind: 'subscribe'; node: string; after: number | undefined; status: number | undefined }
+  | { kind: 'subscribe'; node: string; after: number | undefined; ofKind: number | undefined }
   | { kind: 'leave'; which: number }
   | { kind: 'read' }
   | { kind: 'fail' }
@@ -35,7 +34,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       node,
       // A fraction of the head: every place in the log, both ends included.
       after: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
-      status: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
+      ofKind: fc.option(fc.integer({ min: 1, max: 3 }), { nil: undefined }),
     }),
   },
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('read') }) },
@@ -92,7 +91,7 @@ class World {
         break;
       }
       case 'subscribe':
-        this.#subscribe(action.node, action.after, action.status);
+        this.#subscribe(action.node, action.after, action.ofKind);
         break;
       case 'leave': {
         const subscriber = this.subscribers[action.which];
@@ -127,10 +126,10 @@ class World {
     }
   }
 
-  #subscribe(name: string, place: number | undefined, status: number | undefined): void {
+  #subscribe(name: string, place: number | undefined, ofKind: number | undefined): void {
     const head = this.log.head(name);
     const after = place === undefined ? undefined : BigInt(Math.round(Number(head) * place));
-    const matches = (event: LoggedEvent) => status === undefined || event.status === status;
+    const matches = (event: LoggedEvent) => ofKind === undefined || kindOf(event) === ofKind;
     const stream = this.streams.subscribe({ nodeId: name, after, matches });
     const reader = new Reader(stream);
     const subscriber: Subscriber = { stream, reader, node: name, matches, start: undefined, hasLeft: false };

@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
+import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
 import { wakeUpsContract } from './wake-ups.contract.ts';
 
 describe('the wake-ups of one process', () => {

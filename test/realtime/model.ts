@@ -1,10 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../src/realtime/clock.ts';
-import type { EventLog } from '../../src/realtime/event-log.ts';
-import type { EventStream, SubscribeOptions } from '../../src/realtime/event-stream.ts';
-import { EventStreams } from '../../src/realtime/event-streams.ts';
-import type { LoggedEvent } from '../../src/realtime/logged-event.ts';
-import { MemoryWakeUps } from '../../src/realtime/memory-wake-ups.ts';
+import type { Clock } from '../../src/events/streams/clock.ts';
+import type { EventLog, LoggedEvent } from '../../src/events/streams/event-log.ts';
+import { type EventStream, EventStreams, type SubscribeOptions } from '../../src/events/streams/event-streams.ts';
+import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
 
 export const NODE = 'node';
 
@@ -14,6 +12,11 @@ const PAST_SECONDS = 60;
 /** How a model's read takes place: now, later, or not at all. */
 export type Reading = <Result>(read: () => Result) => Promise<Result>;
 
+/** The kind of a model's event, so that filters have something to choose from: they go round from 1 to 3. */
+export function kindOf({ seq }: LoggedEvent): number {
+  return Number(seq % 3n) + 1;
+}
+
 /** An event log in memory that counts its reads. */
 export class ModelLog implements EventLog {
   readonly #nodes = new Map<string, { head: bigint; kept: LoggedEvent[] }>();
@@ -22,19 +25,16 @@ export class ModelLog implements EventLog {
   inFlight = 0;
   mostInFlight = 0;
 
-  /** Appends events; `status` goes round from 1 to 3 so that filters have something to choose from. */
+  /** Appends events. */
   append(nodeId: string, count = 1, transaction: Record<string, unknown> = {}): bigint {
     const node = this.#node(nodeId);
     for (let i = 0; i < count; i += 1) {
       node.head += 1n;
       node.kept.push({
-        nodeId,
         seq: node.head,
         transactionId: `t${node.head}`,
-        status: Number(node.head % 3n) + 1,
         previousStatus: null,
         correlationId: 'c',
-        occurredAt: '2026-11-21T10:30:00.000Z',
         transaction,
       });
     }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';
-import { RedisWakeUps } from '../../src/realtime/redis-wake-ups.ts';
+import { RedisWakeUps } from '../../src/events/streams/redis-wake-ups.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
 import { startRedis } from '../services/redis.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CursorExpiredError } from '../../src/realtime/stream-errors.ts';
+import { CursorExpiredError } from '../../src/events/streams/stream-errors.ts';
 import { Gate, modelStreams, NODE, Reader, seqs, settle } from './model.ts';
 
 describe('a replay of the event log', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { EventStream } from '../../src/realtime/event-stream.ts';
-import { SlowConsumerError, StreamStoppedError, TokenEndedError } from '../../src/realtime/stream-errors.ts';
-import { modelStreams, NODE, Reader, settle } from './model.ts';
+import type { EventStream } from '../../src/events/streams/event-streams.ts';
+import { SlowConsumerError, StreamStoppedError, TokenEndedError } from '../../src/events/streams/stream-errors.ts';
+import { kindOf, modelStreams, NODE, Reader, settle } from './model.ts';
 
 const NOTHING = { streams: 0, tailers: 0 };
 const DONE = { done: true, value: undefined };
@@ -51,7 +51,7 @@ describe('the end of a stream', () => {
 
   it('D6-19: only what matches counts, and what is taken counts no more', async () => {
     const { subscribe, writePast } = modelStreams();
-    const picky = subscribe({ matches: (event) => event.status === 1 });
+    const picky = subscribe({ matches: (event) => kindOf(event) === 1 });
     const reader = new Reader(subscribe());
     await settle();
     for (let i = 0; i < 5; i += 1) await writePast(450, KIBIBYTE);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { WakeUps } from '../../src/realtime/wake-ups.ts';
+import type { WakeUps } from '../../src/events/streams/wake-ups.ts';
 
 /** What all wake-ups promise. `open` gives two ends: what one notifies, both hear; in one process both are the same. */
 export function wakeUpsContract(open: () => Promise<[WakeUps, WakeUps]>): void {

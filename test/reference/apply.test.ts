@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import type { ReferenceChange } from '../../src/reference/reference-change.ts';
-import { REFERENCE_KINDS } from '../../src/reference/reference-kinds.ts';
-import { Transactions } from '../../src/transactions/transactions.service.ts';
+import { REFERENCE_KINDS, type ReferenceChange } from '../../src/domain/reference/reference-kinds.ts';
+import { Transactions } from '../../src/domain/transactions/transactions.service.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { NOW, newFamily, put, rowOf, type Stand, standOn, stateOf, tombstone } from './stand.ts';

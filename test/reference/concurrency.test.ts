@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { ReferenceChange } from '../../src/reference/reference-change.ts';
-import { REFERENCE_KINDS } from '../../src/reference/reference-kinds.ts';
-import { Transactions } from '../../src/transactions/transactions.service.ts';
+import { REFERENCE_KINDS, type ReferenceChange } from '../../src/domain/reference/reference-kinds.ts';
+import { Transactions } from '../../src/domain/transactions/transactions.service.ts';
 import { realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { NOW, newFamily, rowOf, type Stand, standOn, stateOf, tombstone } from './stand.ts';

@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../src/database.ts';
-import type { Db } from '../../src/db.ts';
-import { parseReferenceChange } from '../../src/reference/reference.input.ts';
-import { Reference } from '../../src/reference/reference.service.ts';
-import type { LogPlace, ReferenceChange } from '../../src/reference/reference-change.ts';
-import { REFERENCE_KINDS, type ReferenceKind, TABLES } from '../../src/reference/reference-kinds.ts';
+import { parseReferenceChange } from '../../src/domain/reference/reference.input.ts';
+import { Reference } from '../../src/domain/reference/reference.service.ts';
+import {
+  type LogPosition,
+  REFERENCE_KINDS,
+  type ReferenceChange,
+  type ReferenceKind,
+  TABLES,
+} from '../../src/domain/reference/reference-kinds.ts';
+import type { Database, Db } from '../../src/platform/database/database.ts';
 
 export const NOW = '2026-11-21T12:00:00.000Z';
 const AT = '2026-01-05T09:30:00.123456Z';
@@ -31,7 +35,7 @@ export function put(kind: ReferenceKind, key: string, version: number, members: 
   return parseReferenceChange(kind, key, { ...plainRow(kind), ...members, version });
 }
 
-export function tombstone(kind: ReferenceKind, key: string, place?: LogPlace): ReferenceChange {
+export function tombstone(kind: ReferenceKind, key: string, place?: LogPosition): ReferenceChange {
   return { ...parseReferenceChange(kind, key, null), place };
 }
 

@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
-import { TOPICS } from '../../src/events/topics.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import type { PostgresClient } from '../services/pg-client.ts';
 import type { World } from './world.ts';
 

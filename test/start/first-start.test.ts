@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/database.ts';
-import { demoSchema } from '../../src/demo/demo.ts';
-import { PERMISSIONS } from '../../src/oauth/permissions.rules.ts';
+import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
+import { demoSchema } from '../../src/app/demo/demo.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { emptyFolder, type TestFolder } from './folders.ts';
 import { type Running, startInstance } from './process.ts';
 

@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Demo } from '../../src/demo/demo.ts';
+import type { Demo } from '../../src/app/demo/demo.ts';
 import { startPortcullis } from '../harness.ts';
 import { type Journal, loadUntilDeath, newJournal } from './load.ts';
 import { countLosses, type Losses } from './losses.ts';

@@ -3,8 +3,8 @@ import { Agent, createServer, get, type IncomingMessage, type Server } from 'nod
 import type { AddressInfo } from 'node:net';
 import { connect, type Socket } from 'node:net';
 import { expect, it } from 'vitest';
+import { closeGracefully, listen } from '../../src/app/listen.ts';
 import { baseUrlOf } from '../../src/lib/base-url.ts';
-import { closeGracefully, listen } from '../../src/listen.ts';
 
 const LARGE = 30 * 1024 * 1024;
 const LATE_MS = 60_000;

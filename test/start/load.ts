@@ -1,6 +1,6 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
-import type { Demo } from '../../src/demo/demo.ts';
+import type { Demo } from '../../src/app/demo/demo.ts';
 import type { Running } from './process.ts';
 
 /** What was sent to the webhook, and whether a 200 came back. */

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Db } from '../../src/db.ts';
-import { emptyState, joinNotification, type TransactionState } from '../../src/transactions/join.rules.ts';
-import { type Notification, parseNotification } from '../../src/transactions/notification.input.ts';
-import { snapshotOf, stateOfRow } from '../../src/transactions/transaction-rows.ts';
+import { emptyState, joinNotification, type TransactionState } from '../../src/domain/transactions/join.rules.ts';
+import { type Notification, parseNotification } from '../../src/domain/transactions/notification.input.ts';
+import { snapshotOf, stateOfRow } from '../../src/domain/transactions/transaction-store.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 import type { Journal, SentNotification } from './load.ts';
 
 /** What is not as the acknowledgements and answers say; every list is empty when nothing was lost or invented. */

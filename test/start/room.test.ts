@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DiskFullError, refuseWithoutRoom } from '../../src/embedded/room.ts';
+import { DiskFullError, refuseWhenFull } from '../../src/platform/database/free-space.ts';
 
 function full(): never {
   throw new DiskFullError('full');
@@ -7,7 +7,7 @@ function full(): never {
 
 async function passes(sql: string): Promise<boolean> {
   const connection = { executeQuery: async (_query: { sql: string }): Promise<unknown> => true };
-  refuseWithoutRoom(connection, full);
+  refuseWhenFull(connection, full);
   return connection.executeQuery({ sql }).then(
     () => true,
     (error: unknown) => {

@@ -4,7 +4,7 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { openDatabase } from '../../src/database.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { startOnRealServers } from '../harness.ts';
 import { findOnPath } from '../services/commands.ts';
 import { faultProxy } from '../services/fault-proxy.ts';

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MemoryCache } from '../../src/cache/memory-cache.ts';
-import { RefusalError } from '../../src/errors/refusal.ts';
-import { AccessChanges } from '../../src/oauth/access-changes.ts';
-import { OPERATOR } from '../../src/oauth/administration.rules.ts';
-import { LoginLocks } from '../../src/oauth/login-locks.ts';
-import { Sessions } from '../../src/oauth/sessions.ts';
-import { SupervisorAdministration } from '../../src/supervisors/supervisor-administration.service.ts';
+import { OPERATOR } from '../../src/access/administration/administration.ts';
+import { SupervisorAdministration } from '../../src/access/administration/supervisor-administration.service.ts';
+import { AccessChanges } from '../../src/access/sessions/access-changes.ts';
+import { LoginLocks } from '../../src/access/sessions/login-locks.ts';
+import { Sessions } from '../../src/access/sessions/sessions.ts';
+import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
+import { RefusalError } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parsedInput } from '../../src/graphql/camel-input.ts';
-import { ValidationError } from '../../src/graphql/errors.ts';
-import { supervisorInput } from '../../src/supervisors/supervisor.input.ts';
+import { supervisorInput } from '../../src/access/administration/supervisor.input.ts';
+import { parsedInput } from '../../src/faces/graphql/kit/camel-input.ts';
+import { ValidationError } from '../../src/faces/graphql/kit/graphql-errors.ts';
 
 const GOOD = { username: 'grace', password: 'x'.repeat(8), role: 'viewer' };
 

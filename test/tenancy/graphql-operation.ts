@@ -7,7 +7,9 @@ export type Thing = (of: Things) => string;
 
 export const NOT_FOUND = '"__typename":"NotFoundError"';
 export const STORED = 'the id is stored as it came, and resolved nowhere';
-const TYPES: Record<string, string> = { rule: 'WalletRuleInput!', preview: 'PreviewWalletRuleInput!' };
+const TYPES: Record<string, string> = {
+  ...{ rule: 'WalletRuleInput!', preview: 'PreviewWalletRuleInput!', input: 'PreviewWalletRuleInput!' },
+};
 
 /** Sends an operation; what it declares is what it uses of `id`, `own…`, `rule` and `preview`. */
 export function operate(call: Call, text: string, variables: Variables = {}, accept = '*/*'): Promise<Answer> {

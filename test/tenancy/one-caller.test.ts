@@ -20,7 +20,7 @@ describeReal('kafka', 'what one caller may take of the database', () => {
   });
   afterAll(() => portcullis[Symbol.asyncDispose]());
 
-  const turns = () => portcullis.service.context.database.turns;
+  const connections = () => portcullis.service.context.database.connections;
 
   /** Whatever reads the table waits as long as `work` goes on. */
   async function withLocked<Result>(table: string, work: (locker: PostgresClient) => Promise<Result>): Promise<Result> {
@@ -51,10 +51,12 @@ describeReal('kafka', 'what one caller may take of the database', () => {
   it('D2-25: 2,900 slow reads of a node hold half of the connections, and another node is answered as before', async () => {
     await withLocked('assets', async (locker) => {
       const asked = Array.from({ length: 10 }, () => graphql(batch(10, 29)));
-      await expect.poll(() => turns().waiting(portcullis.demo.node_id), { timeout: 30_000 }).toBeGreaterThan(1_000);
-      expect(turns().going(portcullis.demo.node_id)).toBe(5);
+      await expect
+        .poll(() => connections().waiting(portcullis.demo.node_id), { timeout: 30_000 })
+        .toBeGreaterThan(1_000);
+      expect(connections().held(portcullis.demo.node_id)).toBe(5);
       for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
-      expect(turns().going(portcullis.demo.node_id)).toBe(5);
+      expect(connections().held(portcullis.demo.node_id)).toBe(5);
       // A token is issued too: what is of no node has connections of its own.
       await portcullis.clientToken(portcullis.demo.other_node.client);
       await locker.query('rollback');
@@ -63,7 +65,7 @@ describeReal('kafka', 'what one caller may take of the database', () => {
       const codes = new Set(answers.flatMap(({ text }) => text.match(/"code":"\w+"/g) ?? []));
       for (const code of codes) expect(['"code":"SERVICE_UNAVAILABLE"', '"code":"GATEWAY_TIMEOUT"']).toContain(code);
     });
-    expect([turns().going(portcullis.demo.node_id), turns().waiting()]).toEqual([0, 0]);
+    expect([connections().held(portcullis.demo.node_id), connections().waiting()]).toEqual([0, 0]);
   });
 
   it('D2-25: a statement that a request waits for ends in time: 504, in GraphQL GATEWAY_TIMEOUT, on a closed list 500', async () => {
@@ -93,19 +95,19 @@ describeReal('kafka', 'what one caller may take of the database', () => {
       const erased = ids.map((id) => operate(portcullis, tokens.mine, EraseUserDocument, { id }));
       await expect.poll(lockWaits, { timeout: 30_000 }).toBeGreaterThan(0);
       for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
-      expect([turns().going(portcullis.demo.node_id), turns().going('')]).toEqual([1, 0]);
+      expect([connections().held(portcullis.demo.node_id), connections().held('')]).toEqual([1, 0]);
       // It takes as long as it takes all the same.
       await delay(TIMEOUT_MS + 500);
-      expect(turns().going(portcullis.demo.node_id)).toBe(1);
+      expect(connections().held(portcullis.demo.node_id)).toBe(1);
       await locker.query('rollback');
       const names = (await Promise.all(erased)).map(({ result }) => result.__typename);
       expect(names).toEqual(names.map(() => 'User'));
     });
-    expect([turns().going(portcullis.demo.node_id), turns().waiting()]).toEqual([0, 0]);
+    expect([connections().held(portcullis.demo.node_id), connections().waiting()]).toEqual([0, 0]);
   });
 
   it("D2-25: 150 wrong logins of a node, all at once, keep another's from waiting for more than its turn", async () => {
-    const { turns: hashing } = portcullis.service.context.passwords;
+    const { semaphore: hashing } = portcullis.service.context.passwords;
     const { demo, call } = portcullis;
     const login = (client: object, username: string, password: string) =>
       call('POST', '/v2/oauth/token', { json: { grant_type: 'password', ...client, username, password } });
@@ -117,7 +119,7 @@ describeReal('kafka', 'what one caller may take of the database', () => {
     expect(hashing.waiting(demo.node_id)).toBeGreaterThan(0);
     const statuses = new Set((await Promise.all(wrong)).map(({ status }) => status));
     expect([...statuses].sort()).toEqual([401, 503]);
-    expect([hashing.going(), hashing.waiting()]).toEqual([0, 0]);
+    expect([hashing.held(), hashing.waiting()]).toEqual([0, 0]);
   });
 
   it('D2-25: what no request waits for takes as long as it takes', async () => {

@@ -1,6 +1,6 @@
 import { Kysely, PostgresQueryCompiler } from 'kysely';
-import { NodeScope } from '../../src/lib/node-scope.ts';
-import { scopedDialect } from '../../src/lib/scoped-dialect.ts';
+import { NodeScope } from '../../src/platform/database/node-scope.ts';
+import { scopedDialect } from '../../src/platform/database/tenant-db.ts';
 
 /** The builders without their types, on which the door does not lean. */
 export type Untyped = Kysely<Record<string, Record<string, string>>>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
 import { reads, writes } from './passing-queries.ts';
 import { allRows, type Query, seedTwoNodes, type TwoNodes, throughTheDoor, withoutTheOther } from './two-nodes.ts';

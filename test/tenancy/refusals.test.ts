@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CompiledQuery, ExpressionWrapper, type OperationNode, OrNode, type SqlBool, sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { NodeScopeError } from '../../src/lib/node-scope-error.ts';
+import { NodeScopeError } from '../../src/platform/database/node-scope.ts';
 import { paperDoor, type Untyped } from './paper-door.ts';
 
 const NODE = randomUUID();

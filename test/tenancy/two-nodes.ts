@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Db } from '../../src/db.ts';
-import type { Tables } from '../../src/entities.ts';
-import type { Scoped } from '../../src/lib/tenant-db.ts';
+import type { Db } from '../../src/platform/database/database.ts';
+import type { Scoped } from '../../src/platform/database/tenant-db.ts';
+import type { Tables } from '../../src/tables/tables.ts';
 
 const AT = '2026-11-21T10:30:00Z';
 const TABLES = ['accounts', 'assets', 'networks', 'users', 'wallet_networks', 'wallets'] as const;

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import { databaseEventLog } from '../../src/realtime/database-event-log.ts';
-import type { LoggedEvent } from '../../src/realtime/logged-event.ts';
+import { databaseEventLog, type LoggedEvent } from '../../src/events/streams/event-log.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import type { Transactions } from '../../src/transactions/transactions.service.ts';
+import type { Transactions } from '../../src/domain/transactions/transactions.service.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,
   assetAddress,

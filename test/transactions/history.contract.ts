@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import type { TransactionCollection } from '../../src/transactions/type-codes.rules.ts';
+import type { TransactionCollection } from '../../src/domain/transactions/type-codes.rules.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,
   assetAddress,

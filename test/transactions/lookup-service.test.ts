@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rename } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import { afterEach, expect, it, vi } from 'vitest';
-import { TOPICS } from '../../src/events/topics.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { listening } from '../gateway/forwarder.ts';
 import { gatewayFile } from '../gateway/gateway-file.ts';

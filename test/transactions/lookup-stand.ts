@@ -1,8 +1,7 @@
-import type { Db } from '../../src/db.ts';
-import type { Log } from '../../src/lib/log.ts';
-import { silentLog } from '../../src/lib/log.ts';
-import { TransactionLookups } from '../../src/transactions/transaction-lookups.ts';
-import type { NewTransaction, Transactions } from '../../src/transactions/transactions.service.ts';
+import { TransactionLookups } from '../../src/domain/transactions/transaction-lookups.ts';
+import type { NewTransaction, Transactions } from '../../src/domain/transactions/transactions.service.ts';
+import { type Log, silentLog } from '../../src/lib/log.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 import type { Stand } from './stand.ts';
 
 /** An owner, and the ids that it was asked for. */

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import { lookupRestMs } from '../../src/transactions/lookup-backoff.rules.ts';
-import { LookupStore } from '../../src/transactions/lookup-store.ts';
-import { LOOKUPS_AT_ONCE } from '../../src/transactions/transaction-lookups.ts';
+import { LookupStore } from '../../src/domain/transactions/lookup-store.ts';
+import { LOOKUPS_AT_ONCE, lookupBackoffMs } from '../../src/domain/transactions/transaction-lookups.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from './lookup-stand.ts';
 import {
   ADMIN,
@@ -37,7 +36,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
   const park = (id: string) => stand.mirror.applyBatch(ADMIN, [delivery({ id, status: 3 })]);
   const untilNone = async (owner: Asked) => {
     const { lookups, signal } = lookupsOn(stand, owner);
-    while (await lookups.turn(signal)) await lookups.settled();
+    while (await lookups.iterate(signal)) await lookups.settled();
   };
 
   it('D6-20: an id whose notification is parked is asked for once, registered as its owner says, and applied', async () => {
@@ -94,11 +93,11 @@ export function lookupsContract(open: () => Promise<Database>): void {
       const { lookups, signal } = lookupsOn(stand, owner, { nowMs: () => nowMs });
       const rests: number[] = [];
       for (let attempt = 1; attempt <= 14; attempt += 1) {
-        expect(await lookups.turn(signal)).toBe(true);
+        expect(await lookups.iterate(signal)).toBe(true);
         await lookups.settled();
         rests.push((await dueOf(stand, id)) - nowMs);
-        nowMs += lookupRestMs(attempt) - 1;
-        expect(await lookups.turn(signal)).toBe(false);
+        nowMs += lookupBackoffMs(attempt) - 1;
+        expect(await lookups.iterate(signal)).toBe(false);
         nowMs += 1;
       }
       expect(rests).toEqual([1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 3600, 3600].map((s) => s * 1000));
@@ -115,7 +114,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
     const held = Promise.withResolvers<undefined>();
     const owner = askedOwner(() => held.promise);
     const { lookups, signal } = lookupsOn(stand, owner);
-    const turn = lookups.turn(signal);
+    const turn = lookups.iterate(signal);
     await expect.poll(() => owner.asked.length).toBe(LOOKUPS_AT_ONCE);
     const late = transactionOf(stand);
     await park(late.id);
@@ -138,7 +137,7 @@ export function lookupsContract(open: () => Promise<Database>): void {
       askedOwner((_id, signal) => rejectedBy(signal)),
       clock,
     );
-    await aborted.lookups.turn(aborted.signal);
+    await aborted.lookups.iterate(aborted.signal);
     aborted.stop();
     await aborted.lookups.settled();
     expect(await dueOf(stand, stopped.id)).toBe(nowMs);
@@ -148,9 +147,9 @@ export function lookupsContract(open: () => Promise<Database>): void {
     await store.claim({ limit: 1, nowMs, untilMs: nowMs + 1_000 });
     const owner = askedOwner(async () => killed);
     const next = lookupsOn(stand, owner, { nowMs: () => nowMs + 999 });
-    expect(await next.lookups.turn(next.signal)).toBe(false);
+    expect(await next.lookups.iterate(next.signal)).toBe(false);
     const later = lookupsOn(stand, owner, { nowMs: () => nowMs + 1_000 });
-    expect(await later.lookups.turn(later.signal)).toBe(true);
+    expect(await later.lookups.iterate(later.signal)).toBe(true);
     await later.lookups.settled();
     expect(await rowOf(stand, killed.id)).toMatchObject({ status: 3 });
   });
@@ -180,12 +179,12 @@ export function lookupsContract(open: () => Promise<Database>): void {
     });
     const mirror = mirrorOn(watchedDb(stand.db, { statement }));
     const first = lookupsOn(stand, owner, { mirror, db: watchedDb(stand.db, { statement }) });
-    await first.lookups.turn(first.signal);
+    await first.lookups.iterate(first.signal);
     await first.lookups.settled();
     expect(await rowOf(stand, transaction.id)).toBeUndefined();
     expect(await lookupsLeft(stand)).toEqual([transaction.id]);
     const later = lookupsOn(stand, owner, { nowMs: () => Date.now() + 3_600_000 });
-    await later.lookups.turn(later.signal);
+    await later.lookups.iterate(later.signal);
     await later.lookups.settled();
     expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
   });

@@ -40,7 +40,7 @@ describeReal('postgres', 'lookups of several processes', () => {
     await Promise.all(
       Array.from({ length: 4 }, async () => {
         const { lookups, signal } = lookupsOn(stand, owner);
-        while (await lookups.turn(signal));
+        while (await lookups.iterate(signal));
         await lookups.settled();
       }),
     );
@@ -65,7 +65,7 @@ describeReal('postgres', 'lookups of several processes', () => {
       parked = mirrorOn(watchedDb(stand.db, held)).applyBatch(USER, [delivery({ id: transaction.id, status: 3 })]);
     };
     const { lookups, signal } = lookupsOn(stand, owner);
-    await lookups.turn(signal);
+    await lookups.iterate(signal);
     await lookups.settled();
     await parked;
     expect(await rowOf(stand, transaction.id)).toMatchObject({ status: 3 });
@@ -82,7 +82,7 @@ describeReal('postgres', 'lookups of several processes', () => {
       const owner = askedOwner(async () => right);
       const lookUp = async () => {
         const { lookups, signal } = lookupsOn(stand, owner);
-        await lookups.turn(signal);
+        await lookups.iterate(signal);
         await lookups.settled();
       };
       const steps = [

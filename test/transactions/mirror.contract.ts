@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import { PoisonError } from '../../src/transactions/parsed-delivery.ts';
-import { collectionsOf, TRANSACTION_COLLECTIONS, topicOf } from '../../src/transactions/type-codes.rules.ts';
+import { PoisonError } from '../../src/domain/transactions/registration.input.ts';
+import { collectionsOf, TRANSACTION_COLLECTIONS, topicOf } from '../../src/domain/transactions/type-codes.rules.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,
   assetAddress,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type RequestListener } from 'node:http';
 import { afterEach, expect, it } from 'vitest';
-import { OwnerFault, TransactionOwner } from '../../src/transactions/transaction-owner.ts';
+import { OwnerError, TransactionOwner } from '../../src/domain/transactions/transaction-owner.ts';
 import { listening } from '../gateway/forwarder.ts';
 import { type RawUpstream, startRawUpstream } from '../gateway/raw-upstream.ts';
 
@@ -103,7 +103,7 @@ it.each(hostile)(
     const failure = await ownerAt(upstream.url)
       .find('id', never())
       .catch((error: unknown) => error);
-    expect(failure).toBeInstanceOf(OwnerFault);
+    expect(failure).toBeInstanceOf(OwnerError);
     expect(String(failure)).toMatch(fault);
     expect(JSON.stringify([String(failure), failure])).not.toContain(BEARER);
   },

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '../../src/events/event-bus.ts';
-import { TOPICS } from '../../src/events/topics.ts';
+import { startTransactionConsumers } from '../../src/domain/transactions/transaction-consumers.ts';
+import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { startTransactionConsumers } from '../../src/transactions/transaction-consumers.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { message } from '../events/recorder.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { withPostgres } from '../services/pg-client.ts';

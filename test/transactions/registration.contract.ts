@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Database } from '../../src/database.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import {
   ADMIN,
   assetAddress,

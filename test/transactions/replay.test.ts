@@ -1,13 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Database } from '../../src/database.ts';
-import { EmbeddedBus } from '../../src/events/embedded-bus.ts';
-import { EmbeddedLogReader } from '../../src/events/embedded-log-reader.ts';
-import { Replay } from '../../src/events/replay.ts';
-import { ReplayPositions } from '../../src/events/replay-positions.ts';
-import { TOPICS } from '../../src/events/topics.ts';
+import { startTransactionConsumers } from '../../src/domain/transactions/transaction-consumers.ts';
+import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
+import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { startTransactionConsumers } from '../../src/transactions/transaction-consumers.ts';
+import type { Database } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';

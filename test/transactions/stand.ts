@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../../src/database.ts';
-import type { Db } from '../../src/db.ts';
-import type { Delivery } from '../../src/transactions/mirror-store.ts';
-import { type NewTransaction, Transactions } from '../../src/transactions/transactions.service.ts';
-import type { TransactionTopic } from '../../src/transactions/type-codes.rules.ts';
+import type { Delivery } from '../../src/domain/transactions/transaction-store.ts';
+import { type NewTransaction, Transactions } from '../../src/domain/transactions/transactions.service.ts';
+import type { TransactionTopic } from '../../src/domain/transactions/type-codes.rules.ts';
+import type { Database, Db } from '../../src/platform/database/database.ts';
 
 export const ADMIN: TransactionTopic = 'transactions.admin';
 export const USER: TransactionTopic = 'transactions.user';

@@ -1,4 +1,4 @@
-import type { Db } from '../../src/db.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 
 interface Hooks {
   /** Runs before each statement; what it throws is the statement's error. */
@@ -9,9 +9,8 @@ interface Hooks {
 
 /** A database as services see it, with a hook before each statement and each commit. */
 export function watchedDb(db: Db, { statement, commit }: Hooks): Db {
-  const watched: Pick<Db, 'forNode' | 'unscoped' | 'transaction' | 'entities'> = {
+  const watched: Pick<Db, 'forNode' | 'unscoped' | 'transaction'> = {
     forNode: (nodeId) => db.forNode(nodeId),
-    entities: () => db.entities(),
     unscoped: (reason) => {
       const door = db.unscoped(reason);
       return {

@@ -1,25 +1,25 @@
 import { expect, it } from 'vitest';
 import {
-  endRecordOf,
+  endRowOf,
   FAILED_ROW_BYTES,
   failedBytesOf,
   isTooMuch,
-} from '../../src/user-migrations/failed-rows.rules.ts';
+} from '../../src/domain/user-migrations/migration-batches.ts';
 
-const FAILED = { index: 1, email: null, externalId: null, userId: null, status: 'failed', reason: null };
+const FAILED = { index: 1, email: null, external_id: null, user_id: null, status: 'failed' as const, reason: null };
 
 it.each([
   ['no rows', [], 0],
   ['a failed row without texts', [FAILED], FAILED_ROW_BYTES],
   ['its reason', [{ ...FAILED, reason: 'line 1: has 1 field, not 2' }], FAILED_ROW_BYTES + 26],
-  ['what identified it', [{ ...FAILED, email: 'a@x.y', externalId: '42' }], FAILED_ROW_BYTES + 7],
+  ['what identified it', [{ ...FAILED, email: 'a@x.y', external_id: '42' }], FAILED_ROW_BYTES + 7],
   ['bytes, not characters', [{ ...FAILED, email: 'é\ufffd😀' }], FAILED_ROW_BYTES + 9],
   ['several', [FAILED, { ...FAILED, reason: 'why' }], 2 * FAILED_ROW_BYTES + 3],
   [
     'no row that did not fail',
     [
-      { ...FAILED, status: 'created', email: 'a@x.y' },
-      { ...FAILED, status: 'skipped', reason: 'duplicate_email' },
+      { ...FAILED, status: 'created' as const, email: 'a@x.y' },
+      { ...FAILED, status: 'skipped' as const, reason: 'duplicate_email' },
     ],
     0,
   ],
@@ -51,7 +51,7 @@ it.each([
 });
 
 it('the row at which a migration ends says so under its number', () => {
-  expect(endRecordOf(7)).toEqual({
+  expect(endRowOf(7)).toEqual({
     ...FAILED,
     index: 7,
     reason:

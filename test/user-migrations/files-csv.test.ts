@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type CsvRecord, CsvRecords, MAX_RECORD_BYTES } from '../../src/user-migrations/csv-records.rules.ts';
+import { type CsvRecord, CsvRecords, MAX_RECORD_BYTES } from '../../src/domain/user-migrations/csv.rules.ts';
 
 /** The records of a file that comes in parts of these sizes, over and over. */
 function recordsOf(file: string | Buffer, { columns, parts = [1 << 20] }: { columns?: number; parts?: number[] } = {}) {

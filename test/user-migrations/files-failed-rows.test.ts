@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from './files-stand.ts';
 import { steppedDb } from './stepped-db.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type Database, openDatabase } from '../../src/database.ts';
 import { silentLog } from '../../src/lib/log.ts';
+import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { withPostgres } from '../services/pg-client.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
@@ -88,11 +88,11 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     const turns = { taken: 0 };
     await Promise.all(
       runners.map(async (jobs) => {
-        for (let end = await jobs.turn(never, { id, isForced: true }); ; ) {
+        for (let end = await jobs.iterate(never, { id, isForced: true }); ; ) {
           if (end === 'yielded') turns.taken += 1;
           const { jobs: left } = await stateOf(database.db, caller.nodeId);
           if (left.length === 0) return;
-          end = await jobs.turn(never, { id, isForced: true });
+          end = await jobs.iterate(never, { id, isForced: true });
         }
       }),
     );
@@ -104,11 +104,11 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     const first = filesOn(database.db);
     const { id } = await first.files.start(caller, fileOf(FILE), () => first.jobs.lease());
     const wanted = { id, isForced: false };
-    expect(await filesOn(replica.db).jobs.turn(never)).toBe('none');
-    expect(await filesOn(replica.db).jobs.turn(never, wanted)).toBe('none');
+    expect(await filesOn(replica.db).jobs.iterate(never)).toBe('none');
+    expect(await filesOn(replica.db).jobs.iterate(never, wanted)).toBe('none');
     const later = filesOn(replica.db, { nowMs: () => Date.now() + AFTER_LEASE_MS });
-    expect(await later.jobs.turn(never, wanted)).toBe('finished');
-    expect(await first.jobs.turn(never, wanted)).toBe('none');
+    expect(await later.jobs.iterate(never, wanted)).toBe('finished');
+    expect(await first.jobs.iterate(never, wanted)).toBe('none');
     await expectAll(caller.nodeId);
   });
 

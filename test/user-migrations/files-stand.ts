@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Db } from '../../src/db.ts';
+import { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
+import { type IterationOutcome, MigrationJobs } from '../../src/domain/user-migrations/migration-jobs.ts';
+import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
-import { MigrationFiles } from '../../src/user-migrations/migration-files.service.ts';
-import { MigrationJobs, type TurnEnd } from '../../src/user-migrations/migration-jobs.ts';
-import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 import { steppedDb } from './stepped-db.ts';
 
 /** A signal that does not come. */
@@ -19,12 +19,12 @@ export function filesOn(db: Db, { log = silentLog, nowMs = Date.now }: { log?: L
 }
 
 /** Works at a job for one batch. */
-export async function oneBatch(db: Db, nowMs: () => number = Date.now): Promise<TurnEnd> {
+export async function oneBatch(db: Db, nowMs: () => number = Date.now): Promise<IterationOutcome> {
   const stop = new AbortController();
   return filesOn(
     onCommit(db, () => stop.abort()),
     { nowMs },
-  ).jobs.turn(stop.signal);
+  ).jobs.iterate(stop.signal);
 }
 
 /** A database that does something before each commit. */
@@ -35,9 +35,9 @@ export function onCommit(db: Db, act: () => void): Db {
 }
 
 /** Takes turns until there is nothing to do for this process. */
-export async function work(jobs: MigrationJobs): Promise<TurnEnd> {
-  let end: TurnEnd = 'more';
-  while (end === 'more') end = await jobs.turn(never);
+export async function work(jobs: MigrationJobs): Promise<IterationOutcome> {
+  let end: IterationOutcome = 'more';
+  while (end === 'more') end = await jobs.iterate(never);
   return end;
 }
 

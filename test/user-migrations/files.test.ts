@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { MigrationJobs } from '../../src/domain/user-migrations/migration-jobs.ts';
+import { MigrationPages } from '../../src/domain/user-migrations/migration-pages.service.ts';
+import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { MigrationJobs } from '../../src/user-migrations/migration-jobs.ts';
-import { MigrationPages } from '../../src/user-migrations/migration-pages.service.ts';
-import { UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import { csvOf, fileOf, filesOn, never, newNode, onCommit, oneBatch, stateOf, work } from './files-stand.ts';
 
@@ -227,8 +227,8 @@ describe('a migration that runs', () => {
     const { files, jobs } = filesOn(database.db);
     const first = await files.start(large, fileOf(csvOf(11_000), 65_536));
     const second = await files.start(small, fileOf(csvOf(3)));
-    expect(await jobs.turn(never)).toBe('more');
-    expect(await jobs.turn(never)).toBe('finished');
+    expect(await jobs.iterate(never)).toBe('more');
+    expect(await jobs.iterate(never)).toBe('finished');
     expect(await files.progress(large.nodeId, first.id)).toMatchObject({ processed: 10_000, done: false });
     expect(await files.progress(small.nodeId, second.id)).toMatchObject({ processed: 3, done: true });
     expect(await work(jobs)).toBe('finished');
@@ -254,7 +254,7 @@ describe('a migration that runs', () => {
     await oneBatch(database.db, () => nowMs);
     for (let attempt = 1; attempt <= 3; attempt += 1) {
       expect(await files.progress(caller.nodeId, id)).toMatchObject({ done: false });
-      expect(await filesOn(faulty, { log, nowMs: () => nowMs }).jobs.turn(never)).toBe('yielded');
+      expect(await filesOn(faulty, { log, nowMs: () => nowMs }).jobs.iterate(never)).toBe('yielded');
       nowMs += 1_000;
     }
     expect((await files.progress(caller.nodeId, id))?.migration).toMatchObject({ status: 'failed', success: 500 });

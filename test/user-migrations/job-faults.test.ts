@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { serviceUnavailable } from '../../src/errors/app-error.ts';
-import { isPassing } from '../../src/user-migrations/job-faults.rules.ts';
+import { isPassing } from '../../src/domain/user-migrations/migration-jobs.ts';
+import { serviceUnavailable } from '../../src/platform/errors.ts';
 
 const error = (message: string, code?: string) => Object.assign(new Error(message), code === undefined ? {} : { code });
 

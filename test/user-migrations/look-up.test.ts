@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { MigrationStore } from '../../src/user-migrations/migration-store.ts';
+import { UserStore } from '../../src/domain/users/user-store.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { newNode } from './files-stand.ts';
@@ -46,7 +46,7 @@ describeReal('postgres', 'the look-up of duplicates', () => {
     await before();
     const nodeId = await addUsers();
     await after();
-    const store = new MigrationStore(database.db);
+    const store = new UserStore(database.db);
     const rows = Array.from({ length: ROWS }, (_, at) => ({
       email: `USER-${at * 20}@X.Y`,
       externalId: `e-${at * 30}`,
@@ -55,7 +55,7 @@ describeReal('postgres', 'the look-up of duplicates', () => {
     await database.db.transaction(async () => {
       await store.lock(nodeId);
       const from = await read();
-      const found = await store.lookUp(nodeId, rows);
+      const found = await store.taken(nodeId, rows);
       const number = (name: 'email' | 'externalId' | 'address') => found.filter((row) => row[name]).length;
       expect([number('email'), number('externalId'), number('address')]).toEqual([250, 166, 125]);
       expect((await read()) - from).toBeLessThanOrEqual(3 * ROWS);

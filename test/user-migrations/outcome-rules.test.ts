@@ -6,7 +6,7 @@ import {
   outcomesOf,
   type RowOutcome,
   tooLong,
-} from '../../src/user-migrations/migration-outcome.rules.ts';
+} from '../../src/domain/user-migrations/migration-outcome.rules.ts';
 
 const FREE = { email: false, externalId: false, address: false };
 

@@ -1,11 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import { type Database, openDatabase } from '../../src/database.ts';
-import type { Db } from '../../src/db.ts';
+import type { MigrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
+import { type AppliedMigration, UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import type { MigrateUserInput } from '../../src/user-migrations/migration.input.ts';
-import { type AppliedMigration, UserMigrations } from '../../src/user-migrations/user-migrations.service.ts';
+import { type Database, type Db, openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { steppedDb } from './stepped-db.ts';
@@ -154,7 +153,7 @@ describeReal('postgres', 'migrations on PostgreSQL', () => {
     const requests = Array.from({ length: 20 }, (_, index) => {
       const migrations = replicas[index % 2] ?? replicas[0];
       const shuffled = rows.toSorted(() => Math.random() - 0.5);
-      return migrations?.inTurn(NODE, () => migrations.migrateMany(CALLER, shuffled));
+      return migrations?.exclusively(NODE, () => migrations.migrateMany(CALLER, shuffled));
     });
     const done = (await Promise.all(requests)).filter((migration) => migration !== undefined);
     expect(done.reduce((sum, { success }) => sum + success, 0)).toBe(60);

@@ -1,8 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { StreamStoppedError, TokenEndedError } from '../../src/realtime/stream-errors.ts';
-import type { MigrationProgressRow } from '../../src/user-migrations/migration-files.service.ts';
-import { ProgressFeeds } from '../../src/user-migrations/progress-feeds.ts';
-import type { ProgressFollower, ProgressStream } from '../../src/user-migrations/progress-stream.ts';
+import type { MigrationProgressRow } from '../../src/domain/user-migrations/migration-files.service.ts';
+import {
+  ProgressFeeds,
+  type ProgressFollower,
+  type ProgressStream,
+} from '../../src/domain/user-migrations/progress-feeds.ts';
+import { StreamStoppedError, TokenEndedError } from '../../src/events/streams/stream-errors.ts';
 import { ManualClock, settle } from '../realtime/model.ts';
 
 const NODE = 'a-node';

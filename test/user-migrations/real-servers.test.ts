@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
-import type { IncomingMessage } from '../../src/events/event-bus.ts';
+import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { describeReal } from '../services/real.ts';

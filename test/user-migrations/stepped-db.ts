@@ -1,4 +1,4 @@
-import type { Db } from '../../src/db.ts';
+import type { Db } from '../../src/platform/database/database.ts';
 
 /** Runs before each statement and before each commit; what it throws is the statement's error. */
 export type Step = (what: 'statement' | 'commit') => Promise<void> | void;
@@ -6,13 +6,22 @@ export type Step = (what: 'statement' | 'commit') => Promise<void> | void;
 /** A database as services see it, with a step before each statement through either door, and before each commit. */
 export function steppedDb(db: Db, step: Step): Db {
   let depth = 0;
-  const stepped: Pick<Db, 'forNode' | 'unscoped' | 'transaction'> = {
+  const stepped: Pick<Db, 'forNode' | 'prepareForms' | 'unscoped' | 'transaction'> = {
     forNode: (nodeId) => {
       const door = db.forNode(nodeId);
       return {
         run: async (build) => {
           await step('statement');
           return door.run(build);
+        },
+      };
+    },
+    prepareForms: (build) => {
+      const prepared = db.prepareForms(build);
+      return {
+        run: async (nodeId, given) => {
+          await step('statement');
+          return prepared.run(nodeId, given);
         },
       };
     },

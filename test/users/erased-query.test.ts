@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { namesUser, piecesOf } from '../../src/users/erased-query.rules.ts';
+import { namesUser, piecesOf } from '../../src/domain/users/erased-text.rules.ts';
 
 const ENCODINGS: Record<string, (text: string) => string> = {
   'percent signs': (text) => `email=${encodeURIComponent(text)}`,

@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { erasedText, type PersonalData, readable, showsPerson, tracesOf } from '../../src/users/erased-text.rules.ts';
+import {
+  erasedText,
+  identifiesPerson,
+  type PersonalData,
+  readable,
+  tracesOf,
+} from '../../src/domain/users/erased-text.rules.ts';
 
 const DATA: PersonalData = {
   email: 'Ann.Lee@Example.com',
@@ -82,8 +88,8 @@ describe('a kept text without a person', () => {
     'see Jane',
     'x=jane%40x.example',
   ])('D7-10: a text of any form shows the person: %s', (text) => {
-    expect(showsPerson(text, JANE)).toBe(true);
-    expect(showsPerson(text, { ...JANE, name: 'Bob', surname: 'Lee', email: 'b@y.example' })).toBe(false);
+    expect(identifiesPerson(text, JANE)).toBe(true);
+    expect(identifiesPerson(text, { ...JANE, name: 'Bob', surname: 'Lee', email: 'b@y.example' })).toBe(false);
   });
 
   it('D7-09: what shows nothing stays byte for byte; what cannot be read or still tells goes whole', () => {

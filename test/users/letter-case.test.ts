@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { openDatabase } from '../../src/database.ts';
-import { knowsLetterCase } from '../../src/users/letter-case.ts';
+import { knowsLetterCase, openDatabase } from '../../src/platform/database/database.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
 import { withPostgres } from '../services/pg-client.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';

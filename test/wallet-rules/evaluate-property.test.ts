@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Balance, evaluateRule } from '../../src/wallet-rules/evaluate.rules.ts';
-import { OPERATORS, operatorOf, spellingsOf } from '../../src/wallet-rules/operators.rules.ts';
-import type { RuleLogic } from '../../src/wallet-rules/wallet-rule.ts';
+import { type Balance, evaluateRule, operatorOf, spellingsOf } from '../../src/domain/wallet-rules/evaluate.rules.ts';
+import { OPERATORS, type RuleLogic } from '../../src/tables/wallet-rules.entity.ts';
 import { balances, conditions, factsOf, fullBalances, logics, ruleWith } from './logics.ts';
 
 function evaluated(logic: RuleLogic, given: readonly Balance[]) {

@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { evaluateRule, type Transfer } from '../../src/wallet-rules/evaluate.rules.ts';
-import type { Operator } from '../../src/wallet-rules/operators.rules.ts';
-import type { Condition, RuleLogic, TimePeriod, WalletRuleContent } from '../../src/wallet-rules/wallet-rule.ts';
+import { evaluateRule, type Transfer } from '../../src/domain/wallet-rules/evaluate.rules.ts';
+import type {
+  Condition,
+  Operator,
+  RuleLogic,
+  TimePeriod,
+  WalletRuleContent,
+} from '../../src/tables/wallet-rules.entity.ts';
 import { AT, CURRENCY, factsOf, OTHER_CURRENCY, ruleWith } from './logics.ts';
 
 const BIG = '1234567890123456789012345678901234567890';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { issuesOf } from '../../src/errors/issues.ts';
-import { camelInput } from '../../src/graphql/camel-input.ts';
+import { walletRuleInput, walletRuleTextInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
+import { camelInput } from '../../src/faces/graphql/kit/camel-input.ts';
 import { ExactNumber } from '../../src/lib/json.ts';
-import { walletRuleInput, walletRuleTextInput } from '../../src/wallet-rules/wallet-rule.input.ts';
+import { issuesOf } from '../../src/platform/errors.ts';
 import { autoTransfer, leaf, limit, nested } from './rules.ts';
 
 type Members = Record<string, unknown>;

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
-import type { Balance, Facts } from '../../src/wallet-rules/evaluate.rules.ts';
-import { OPERATORS } from '../../src/wallet-rules/operators.rules.ts';
-import type { Condition, RuleLogic, WalletRuleContent } from '../../src/wallet-rules/wallet-rule.ts';
+import type { Balance, Facts } from '../../src/domain/wallet-rules/evaluate.rules.ts';
+import {
+  type Condition,
+  OPERATORS,
+  type RuleLogic,
+  type WalletRuleContent,
+} from '../../src/tables/wallet-rules.entity.ts';
 
 export const CURRENCY = 'aaaaaaaa-0000-4000-8000-000000000001';
 export const OTHER_CURRENCY = 'bbbbbbbb-0000-4000-8000-000000000002';

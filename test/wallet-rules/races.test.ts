@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { RefusalError } from '../../src/errors/refusal.ts';
-import { NetworkAssignments } from '../../src/networks/network-assignments.service.ts';
-import { walletRuleInput } from '../../src/wallet-rules/wallet-rule.input.ts';
-import { WalletRules } from '../../src/wallet-rules/wallet-rules.service.ts';
+import { NetworkAssignments } from '../../src/domain/networks/networks.service.ts';
+import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
+import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
+import { RefusalError } from '../../src/platform/errors.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { seedTwoNodes, type TwoNodes } from '../tenancy/two-nodes.ts';
@@ -91,7 +91,7 @@ describeReal('postgres', 'several at once', () => {
     const outcomes = await Promise.all(
       Array.from({ length: AT_ONCE }, () => assignments.assign(nodeId, walletId, network?.id ?? '')),
     );
-    expect(new Set(outcomes)).toEqual(new Set(['assigned']));
+    expect(new Set(outcomes.map(({ id }) => id))).toEqual(new Set([walletId]));
     expect(await door().run((k) => k.selectFrom('wallet_networks').select(['wallet_id', 'node_id']))).toEqual([
       { wallet_id: walletId, node_id: nodeId },
     ]);

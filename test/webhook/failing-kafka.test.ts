@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ALL_TOPICS } from '../../src/events/topics.ts';
+import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';

@@ -1,6 +1,6 @@
 import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { TOPICS } from '../../src/events/topics.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { keysInLog } from '../services/kafka-behind.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';

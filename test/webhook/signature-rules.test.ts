@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { signingKey } from '../../src/lib/signing-secret.ts';
-import { isSignedAs } from '../../src/webhook/signature.rules.ts';
+import { isSignedAs } from '../../src/faces/rest/webhook-authentication.ts';
+import { signingKey } from '../../src/platform/config/forms.ts';
 
 /** Messages whose signatures others have published, in the specification of Standard Webhooks and by its first sender. */
 const PUBLISHED = [

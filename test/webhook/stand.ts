@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { BusUnavailableError, type EventBus, type PublishOptions } from '../../src/events/event-bus.ts';
-import { TOPICS } from '../../src/events/topics.ts';
+import { BusUnavailableError, type EventBus, type PublishOptions } from '../../src/events/bus/event-bus.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { Recorder } from '../events/recorder.ts';
 import { type Answer, type Portcullis, type StartOptions, startPortcullis } from '../harness.ts';
 

@@ -1,11 +1,11 @@
 import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../audit/audit-pages.service.ts';
-import type { Db } from '../../db.ts';
-import { parseInstant } from '../../lib/iso-instant.ts';
-import { isoFromPg, pgFromInstant } from '../../lib/pg-time.ts';
-import { openReading } from '../administration.ts';
-import { type Command, EXIT_OK, UsageError } from '../command.ts';
-import { text, uuid, wholeNumber } from '../flags.ts';
-import { printable } from '../printable.ts';
+import { isoFromPg, parseInstant, pgFromInstant } from '../../lib/instants.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { type Command, type CommandInput, UsageError } from '../kit/command.ts';
+import { text, uuid, wholeNumber } from '../kit/flags.ts';
+import { openReading } from '../kit/open-administration.ts';
+import { printRows } from '../kit/print-rows.ts';
+import { printable } from '../kit/progress.ts';
 
 const DEFAULT_LIMIT = 100;
 const PAGE_SIZE = 200;
@@ -19,32 +19,22 @@ export const auditList: Command = {
     'The columns are the time, the status, the milliseconds, the method, the path, the node and the correlation id.',
     'With --json records have their headers and bodies too; secrets in them are ***.',
   ].join('\n'),
-  positionals: [],
   flags: {
-    node: { type: 'string' },
-    'correlation-id': { type: 'string' },
-    method: { type: 'string' },
-    path: { type: 'string' },
-    status: { type: 'string' },
-    since: { type: 'string' },
-    until: { type: 'string' },
-    limit: { type: 'string' },
-  },
-  flagHelp: {
-    node: 'the records of this node alone',
-    'correlation-id': 'those with this X-Correlation-ID',
-    method: 'those with this method, such as POST, or WS for operations on sockets',
-    path: 'those with exactly this path',
-    status: 'those that were answered with this status',
-    since: 'those of this time or later, in ISO 8601',
-    until: 'those before this time',
-    limit: `at most so many (${DEFAULT_LIMIT} unless given)`,
+    node: { help: 'the records of this node alone' },
+    'correlation-id': { help: 'those with this X-Correlation-ID' },
+    method: { help: 'those with this method, such as POST, or WS for operations on sockets' },
+    path: { help: 'those with exactly this path' },
+    status: { help: 'those that were answered with this status' },
+    since: { help: 'those of this time or later, in ISO 8601' },
+    until: { help: 'those before this time' },
+    limit: { help: `at most so many (${DEFAULT_LIMIT} unless given)` },
   },
   examples: [
     'portcullis audit list --status 401 --since 2026-11-21T10:00:00Z',
     'portcullis audit list --correlation-id 0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d --json',
   ],
-  async run({ flags, env, json, print }) {
+  async run(input) {
+    const { flags } = input;
     const node = text(flags, 'node');
     const nodeId = node === undefined ? undefined : uuid('--node', node);
     const filter: AuditFilter = {
@@ -57,21 +47,12 @@ export const auditList: Command = {
     };
     const limit = wholeNumber(flags, 'limit') ?? DEFAULT_LIMIT;
     if (limit === 0) throw new UsageError('--limit must be at least 1');
-    await using stack = new AsyncDisposableStack();
-    const db = await openReading(env, 'query auditRecords', stack);
-    let count = 0;
-    if (json) print('{"records":[');
-    for await (const row of recordsOf(db, { nodeId, filter, limit })) {
-      print(json ? `${count === 0 ? '' : ','}${JSON.stringify(view(row))}` : line(row));
-      count += 1;
-    }
-    if (json) print(']}\n');
-    else if (count === 0) print('No records.\n');
-    return EXIT_OK;
+    const db = await openReading(input, 'query auditRecords');
+    return printRows(input, { name: 'records', rows: recordsOf(db, { nodeId, filter, limit }), view, line });
   },
 };
 
-type Flags = Readonly<Record<string, string | boolean | undefined>>;
+type Flags = CommandInput['flags'];
 
 function statusOf(flags: Flags): number | undefined {
   const status = wholeNumber(flags, 'status');

@@ -1,7 +1,5 @@
-import { type Command, EXIT_OK, UsageError } from '../command.ts';
-import { bashCompletion } from '../completion/bash.ts';
-import { fishCompletion } from '../completion/fish.ts';
-import { zshCompletion } from '../completion/zsh.ts';
+import { bashCompletion, fishCompletion, zshCompletion } from '../completion/shells.ts';
+import { type Command, UsageError } from '../kit/command.ts';
 
 const SHELLS: Readonly<Record<string, (commands: readonly Command[]) => string>> = {
   bash: bashCompletion,
@@ -20,20 +18,17 @@ export function completionOf(others: () => Promise<readonly Command[]>): Command
       'known ones. It completes nothing that the program would have to be asked for: no server is called.',
     ].join('\n'),
     positionals: ['SHELL'],
-    flags: {},
-    flagHelp: {},
-    choices: { SHELL: NAMES },
+    choices: NAMES,
     examples: [
       'portcullis completion bash > ~/.local/share/bash-completion/completions/portcullis',
       'portcullis completion zsh > ~/.zfunc/_portcullis',
       'portcullis completion fish > ~/.config/fish/completions/portcullis.fish',
     ],
-    async run({ positionals: [shell = ''], json, print }) {
+    async run({ positionals: [shell = ''], answer }) {
       const written = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
       if (written === undefined) throw new UsageError(`SHELL must be one of ${NAMES.join(', ')}`);
       const script = written([...(await others()), completion]);
-      print(json ? `${JSON.stringify({ shell, script })}\n` : script);
-      return EXIT_OK;
+      return answer({ shell, script }, script);
     },
   };
   return completion;

@@ -1,8 +1,7 @@
-import { ConfigError, gatewayConfigPath, readConfig } from '../../config/config.ts';
-import { type ResolvedVariable, resolvedVariables } from '../../config/resolved.ts';
-import { readGatewayConfig } from '../../gateway/gateway-config.ts';
-import { lookupFaults } from '../../gateway/lookup-config.ts';
-import { type Command, EXIT_FAILED, EXIT_OK } from '../command.ts';
+import { lookupFaults, readGatewayConfig } from '../../gateway/table/gateway-config.ts';
+import { ConfigError, gatewayConfigPath, readConfig } from '../../platform/config/config.ts';
+import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved.ts';
+import { type Command, EXIT_FAILED } from '../kit/command.ts';
 
 /** `portcullis config check`: the configuration in force, or every fault of it. */
 export const configCheck: Command = {
@@ -14,19 +13,15 @@ export const configCheck: Command = {
     'in force and where it is from; secrets are masked. Of a configuration that cannot be it names',
     'every fault and ends with 1. It connects to nothing and writes nothing.',
   ].join('\n'),
-  positionals: [],
-  flags: {},
-  flagHelp: {},
   examples: ['portcullis config check', 'NODE_ENV=production portcullis config check --json'],
-  async run({ env, json, print, complain }) {
+  async run({ env, json, print, complain, answer }) {
     const found = await check(env);
     if ('faults' in found) {
       if (json) print(`${JSON.stringify(found)}\n`);
       else complain(found.faults.map((fault) => `${fault}\n`).join(''));
       return EXIT_FAILED;
     }
-    print(json ? `${JSON.stringify({ variables: found.variables })}\n` : table(found.variables));
-    return EXIT_OK;
+    return answer({ variables: found.variables }, table(found.variables));
   },
 };
 
@@ -44,8 +39,8 @@ async function check(env: NodeJS.ProcessEnv): Promise<{ variables: ResolvedVaria
 /** What is wrong with the file of persisted operations, or with a document of it. */
 async function persistedFaults(path: string): Promise<readonly string[]> {
   const [{ readPersistedDocuments }, { documentFaults }] = await Promise.all([
-    import('../../graphql/persisted-file.ts'),
-    import('../../graphql/document-faults.ts'),
+    import('../../faces/graphql/execution/persisted-operations.ts'),
+    import('../../faces/graphql/schema.ts'),
   ]);
   try {
     return documentFaults(await readPersistedDocuments(path)).map((fault) => `GRAPHQL_PERSISTED_FILE ${path} ${fault}`);

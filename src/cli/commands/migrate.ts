@@ -1,11 +1,11 @@
-import { readConfig } from '../../config/config.ts';
-import { ALL_TOPICS } from '../../events/topics.ts';
+import { openBus } from '../../app/stores.ts';
+import { ALL_TOPICS } from '../../events/bus/topics.ts';
 import { silentLog } from '../../lib/log.ts';
-import { migrate } from '../../migrate.ts';
-import { openBus } from '../../stores.ts';
-import { type Command, EXIT_OK } from '../command.ts';
-import { openForCommand } from '../database.ts';
-import { Progress } from '../progress.ts';
+import { readConfig } from '../../platform/config/config.ts';
+import { migrate } from '../../platform/database/schema-migrations.ts';
+import type { Command } from '../kit/command.ts';
+import { openForCommand } from '../kit/open-database.ts';
+import { Progress } from '../kit/progress.ts';
 
 /** `portcullis migrate`: the schema of the database, and the topics. */
 export const migrateCommand: Command = {
@@ -16,13 +16,9 @@ export const migrateCommand: Command = {
     'missing: 12 partitions, replication 3 (or as many as there are brokers), kept for 7 days.',
     'What is there already stays as it is. The previous release runs on the new schema too.',
   ].join('\n'),
-  positionals: [],
-  flags: {},
-  flagHelp: {},
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
-  async run({ env, json, print }) {
+  async run({ env, stack, answer }) {
     const { config } = readConfig(env);
-    await using stack = new AsyncDisposableStack();
     const database = await openForCommand(config, { advice: 'it migrated when it started', makes: true }, stack);
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
@@ -31,9 +27,7 @@ export const migrateCommand: Command = {
     const bus = await openBus(config, database.db, silentLog, stack);
     const topics = (await bus.missingTopics(ALL_TOPICS)).map((topic) => config.topicPrefix + topic);
     await bus.ensureTopics(ALL_TOPICS);
-    if (json) print(`${JSON.stringify({ migrations, topics })}\n`);
-    else print(`${line('migrations', migrations)}${line('topics', topics)}`);
-    return EXIT_OK;
+    return answer({ migrations, topics }, line('migrations', migrations) + line('topics', topics));
   },
 };
 

@@ -1,8 +1,8 @@
+import { parseReferenceChange } from '../../domain/reference/reference.input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { parseReferenceChange } from '../../reference/reference.input.ts';
-import { type Command, CommandError, EXIT_OK, UsageError } from '../command.ts';
-import { text, uuid } from '../flags.ts';
-import { openReference } from '../open-reference.ts';
+import { type Command, CommandError, UsageError } from '../kit/command.ts';
+import { text, uuid } from '../kit/flags.ts';
+import { openReference } from '../kit/open-reference.ts';
 
 /** The version of a node that was made by hand: the platform's own row outranks it. */
 const VERSION = 0;
@@ -15,21 +15,19 @@ export const nodeCreate: Command = {
     'Creates a node and prints its id. It does what a row of the topic reference.nodes does, at version 0,',
     'so that the row that the platform sends later outranks it. An id that is or was in use is refused.',
   ].join('\n'),
-  positionals: [],
-  required: { name: 'NAME' },
-  flags: { name: { type: 'string' }, id: { type: 'string' } },
-  flagHelp: { name: 'what people call it', id: 'its UUID, where the platform has one already (a new one)' },
+  flags: {
+    name: { help: 'what people call it', required: 'NAME' },
+    id: { help: 'its UUID, where the platform has one already (a new one)' },
+  },
   examples: ['portcullis node create --name "Acme Bank"', 'portcullis node create --name Acme --id ID --json'],
-  async run({ flags, env, json, print }) {
+  async run({ flags, env, stack, answer }) {
     const name = text(flags, 'name') ?? '';
     if (name.trim() === '') throw new UsageError('--name must not be empty');
     const given = text(flags, 'id');
     const id = given === undefined ? uuidV7() : uuid('--id', given);
-    await using stack = new AsyncDisposableStack();
     const { reference } = await openReference(env, stack);
     const { applied } = await reference.apply([parseReferenceChange('nodes', id, { name, version: VERSION })]);
     if (applied === 0) throw new CommandError(`there is a node ${id} already, or there was one`);
-    print(json ? `${JSON.stringify({ id, name })}\n` : `${id}\n`);
-    return EXIT_OK;
+    return answer({ id, name }, `${id}\n`);
   },
 };

@@ -1,9 +1,8 @@
-import { type LoadCounts, loadReference } from '../../reference/reference-load.ts';
-import { type Command, EXIT_FAILED, EXIT_OK } from '../command.ts';
-import { openInput } from '../input-file.ts';
-import { openReference } from '../open-reference.ts';
-import { printable } from '../printable.ts';
-import { Progress } from '../progress.ts';
+import { type LoadCounts, loadReference } from '../../domain/reference/reference-file.ts';
+import { type Command, EXIT_FAILED } from '../kit/command.ts';
+import { openInput } from '../kit/input-file.ts';
+import { openReference } from '../kit/open-reference.ts';
+import { counted, Progress, printable } from '../kit/progress.ts';
 
 const KEPT_REJECTIONS = 1_000;
 
@@ -25,15 +24,12 @@ export const referenceLoad: Command = {
     'the command ends with 1.',
   ].join('\n'),
   positionals: ['FILE'],
-  flags: {},
-  flagHelp: {},
   examples: [
     'portcullis reference load platform.ndjson',
     'zcat platform.ndjson.gz | portcullis reference load - --json',
   ],
-  async run({ positionals: [file = '-'], env, json, print, complain }) {
+  async run({ positionals: [file = '-'], env, json, stack, complain, answer }) {
     const { parts, size } = openInput(file);
-    await using stack = new AsyncDisposableStack();
     const { reference, dropped } = await openReference(env, stack);
     const rejections: Rejection[] = [];
     const progress = new Progress(process.stderr);
@@ -46,27 +42,22 @@ export const referenceLoad: Command = {
         progress.end();
         complain(`line ${line}: ${printable(reason)}\n`);
       },
-      onProgress: ({ bytes, lines }) =>
-        progress.show({ done: bytes, total: size, text: `${lines.toLocaleString('en')} lines` }),
+      onProgress: ({ bytes, lines }) => progress.show({ done: bytes, total: size, text: `${counted(lines)} lines` }),
     });
     progress.end();
     const { lines, applied, rejected } = counts;
     const waiting = await reference.waiting();
-    if (json) print(`${JSON.stringify({ lines, applied, waiting, rejected, rejections, dropped })}\n`);
-    else {
-      complain(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
-      print(summary(counts, waiting));
-    }
-    return rejected + dropped.length > 0 ? EXIT_FAILED : EXIT_OK;
+    if (!json) complain(dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
+    const exit = answer({ lines, applied, waiting, rejected, rejections, dropped }, summary(counts, waiting));
+    return rejected + dropped.length > 0 ? EXIT_FAILED : exit;
   },
 };
 
 function summary({ lines, applied, rejected }: LoadCounts, waiting: number): string {
-  const count = (number: number) => number.toLocaleString('en');
   return [
-    `${count(lines)} lines: ${count(applied)} rows written`,
-    ...(rejected > 0 ? [`${count(rejected)} lines at fault`] : []),
-    ...(waiting > 0 ? [`${count(waiting)} rows wait for parents`] : []),
+    `${counted(lines)} lines: ${counted(applied)} rows written`,
+    ...(rejected > 0 ? [`${counted(rejected)} lines at fault`] : []),
+    ...(waiting > 0 ? [`${counted(waiting)} rows wait for parents`] : []),
   ]
     .join(', ')
     .concat('.\n');

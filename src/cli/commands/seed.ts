@@ -1,11 +1,11 @@
-import { readConfig } from '../../config/config.ts';
-import { demoPath } from '../../config/data-dir.ts';
-import { readSecrets } from '../../config/secrets.ts';
-import { ensureDemo } from '../../demo/ensure-demo.ts';
-import { Passwords } from '../../oauth/passwords.ts';
-import { Transactions } from '../../transactions/transactions.service.ts';
-import { type Command, CommandError, EXIT_OK } from '../command.ts';
-import { openMigrated } from '../database.ts';
+import { Passwords } from '../../access/sessions/passwords.ts';
+import { ensureDemo } from '../../app/demo/ensure-demo.ts';
+import { Transactions } from '../../domain/transactions/transactions.service.ts';
+import { readConfig } from '../../platform/config/config.ts';
+import { demoPath } from '../../platform/config/data-dir.ts';
+import { readSecrets } from '../../platform/config/secrets.ts';
+import { type Command, CommandError } from '../kit/command.ts';
+import { openMigrated } from '../kit/open-database.ts';
 
 /** `portcullis seed`: the demo of the embedded instance, on real servers. */
 export const seed: Command = {
@@ -16,22 +16,17 @@ export const seed: Command = {
     'transactions. Its ids and credentials are in DATA_DIR/demo.json (mode 0600), generated once;',
     'the same again changes nothing. An embedded instance does it at its start. Never in production.',
   ].join('\n'),
-  positionals: [],
-  flags: {},
-  flagHelp: {},
   examples: ['DATABASE_URL=postgres://… portcullis seed', 'portcullis seed --json'],
-  async run({ env, json, print }) {
+  async run({ env, stack, answer }) {
     const { config, env: variables } = readConfig(env);
     if (config.production) throw new CommandError('the demo never goes into production: unset NODE_ENV');
-    await using stack = new AsyncDisposableStack();
     const database = await openMigrated(config, { advice: 'it has the demo since its start', makes: true }, stack);
     const secrets = readSecrets(config, variables);
     // Nobody is subscribed in this process; the readers of others poll.
     const transactions = new Transactions({ db: database.db, wake: () => undefined });
     const demo = await ensureDemo({ config, secrets, database, passwords: new Passwords(), transactions });
     const path = demoPath(config.dataDir);
-    if (json) print(`${JSON.stringify({ demo: path, node_id: demo.node_id, client_id: demo.client.client_id })}\n`);
-    else print(`The demo is in the database, its credentials in ${path}\n`);
-    return EXIT_OK;
+    const document = { demo: path, node_id: demo.node_id, client_id: demo.client.client_id };
+    return answer(document, `The demo is in the database, its credentials in ${path}\n`);
   },
 };

@@ -1,5 +1,5 @@
-import { run } from '../../run.ts';
-import type { Command } from '../command.ts';
+import { run } from '../../app/run.ts';
+import type { Command } from '../kit/command.ts';
 
 /** `portcullis start`: the same as `npm start`. */
 export const start: Command = {
@@ -11,9 +11,6 @@ export const start: Command = {
     'with 78 when its configuration must change. SIGHUP reads gateway.yaml anew, without a request',
     'lost. --json leaves out the greeting: all is log lines.',
   ].join('\n'),
-  positionals: [],
-  flags: {},
-  flagHelp: {},
   examples: ['portcullis start', 'PORT=8080 DATA_DIR=/srv/portcullis portcullis start', 'portcullis start --json'],
   run: ({ env, json }) => run(env, { greets: !json }),
 };

@@ -1,13 +1,59 @@
-import { BusUnavailableError } from '../../events/event-bus.ts';
-import type { Replay, ReplayPlan } from '../../events/replay.ts';
-import { deadLetterTopicOf, isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/topics.ts';
-import { parseInstant } from '../../lib/iso-instant.ts';
-import { type Command, CommandError, EXIT_OK, UsageError } from '../command.ts';
-import { listOf, text } from '../flags.ts';
-import { Interruption } from '../interruption.ts';
-import { type OpenReplay, openReplay } from '../open-replay.ts';
-import { printable } from '../printable.ts';
-import { Progress } from '../progress.ts';
+import { openBus, openLogReader } from '../../app/stores.ts';
+import { lateReferenceHandler } from '../../domain/reference/reference-consumers.ts';
+import { BusUnavailableError, type EventBus } from '../../events/bus/event-bus.ts';
+import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/replay.ts';
+import { deadLetterTopicOf, isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
+import { parseInstant } from '../../lib/instants.ts';
+import { silentLog } from '../../lib/log.ts';
+import { readConfig } from '../../platform/config/config.ts';
+import { type Command, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
+import { listOf, text } from '../kit/flags.ts';
+import { Interruption } from '../kit/interruption.ts';
+import { openMigrated } from '../kit/open-database.ts';
+import { referenceFor } from '../kit/open-reference.ts';
+import { counted, Progress, printable } from '../kit/progress.ts';
+
+const ADVICE = 'stop it first; what is replayed is applied when it starts again';
+
+/** What a replay is run with, and what it has come upon meanwhile. */
+interface OpenReplay {
+  replay: Replay;
+  /** How many dead letters of each topic are dead again, of those that are applied at once. */
+  deadAgain: Map<string, number>;
+  /** Rows of reference data that had waited for one that came to life now, and cannot be applied. */
+  dropped: string[];
+}
+
+/**
+ * Opens database and bus for a replay, which needs `topics`, until `stack` is disposed of.
+ * @throws StartError while an embedded server runs on `DATA_DIR`, CommandError where schema or topics are missing.
+ */
+async function openReplay(
+  env: NodeJS.ProcessEnv,
+  topics: readonly string[],
+  stack: AsyncDisposableStack,
+): Promise<OpenReplay> {
+  const { config } = readConfig(env);
+  const database = await openMigrated(config, { advice: ADVICE }, stack);
+  const { db } = database;
+  const bus = await openBus(config, db, silentLog, stack);
+  const missing = await bus.missingTopics(topics);
+  if (missing.length > 0) throw new CommandError(`Kafka lacks ${missing.join(', ')}: run portcullis migrate first`);
+  const reader = await openLogReader(config, db, silentLog);
+  const dropped: string[] = [];
+  const reference = referenceFor(db, dropped);
+  const deadAgain = new Map<string, number>();
+  const applying = (topic: string) => {
+    if (!isCompactedTopic(topic)) return undefined;
+    const publish: EventBus['publish'] = async (messages, options) => {
+      await bus.publish(messages, options);
+      deadAgain.set(topic, (deadAgain.get(topic) ?? 0) + messages.length);
+    };
+    return lateReferenceHandler({ bus: { publish }, reference });
+  };
+  const replay = new Replay({ bus, reader, positions: new ReplayPositions(db, config.topicPrefix), applying });
+  return { replay, deadAgain, dropped };
+}
 
 /** What is published again. */
 const REPUBLISHED: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.registered];
@@ -26,27 +72,23 @@ export const transactionsReplay: Command = {
     'Dead letters of reference.* are applied here and now: their topics keep the last message of each id, which is to stay.',
     'A higher version wins, and so does a deletion that came later; a dead deletion stays dead.',
   ].join('\n'),
-  positionals: [],
   flags: {
-    dlq: { type: 'boolean' },
-    from: { type: 'string' },
-    to: { type: 'string' },
-    topic: { type: 'string' },
+    dlq: { help: 'the dead letters', isSwitch: true },
+    from: { help: 'what was published at this time or later, in ISO 8601' },
+    to: { help: 'what was published before this time' },
+    topic: {
+      help: `of these topics alone, between commas: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
+      choices: REPLAYABLE,
+      isList: true,
+    },
   },
-  flagHelp: {
-    dlq: 'the dead letters',
-    from: 'what was published at this time or later, in ISO 8601',
-    to: 'what was published before this time',
-    topic: `of these topics alone, between commas: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
-  },
-  lists: { topic: REPLAYABLE },
   examples: [
     'portcullis transactions replay --dlq',
     'portcullis transactions replay --dlq --topic transactions.admin --json',
     'portcullis transactions replay --dlq --topic reference.accounts,reference.assets',
     'portcullis transactions replay --from 2026-11-21T10:00:00Z --to 2026-11-21T11:00:00Z',
   ],
-  async run({ flags, env, json, print, complain }) {
+  async run({ flags, env, json, stack, complain, answer }) {
     const span = spanOf(flags);
     const choice = span ? REPUBLISHED : REPLAYABLE;
     const topics = listOf(flags, 'topic', choice) ?? choice;
@@ -55,7 +97,6 @@ export const transactionsReplay: Command = {
       ...topics.filter((topic) => !isCompactedTopic(topic)),
       ...(span ? [] : topics.map(deadLetterTopicOf)),
     ];
-    await using stack = new AsyncDisposableStack();
     const { signal } = stack.use(new Interruption());
     const { replay, ...report } = await openReplay(env, needed, stack);
     const plans: ReplayPlan[] = [];
@@ -66,16 +107,12 @@ export const transactionsReplay: Command = {
     const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
     const counts = await runAll(replay, plans, { signal, again });
     const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, report));
-    if (json) print(`${JSON.stringify(view(results, report))}\n`);
-    else {
-      complain(report.dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
-      print(summary(results));
-    }
-    return EXIT_OK;
+    if (!json) complain(report.dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
+    return answer(view(results, report), summary(results));
   },
 };
 
-type Flags = Parameters<Command['run']>[0]['flags'];
+type Flags = CommandInput['flags'];
 
 /** The time that is asked for; undefined for dead letters. */
 function spanOf(flags: Flags): { fromMs: number; toMs: number } | undefined {
@@ -155,8 +192,4 @@ function summary(results: readonly Result[]): string {
     return dead === 0 ? `${messages} applied.\n` : `${messages} applied, but ${counted(dead)} dead again.\n`;
   });
   return lines.join('');
-}
-
-function counted(number: number): string {
-  return number.toLocaleString('en');
 }

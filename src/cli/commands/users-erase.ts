@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { AUDIT_DELAY_MS } from '../../audit/audit-writer.ts';
-import type { Db } from '../../db.ts';
-import { UserErasure } from '../../users/user-erasure.service.ts';
-import { openReading, orCommandError } from '../administration.ts';
-import { type Command, CommandError, EXIT_OK } from '../command.ts';
-import { uuid } from '../flags.ts';
+import { UserErasure } from '../../domain/users/user-erasure.service.ts';
+import type { Db } from '../../platform/database/database.ts';
+import type { Command } from '../kit/command.ts';
+import { uuid } from '../kit/flags.ts';
+import { found, openReading, orCommandError } from '../kit/open-administration.ts';
 
 /** `portcullis users erase`: the end of what is kept of a person. */
 export const usersErase: Command = {
@@ -15,21 +15,16 @@ export const usersErase: Command = {
     'are kept under an Idempotency-Key, and in audit records of which a part names the user. The user and its id stay.',
   ].join('\n'),
   positionals: ['ID'],
-  flags: {},
-  flagHelp: {},
   examples: ['portcullis users erase ID', 'portcullis users erase ID --json'],
-  async run({ positionals, env, json, print }) {
-    const id = uuid('ID', positionals[0]);
-    await using stack = new AsyncDisposableStack();
-    const db = await openReading(env, 'mutation eraseUser', stack);
+  async run(input) {
+    const id = uuid('ID', input.positionals[0]);
+    const db = await openReading(input, 'mutation eraseUser');
     // Running servers have spools of their own.
     const erasure = new UserErasure({ db, nowMs: Date.now, auditSettled: () => setTimeout(AUDIT_DELAY_MS) });
     const absent = `there is no user ${id}`;
-    const nodeId = await nodeOfUser(db, id);
-    if (nodeId === undefined) throw new CommandError(absent);
+    const nodeId = found(await nodeOfUser(db, id), absent);
     const user = await orCommandError(absent, erasure.erase(nodeId, id));
-    print(json ? `${JSON.stringify({ id: user.id, erased: true })}\n` : `User ${user.id} is erased.\n`);
-    return EXIT_OK;
+    return input.answer({ id: user.id, erased: true }, `User ${user.id} is erased.\n`);
   },
 };
 

@@ -1,16 +1,111 @@
 import { randomUUID } from 'node:crypto';
-import { RefusalError } from '../../errors/refusal.ts';
-import type { Log } from '../../lib/log.ts';
-import { silentLog } from '../../lib/log.ts';
-import type { MigrationRowRow, MigrationTableRow } from '../../user-migrations/migration-pages.service.ts';
-import { type Command, CommandError, EXIT_FAILED, EXIT_OK, UsageError } from '../command.ts';
-import { text, uuid } from '../flags.ts';
-import { importRun } from '../import-run.ts';
-import { type InputFile, openInput } from '../input-file.ts';
-import { Interruption } from '../interruption.ts';
-import { type CommandMigrations, openMigrations } from '../open-migrations.ts';
-import { printable } from '../printable.ts';
-import { Progress } from '../progress.ts';
+import { MigrationFiles } from '../../domain/user-migrations/migration-files.service.ts';
+import { MigrationJobs } from '../../domain/user-migrations/migration-jobs.ts';
+import {
+  MigrationPages,
+  type MigrationRowRow,
+  type MigrationTableRow,
+} from '../../domain/user-migrations/migration-pages.service.ts';
+import { UserMigrations } from '../../domain/user-migrations/user-migrations.service.ts';
+import { backoffMs, pause } from '../../lib/backoff.ts';
+import { type Log, silentLog } from '../../lib/log.ts';
+import { readConfig } from '../../platform/config/config.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { RefusalError } from '../../platform/errors.ts';
+import { type Command, CommandError, EXIT_FAILED, UsageError } from '../kit/command.ts';
+import { text, uuid } from '../kit/flags.ts';
+import { type InputFile, openInput } from '../kit/input-file.ts';
+import { Interruption } from '../kit/interruption.ts';
+import { openMigrated } from '../kit/open-database.ts';
+import { counted, Progress, printable } from '../kit/progress.ts';
+
+const ADVICE = 'use its GraphQL mutation startUserMigration, which does the same';
+
+/** What a command migrates users with. Events that it writes are relayed by servers. */
+interface CommandMigrations {
+  files: MigrationFiles;
+  jobs: MigrationJobs;
+  pages: MigrationPages;
+}
+
+interface MigrationsOptions {
+  env: NodeJS.ProcessEnv;
+  /** The node has to be there. */
+  nodeId: string;
+  log: Log;
+  onBatch(rows: number): void;
+}
+
+/**
+ * Migrations for a command, until `stack` is disposed of.
+ * @throws StartError while an embedded server runs on `DATA_DIR`, CommandError where the schema is older than the program
+ * or there is no such node.
+ */
+async function openMigrations(
+  { env, nodeId, log, onBatch }: MigrationsOptions,
+  stack: AsyncDisposableStack,
+): Promise<CommandMigrations> {
+  const { config } = readConfig(env);
+  const database = await openMigrated(config, { advice: ADVICE }, stack);
+  const { db } = database;
+  if (!(await hasNode(db, nodeId))) throw new CommandError(`there is no node ${nodeId}`);
+  const shared = { db, log, nowMs: Date.now, notify: () => undefined };
+  const userMigrations = new UserMigrations(shared);
+  return {
+    files: new MigrationFiles(shared),
+    jobs: new MigrationJobs({ ...shared, userMigrations, onBatch }),
+    pages: new MigrationPages(db),
+  };
+}
+
+async function hasNode(db: Db, id: string): Promise<boolean> {
+  const rows = await db
+    .unscoped('the operator names a node')
+    .run((k) => k.selectFrom('nodes').select('id').where('id', '=', id));
+  return rows.length > 0;
+}
+
+interface ImportRun {
+  migrations: CommandMigrations;
+  nodeId: string;
+  id: string;
+  signal: AbortSignal;
+  /** Told while another process works at it. */
+  onProgress(migration: MigrationTableRow): void;
+  /** Told once of each time the database is away. */
+  onOutage(error: unknown): void;
+}
+
+/** Others are asked for their progress so often. */
+const WATCH_MS = 500;
+
+/**
+ * Works at the migration of a file until it has ended, or watches whoever does; gives it as it is then, or when `signal`
+ * aborts. While the database is away it waits.
+ */
+async function importRun(run: ImportRun): Promise<MigrationTableRow> {
+  const { jobs, files } = run.migrations;
+  // Whoever has it may be dead; one who is not yields. Only once, or two of these would take it from each other.
+  let isForced = true;
+  for (let failures = 0; ; ) {
+    try {
+      const end = run.signal.aborted ? 'none' : await jobs.iterate(run.signal, { id: run.id, isForced });
+      if (end !== 'none') isForced = false;
+      failures = 0;
+      if (end === 'more' && !run.signal.aborted) continue;
+      const progress = await files.progress(run.nodeId, run.id);
+      if (!progress) throw new CommandError('the migration is gone');
+      if (progress.done || run.signal.aborted) return progress.migration;
+      run.onProgress(progress.migration);
+      await pause(WATCH_MS, run.signal);
+    } catch (error) {
+      if (error instanceof CommandError || run.signal.aborted) throw error;
+      failures += 1;
+      if (failures === 1) run.onOutage(error);
+      await pause(backoffMs(failures), run.signal);
+    }
+  }
+}
 
 /** Who has created a migration that came by the command line. */
 const CREATED_BY = 'cli';
@@ -28,24 +123,21 @@ export const usersImport: Command = {
     'It can be ended at any time: a running server goes on with the rest, and so does --resume.',
   ].join('\n'),
   positionals: ['[FILE]'],
-  required: { node: 'ID' },
-  flags: { node: { type: 'string' }, resume: { type: 'string' } },
-  flagHelp: {
-    node: 'the node that gets the users',
-    resume: 'go on with the migration of this id: FILE has been stored, and is not read',
+  flags: {
+    node: { help: 'the node that gets the users', required: 'ID' },
+    resume: { help: 'go on with the migration of this id: FILE has been stored, and is not read' },
   },
   examples: [
     'portcullis users import users.csv --node ID',
     'portcullis users import users.csv --node ID --json',
     'portcullis users import --node ID --resume MIGRATION_ID',
   ],
-  async run({ flags, positionals: [file], env, json, print, complain }) {
+  async run({ flags, positionals: [file], env, json, stack, complain, answer }) {
     const nodeId = uuid('--node', text(flags, 'node'));
     const resumed = text(flags, 'resume');
     const given = resumed === undefined ? undefined : uuid('--resume', resumed);
     if (given === undefined && file === undefined) throw new UsageError('name a FILE, or --resume MIGRATION_ID');
     const input = given === undefined ? openInput(file ?? '-') : undefined;
-    await using stack = new AsyncDisposableStack();
     const interruption = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
     const told = new Told(progress);
@@ -67,12 +159,9 @@ export const usersImport: Command = {
     progress.end();
     if (migration.status === 'running') throw new CommandError(interrupted(migration));
     const failures = migration.failed === 0 ? [] : await migrations.pages.failures(nodeId, id, SHOWN_FAILURES);
-    if (json) print(`${JSON.stringify(view(migration, failures))}\n`);
-    else {
-      complain(faultsOf(migration, failures));
-      print(summary(migration));
-    }
-    return migration.status === 'done' && migration.failed === 0 ? EXIT_OK : EXIT_FAILED;
+    if (!json) complain(faultsOf(migration, failures));
+    const exit = answer(view(migration, failures), summary(migration));
+    return migration.status === 'done' && migration.failed === 0 ? exit : EXIT_FAILED;
   },
 };
 
@@ -124,8 +213,8 @@ class Told {
   }
 
   rows(done: number): void {
-    const of = this.total === undefined ? '' : ` of ${count(this.total)}`;
-    this.#progress.show({ done, total: this.total, text: `${count(done)}${of} rows` });
+    const of = this.total === undefined ? '' : ` of ${counted(this.total)}`;
+    this.#progress.show({ done, total: this.total, text: `${counted(done)}${of} rows` });
   }
 
   line(text: string): void {
@@ -145,12 +234,12 @@ function view(
 function faultsOf({ failed }: MigrationTableRow, failures: readonly MigrationRowRow[]): string {
   const more = failed - failures.length;
   const lines = failures.map(({ index, reason }) => rowText(index, reason ?? ''));
-  return [...lines, ...(more > 0 ? [`and ${count(more)} more failed rows`] : [])].map((line) => `${line}\n`).join('');
+  return [...lines, ...(more > 0 ? [`and ${counted(more)} more failed rows`] : [])].map((line) => `${line}\n`).join('');
 }
 
 function summary({ id, status, total, success, skipped, failed }: MigrationTableRow): string {
   return [
-    `${count(total)} rows: ${count(success)} created, ${count(skipped)} skipped, ${count(failed)} failed.`,
+    `${counted(total)} rows: ${counted(success)} created, ${counted(skipped)} skipped, ${counted(failed)} failed.`,
     `Migration ${id} is ${status}.`,
     '',
   ].join('\n');
@@ -163,15 +252,11 @@ function rowText(index: number, reason: string): string {
 
 function interrupted({ id, node_id: nodeId, total, success, skipped, failed }: MigrationTableRow): string {
   return [
-    `interrupted after ${count(success + skipped + failed)} of ${count(total)} rows; they stay. A running server goes on`,
+    `interrupted after ${counted(success + skipped + failed)} of ${counted(total)} rows; they stay. A running server goes on`,
     `with the rest; so does: portcullis users import --node ${nodeId} --resume ${id}`,
   ].join(' ');
 }
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-function count(number: number): string {
-  return number.toLocaleString('en');
 }

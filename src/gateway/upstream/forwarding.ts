@@ -1,23 +1,39 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { type AppError, invalidRequest } from '../../errors/app-error.ts';
-import type { Exchange } from '../exchange.ts';
-import { announcesBody } from '../head.rules.ts';
-import { Answer } from './answer.ts';
-import type { Outcome } from './breaker.rules.ts';
-import { badGateway, gatewayTimeout, payloadTooLarge, unavailable } from './failures.ts';
-import { requestFields } from './headers.ts';
+import type { Semaphore, Waiter } from '../../lib/semaphore.ts';
+import { type AppError, gatewayTimeout, invalidRequest, payloadTooLarge } from '../../platform/errors.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { announcesBody } from '../exchange/request-target.ts';
+import type { Outcome } from '../remote/breaker.rules.ts';
+import type { LongStream, Upstream, UpstreamCounts } from '../remote/upstream.ts';
+import { badGateway, requestFields, unavailable } from './headers.ts';
 import { RequestBody } from './request-body.ts';
-import { mayRetry } from './retry.rules.ts';
 import { openTunnel } from './tunnel.ts';
-import type { Turns, Waiter } from './turns.ts';
-import type { LongStream, Upstream, UpstreamCounts } from './upstream.ts';
 import type { CallError, UpstreamCall, UpstreamCalls } from './upstream-call.ts';
+import { UpstreamResponse } from './upstream-response.ts';
+
+/** An attempt that failed before any of its response arrived. */
+export interface FailedAttempt {
+  /** Counted from 1. */
+  attempt: number;
+  /** Whether any byte of the request was written to a connection. */
+  wasSent: boolean;
+}
+
+const MAX_ATTEMPTS = 2;
+
+/**
+ * Returns whether a failed request is retried: once, and only if nothing was sent. Whether to repeat one that may have
+ * been processed is for its caller to decide.
+ */
+export function mayRetry({ attempt, wasSent }: FailedAttempt): boolean {
+  return attempt < MAX_ATTEMPTS && !wasSent;
+}
 
 type Controller = Dispatcher.DispatchController;
 
-/** Answers a request with a refusal; cuts the answer where it has begun. */
+/** Answers a request with a refusal; cuts a response that has begun. */
 export type Refuse = (exchange: Exchange, refusal: AppError) => void;
 
 interface ForwardingParts {
@@ -27,10 +43,10 @@ interface ForwardingParts {
   refuse: Refuse;
 }
 
-/** Why a request is taken back from an upstream. */
+/** The reason why a request to an upstream is aborted. */
 const OVER = new Error('nobody waits for the answer');
 
-/** How an attempt has failed, by what its request is counted under. */
+/** The outcome of a failed attempt, by what its request is counted under. */
 const CALL_ERRORS: Partial<Record<keyof UpstreamCounts, CallError>> = {
   failed: 'unreachable',
   timedOut: 'timeout',
@@ -38,19 +54,20 @@ const CALL_ERRORS: Partial<Record<keyof UpstreamCounts, CallError>> = {
   cut: 'cut',
 };
 
-/** What senders to an endpoint with closed statuses do not know, whoever says it. */
+/** Statuses that senders of endpoints with closed statuses do not know, whoever sends them. */
 const UNKNOWN_TO_CLOSED: ReadonlySet<number> = new Set([413, 502, 503, 504]);
 
 /**
- * One request on its way to an upstream and back, both bodies streamed. It ends once: its answer has passed, it is refused
- * (an answer that has begun is cut), or its client has left. In all but the first the upstream sees its connection end.
+ * Forwards one request to an upstream and streams both bodies. It ends once: the response has passed, the request is
+ * refused (a response that has begun is cut), or the client has left. In the last two cases the upstream sees its
+ * connection end.
  */
 export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #calls: UpstreamCalls;
   readonly #refuse: Refuse;
-  readonly #answer: Answer;
+  readonly #response: UpstreamResponse;
   readonly #body: RequestBody | undefined;
   #timer: NodeJS.Timeout | undefined;
   #controller: Controller | undefined;
@@ -59,10 +76,10 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #stream: LongStream | undefined;
   #isOver = false;
   #isTrial = false;
-  /** Whether the circuit waits for the outcome. */
+  /** Whether the circuit breaker is still to be given the outcome. */
   #isUnsettled = false;
   #attempts = 0;
-  /** Of the latest attempt: whether its head was written, and whether anything has come back. */
+  /** Whether the latest attempt has written its head, and whether any of a response has arrived. */
   #wasSent = false;
   #wasAnswered = false;
 
@@ -71,7 +88,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#upstream = upstream;
     this.#calls = calls;
     this.#refuse = refuse;
-    this.#answer = new Answer(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
+    this.#response = new UpstreamResponse(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
     if (!announcesBody(exchange.req)) return;
     this.#body = new RequestBody({
       exchange,
@@ -81,9 +98,9 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     });
   }
 
-  /** Begins. Whatever happens is answered from here. */
+  /** Starts. Every outcome is answered from here. */
   start(): void {
-    const { req, res, match } = this.#exchange;
+    const { req, res, found } = this.#exchange;
     res.once('close', () => this.#leave());
     const { retryAfterMs } = this.#upstream;
     if (this.#maxBytes > 0 && Number(req.headers['content-length'] ?? 0) > this.#maxBytes) {
@@ -91,26 +108,25 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     } else if (retryAfterMs !== undefined) {
       this.#end(unavailable(retryAfterMs), 'refused');
     } else {
-      this.#timer = setTimeout(() => this.#expire(), match?.endpoint.timeout_ms);
-      if (!this.#turns.enter(this)) this.#end(unavailable(0), 'refused');
+      this.#timer = setTimeout(() => this.#expire(), found.endpoint?.timeout_ms);
+      if (!this.#semaphore.acquire(this.#upstream.name, this)) this.#end(unavailable(0), 'refused');
     }
   }
 
-  /** Its turn has come. */
-  begin(): void {
+  onPermit(): void {
     const admission = this.#upstream.admit();
     if (admission.isAdmitted) {
       this.#isTrial = admission.isTrial;
       this.#isUnsettled = true;
       this.#send();
     } else {
-      this.#turns.leave();
+      this.#upstream.release(this.#semaphore);
       this.#end(unavailable(admission.retryAfterMs), 'refused');
     }
   }
 
-  /** The circuit has opened while it waited. */
-  dismiss(): void {
+  /** Called where the circuit has opened while it waited. */
+  onRefused(): void {
     this.#end(unavailable(this.#upstream.retryAfterMs ?? 0), 'refused');
   }
 
@@ -125,22 +141,22 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   }
 
   onResponseStart(_controller: Controller, status: number, headers: IncomingHttpHeaders): void {
-    const isClosed = this.#exchange.match?.endpoint.statuses === 'closed';
-    if (status < 200) this.#answer.inform(status, headers);
-    // Answered already: what followed the head of the request was no HTTP.
+    const isClosed = this.#exchange.found.endpoint?.statuses === 'closed';
+    if (status < 200) this.#response.inform(status, headers);
+    // A refusal was sent already: what followed the head of the request was no HTTP.
     else if (this.#exchange.isAnswered) this.#leave();
     else if (isClosed && UNKNOWN_TO_CLOSED.has(status)) this.#replace(status);
     else this.#pass(status, headers);
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
-    this.#answer.data(controller, chunk);
+    this.#response.data(controller, chunk);
   }
 
   onResponseEnd(): void {
     this.#close(undefined);
-    this.#turns.leave();
-    this.#answer.end();
+    this.#upstream.release(this.#semaphore);
+    this.#response.end();
   }
 
   onRequestUpgrade(_controller: Controller, _status: number, headers: IncomingHttpHeaders, socket: Duplex): void {
@@ -150,7 +166,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#close(undefined);
     const tunnel = openTunnel(this.#exchange, headers, socket, () => {
       this.#upstream.streams.delete(tunnel);
-      this.#turns.leave();
+      this.#upstream.release(this.#semaphore);
     });
     this.#upstream.streams.add(tunnel);
   }
@@ -159,19 +175,19 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     if (!this.#isOver && !this.#wasAnswered && mayRetry({ attempt: this.#attempts, wasSent: this.#wasSent })) {
       this.#upstream.counts.retried += 1;
       this.#call?.end('unreachable');
-      // The pool is still putting the connection away that has failed.
-      queueMicrotask(() => (this.#isOver ? this.#turns.leave() : this.#send()));
+      // The pool is still removing the connection that failed.
+      queueMicrotask(() => (this.#isOver ? this.#upstream.release(this.#semaphore) : this.#send()));
       return;
     }
-    // The circuit hears of it before the next one begins.
+    // The circuit breaker gets the outcome before the next request begins.
     if (!this.#isOver) this.#settle('failed');
-    this.#turns.leave();
+    this.#upstream.release(this.#semaphore);
     if (!this.#isOver) this.#end(badGateway(error), 'failed');
   }
 
   #pass(status: number, headers: IncomingHttpHeaders): void {
     clearTimeout(this.#timer);
-    this.#answer.begin(status, headers);
+    this.#response.begin(status, headers);
     this.#settle('answered');
     this.#upstream.counts.answered += 1;
     const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
@@ -179,20 +195,20 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     if (isStream) this.#enlist({ stop: () => this.#cut() });
   }
 
-  /** Answers in the place of the upstream, whose status the sender does not know. */
+  /** Replaces a response whose status the sender does not know. */
   #replace(status: number): void {
     this.#settle('answered');
     this.#call?.answered(status, false);
     this.#end(status === 413 ? payloadTooLarge() : unavailable(0), 'answered');
   }
 
-  get #turns(): Turns {
+  get #semaphore(): Semaphore {
     return this.#exchange.upgrade ? this.#upstream.sockets : this.#upstream.requests;
   }
 
-  /** 0: no limit. */
+  /** In bytes; 0: no limit. */
   get #maxBytes(): number {
-    return this.#exchange.match?.endpoint.max_body_bytes ?? 0;
+    return this.#exchange.found.endpoint?.max_body_bytes ?? 0;
   }
 
   #send(): void {
@@ -216,7 +232,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#upstream.settle(outcome, this.#isTrial);
   }
 
-  /** The time of the endpoint is over. A client that stops sending is no fault of the upstream. */
+  /** Ends a request at the timeout of its endpoint. A client that stops sending does not count against the upstream. */
   #expire(): void {
     if (this.#body?.isStarved) {
       this.#end(invalidRequest([{ path: '', message: 'must be sent without long pauses' }]), 'left');
@@ -226,7 +242,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     }
   }
 
-  /** The client has left. */
+  /** Ends a request whose client has left. */
   #leave(): void {
     if (this.#isOver) return;
     this.#upstream.counts.left += 1;
@@ -234,7 +250,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#takeBack();
   }
 
-  /** Ends an answer that has begun, so that nobody takes it for a complete one. */
+  /** Cuts a response that has begun, so that nobody takes it for a complete one. */
   #cut(): void {
     this.#end(badGateway(undefined), 'cut');
   }
@@ -244,8 +260,8 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     const { req, res } = this.#exchange;
     this.#upstream.counts[counted] += 1;
     this.#close(CALL_ERRORS[counted]);
-    this.#answer.revoke();
-    // The end of a connection is the end of a body to HTTP/1.0.
+    this.#response.revoke();
+    // To HTTP/1.0 the end of the connection would be the end of the body.
     if (res.headersSent && req.httpVersion === '1.0') req.socket.resetAndDestroy();
     this.#refuse(this.#exchange, refusal);
     this.#takeBack();
@@ -255,7 +271,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#call?.end(error);
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#answer.stop();
+    this.#response.stop();
     if (this.#stream) this.#upstream.streams.delete(this.#stream);
   }
 
@@ -266,7 +282,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
 
   #takeBack(): void {
     this.#settle('unknown');
-    this.#turns.cancel(this);
+    this.#semaphore.cancel(this.#upstream.name, this);
     this.#controller?.abort(OVER);
   }
 }

@@ -1,8 +1,25 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { validTraceparent } from '../../lib/tracing.ts';
-import type { Exchange } from '../exchange.ts';
+import { AppError } from '../../platform/errors.ts';
+import type { IncomingRequest } from '../exchange/exchange.ts';
 
-/** Fields of one connection (RFC 9110 section 7.6.1), and those of proxies, of which the gateway is none. */
+/** 502: the upstream could not be reached, or what it sent is no answer. */
+export function badGateway(cause: unknown): AppError {
+  return new AppError(502, 'bad_gateway', { cause });
+}
+
+/** 503: nothing is sent for a while, since the upstream is failing or has too much to do. */
+export function unavailable(retryAfterMs: number): AppError {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
+  return new AppError(503, 'service_unavailable', { headers: { 'Retry-After': `${seconds}` } });
+}
+
+/** The response of an upstream cannot be passed on. */
+export class BadResponseError extends Error {
+  override name = 'BadResponseError';
+}
+
+/** Fields that concern one connection (RFC 9110 section 7.6.1), and those between proxies, which a gateway is not. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -16,7 +33,7 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** What the gateway says itself, whatever was received; `Forwarded` would contradict it. */
+/** Fields that the gateway sets itself, whatever was received; a received `Forwarded` would contradict them. */
 const REWRITTEN: ReadonlySet<string> = new Set([
   'expect',
   'forwarded',
@@ -27,7 +44,10 @@ const REWRITTEN: ReadonlySet<string> = new Set([
   'x-real-ip',
 ]);
 
-/** Fields that reach every recipient: a `Connection` field that names them removes nothing (RFC 9110 section 7.6.1). */
+/**
+ * Fields that are meant for every recipient: a `Connection` field that names them has no effect (RFC 9110 section
+ * 7.6.1).
+ */
 const END_TO_END: ReadonlySet<string> = new Set([
   'authorization',
   'cache-control',
@@ -40,11 +60,14 @@ const END_TO_END: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The fields of a request to an upstream, name after value: the received ones without those of the connection, and who
- * asks, as the gateway has judged it. The host is the upstream's own. `traceparent` stands in the place of a received one;
- * a `tracestate` belongs to the trace that it came with, and to no other (W3C Trace Context).
+ * Returns the fields of a request to an upstream, alternating names and values: the received ones without those of the
+ * connection, and the caller as the gateway has determined it. The host is that of the upstream. `traceparent` replaces
+ * a received one; a `tracestate` is dropped then, since it belongs to its own trace (W3C Trace Context).
  */
-export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exchange, traceparent?: string): string[] {
+export function requestFields(
+  { req, realIp, clientAddress, isPeerTrusted }: IncomingRequest,
+  traceparent?: string,
+): string[] {
   const { headers } = req;
   const named = namedBy(headers.connection);
   const isNewTrace = traceparent !== undefined && validTraceparent(headers.traceparent) === undefined;
@@ -58,8 +81,8 @@ export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exc
     else for (const one of value ?? []) fields.push(name, one);
   }
   const host = (isPeerTrusted && text(headers['x-forwarded-host'])) || headers.host;
-  // Of a list the first is what the client used. Beside addresses one could tell who has said which; a protocol tells
-  // nothing of who wrote it, so that a trusted peer is believed as a whole.
+  // The first entry is what the client used. Of a list of addresses each proxy's own entry can be checked; a protocol
+  // does not say who wrote it, so that a trusted proxy is believed as a whole.
   const proto = isPeerTrusted && /^https\s*(?:,|$)/i.test(text(headers['x-forwarded-proto']) ?? '') ? 'https' : 'http';
   fields.push('x-forwarded-for', clientAddress ?? 'unknown', 'x-real-ip', realIp, 'x-forwarded-proto', proto);
   if (host !== undefined) fields.push('x-forwarded-host', host);
@@ -68,10 +91,10 @@ export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exc
 }
 
 /**
- * Gives the fields of an upstream's answer that pass: neither those of the connection, nor what the gateway says itself
- * (the correlation id, CORS).
+ * Calls `pass` for each field of an upstream's response that is passed on: not those of the connection, nor those that
+ * the gateway sets itself (correlation id, CORS).
  */
-export function eachAnswerField(headers: IncomingHttpHeaders, put: (name: string, value: string | string[]) => void) {
+export function eachResponseField(headers: IncomingHttpHeaders, put: (name: string, value: string | string[]) => void) {
   const named = namedBy(headers.connection);
   for (const name in headers) {
     const value = headers[name];
@@ -81,7 +104,7 @@ export function eachAnswerField(headers: IncomingHttpHeaders, put: (name: string
   }
 }
 
-/** The names in a `Connection` field that it may remove. */
+/** Returns the field names in a `Connection` field that it may remove. */
 function namedBy(connection: string | string[] | undefined): ReadonlySet<string> | undefined {
   const list = text(connection)?.toLowerCase();
   if (list === undefined || list === 'keep-alive' || list === 'close') return undefined;

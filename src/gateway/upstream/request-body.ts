@@ -1,18 +1,18 @@
 import { Readable } from 'node:stream';
-import { giveLeaveToSend } from '../../rest/leave-to-send.ts';
-import type { Exchange } from '../exchange.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { sendContinue } from '../exchange/responses.ts';
 
 interface RequestBodyParts {
   exchange: Exchange;
-  /** 0: no limit. */
+  /** In bytes; 0: no limit. */
   maxBytes: number;
   onProgress(): void;
   onTooLong(): void;
 }
 
 /**
- * A request's body on its way to an upstream, at the upstream's pace. A client that waits for leave to send is told to go
- * on when the upstream is there to take it. Nothing is read before.
+ * Passes the body of a request to an upstream, at the pace of the upstream. Nothing is read before the upstream asks
+ * for it; only then is a client told to send that waits for 100 Continue.
  */
 export class RequestBody extends Readable {
   readonly #parts: RequestBodyParts;
@@ -23,7 +23,7 @@ export class RequestBody extends Readable {
   constructor(parts: RequestBodyParts) {
     super();
     this.#parts = parts;
-    // Whoever has broken it off knows.
+    // Whoever aborts it knows already.
     this.on('error', () => undefined);
   }
 
@@ -38,7 +38,7 @@ export class RequestBody extends Readable {
     else this.#begin();
   }
 
-  /** What is left of the body is nobody's: it is let run out, so that the client can read its answer. */
+  /** Discards the rest of the body, so that the client can read the response. */
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
     const { req } = this.#parts.exchange;
     req.off('data', this.#take).off('end', this.#finish);
@@ -50,8 +50,8 @@ export class RequestBody extends Readable {
     this.#isBegun = true;
     const { exchange } = this.#parts;
     const { req } = exchange;
-    exchange.bodyRead = true;
-    giveLeaveToSend(exchange);
+    exchange.audit.isBodyRead = true;
+    sendContinue(exchange);
     req.on('data', this.#take).once('end', this.#finish);
   }
 

@@ -1,20 +1,20 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Exchange } from '../exchange.ts';
-import { eachAnswerField } from './headers.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { eachResponseField } from './headers.ts';
 
 const KEEP_ALIVE_MS = 60_000;
 
-/** A WebSocket through the gateway. */
-export interface Tunnel {
-  /** Ends both sides. */
+/** A WebSocket that passes through the gateway. */
+interface Tunnel {
+  /** Closes both sides. */
   stop(): void;
 }
 
 /**
- * Tells the client that its upgrade is accepted (RFC 6455 section 4.2.2), and passes what either side sends to the other,
- * each at the pace of its reader. `onEnd` is called once both sides are closed.
+ * Accepts the upgrade of a client (RFC 6455 section 4.2.2), and passes on what either side sends, each at the pace of
+ * its reader. `onEnd` is called once both sides are closed.
  */
 export function openTunnel(
   exchange: Exchange,
@@ -26,7 +26,7 @@ export function openTunnel(
   if (!upgrade) throw new Error('the request is no upgrade');
   const client = upgrade.socket;
   const lines = [`X-Correlation-ID: ${correlationId}`];
-  eachAnswerField(headers, (name, value) => {
+  eachResponseField(headers, (name, value) => {
     if (name === 'content-length') return;
     for (const one of Array.isArray(value) ? value : [value]) lines.push(`${name}: ${one}`);
   });
@@ -45,7 +45,7 @@ export function openTunnel(
     upstream.destroy();
     open -= 1;
     if (open > 0) return;
-    exchange.capture.finish();
+    exchange.audit.capture.finish();
     onEnd();
   };
   for (const side of [client, upstream]) {
@@ -55,7 +55,7 @@ export function openTunnel(
   return { stop: () => void client.destroy() };
 }
 
-/** A peer that is gone without a word is found out by the kernel. */
+/** Lets the kernel detect a peer that has vanished. */
 function keepAlive(socket: Duplex): void {
   const isSocket = (duplex: Duplex): duplex is Socket => 'setKeepAlive' in duplex;
   if (!isSocket(socket)) return;

@@ -1,14 +1,14 @@
 import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
 import type { Span, Tracer } from '../../lib/tracing.ts';
-import type { Exchange } from '../exchange.ts';
-import { methodOf } from '../request-metrics.ts';
+import type { IncomingRequest } from '../exchange/exchange.ts';
+import { methodOf } from '../exchange/request-metrics.ts';
 
 type Label = 'service' | 'http_request_method' | 'http_response_status_code' | 'error_type';
 
-/** How a call failed, where no answer says it. */
+/** How a call failed that has no response. */
 export type CallError = 'unreachable' | 'timeout' | 'left' | 'cut';
 
-/** Measures and traces what is sent to remote services. */
+/** Measures and traces calls of remote services. */
 export class UpstreamCalls {
   readonly durations = new BoundHistogram<Label>({
     name: 'http_client_request_duration_seconds',
@@ -22,8 +22,8 @@ export class UpstreamCalls {
     this.#tracer = tracer;
   }
 
-  /** An attempt is sent. */
-  begin(service: string, { req, span }: Exchange, attempt: number): UpstreamCall {
+  /** Begins an attempt, counted from 1. */
+  begin(service: string, { req, span }: IncomingRequest, attempt: number): UpstreamCall {
     const method = methodOf(req.method);
     const resent = attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {};
     const attributes = { 'http.request.method': method, 'peer.service': service, ...resent };
@@ -56,7 +56,7 @@ export class UpstreamCalls {
 
 type OnEnd = (status: number, error: CallError | undefined, seconds: number) => void;
 
-/** One attempt at an upstream. It ends once. */
+/** An attempt to call an upstream. It ends once. */
 export class UpstreamCall {
   readonly #span: Span | undefined;
   readonly #onEnd: OnEnd;
@@ -70,12 +70,12 @@ export class UpstreamCall {
     this.#onEnd = onEnd;
   }
 
-  /** What the upstream is told to go on from. */
+  /** The trace context that the upstream continues. */
   get traceparent(): string | undefined {
     return this.#span?.traceparent;
   }
 
-  /** Its answer begins; how long a stream lasts is not measured. */
+  /** Records that the response has begun; the duration of a stream is not measured. */
   answered(status: number, isStream: boolean): void {
     this.#status = status;
     this.#isStream = isStream;

@@ -1,27 +1,27 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Counter, Gauge, type Metric } from 'prom-client';
 import type { Log } from '../../lib/log.ts';
-import { refuse } from '../../rest/refuse.ts';
-import type { Exchange } from '../exchange.ts';
-import type { GatewayConfig } from '../gateway-config.ts';
-import { isRemote, type RemoteService } from '../service-config.ts';
+import type { Exchange } from '../exchange/exchange.ts';
+import { refuse } from '../exchange/responses.ts';
+import { Upstream, type UpstreamCounts } from '../remote/upstream.ts';
+import { type GatewayConfig, isRemote, type RemoteService } from '../table/gateway-config.ts';
 import { Forwarding, type Refuse } from './forwarding.ts';
-import { Upstream } from './upstream.ts';
 import { UpstreamCalls } from './upstream-call.ts';
 
 interface UpstreamsParts {
   log: Log;
   nowMs(): number;
-  /** What measures and traces the calls. */
+  /** Measures and traces the calls. */
   calls?: UpstreamCalls;
 }
 
 type Remote = Pick<GatewayConfig, 'services' | 'discovers'>;
 
-/** The remote services of a gateway, by name. Nothing is connected before the first request. */
+/** Holds the remote services of a gateway by name. No connection is opened before the first request. */
 export class Upstreams {
   readonly #parts: UpstreamsParts;
   readonly #calls: UpstreamCalls;
-  /** Those of earlier tables that still have requests. */
+  /** Those of earlier endpoint tables that still have requests. */
   readonly #retired = new Set<Upstream>();
   #byName: ReadonlyMap<string, Upstream> = new Map();
 
@@ -31,24 +31,24 @@ export class Upstreams {
     this.replace(config);
   }
 
-  /** Those of the table in force. */
+  /** The upstreams of the endpoint table in force. */
   get all(): readonly Upstream[] {
     return [...this.#byName.values()];
   }
 
-  /** Those of earlier tables whose last requests go on. */
+  /** The upstreams of earlier endpoint tables that still have requests. */
   get retired(): readonly Upstream[] {
     return [...this.#retired];
   }
 
-  /** The upstream of a name; undefined for a service of this process. */
+  /** Returns the upstream of a service; undefined for one of this process. */
   of(name: string): Upstream | undefined {
     return this.#byName.get(name);
   }
 
   /**
-   * Takes the remote services of another table. One that is written as before stays, with its connections, queue and
-   * circuit; the others are retired, and a service that has changed goes on counting where it was.
+   * Adopts the remote services of another endpoint table. An unchanged service keeps its connections, queue and circuit
+   * breaker; the others are retired, and a changed one keeps its counts.
    */
   replace({ services, discovers }: Remote): void {
     const before = this.#byName;
@@ -59,20 +59,20 @@ export class Upstreams {
     for (const [name, upstream] of before) if (this.of(name) !== upstream) this.#retire(upstream);
   }
 
-  /** Sends a request to an upstream and its answer to the client; whatever happens is answered. */
+  /** Forwards a request to an upstream and its response to the client; every failure is answered. */
   forward(exchange: Exchange, upstream: Upstream): void {
     const refused: Refuse = (ended, refusal) => refuse(ended, refusal, this.#parts.log);
     new Forwarding({ exchange, upstream, calls: this.#calls, refuse: refused }).start();
-    // It began under an older table.
+    // The request began under an older endpoint table.
     if (upstream.isRetired) this.#retire(upstream);
   }
 
-  /** Ends event streams and WebSockets, which no client would end by itself. */
+  /** Ends event streams and WebSockets, which do not end by themselves. */
   stopStreams(): void {
     for (const upstream of [...this.all, ...this.#retired]) upstream.stopStreams();
   }
 
-  /** Closes every connection. */
+  /** Closes all connections. */
   async close(): Promise<void> {
     await Promise.all([...this.all, ...this.#retired].map((upstream) => upstream.close()));
   }
@@ -82,7 +82,7 @@ export class Upstreams {
     upstream.retire();
   }
 
-  /** The upstream of a service: the one that there is, if it is written as before. */
+  /** Returns the existing upstream of a service if its settings are unchanged, else a new one. */
   #upstream(name: string, service: RemoteService): Upstream {
     const before = this.#byName.get(name);
     if (before && isDeepStrictEqual(before.service, service)) return before;
@@ -97,4 +97,55 @@ export class Upstreams {
       onDrained: (upstream) => this.#retired.delete(upstream),
     });
   }
+}
+
+/**
+ * Creates the metrics of remote services; collected on demand, so that requests pay nothing. Requests that continue at
+ * a removed or changed service are counted under its name.
+ */
+export function upstreamMetrics(upstreams: Upstreams): Metric[] {
+  const labelNames = ['service'];
+  return [
+    new Counter({
+      name: 'portcullis_upstream_requests_total',
+      help: 'Requests to remote services, by what became of them; one that was sent twice is under retried as well.',
+      labelNames: ['service', 'outcome'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const { name, counts } of upstreams.all) {
+          for (const [outcome, count] of countsOf(counts)) this.inc({ service: name, outcome }, count);
+        }
+      },
+    }),
+    new Gauge({
+      name: 'portcullis_upstream_requests',
+      help: 'Requests to remote services that go on or wait for their turn, and open WebSockets.',
+      labelNames: ['service', 'state'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const { name, requests, sockets } of [...upstreams.all, ...upstreams.retired]) {
+          this.inc({ service: name, state: 'going' }, requests.held());
+          this.inc({ service: name, state: 'waiting' }, requests.waiting());
+          this.inc({ service: name, state: 'websocket' }, sockets.held());
+        }
+      },
+    }),
+    new Gauge({
+      name: 'portcullis_upstream_circuit_closed',
+      help: 'Whether requests are sent to a remote service (1), or answered 503 at once (0).',
+      labelNames,
+      registers: [],
+      collect() {
+        this.reset();
+        for (const { name, circuit } of upstreams.all) this.set({ service: name }, circuit.kind === 'closed' ? 1 : 0);
+      },
+    }),
+  ];
+}
+
+function countsOf(counts: UpstreamCounts): [outcome: string, count: number][] {
+  const { timedOut, ...others } = counts;
+  return Object.entries({ ...others, timed_out: timedOut });
 }

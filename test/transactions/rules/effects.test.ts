@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assetContractAddress, effectsOf } from '../../../src/transactions/effects.rules.ts';
-import { emptyState, joinNotification } from '../../../src/transactions/join.rules.ts';
-import type { Notification } from '../../../src/transactions/notification.input.ts';
-import { TRANSACTION_COLLECTIONS, type TransactionCollection } from '../../../src/transactions/type-codes.rules.ts';
+import { assetContractAddress, effectsOf } from '../../../src/domain/transactions/asset-effects.ts';
+import { emptyState, joinNotification } from '../../../src/domain/transactions/join.rules.ts';
+import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
+import {
+  TRANSACTION_COLLECTIONS,
+  type TransactionCollection,
+} from '../../../src/domain/transactions/type-codes.rules.ts';
 import { anyNotification, notification, time } from './notifications.ts';
 
 function joinOf(notifications: readonly Notification[], collection: TransactionCollection = 'token_transactions') {

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { effectsOf } from '../../../src/transactions/effects.rules.ts';
+import { effectsOf } from '../../../src/domain/transactions/asset-effects.ts';
 import {
   emptyState,
   joinNotification,
   joinStates,
+  orderKeyOf,
   type TransactionState,
-} from '../../../src/transactions/join.rules.ts';
-import type { Notification } from '../../../src/transactions/notification.input.ts';
-import { orderKeyOf } from '../../../src/transactions/order-key.rules.ts';
-import { TRANSACTION_COLLECTIONS, type TransactionStatus } from '../../../src/transactions/type-codes.rules.ts';
+} from '../../../src/domain/transactions/join.rules.ts';
+import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
+import { TRANSACTION_COLLECTIONS, type TransactionStatus } from '../../../src/domain/transactions/type-codes.rules.ts';
 import { anyNotification } from './notifications.ts';
 
 const collection = fc.constantFrom(...TRANSACTION_COLLECTIONS);

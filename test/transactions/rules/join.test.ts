@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { emptyState, hasConflict, joinNotification } from '../../../src/transactions/join.rules.ts';
-import type { Notification } from '../../../src/transactions/notification.input.ts';
-import type { TransactionCollection } from '../../../src/transactions/type-codes.rules.ts';
+import { emptyState, hasConflict, joinNotification } from '../../../src/domain/transactions/join.rules.ts';
+import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
+import type { TransactionCollection } from '../../../src/domain/transactions/type-codes.rules.ts';
 import { notification, time } from './notifications.ts';
 
 function joinOf(notifications: readonly Notification[], collection: TransactionCollection = 'token_transactions') {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseNotification } from '../../../src/transactions/notification.input.ts';
+import { parseNotification } from '../../../src/domain/transactions/notification.input.ts';
 
 const REQUIRED = {
   id: 'tx-1',

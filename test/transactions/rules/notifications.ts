@@ -1,7 +1,7 @@
 import fc from 'fast-check';
-import { parseInstant } from '../../../src/lib/iso-instant.ts';
-import type { Notification, ReceivedTime } from '../../../src/transactions/notification.input.ts';
-import type { TransactionStatus } from '../../../src/transactions/type-codes.rules.ts';
+import type { Notification, ReceivedTime } from '../../../src/domain/transactions/notification.input.ts';
+import type { TransactionStatus } from '../../../src/domain/transactions/type-codes.rules.ts';
+import { parseInstant } from '../../../src/lib/instants.ts';
 
 export function time(text: string): ReceivedTime {
   const instant = parseInstant(text);

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareInstants } from '../../../src/lib/iso-instant.ts';
-import type { Notification } from '../../../src/transactions/notification.input.ts';
-import { compareKeys, NO_KEY, orderKeyOf } from '../../../src/transactions/order-key.rules.ts';
+import { compareKeys, NO_KEY, orderKeyOf } from '../../../src/domain/transactions/join.rules.ts';
+import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
+import { compareInstants } from '../../../src/lib/instants.ts';
 import { anyNotification, notification, time } from './notifications.ts';
 
 const RANK = { 1: 1, 2: 2, 5: 3, 3: 4, 4: 4 };

@@ -1,0 +1,151 @@
+import type { Log } from '../lib/log.ts';
+import type { Cache } from '../platform/cache/cache.ts';
+import type { RotatingSecret, Secrets } from '../platform/config/secrets.ts';
+import type { Database } from '../platform/database/database.ts';
+import { ClientAdministration } from './administration/client-administration.service.ts';
+import { SupervisorAdministration } from './administration/supervisor-administration.service.ts';
+import { ClientPages, Clients } from './clients/clients.service.ts';
+import { ClientLimits } from './limits/client-limits.ts';
+import { ClientGuards } from './limits/guards.ts';
+import { QuotaStore } from './limits/quota-store.ts';
+import { Throttle } from './limits/throttle.ts';
+import { AccessChanges } from './sessions/access-changes.ts';
+import { AccessDirectory, DenyList } from './sessions/access-directory.ts';
+import { AccessWatch, followEnds } from './sessions/access-watch.ts';
+import { DatabaseClock } from './sessions/database-clock.ts';
+import { LoginLocks } from './sessions/login-locks.ts';
+import type { Passwords } from './sessions/passwords.ts';
+import { RefreshTokens } from './sessions/refresh-tokens.ts';
+import { Revocations, SpentTokens } from './sessions/revocations.ts';
+import { Sessions } from './sessions/sessions.ts';
+import { TokenAuthenticator } from './sessions/token-authenticator.ts';
+import { TokenManagement } from './sessions/token-management.ts';
+import { SupervisorPages, Supervisors } from './supervisors/supervisors.service.ts';
+import { clientCredentialsGrant, passwordGrant, refreshTokenGrant } from './token-endpoint/grants.ts';
+import { managementSteps, tokenSteps } from './token-endpoint/token-endpoint.ts';
+import { importJwtKeys } from './tokens/jwt-keys.ts';
+import { TokenIssuer } from './tokens/token-issuer.ts';
+import { TokenVerifier } from './tokens/token-verifier.ts';
+
+/** What administers clients and supervisors, for a process that verifies no token. */
+interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
+  database: Pick<Database, 'db' | 'isEmbedded'>;
+  cache: Cache;
+  /** Whether every process sees the sessions in `cache`. */
+  isCacheShared: boolean;
+  /** The key of stored client secrets. */
+  pepper: RotatingSecret;
+  passwords: Hashing;
+  maxSessions: number;
+  /** Returns milliseconds since 1970. */
+  nowMs(): number;
+  /** Whether `nowMs` tells the time of tokens too; without it the database does. */
+  isOwnClock: boolean;
+  /** Takes what the follower of ended access could not read. */
+  onError(error: unknown): void;
+}
+
+/** Builds what administers clients and supervisors; none of it polls until it is started. */
+export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
+  database: { db },
+  cache,
+  isCacheShared,
+  pepper,
+  passwords,
+  maxSessions,
+  nowMs,
+  isOwnClock,
+  onError,
+}: AdministrationDependencies<Hashing>) {
+  const clock = new DatabaseClock({ db, isOwn: isOwnClock, nowMs });
+  const changes = new AccessChanges({ db, nowMs, onError });
+  const sessions = new Sessions({ db, cache, isShared: isCacheShared, changes, maxSessions, nowMs });
+  const locks = new LoginLocks({ db, nowMs });
+  return {
+    clock,
+    changes,
+    sessions,
+    locks,
+    passwords,
+    clients: new Clients(db, pepper),
+    clientPages: new ClientPages(db),
+    clientAdministration: new ClientAdministration({ db, changes, clock, sessions, pepper: pepper.current, nowMs }),
+    supervisors: new Supervisors(db),
+    supervisorPages: new SupervisorPages(db),
+    supervisorAdministration: new SupervisorAdministration({ db, changes, sessions, passwords, locks, nowMs }),
+  };
+}
+
+interface AccessDependencies extends Omit<AdministrationDependencies<Passwords>, 'onError' | 'pepper'> {
+  secrets: Pick<Secrets, 'jwt' | 'pepper'>;
+  log: Log;
+  /** Returns the base URL that tokens name as their issuer. */
+  issuer(): string;
+}
+
+/** Everything that decides who comes in. A face takes the members that it uses. */
+export type Access = Awaited<ReturnType<typeof buildAccess>>;
+
+/**
+ * Builds everything that decides who comes in, once in a process: tokens, sessions, limits, the token endpoint and the
+ * administration. `stack` takes what is to be stopped.
+ */
+export async function buildAccess(
+  { secrets, log, issuer: issuerUrl, ...dependencies }: AccessDependencies,
+  stack: AsyncDisposableStack,
+) {
+  const { database, cache, nowMs } = dependencies;
+  const { db } = database;
+  const keys = await importJwtKeys(secrets.jwt);
+  const administration = buildAdministration({
+    ...dependencies,
+    pepper: secrets.pepper,
+    onError: (error) => log.error({ err: error }, 'what has ended cannot be read or put away'),
+  });
+  const { clock, changes, sessions, locks, passwords, clients, supervisors } = administration;
+  stack.defer(() => clock.stop());
+  stack.defer(() => changes.stop());
+  const verifier = new TokenVerifier(keys);
+  const denied = new DenyList({ db, nowMs });
+  const directory = new AccessDirectory({ db, clients, denied, nowMs });
+  const authenticator = new TokenAuthenticator({ verifier, directory, sessions, nowMs });
+  const watch = new AccessWatch({
+    isGood: (principal) => authenticator.isGood(principal),
+    admits: (principal) => directory.admits(principal),
+  });
+  followEnds({ cache, changes, denied, directory, sessions, watch });
+  const limits = new ClientLimits({ cache, usage: new QuotaStore(db), log, nowMs });
+  limits.start();
+  stack.defer(() => limits.stop());
+  const guards = new ClientGuards({ limits, clients: directory });
+  const throttle = new Throttle({ cache, nowMs });
+  const issuer = new TokenIssuer({ keys, issuer: issuerUrl, nowMs: () => clock.nowMs() });
+  const spent = new SpentTokens({ db, nowMs });
+  const revocations = new Revocations({ db, changes, sessions, nowMs });
+  const refreshTokens = new RefreshTokens({ verifier, directory, supervisors, sessions, spent, nowMs });
+  const grants = [
+    clientCredentialsGrant(issuer),
+    passwordGrant({ supervisors, passwords, locks, sessions, issuer }),
+    refreshTokenGrant({ refreshTokens, spent, revocations, sessions, issuer }),
+  ];
+  return {
+    ...administration,
+    verifier,
+    denied,
+    directory,
+    authenticator,
+    watch,
+    limits,
+    guards,
+    throttle,
+    tokenManagement: new TokenManagement({
+      authenticator,
+      directory,
+      supervisors,
+      refreshTokens,
+      revocations,
+    }),
+    tokenSteps: tokenSteps({ directory, throttle, guards, grants }),
+    managementSteps: managementSteps({ directory, throttle, guards }),
+  };
+}

@@ -1,0 +1,195 @@
+import { isUuid } from '../../lib/input.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { type Refusal, RefusalError } from '../../platform/errors.ts';
+import type { ClientRow } from '../clients/clients.service.ts';
+import { type Permission, permissionsOfRole } from '../identity/permissions.rules.ts';
+import type { Principal } from '../identity/principal.ts';
+import { plainFingerprint } from '../limits/guards.ts';
+import { areAllNetworksWithin } from '../limits/ip-allowlist.ts';
+
+const LIMITS = [
+  { name: 'requests_per_second', text: 'a limit of requests per second' },
+  { name: 'requests_per_minute', text: 'a limit of requests per minute' },
+  { name: 'requests_per_hour', text: 'a limit of requests per hour' },
+  { name: 'monthly_limit', text: 'a monthly limit' },
+] as const;
+
+/** What limits a client apart from its scopes; empty and null mean unlimited. */
+export type ClientBounds = Pick<
+  ClientRow,
+  'allowed_ips' | 'require_certificate' | 'cert_fingerprint' | (typeof LIMITS)[number]['name']
+>;
+
+/** No limits: a login, once it is issued, has none. */
+export const UNBOUND: ClientBounds = {
+  allowed_ips: [],
+  require_certificate: false,
+  cert_fingerprint: null,
+  requests_per_second: null,
+  requests_per_minute: null,
+  requests_per_hour: null,
+  monthly_limit: null,
+};
+
+/**
+ * Returns what would have to change in a client for it to be no less limited than its maker; empty where nothing would
+ * (decisions: who may administer).
+ */
+export function freerThanMaker(maker: ClientBounds, target: ClientBounds): string[] {
+  const wanting: string[] = [];
+  if (!isWithinAddresses(maker, target)) wanting.push("allow addresses of the maker's alone");
+  if (!isWithinCertificate(maker, target)) wanting.push("require the maker's certificate");
+  for (const { name, text } of LIMITS) {
+    const most = maker[name] ?? Number.POSITIVE_INFINITY;
+    if ((target[name] ?? Number.POSITIVE_INFINITY) > most) wanting.push(`set ${text} within the maker's`);
+  }
+  return wanting;
+}
+
+function isWithinAddresses(maker: ClientBounds, target: ClientBounds): boolean {
+  if (maker.allowed_ips.length === 0) return true;
+  return target.allowed_ips.length > 0 && areAllNetworksWithin(maker.allowed_ips, target.allowed_ips);
+}
+
+/** A different certificate has a different holder: it must be the same one. */
+function isWithinCertificate(maker: ClientBounds, target: ClientBounds): boolean {
+  if (!maker.require_certificate) return true;
+  const fingerprint = plainFingerprint(target.cert_fingerprint ?? undefined);
+  return target.require_certificate && fingerprint === plainFingerprint(maker.cert_fingerprint ?? undefined);
+}
+
+const NEEDED: Permission = 'clients:manage';
+const ADMIN = 'admin';
+
+/** The caller of an administrative operation. */
+export interface Administrator {
+  holds(scope: string): boolean;
+  /** The client whose own token is used; undefined for a login and for the operator. */
+  ownClientId: string | undefined;
+}
+
+/** The operator of the server, who may do everything. */
+export const OPERATOR: Administrator = { holds: () => true, ownClientId: undefined };
+
+/** Returns the administrator that a principal is. */
+export function administratorOf({ tokenUse, permissions, clientId, subject }: Principal): Administrator {
+  return {
+    holds: (scope) => permissions.has(scope),
+    ownClientId: tokenUse === 'login' ? undefined : (clientId ?? subject).toLowerCase(),
+  };
+}
+
+/** The operations on clients and supervisors. */
+export type AdministrativeChange =
+  | 'create'
+  | 'replace'
+  | 'rotate'
+  | 'enable'
+  | 'disable'
+  | 'set_password'
+  | 'set_role'
+  | 'unlock'
+  | 'revoke_sessions';
+
+/** The client or supervisor that an operation concerns. */
+interface AdministeredTarget {
+  /** For a client that exists. */
+  clientId?: string;
+  /** All scopes that it has or will have. */
+  scopes: readonly string[];
+  /** Its future limits; absent for a supervisor, whose logins have none. */
+  bounds?: ClientBounds;
+}
+
+/**
+ * Returns why an administrator may not do this (decisions: who may administer); undefined where it may. Nobody gives,
+ * or takes over, what they do not have: neither a scope nor, with a client's own token, fewer limits. `maker` is the
+ * limits of the client whose token it is.
+ */
+export function administrationRefusal(
+  by: Administrator,
+  change: AdministrativeChange,
+  { clientId, scopes, bounds }: AdministeredTarget,
+  maker?: ClientBounds,
+): Refusal | undefined {
+  const needed = givesHold(change) ? [NEEDED, ...scopes] : [NEEDED];
+  const missing = needed.find((scope) => !by.holds(scope));
+  if (missing !== undefined) {
+    return { kind: 'forbidden', permission: missing, message: `the permission ${missing} is missing` };
+  }
+  if (clientId !== undefined && clientId === by.ownClientId) {
+    return { kind: 'forbidden', permission: NEEDED, message: "a client's own token never changes that client" };
+  }
+  const wanting = maker && givesHold(change) ? freerThanMaker(maker, bounds ?? UNBOUND) : [];
+  if (wanting.length === 0) return undefined;
+  const way = bounds ? wanting.join('; ') : "use a supervisor's login";
+  const message = `a client's own token gives nobody more freedom than it has: ${way}`;
+  return { kind: 'forbidden', permission: NEEDED, message };
+}
+
+/** Returns whether a role exists. */
+export function isRole(name: string): boolean {
+  return permissionsOfRole(name).length > 0;
+}
+
+/** The role and status of a supervisor. */
+export interface Standing {
+  id: string;
+  role: string;
+  status: 'active' | 'disabled';
+}
+
+/** Returns whether a supervisor can administer its tenant. */
+function isActiveAdmin({ role, status }: Standing): boolean {
+  return role === ADMIN && status === 'active';
+}
+
+/**
+ * Returns why a supervisor may not become this: the last active admin of a tenant stays one. `all` includes at least
+ * the admins of the tenant.
+ */
+export function lastAdminRefusal(after: Standing, all: readonly Standing[]): Refusal | undefined {
+  const admins = all.filter(isActiveAdmin);
+  const wasAdmin = admins.some(({ id }) => id === after.id);
+  if (!wasAdmin || isActiveAdmin(after) || admins.length > 1) return undefined;
+  return { kind: 'precondition', message: 'the last active admin of a node stays' };
+}
+
+function givesHold(change: AdministrativeChange): boolean {
+  switch (change) {
+    case 'create':
+    case 'replace':
+    case 'rotate':
+    case 'enable':
+    case 'set_password':
+    case 'set_role':
+    case 'unlock':
+      return true;
+    case 'disable':
+    case 'revoke_sessions':
+      return false;
+    default:
+      return change satisfies never;
+  }
+}
+
+/**
+ * Reads the limits of the administering client, and applies the rules of administration.
+ * @throws RefusalError where they forbid the change.
+ */
+export async function refuseAdministration(
+  db: Db,
+  nodeId: string,
+  by: Administrator,
+  change: AdministrativeChange,
+  target: AdministeredTarget,
+): Promise<void> {
+  const refusal = administrationRefusal(by, change, target, await boundsOf(db, nodeId, by.ownClientId));
+  if (refusal) throw new RefusalError(refusal);
+}
+
+async function boundsOf(db: Db, nodeId: string, clientId: string | undefined): Promise<ClientBounds | undefined> {
+  if (clientId === undefined || !isUuid(clientId)) return undefined;
+  const [client] = await db.forNode(nodeId).run((k) => k.selectFrom('clients').selectAll().where('id', '=', clientId));
+  return client;
+}

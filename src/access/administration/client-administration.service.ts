@@ -1,0 +1,212 @@
+import { randomBytes } from 'node:crypto';
+import { isUuid } from '../../lib/input.ts';
+import { isoFromPg } from '../../lib/instants.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { sqlState } from '../../platform/database/sql-state.ts';
+import { notFoundRefusal } from '../../platform/errors.ts';
+import { type ClientRow, hashClientSecret } from '../clients/clients.service.ts';
+import type { AccessChange, AccessChanges } from '../sessions/access-changes.ts';
+import type { DatabaseClock } from '../sessions/database-clock.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { type Administrator, refuseAdministration } from './administration.ts';
+import type { ClientInput } from './client.input.ts';
+
+const SECOND_MS = 1_000;
+/** How soon every process knows of a change. */
+const HEARD_WITHIN_MS = 1_000;
+const SECRET_BYTES = 32;
+const FOREIGN_KEY_VIOLATION = '23503';
+
+interface ClientAdministrationParts {
+  db: Db;
+  changes: Pick<AccessChanges, 'commit'>;
+  /** The time of tokens, which tells those that end from those that are issued later. */
+  clock: Pick<DatabaseClock, 'read'>;
+  sessions: Pick<Sessions, 'end'>;
+  /** The key under which new secrets are hashed. */
+  pepper: string;
+  nowMs(): number;
+}
+
+/** A client with its new secret, which is returned only here: its hash is stored. */
+export interface ClientWithSecret {
+  client: ClientRow;
+  secret: string;
+}
+
+/**
+ * Creates and changes the clients of a tenant. Each method throws a RefusalError: `not_found` for an id that is not of
+ * a client of this tenant, `forbidden` by the rules of administration.
+ */
+export class ClientAdministration {
+  readonly #parts: ClientAdministrationParts;
+
+  constructor(parts: ClientAdministrationParts) {
+    this.#parts = parts;
+  }
+
+  /** Creates an active client with one secret. */
+  async create(nodeId: string, by: Administrator, input: ClientInput): Promise<ClientWithSecret> {
+    const { db, nowMs } = this.#parts;
+    const columns = columnsOf(input);
+    await refuseAdministration(db, nodeId, by, 'create', { scopes: input.scopes, bounds: columns });
+    const now = new Date(nowMs()).toISOString();
+    const values = { id: uuidV7(nowMs()), ...columns, created_at: now, updated_at: now };
+    try {
+      return await db.transaction(async () => {
+        const [client] = await db.forNode(nodeId).run((k) => k.insertInto('clients').values(values).returningAll());
+        if (!client) throw notFoundRefusal();
+        return { client, secret: await this.#addSecret(client) };
+      });
+    } catch (error) {
+      // The tenant does not exist.
+      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
+    }
+  }
+
+  /**
+   * Replaces everything but id, secrets and status. If that takes something away, the client's own tokens end; logins
+   * through it, whose permissions come from their role, go on.
+   */
+  replace(nodeId: string, by: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
+    return this.#change(nodeId, id, async (before) => {
+      const columns = columnsOf(input);
+      const scopes = [...before.scopes, ...input.scopes];
+      const target = { clientId: before.id, scopes, bounds: columns };
+      const { db, clock } = this.#parts;
+      await refuseAdministration(db, nodeId, by, 'replace', target);
+      if (!endsOwnTokens(before, columns)) return this.#update(before, columns);
+      const own_tokens_from = tokensFrom(before.own_tokens_from, await clock.read());
+      return this.#update(before, { ...columns, own_tokens_from });
+    });
+  }
+
+  /**
+   * Adds a secret. The newest one stays valid for the overlap, but not beyond its own end; all older ones end now, so
+   * that at most two are valid.
+   */
+  rotateSecret(nodeId: string, by: Administrator, id: string, overlapSeconds: number): Promise<ClientWithSecret> {
+    return this.#change(nodeId, id, async (before) => {
+      await this.#refuse(by, 'rotate', before);
+      await this.#endSecrets(before, overlapSeconds);
+      const secret = await this.#addSecret(before);
+      return { client: await this.#update(before, {}), secret };
+    });
+  }
+
+  /**
+   * Enables or disables a client. Disabling ends its credentials, its tokens, and the logins through it; enabling
+   * restores the credentials alone.
+   */
+  setStatus(nodeId: string, by: Administrator, id: string, status: ClientRow['status']): Promise<ClientRow> {
+    return this.#change(nodeId, id, async (before, ended) => {
+      await this.#refuse(by, status === 'active' ? 'enable' : 'disable', before);
+      if (status === 'active') return this.#update(before, { status });
+      await this.#parts.sessions.end(nodeId, { clientId: before.id }, ended);
+      return this.#update(before, {
+        status,
+        tokens_from: tokensFrom(before.tokens_from, await this.#parts.clock.read()),
+      });
+    });
+  }
+
+  /** Runs a change while the client is locked, and makes every process read the client again. */
+  async #change<Result>(
+    nodeId: string,
+    id: string,
+    work: (before: ClientRow, ended: (change: AccessChange) => void) => Promise<Result>,
+  ): Promise<Result> {
+    if (!isUuid(id)) throw notFoundRefusal();
+    const { db, changes } = this.#parts;
+    return changes.commit(async (ended) => {
+      const [before] = await db
+        .forNode(nodeId)
+        .run((k) => k.selectFrom('clients').selectAll().where('id', '=', id.toLowerCase()).forUpdate());
+      if (!before) throw notFoundRefusal();
+      ended({ kind: 'client', nodeId, subject: before.id, item: null });
+      return work(before, ended);
+    });
+  }
+
+  /** @throws RefusalError where this may not be done to a client that is otherwise unchanged. */
+  #refuse(by: Administrator, change: 'rotate' | 'enable' | 'disable', client: ClientRow): Promise<void> {
+    const target = { clientId: client.id, scopes: client.scopes, bounds: client };
+    return refuseAdministration(this.#parts.db, client.node_id, by, change, target);
+  }
+
+  async #update({ id, node_id: nodeId }: ClientRow, set: Partial<Omit<ClientRow, 'node_id'>>): Promise<ClientRow> {
+    const { db, nowMs } = this.#parts;
+    const updated_at = new Date(nowMs()).toISOString();
+    const [client] = await db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('clients')
+        .set({ ...set, updated_at })
+        .where('id', '=', id)
+        .returningAll(),
+    );
+    if (!client) throw notFoundRefusal();
+    return client;
+  }
+
+  async #addSecret({ id, node_id: nodeId }: ClientRow): Promise<string> {
+    const { db, pepper, nowMs } = this.#parts;
+    const secret = randomBytes(SECRET_BYTES).toString('base64url');
+    const created_at = new Date(nowMs()).toISOString();
+    const row = { hash: hashClientSecret(pepper, secret), client_id: id, created_at };
+    await db.forNode(nodeId).run((k) => k.insertInto('client_secrets').values(row));
+    return secret;
+  }
+
+  async #endSecrets({ id, node_id: nodeId }: ClientRow, overlapSeconds: number): Promise<void> {
+    const door = this.#parts.db.forNode(nodeId);
+    const nowMs = this.#parts.nowMs();
+    const secrets = await door.run((k) =>
+      k.deleteFrom('client_secrets').where('client_id', '=', id).returning(['hash', 'created_at', 'expires_at']),
+    );
+    const live = secrets
+      .map((secret) => ({ ...secret, endsAtMs: msOf(secret.expires_at) ?? Number.POSITIVE_INFINITY }))
+      .filter(({ endsAtMs }) => endsAtMs > nowMs);
+    // Of two valid secrets the newest has no end. Creation times are no help: a clock may have gone back.
+    const [newest] = live.toSorted((a, b) => b.endsAtMs - a.endsAtMs);
+    if (!newest || overlapSeconds === 0) return;
+    const endsAtMs = Math.min(newest.endsAtMs, nowMs + overlapSeconds * 1_000);
+    const { hash, created_at } = newest;
+    const kept = { hash, client_id: id, created_at, expires_at: new Date(endsAtMs).toISOString() };
+    await door.run((k) => k.insertInto('client_secrets').values(kept));
+  }
+}
+
+function columnsOf(input: ClientInput) {
+  const { token_expiry, rate_limit, cert_fingerprint, monthly_limit, ...same } = input;
+  return {
+    ...same,
+    token_expiry_enabled: token_expiry.enabled,
+    token_expiry_duration: token_expiry.duration,
+    cert_fingerprint: cert_fingerprint || null,
+    requests_per_second: rate_limit.requests_per_second ?? null,
+    requests_per_minute: rate_limit.requests_per_minute ?? null,
+    requests_per_hour: rate_limit.requests_per_hour ?? null,
+    monthly_limit: monthly_limit ?? null,
+  };
+}
+
+/** Returns whether the client's tokens so far allow more, or live longer, than those from now on. */
+function endsOwnTokens(before: ClientRow, after: ReturnType<typeof columnsOf>): boolean {
+  const hasLost = before.scopes.some((scope) => !after.scopes.includes(scope));
+  return hasLost || (after.token_expiry_enabled && !before.token_expiry_enabled);
+}
+
+/**
+ * Returns the time from which tokens of a client are valid, whose tokens so far end now; `before` is the previous such
+ * time. Tokens carry whole seconds, another process may issue some until it knows, and those issued before carry the
+ * time that was in force then.
+ */
+function tokensFrom(before: string | null, nowMs: number): string {
+  const heardEverywhere = (Math.floor((nowMs + HEARD_WITHIN_MS) / SECOND_MS) + 1) * SECOND_MS;
+  return new Date(Math.max(heardEverywhere, (msOf(before) ?? 0) + SECOND_MS)).toISOString();
+}
+
+function msOf(time: string | null): number | undefined {
+  return time === null ? undefined : Date.parse(isoFromPg(time));
+}

@@ -1,0 +1,85 @@
+import { isIP } from 'node:net';
+import { z } from 'zod';
+import { objectInput, textInput } from '../../lib/input.ts';
+import { SCOPE_TOKEN } from '../identity/permissions.rules.ts';
+
+const ENTRY = /^([0-9a-f.:]+)(?:\/(0|[1-9]\d{0,2}))?$/i;
+
+/**
+ * Returns whether a text is an IPv4 or IPv6 address without a zone, or a network of either in CIDR notation (RFC 4632,
+ * RFC 4291).
+ */
+function isAddressOrNetwork(text: string): boolean {
+  const [, address = '', prefix] = ENTRY.exec(text) ?? [];
+  const family = isIP(address);
+  return family !== 0 && Number(prefix ?? 0) <= (family === 6 ? 128 : 32);
+}
+
+const MAX_NAME = 255;
+const MAX_ENTRIES = 1_000;
+const MAX_SCOPE = 255;
+const WHOLE_NUMBER = 'must be a whole number, at most 2147483647';
+const MAX_OVERLAP_SECONDS = 30 * 86_400;
+const FINGERPRINT = /^(?:[0-9a-f]{2}(?::?[0-9a-f]{2}){0,127})?$/i;
+
+/** The grant types that a client can have (specification section 5.2). */
+export const GRANT_TYPES = ['password', 'client_credentials', 'refresh_token'] as const;
+
+const limitInput = z.int32(WHOLE_NUMBER).min(1, 'must be at least 1: leave it out for no limit').optional();
+
+/**
+ * Input for creating a client, or replacing one in full: an absent member takes its default (specification section
+ * 2.2).
+ */
+export const clientInput = objectInput({
+  name: textInput()
+    .max(MAX_NAME, `must have at most ${MAX_NAME} characters`)
+    .refine((name) => name.trim() !== '', 'must not be empty'),
+  grant_types: z.array(z.enum(GRANT_TYPES)).min(1, 'must have at least one grant').transform(withoutDuplicates),
+  scopes: z
+    .array(
+      textInput()
+        .max(MAX_SCOPE, `must have at most ${MAX_SCOPE} characters`)
+        .regex(SCOPE_TOKEN, 'must be a scope token of RFC 6749: visible ASCII without quotes and backslashes'),
+    )
+    .max(MAX_ENTRIES, `must have at most ${MAX_ENTRIES} scopes`)
+    .transform(withoutDuplicates),
+  token_expiry: objectInput({
+    enabled: z.boolean('must be a boolean'),
+    duration: z.int32(WHOLE_NUMBER).min(1, 'must be at least 1 second'),
+  }).default({ enabled: true, duration: 3_600 }),
+  allowed_ips: z
+    .array(
+      z.string('must be a string').refine(isAddressOrNetwork, 'must be an IP address or a network in CIDR notation'),
+    )
+    .max(MAX_ENTRIES, `must have at most ${MAX_ENTRIES} addresses`)
+    .default([]),
+  require_certificate: z.boolean('must be a boolean').default(false),
+  cert_fingerprint: z
+    .string('must be a string')
+    .regex(FINGERPRINT, 'must be hexadecimal, with or without colons between the bytes')
+    .optional(),
+  rate_limit: objectInput({
+    requests_per_second: limitInput,
+    requests_per_minute: limitInput,
+    requests_per_hour: limitInput,
+  }).default({}),
+  monthly_limit: limitInput,
+  refresh_reuse_detection: z.boolean('must be a boolean').default(false),
+});
+
+/** Input for rotating a secret: how long the current one stays valid, in seconds; by default it ends at once. */
+export const rotationInput = objectInput({
+  overlap_seconds: z
+    .int32(WHOLE_NUMBER)
+    .min(0, 'must not be negative')
+    .max(MAX_OVERLAP_SECONDS, `must be at most ${MAX_OVERLAP_SECONDS}: 30 days`)
+    .default(0),
+});
+
+/** A parsed `clientInput`. */
+export type ClientInput = z.output<typeof clientInput>;
+
+function withoutDuplicates<Item>(items: Item[]): Item[] {
+  return [...new Set(items)];
+}

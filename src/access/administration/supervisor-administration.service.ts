@@ -1,0 +1,179 @@
+import { isUuid } from '../../lib/input.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { sqlState } from '../../platform/database/sql-state.ts';
+import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
+import { permissionsOfRole } from '../identity/permissions.rules.ts';
+import type { AccessChanges } from '../sessions/access-changes.ts';
+import type { LoginLocks } from '../sessions/login-locks.ts';
+import type { Passwords } from '../sessions/passwords.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { SUPERVISOR_COLUMNS, type SupervisorRow } from '../supervisors/supervisors.service.ts';
+import {
+  type AdministrativeChange,
+  type Administrator,
+  lastAdminRefusal,
+  refuseAdministration,
+} from './administration.ts';
+import type { SupervisorInput } from './supervisor.input.ts';
+
+const FOREIGN_KEY_VIOLATION = '23503';
+
+interface SupervisorAdministrationParts {
+  db: Db;
+  changes: Pick<AccessChanges, 'commit'>;
+  sessions: Pick<Sessions, 'end'>;
+  passwords: Pick<Passwords, 'hash'>;
+  locks: Pick<LoginLocks, 'unlock'>;
+  nowMs(): number;
+}
+
+interface Change {
+  nodeId: string;
+  by: Administrator;
+  id: string;
+  change: AdministrativeChange;
+  set: { status?: SupervisorRow['status']; password_hash?: string; role?: string };
+}
+
+/**
+ * Creates and changes the supervisors of a tenant. Each method throws a RefusalError: `not_found` for an id that is not
+ * of a supervisor of this tenant, `forbidden` and `precondition` by the rules of administration. Every change but
+ * unlocking ends the supervisor's sessions.
+ */
+export class SupervisorAdministration {
+  readonly #parts: SupervisorAdministrationParts;
+
+  constructor(parts: SupervisorAdministrationParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Creates an active supervisor.
+   * @throws RefusalError `duplicate` where the tenant has the username, in any case.
+   * @throws AppError 503 when too many passwords are being hashed; `setPassword` too.
+   */
+  async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
+    const { username, role } = input;
+    await this.#refuse(nodeId, by, 'create', [role]);
+    const { db, passwords, nowMs } = this.#parts;
+    const password_hash = await passwords.hash(input.password, nodeId);
+    const now = new Date(nowMs()).toISOString();
+    const values = { id: uuidV7(nowMs()), username, password_hash, role, created_at: now, updated_at: now };
+    const [row] = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .insertInto('supervisors')
+          .values(values)
+          .onConflict((conflict) => conflict.doNothing())
+          .returning(SUPERVISOR_COLUMNS),
+      )
+      .catch((error: unknown) => {
+        // The tenant does not exist.
+        throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
+      });
+    if (!row)
+      throw new RefusalError({ kind: 'duplicate', reason: 'duplicate_username', message: 'the username is taken' });
+    return row;
+  }
+
+  /**
+   * Enables or disables a supervisor.
+   * @throws RefusalError `precondition` for the last active admin.
+   */
+  setStatus(nodeId: string, by: Administrator, id: string, status: SupervisorRow['status']): Promise<SupervisorRow> {
+    const change = status === 'active' ? 'enable' : 'disable';
+    return this.#change({ nodeId, by, id, change, set: { status } });
+  }
+
+  /**
+   * Changes the role of a supervisor.
+   * @throws RefusalError `precondition` for the last active admin.
+   */
+  setRole(nodeId: string, by: Administrator, id: string, role: string): Promise<SupervisorRow> {
+    return this.#change({ nodeId, by, id, change: 'set_role', set: { role } });
+  }
+
+  /** Sets a password. */
+  async setPassword(nodeId: string, by: Administrator, id: string, password: string): Promise<SupervisorRow> {
+    // Checked before the hash is computed, which must not happen within the transaction.
+    const { role } = await this.#find(nodeId, id);
+    await this.#refuse(nodeId, by, 'set_password', [role]);
+    const password_hash = await this.#parts.passwords.hash(password, nodeId);
+    return this.#change({ nodeId, by, id, change: 'set_password', set: { password_hash } });
+  }
+
+  /** Ends the supervisor's sessions. */
+  revokeSessions(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
+    return this.#change({ nodeId, by, id, change: 'revoke_sessions', set: {} });
+  }
+
+  /** Deletes the failed logins, so that the supervisor can log in at once. */
+  async unlock(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
+    const row = await this.#find(nodeId, id);
+    await this.#refuse(nodeId, by, 'unlock', [row.role]);
+    await this.#parts.locks.unlock(nodeId, row.username);
+    return row;
+  }
+
+  /** Runs a change while the supervisor is locked, and ends the sessions. */
+  async #change({ nodeId, by, id, change, set }: Change): Promise<SupervisorRow> {
+    const { changes, sessions } = this.#parts;
+    return changes.commit(async (ended) => {
+      const locked = await this.#lock(nodeId, id);
+      const before = locked.find((row) => row.id === id.toLowerCase());
+      if (!before) throw notFoundRefusal();
+      await this.#refuse(nodeId, by, change, [before.role, set.role ?? before.role]);
+      const refusal = lastAdminRefusal({ ...before, ...set }, locked);
+      if (refusal) throw new RefusalError(refusal);
+      await sessions.end(nodeId, { supervisorId: before.id }, ended);
+      return change === 'revoke_sessions' ? before : this.#update(nodeId, before.id, set);
+    });
+  }
+
+  /**
+   * Locks and returns the supervisor and all active admins of the tenant, in the order of their ids: two admins who
+   * disable each other then wait for one another, instead of both seeing the other one active.
+   */
+  async #lock(nodeId: string, id: string): Promise<SupervisorRow[]> {
+    if (!isUuid(id)) throw notFoundRefusal();
+    return this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('supervisors')
+        .select(SUPERVISOR_COLUMNS)
+        .where((eb) =>
+          eb.or([eb('id', '=', id.toLowerCase()), eb.and([eb('role', '=', 'admin'), eb('status', '=', 'active')])]),
+        )
+        .orderBy('id')
+        .forUpdate(),
+    );
+  }
+
+  async #find(nodeId: string, id: string): Promise<SupervisorRow> {
+    if (!isUuid(id)) throw notFoundRefusal();
+    const [row] = await this.#parts.db
+      .forNode(nodeId)
+      .run((k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS).where('id', '=', id.toLowerCase()));
+    if (!row) throw notFoundRefusal();
+    return row;
+  }
+
+  /** @throws RefusalError by the rules of administration; `roles` are those that the supervisor has or will have. */
+  #refuse(nodeId: string, by: Administrator, change: AdministrativeChange, roles: readonly string[]): Promise<void> {
+    return refuseAdministration(this.#parts.db, nodeId, by, change, { scopes: roles.flatMap(permissionsOfRole) });
+  }
+
+  async #update(nodeId: string, id: string, set: Change['set']): Promise<SupervisorRow> {
+    const updated_at = new Date(this.#parts.nowMs()).toISOString();
+    const [row] = await this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .updateTable('supervisors')
+        .set({ ...set, updated_at })
+        .where('id', '=', id)
+        .returning(SUPERVISOR_COLUMNS),
+    );
+    if (!row) throw notFoundRefusal();
+    return row;
+  }
+}

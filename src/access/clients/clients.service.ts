@@ -1,0 +1,102 @@
+import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import { isoFromPg } from '../../lib/instants.ts';
+import type { RotatingSecret } from '../../platform/config/secrets.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { keysetList } from '../../platform/database/keyset-list.ts';
+import type { Tables } from '../../tables/tables.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+
+/** The lifetime of tokens, in seconds, for clients without a duration. */
+export const DEFAULT_DURATION_SECONDS = 3600;
+
+/** The client of a secret, and when the secret ends. */
+export interface ClientSecretRecord {
+  clientId: string;
+  endsAtMs: number | undefined;
+}
+
+/** Reads clients and their secrets. */
+export class Clients {
+  readonly #db: Db;
+  readonly #peppers: readonly KeyObject[];
+
+  constructor(db: Db, pepper: RotatingSecret) {
+    this.#db = db;
+    const { current, previous } = pepper;
+    const peppers = previous === undefined ? [current] : [current, previous];
+    this.#peppers = peppers.map((text) => createSecretKey(text, 'utf8'));
+  }
+
+  /** Returns the client with this id, whatever its status; undefined where there is none. */
+  async find(clientId: string): Promise<ClientRecord | undefined> {
+    const [row] = await this.#db
+      .unscoped('a client is known before its node is')
+      .run((k) => k.selectFrom('clients').selectAll().where('id', '=', clientId));
+    return row && toRecord(row);
+  }
+
+  /**
+   * Returns the client whose secret has this hash; undefined where there is none. A lookup by hash leaks no timing of a
+   * comparison.
+   */
+  async findBySecret(hash: Buffer): Promise<ClientSecretRecord | undefined> {
+    const [row] = await this.#db
+      .unscoped('a client is known before its node is')
+      .run((k) => k.selectFrom('client_secrets').select(['client_id', 'expires_at']).where('hash', '=', hash));
+    if (!row) return undefined;
+    const endsAtMs = row.expires_at === null ? undefined : Date.parse(isoFromPg(row.expires_at));
+    return { clientId: row.client_id, endsAtMs };
+  }
+
+  /** Returns the hashes under which a secret may be stored: with the current pepper, and with the previous one. */
+  hashesOf(secret: string): Buffer[] {
+    return this.#peppers.map((pepper) => hashClientSecret(pepper, secret));
+  }
+}
+
+/** Hashes a client secret as it is stored: HMAC-SHA256 with the pepper as key. */
+export function hashClientSecret(pepper: string | KeyObject, secret: string): Buffer {
+  return createHmac('sha256', pepper).update(secret, 'utf8').digest();
+}
+
+function toRecord(row: ClientRow): ClientRecord {
+  const tokensFromSeconds = secondsOf(row.tokens_from);
+  return {
+    clientId: row.id,
+    nodeId: row.node_id,
+    name: row.name,
+    grantTypes: row.grant_types,
+    scopes: row.scopes,
+    tokenExpiry: {
+      enabled: row.token_expiry_enabled,
+      durationSeconds: row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
+    },
+    allowedIps: row.allowed_ips,
+    requireCertificate: row.require_certificate,
+    certFingerprint: row.cert_fingerprint ?? undefined,
+    rateLimit: {
+      perSecond: row.requests_per_second ?? undefined,
+      perMinute: row.requests_per_minute ?? undefined,
+      perHour: row.requests_per_hour ?? undefined,
+    },
+    monthlyLimit: row.monthly_limit ?? undefined,
+    refreshReuseDetection: row.refresh_reuse_detection,
+    active: row.status === 'active',
+    tokensFromSeconds,
+    ownTokensFromSeconds: Math.max(tokensFromSeconds, secondsOf(row.own_tokens_from)),
+  };
+}
+
+function secondsOf(time: string | null): number {
+  return time === null ? 0 : Math.ceil(Date.parse(isoFromPg(time)) / 1000);
+}
+
+/** A row of `clients`; times are PostgreSQL's text in UTC, to the microsecond. It has no secret. */
+export type ClientRow = Selectable<Tables['clients']>;
+
+/** Reads the clients of a tenant, active or not, oldest first. */
+export const ClientPages = keysetList({
+  rows: (k) => k.selectFrom('clients').selectAll(),
+  order: ['created_at', 'id'],
+});

@@ -1,0 +1,20 @@
+/** A client as the token endpoint, the guards and the gateway know it. An absent limit means unlimited. */
+export interface ClientRecord {
+  clientId: string;
+  nodeId: string;
+  name: string;
+  grantTypes: readonly string[];
+  scopes: readonly string[];
+  tokenExpiry: { enabled: boolean; durationSeconds: number };
+  allowedIps: readonly string[];
+  requireCertificate: boolean;
+  certFingerprint: string | undefined;
+  rateLimit: { perSecond: number | undefined; perMinute: number | undefined; perHour: number | undefined };
+  monthlyLimit: number | undefined;
+  refreshReuseDetection: boolean;
+  active: boolean;
+  /** In seconds since the epoch: tokens that were issued before have ended. */
+  tokensFromSeconds: number;
+  /** The same for tokens of the client itself; never earlier. */
+  ownTokensFromSeconds: number;
+}

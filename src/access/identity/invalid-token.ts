@@ -1,0 +1,44 @@
+import { AppError } from '../../platform/errors.ts';
+
+/**
+ * Why a bearer token is refused. `malformed`: not one of ours, or its signature is invalid. `not_admitted`: its tenant
+ * or client does not exist. `wrong_use`: valid, but not for this endpoint.
+ */
+type TokenFault =
+  | 'malformed'
+  | 'another_class'
+  | 'invalid_claims'
+  | 'expired'
+  | 'not_admitted'
+  | 'revoked'
+  | 'wrong_use'
+  | 'wrong_secret';
+
+/** Descriptions for tokens whose signature is valid; of every other one the caller learns nothing. */
+const DESCRIPTIONS: Partial<Record<TokenFault, string>> = {
+  another_class: 'the token is of another class',
+  expired: 'the token has expired',
+  revoked: 'the token has been revoked',
+};
+
+/** A bearer token is refused: 401 `invalid_token` (RFC 6750 section 3.1). */
+export class InvalidTokenError extends AppError {
+  readonly reason: TokenFault;
+
+  constructor(reason: TokenFault) {
+    const description = DESCRIPTIONS[reason] ?? 'the token is not valid';
+    const challenge = `Bearer error="invalid_token", error_description="${description}"`;
+    super(401, 'unauthorized', { headers: { 'WWW-Authenticate': challenge } });
+    this.reason = reason;
+  }
+}
+
+/** Returns what `judge` returns, or undefined where it refuses the token. Rejects with any other error. */
+export async function unlessInvalid<Result>(judge: () => Result | Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await judge();
+  } catch (error) {
+    if (error instanceof InvalidTokenError) return undefined;
+    throw error;
+  }
+}

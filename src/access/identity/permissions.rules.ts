@@ -1,0 +1,34 @@
+/** Matches the name of a permission (RFC 6749 section 3.3): visible ASCII without quotes and backslashes. */
+export const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
+
+/** Every permission, in the order in which a token's scope names them. */
+export const PERMISSIONS = [
+  'accounts:read',
+  'wallets:read',
+  'wallets:write',
+  'wallet-rules:read',
+  'wallet-rules:write',
+  'users:read',
+  'users:migrate',
+  'transactions:read',
+  'transactions:write',
+  'tokens:read',
+  'clients:manage',
+  'audit:read',
+] as const;
+
+export type Permission = (typeof PERMISSIONS)[number];
+
+const ROLES: ReadonlyMap<string, readonly Permission[]> = new Map<string, readonly Permission[]>([
+  ['admin', PERMISSIONS],
+  ['operator', PERMISSIONS.filter((permission) => permission !== 'clients:manage' && permission !== 'audit:read')],
+  ['viewer', PERMISSIONS.filter((permission) => permission.endsWith(':read') && permission !== 'audit:read')],
+]);
+
+/** The names of all roles of supervisors. */
+export const ROLE_NAMES: readonly string[] = [...ROLES.keys()];
+
+/** Returns the permissions of a role; none for a role that does not exist. */
+export function permissionsOfRole(role: string): readonly Permission[] {
+  return ROLES.get(role) ?? [];
+}

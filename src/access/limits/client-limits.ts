@@ -1,0 +1,184 @@
+import { Counter } from 'prom-client';
+import type { Log } from '../../lib/log.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import { type Cache, CacheUnavailableError } from '../../platform/cache/cache.ts';
+import { type CountedRequest, monthAtOf, type RequestLimits } from '../../platform/cache/counts.rules.ts';
+import { MemoryRequestCounts } from '../../platform/cache/memory-cache.ts';
+import { serviceUnavailable } from '../../platform/errors.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import { addLimitHeaders, type LimitVerdict, limitsOf, refusalOf, WITHIN_LIMITS } from './limits.rules.ts';
+import { type QuotaCount, QuotaCounts } from './quota-counts.ts';
+import type { QuotaStore } from './quota-store.ts';
+
+/** How long a request waits for the database, if this process knows a count itself. */
+const SYNC_WAIT_MS = 1_000;
+
+interface LimitsParts {
+  cache: Pick<Cache, 'countRequest' | 'generation'>;
+  usage: Pick<QuotaStore, 'save'>;
+  log: Log;
+  nowMs(): number;
+}
+
+/** A request that is being counted. */
+interface Count {
+  readonly use: QuotaCount;
+  readonly limits: RequestLimits;
+  readonly headers: Record<string, string>;
+  readonly nowMs: number;
+}
+
+/**
+ * Enforces the rate limits and monthly quotas of clients (specification section 8), counted in the cache and saved to
+ * the database. While the cache is down each process counts alone; no request fails for it.
+ */
+export class ClientLimits {
+  /** For the registry of the process. */
+  readonly countedAlone = new Counter({
+    name: 'portcullis_requests_counted_alone_total',
+    help: 'Requests of limited clients that this process has counted by itself, since the cache was away.',
+    registers: [],
+  });
+  readonly #parts: LimitsParts;
+  readonly #uses: QuotaCounts;
+  readonly #alone = new MemoryRequestCounts();
+  #isAlone = false;
+
+  constructor(parts: LimitsParts) {
+    this.#parts = parts;
+    this.#uses = new QuotaCounts({
+      usage: parts.usage,
+      onError: (error) => parts.log.warn({ err: error }, 'what clients have used cannot be saved now'),
+    });
+  }
+
+  /** Starts saving every two seconds. */
+  start(): void {
+    this.#uses.start();
+  }
+
+  /** Saves a last time. */
+  stop(): Promise<void> {
+    return this.#uses.stop();
+  }
+
+  /** Saves now; never rejects. */
+  save(): Promise<void> {
+    return this.#uses.save();
+  }
+
+  /**
+   * Counts a request in every limit of its client, or in none if one is exceeded, and adds the headers of the limits.
+   * Synchronous where the cache is.
+   * @throws AppError 503 where neither cache nor database can return the count of the quota.
+   */
+  check(client: ClientRecord, headers: Record<string, string>): LimitVerdict | Promise<LimitVerdict> {
+    const { cache } = this.#parts;
+    const nowMs = this.#parts.nowMs();
+    const use = this.#uses.of(client);
+    const limits = limitsOf(client);
+    if (!limits) {
+      use.used(nowMs);
+      return WITHIN_LIMITS;
+    }
+    const count = { use, limits, headers, nowMs };
+    if (limits.perMonth === 0) return this.#ask(count, undefined);
+    // At first, and after the cache was down: other processes may have counted without it.
+    if (use.generation !== cache.generation || use.seeding) return this.#seed(count);
+    return this.#ask(count, use.takeSeed(monthAtOf(nowMs)));
+  }
+
+  #ask(count: Count, seed: number | undefined): LimitVerdict | Promise<LimitVerdict> {
+    const { use, limits, nowMs } = count;
+    try {
+      const counted = this.#parts.cache.countRequest(use.clientId, limits, nowMs, seed);
+      if (!(counted instanceof Promise)) return this.#told(count, counted);
+      return counted.then(
+        (answer) => this.#told(count, answer),
+        (error) => this.#askNobody(count, error),
+      );
+    } catch (error) {
+      return this.#askNobody(count, error);
+    }
+  }
+
+  #told(count: Count, counted: CountedRequest): LimitVerdict | Promise<LimitVerdict> {
+    if (this.#alone.size > 0 && this.#alone.forget(count.use.clientId)) this.#endOutage();
+    if (counted.outcome === 'unknown') return this.#seed(count);
+    if (count.limits.perMonth > 0) count.use.saw(counted.monthAt, counted.month);
+    return judge(count, counted);
+  }
+
+  /** Gives the cache the count of the database, which it has lost or may have lost. */
+  async #seed(count: Count): Promise<LimitVerdict> {
+    const { use } = count;
+    const { generation } = this.#parts.cache;
+    const monthAt = monthAtOf(count.nowMs);
+    if (use.seeding?.monthAt !== monthAt) {
+      const seeding = { monthAt, count: this.#savedCount(use, monthAt) };
+      const isOver = () => {
+        if (use.seeding === seeding) use.seeding = undefined;
+      };
+      seeding.count.then(() => {
+        use.generation = generation;
+        isOver();
+      }, isOver);
+      use.seeding = seeding;
+    }
+    return this.#ask(count, await use.seeding.count);
+  }
+
+  /** Returns the count in the database; where that is slow and this process knows a count, the known one. */
+  async #savedCount(use: QuotaCount, monthAt: number): Promise<number> {
+    const saved = this.#uses.sync(use, monthAt);
+    if (use.known(monthAt) === undefined) {
+      return saved.catch((error: unknown) => {
+        throw serviceUnavailable(error);
+      });
+    }
+    const answer = await withTimeout(saved, SYNC_WAIT_MS).catch(() => undefined);
+    return answer ?? use.handOver(monthAt);
+  }
+
+  /** Counts in this process, while the cache is down. */
+  #askNobody(count: Count, error: unknown): LimitVerdict | Promise<LimitVerdict> {
+    if (!(error instanceof CacheUnavailableError)) throw error;
+    const { use, limits, nowMs } = count;
+    if (!this.#isAlone) this.#beginOutage(error);
+    const monthAt = monthAtOf(nowMs);
+    const known = use.known(monthAt);
+    if (limits.perMonth > 0 && known === undefined) {
+      return this.#savedCount(use, monthAt).then((saved) => this.#countAlone(count, saved));
+    }
+    return this.#countAlone(count, known);
+  }
+
+  #countAlone(count: Count, seed: number | undefined): LimitVerdict {
+    const { use, limits, nowMs } = count;
+    this.countedAlone.inc();
+    const counted = this.#alone.count(use.clientId, limits, nowMs, seed);
+    if (limits.perMonth > 0 && counted.outcome === 'counted') use.countedAlone(counted.monthAt);
+    return judge(count, counted);
+  }
+
+  #beginOutage(error: unknown): void {
+    this.#isAlone = true;
+    this.#parts.log.warn({ err: error }, 'the cache is away: this process counts the requests of clients by itself');
+  }
+
+  // Part of a Redis Cluster may be down: that another client was counted there proves nothing for this one.
+  #endOutage(): void {
+    if (!this.#isAlone) return;
+    this.#isAlone = false;
+    this.#parts.log.info({}, 'the cache counts the requests of clients again');
+  }
+}
+
+function judge({ use, limits, headers, nowMs }: Count, counted: CountedRequest): LimitVerdict {
+  addLimitHeaders(headers, limits, counted, nowMs);
+  if (counted.outcome === 'counted') {
+    use.used(nowMs);
+    return WITHIN_LIMITS;
+  }
+  return refusalOf(limits, counted, nowMs);
+}

@@ -1,0 +1,173 @@
+import { Counter } from 'prom-client';
+import { AppError } from '../../platform/errors.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import type { Principal } from '../identity/principal.ts';
+import { isAllowedAddress } from './ip-allowlist.ts';
+import type { LimitVerdict } from './limits.rules.ts';
+
+/** Where a request of a client comes from. */
+export interface Origin {
+  /** The caller's address, behind trusted proxies; undefined where it is not known. */
+  address: string | undefined;
+  /** The `ssl-client-fingerprint` that a trusted proxy has forwarded. */
+  fingerprint: string | undefined;
+}
+
+/** The headers of a response that say what is left of a client's limits. */
+export type LimitHeaders = Record<string, string>;
+
+/** A request on its way through the guards of its client. */
+interface GuardedRequest {
+  client: ClientRecord;
+  origin: Origin;
+  headers: LimitHeaders;
+  /** What the one query to the cache has said of rate and quota. */
+  verdict: LimitVerdict | undefined;
+}
+
+/** Lets a request pass, or refuses it by throwing an `AppError`. */
+type Guard = (request: GuardedRequest) => void | Promise<void>;
+
+interface CountedGuard {
+  name: string;
+  guard: Guard;
+  passed: number;
+  refused: number;
+  failed: number;
+}
+
+interface GuardDependencies {
+  limits: { check(client: ClientRecord, headers: LimitHeaders): LimitVerdict | Promise<LimitVerdict> };
+  clients: { client(clientId: string): ClientRecord | undefined | Promise<ClientRecord | undefined> };
+}
+
+/** The client guards (specification sections 5.3 and 8): certificate, addresses, rate, quota. What one refuses is not counted. */
+export class ClientGuards {
+  /** Counts the decisions of each guard, for the registry of the process. */
+  readonly decisions: Counter;
+  readonly #clients: GuardDependencies['clients'];
+  readonly #guards: readonly CountedGuard[];
+
+  constructor({ limits, clients }: GuardDependencies) {
+    /** Rate: windows of a second, a minute and an hour. Counts the request in them and in the quota, or in none. */
+    function rateLimit(request: GuardedRequest): void | Promise<void> {
+      const verdict = limits.check(request.client, request.headers);
+      if (verdict instanceof Promise) return verdict.then((judged) => applyRate(request, judged));
+      applyRate(request, verdict);
+    }
+
+    this.#clients = clients;
+    this.#guards = [
+      counted('certificate', ({ client, origin }) => checkCertificate(client, origin)),
+      counted('ip_allowlist', ({ client, origin }) => checkAddress(client, origin)),
+      counted('rate_limit', rateLimit),
+      counted('monthly_quota', checkQuota),
+    ];
+    this.decisions = decisionsOf(this.#guards);
+  }
+
+  /** Returns the client whose guards a principal's requests must pass: that of an API token. */
+  clientOf({ tokenUse, clientId }: Principal): ClientRecord | undefined | Promise<ClientRecord | undefined> {
+    return tokenUse === 'api' && clientId !== undefined ? this.#clients.client(clientId) : undefined;
+  }
+
+  /**
+   * Runs the guards for a request, synchronously while they are. `headers` gets those of the client's limits: for the
+   * response, whatever it will be.
+   * @throws AppError 403 or 429 of the guard that refuses.
+   */
+  run(client: ClientRecord, origin: Origin, headers: LimitHeaders): void | Promise<void> {
+    return this.#runFrom(0, { client, origin, headers, verdict: undefined });
+  }
+
+  #runFrom(first: number, request: GuardedRequest): void | Promise<void> {
+    for (let at = first; at < this.#guards.length; at += 1) {
+      const guard = this.#guards[at];
+      const pending = guard && runCounted(guard, request);
+      if (pending) return pending.then(() => this.#runFrom(at + 1, request));
+    }
+  }
+}
+
+/**
+ * Checks the guards that count nothing: certificate and addresses.
+ * @throws AppError 403 where one refuses.
+ */
+export function checkOrigin(client: ClientRecord, origin: Origin): void {
+  checkCertificate(client, origin);
+  checkAddress(client, origin);
+}
+
+/** Returns a fingerprint as it is compared: without colons, in small letters; empty for none. */
+export function plainFingerprint(fingerprint: string | undefined): string {
+  return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
+}
+
+function checkCertificate(client: ClientRecord, { fingerprint }: Origin): void {
+  if (!client.requireCertificate) return;
+  const expected = plainFingerprint(client.certFingerprint);
+  if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new AppError(403, 'mtls_required');
+}
+
+function checkAddress(client: ClientRecord, { address }: Origin): void {
+  if (client.allowedIps.length === 0) return;
+  if (address === undefined || !isAllowedAddress(client, address)) throw new AppError(403, 'ip_not_allowed');
+}
+
+function applyRate(request: GuardedRequest, verdict: LimitVerdict): void {
+  request.verdict = verdict;
+  if (verdict.refusal === 'rate_limit_exceeded') throw tooMany(verdict.refusal, verdict);
+}
+
+/** The query for the rate has counted in the quota as well. */
+function checkQuota({ verdict }: GuardedRequest): void {
+  if (verdict?.refusal === 'monthly_limit_exceeded') throw tooMany(verdict.refusal, verdict);
+}
+
+function tooMany(message: NonNullable<LimitVerdict['refusal']>, { retryAfterSeconds }: LimitVerdict): AppError {
+  return new AppError(429, message, { headers: { 'Retry-After': String(retryAfterSeconds) } });
+}
+
+function counted(name: string, guard: Guard): CountedGuard {
+  return { name, guard, passed: 0, refused: 0, failed: 0 };
+}
+
+/** Runs a guard; counting is one addition. */
+function runCounted(guard: CountedGuard, request: GuardedRequest): void | Promise<void> {
+  let pending: void | Promise<void>;
+  try {
+    pending = guard.guard(request);
+  } catch (error) {
+    countThrown(guard, error);
+  }
+  if (!pending) {
+    guard.passed += 1;
+    return;
+  }
+  return pending.then(
+    () => {
+      guard.passed += 1;
+    },
+    (error: unknown) => countThrown(guard, error),
+  );
+}
+
+function countThrown(guard: CountedGuard, error: unknown): never {
+  guard[error instanceof AppError && error.status < 500 ? 'refused' : 'failed'] += 1;
+  throw error;
+}
+
+function decisionsOf(guards: readonly CountedGuard[]): Counter {
+  return new Counter({
+    name: 'portcullis_guard_decisions_total',
+    help: 'Requests of clients that a guard has let pass or refused, or could not judge, by guard.',
+    labelNames: ['guard', 'outcome'],
+    registers: [],
+    collect() {
+      this.reset();
+      for (const guard of guards)
+        for (const outcome of ['passed', 'refused', 'failed'] as const)
+          this.inc({ guard: guard.name, outcome }, guard[outcome]);
+    },
+  });
+}

@@ -1,0 +1,291 @@
+import { Semaphore } from '../../lib/semaphore.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import { monthText } from '../../platform/cache/counts.rules.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import type { LastUseRow, QuotaRow, QuotaStore } from './quota-store.ts';
+
+/** The requests of a client in one month, as this process knows them. */
+interface MonthUse {
+  readonly monthAt: number;
+  /** Whether the cache or the database has returned a count. */
+  isKnown: boolean;
+  /** The largest count that the cache or the database has returned. */
+  seen: number;
+  /** Counted in this process while the cache was down: being saved, and not saved yet. */
+  saving: number;
+  own: number;
+  /** The count in the database. */
+  saved: number;
+}
+
+/** Tracks the requests of a client, and what of them the database does not have yet. */
+export class QuotaCount {
+  readonly clientId: string;
+  readonly nodeId: string;
+  /** The generation of the cache in which it was last given the count of the database. */
+  generation: number | undefined;
+  /** The count of the database, while it is being read. */
+  seeding: { monthAt: number; count: Promise<number> } | undefined;
+  /** A count that the cache may have lost. */
+  #seed: number | undefined;
+  #lastUsedAtMs = 0;
+  #savedLastUsedAtMs = 0;
+  #month: MonthUse | undefined;
+  /** Earlier months that are not saved. */
+  #earlier: MonthUse[] = [];
+
+  constructor({ clientId, nodeId }: ClientRecord) {
+    this.clientId = clientId;
+    this.nodeId = nodeId;
+  }
+
+  /** Records the time of a request. */
+  used(atMs: number): void {
+    if (atMs > this.#lastUsedAtMs) this.#lastUsedAtMs = atMs;
+  }
+
+  /** Records a count that the cache or the database has returned. */
+  saw(monthAt: number, count: number): void {
+    const month = this.#of(monthAt);
+    if (!month) return;
+    month.isKnown = true;
+    // A smaller count: the cache has lost what it had.
+    if (count < month.seen) this.#seed = month.seen;
+    else month.seen = count;
+  }
+
+  /** Counts a request without the cache. */
+  countedAlone(monthAt: number): void {
+    const month = this.#of(monthAt);
+    if (month) month.own += 1;
+  }
+
+  /** Returns the number of requests of a month; undefined where it is not known. */
+  known(monthAt: number): number | undefined {
+    const month = this.#month;
+    return month?.isKnown && month.monthAt === monthAt ? month.seen + month.saving + month.own : undefined;
+  }
+
+  /** Returns, once, the count that the cache is to be given with the next request; undefined for none. */
+  takeSeed(monthAt: number): number | undefined {
+    if (this.#seed === undefined || this.#month?.monthAt !== monthAt) return undefined;
+    const seed = this.#seed;
+    this.#seed = undefined;
+    return seed;
+  }
+
+  /**
+   * Returns the number of requests of a month for the cache, which includes those that were counted here from now on.
+   */
+  handOver(monthAt: number): number {
+    const month = this.#month;
+    if (month?.monthAt !== monthAt) return 0;
+    month.seen += month.own;
+    month.own = 0;
+    return month.seen + month.saving;
+  }
+
+  get isSaved(): boolean {
+    const month = this.#month;
+    return this.#lastUsedAtMs <= this.#savedLastUsedAtMs && this.#earlier.length === 0 && !(month && isUnsaved(month));
+  }
+
+  /** Returns what to save. Call `done` or `failed` of the result before the next call. */
+  takeUnsaved(monthAt?: number): Unsaved {
+    if (monthAt !== undefined) this.#of(monthAt);
+    const months = [...this.#earlier, ...(this.#month ? [this.#month] : [])].filter(
+      (month) => isUnsaved(month) || month.monthAt === monthAt,
+    );
+    const quotas = months.map((month) => {
+      month.saving = month.own;
+      month.own = 0;
+      return this.#row(month);
+    });
+    const lastUsedAtMs = this.#lastUsedAtMs;
+    return {
+      quotas,
+      lastUses:
+        lastUsedAtMs > this.#savedLastUsedAtMs ? [{ clientId: this.clientId, nodeId: this.nodeId, lastUsedAtMs }] : [],
+      done: (used) => {
+        this.#savedLastUsedAtMs = lastUsedAtMs;
+        for (const [at, month] of months.entries()) this.#isSaved(month, quotas[at]?.seen ?? 0, used[at]);
+        this.#earlier = this.#earlier.filter(isUnsaved);
+      },
+      failed: () => {
+        for (const month of months) {
+          month.own += month.saving;
+          month.saving = 0;
+        }
+      },
+    };
+  }
+
+  #isSaved(month: MonthUse, told: number, used: number | undefined): void {
+    month.saving = 0;
+    month.isKnown = true;
+    // A client that was deleted is not saved again.
+    month.saved = used ?? Number.POSITIVE_INFINITY;
+    if (used === undefined) return;
+    month.seen = Math.max(month.seen, used);
+    if (used > told && month === this.#month) this.#seed = Math.max(this.#seed ?? 0, used);
+  }
+
+  #of(monthAt: number): MonthUse | undefined {
+    const month = this.#month;
+    if (month && month.monthAt >= monthAt) return month.monthAt === monthAt ? month : undefined;
+    if (month && isUnsaved(month)) this.#earlier.push(month);
+    this.#seed = undefined;
+    this.#month = { monthAt, isKnown: false, seen: 0, saving: 0, own: 0, saved: 0 };
+    return this.#month;
+  }
+
+  #row({ monthAt, seen, saving }: MonthUse): QuotaRow {
+    return { clientId: this.clientId, nodeId: this.nodeId, month: monthText(monthAt), seen, own: saving };
+  }
+}
+
+/** What is to be saved of a client. */
+interface Unsaved {
+  quotas: QuotaRow[];
+  lastUses: LastUseRow[];
+  /** Takes the counts in the database after the save, in the order of `quotas`. */
+  done(used: readonly (number | undefined)[]): void;
+  failed(): void;
+}
+
+function isUnsaved({ seen, own, saving, saved }: MonthUse): boolean {
+  return own > 0 || saving > 0 || seen > saved;
+}
+
+const SAVE_EVERY_MS = 2_000;
+const LAST_SAVE_MS = 5_000;
+const MAX_IN_ONE_SAVE = 1_000;
+const MAX_CLIENTS = 10_000;
+
+interface UsesParts {
+  usage: Pick<QuotaStore, 'save'>;
+  /** Called with the first error of each period in which nothing can be saved. */
+  onError(error: unknown): void;
+}
+
+interface Asked {
+  use: QuotaCount;
+  monthAt: number;
+  answer: PromiseWithResolvers<number>;
+}
+
+/** Tracks the requests of all clients in memory, and saves them every two seconds and at the end. */
+export class QuotaCounts {
+  readonly #parts: UsesParts;
+  readonly #uses = new Map<string, QuotaCount>();
+  /** Saves run one after another, so that no count is saved twice. */
+  readonly #saving = new Semaphore({ permits: 1 });
+  #asked = new Map<QuotaCount, Asked>();
+  #isSaving = false;
+  #isFailing = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: UsesParts) {
+    this.#parts = parts;
+  }
+
+  /** Starts saving. */
+  start(): void {
+    this.#timer ??= setInterval(() => {
+      // However slow the database is, only one save runs.
+      if (!this.#isSaving) void this.save();
+    }, SAVE_EVERY_MS).unref();
+  }
+
+  /** Saves a last time, for at most five seconds. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await withTimeout(this.save(), LAST_SAVE_MS).catch(() => undefined);
+  }
+
+  of(client: ClientRecord): QuotaCount {
+    const known = this.#uses.get(client.clientId);
+    if (known) return known;
+    const use = new QuotaCount(client);
+    this.#uses.set(client.clientId, use);
+    return use;
+  }
+
+  /** Saves everything that is not saved; what fails is saved the next time. Never rejects. */
+  async save(): Promise<void> {
+    this.#isSaving = true;
+    await this.#next(async () => {
+      const unsaved = [...this.#uses.values()].filter((use) => !use.isSaved);
+      for (let first = 0; first < unsaved.length; first += MAX_IN_ONE_SAVE) {
+        await this.#saveThese(unsaved.slice(first, first + MAX_IN_ONE_SAVE).map((use) => ({ use })));
+      }
+      this.#isFailing = false;
+      this.#forgetSome();
+    }).catch((error: unknown) => {
+      if (!this.#isFailing) this.#parts.onError(error);
+      this.#isFailing = true;
+    });
+    this.#isSaving = false;
+  }
+
+  /**
+   * Saves the counts of a client, and returns the number of requests of the month. Concurrent calls share a statement.
+   * @throws the error of the database.
+   */
+  sync(use: QuotaCount, monthAt: number): Promise<number> {
+    const known = this.#asked.get(use);
+    if (known?.monthAt === monthAt) return known.answer.promise;
+    const asked = { use, monthAt, answer: Promise.withResolvers<number>() };
+    if (known) void this.#next(() => this.#answer([asked]));
+    else this.#ask(asked);
+    return asked.answer.promise;
+  }
+
+  #ask(asked: Asked): void {
+    this.#asked.set(asked.use, asked);
+    if (this.#asked.size > 1) return;
+    void this.#next(async () => {
+      // Whoever else asks in this turn of the event loop is served by the same statement.
+      await undefined;
+      const all = [...this.#asked.values()];
+      this.#asked.clear();
+      return this.#answer(all);
+    });
+  }
+
+  async #answer(asked: readonly Asked[]): Promise<void> {
+    try {
+      await this.#saveThese(asked);
+      for (const { use, monthAt, answer } of asked) answer.resolve(use.known(monthAt) ?? 0);
+    } catch (error) {
+      for (const { answer } of asked) answer.reject(error);
+    }
+  }
+
+  async #saveThese(uses: readonly { use: QuotaCount; monthAt?: number }[]): Promise<void> {
+    const unsaved = uses.map(({ use, monthAt }) => use.takeUnsaved(monthAt));
+    try {
+      const used = await this.#parts.usage.save(
+        unsaved.flatMap(({ quotas }) => quotas),
+        unsaved.flatMap(({ lastUses }) => lastUses),
+      );
+      let at = 0;
+      for (const { quotas, done } of unsaved) {
+        done(used.slice(at, at + quotas.length));
+        at += quotas.length;
+      }
+    } catch (error) {
+      for (const { failed } of unsaved) failed();
+      throw error;
+    }
+  }
+
+  #next(work: () => Promise<void>): Promise<void> {
+    return this.#saving.run(undefined, work);
+  }
+
+  #forgetSome(): void {
+    if (this.#uses.size <= MAX_CLIENTS) return;
+    for (const [clientId, use] of this.#uses) if (use.isSaved && !use.seeding) this.#uses.delete(clientId);
+  }
+}

@@ -1,0 +1,97 @@
+import type { Db } from '../../platform/database/database.ts';
+
+/** The count of a client for a month (`YYYY-MM`, UTC), as a process knows it. */
+export interface QuotaRow {
+  clientId: string;
+  nodeId: string;
+  month: string;
+  /** The largest count that the cache or the database has returned. */
+  seen: number;
+  /** What this process has counted since, without the cache. */
+  own: number;
+}
+
+export interface LastUseRow {
+  clientId: string;
+  nodeId: string;
+  lastUsedAtMs: number;
+}
+
+/** Stores what clients have used in the database: what remains of it when the cache is lost. */
+export class QuotaStore {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /**
+   * Saves counts and times of use in one transaction. A count becomes the larger of stored and seen, plus its own; a
+   * time never goes back. Returns the stored counts in the order of the rows; undefined for a client that was deleted.
+   */
+  async save(quotas: readonly QuotaRow[], lastUses: readonly LastUseRow[]): Promise<(number | undefined)[]> {
+    return this.#db.transaction(async () => {
+      if (lastUses.length > 0) await this.#saveLastUses(lastUses);
+      return quotas.length > 0 ? this.#saveQuotas(quotas) : [];
+    });
+  }
+
+  async #saveQuotas(rows: readonly QuotaRow[]): Promise<(number | undefined)[]> {
+    const door = this.#db.unscoped('what the clients of all nodes have used is saved at once');
+    const json = JSON.stringify(
+      rows.map(({ clientId, nodeId, month, seen, own }) => ({
+        client_id: clientId,
+        node_id: nodeId,
+        month,
+        seen,
+        own,
+      })),
+    );
+    // In the same order everywhere, so that processes cannot deadlock.
+    let saved = await door.raw<{ client_id: string; month: string; used: string }>(
+      (sql) => sql`
+        insert into client_quotas as saved (client_id, node_id, month, used)
+        select client_id, node_id, month, seen
+        from json_to_recordset(${json}::json) as t (client_id uuid, node_id uuid, month text, seen bigint)
+        where exists (select from clients c where c.id = t.client_id and c.node_id = t.node_id)
+        order by client_id, month
+        on conflict (client_id, month) do update set used = greatest(saved.used, excluded.used)
+        returning client_id, month, used`,
+    );
+    if (rows.some(({ own }) => own > 0)) {
+      const added = await door.raw<(typeof saved)[number]>(
+        (sql) => sql`
+          update client_quotas saved set used = saved.used + t.own
+          from json_to_recordset(${json}::json) as t (client_id uuid, month text, own bigint)
+          where saved.client_id = t.client_id and saved.month = t.month and t.own > 0
+          returning saved.client_id, saved.month, saved.used`,
+      );
+      saved = [...saved, ...added];
+    }
+    const used = new Map(saved.map((row) => [`${row.client_id} ${row.month}`, Number(row.used)]));
+    return rows.map(({ clientId, month }) => used.get(`${clientId} ${month}`));
+  }
+
+  async #saveLastUses(rows: readonly LastUseRow[]): Promise<void> {
+    const json = JSON.stringify(
+      rows.map(({ clientId, nodeId, lastUsedAtMs }) => ({
+        client_id: clientId,
+        node_id: nodeId,
+        at: new Date(lastUsedAtMs).toISOString(),
+      })),
+    );
+    await this.#db.unscoped('the last uses of the clients of all nodes are saved at once').raw(
+      (sql) => sql`
+        update clients set last_used_at = t.at
+        from (
+          select c.id, u.at
+          from json_to_recordset(${json}::json) as u (client_id uuid, node_id uuid, at timestamptz)
+          join clients c on c.id = u.client_id and c.node_id = u.node_id
+          where c.last_used_at is null or c.last_used_at < u.at
+          order by c.id
+          for no key update of c
+        ) t
+        where clients.id = t.id`,
+    );
+  }
+}

@@ -1,0 +1,59 @@
+import { createHash } from 'node:crypto';
+import { Counter } from 'prom-client';
+import { type Cache, CacheUnavailableError } from '../../platform/cache/cache.ts';
+import type { CountedFailure } from '../../platform/cache/counts.rules.ts';
+import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
+import { AppError } from '../../platform/errors.ts';
+
+const MAX_FAILURES = 20;
+
+interface ThrottleParts {
+  cache: Pick<Cache, 'countFailure'>;
+  nowMs(): number;
+}
+
+/** Slows down guessing of client secrets. While the cache is down each process counts alone. */
+export class Throttle {
+  /** For the registry of the process. */
+  readonly wrongSecrets = new Counter({
+    name: 'portcullis_wrong_secrets_total',
+    help: 'Client secrets that proved wrong, by whether they were refused as such or as too many.',
+    labelNames: ['outcome'],
+    registers: [],
+  });
+  readonly #parts: ThrottleParts;
+  readonly #alone = new MemoryFailureCounts();
+
+  constructor(parts: ThrottleParts) {
+    this.#parts = parts;
+    for (const outcome of ['refused', 'throttled']) this.wrongSecrets.inc({ outcome }, 0);
+  }
+
+  /**
+   * Counts a wrong secret for the address and, if one was named, the client. A correct secret is never throttled.
+   * @throws AppError 429 from the twenty-first in a minute on.
+   */
+  async failed(address: string, clientId: string | undefined): Promise<void> {
+    const { count, resetInSeconds } = await this.#count(keyOf(address, clientId));
+    const isThrottled = count > MAX_FAILURES;
+    this.wrongSecrets.inc({ outcome: isThrottled ? 'throttled' : 'refused' });
+    if (!isThrottled) return;
+    throw new AppError(429, 'rate_limit_exceeded', { headers: { 'Retry-After': String(resetInSeconds) } });
+  }
+
+  async #count(key: string): Promise<CountedFailure> {
+    const { cache, nowMs } = this.#parts;
+    try {
+      return await cache.countFailure(key, nowMs());
+    } catch (error) {
+      if (!(error instanceof CacheUnavailableError)) throw error;
+      return this.#alone.count(key, nowMs());
+    }
+  }
+}
+
+/** Hashes address and client, so that the key has the same length whatever the caller sent. */
+function keyOf(address: string, clientId: string | undefined): string {
+  const pair = JSON.stringify([address, clientId ?? null]);
+  return createHash('sha256').update(pair).digest('base64url');
+}

@@ -1,0 +1,193 @@
+import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { sqlState } from '../../platform/database/sql-state.ts';
+
+/** A subscription to changes of some kinds. */
+interface Follow {
+  kinds: readonly AccessChange['kind'][];
+  /** How far back the first read goes, in milliseconds. */
+  sinceMs: number;
+  /** Returns a number that changes when what was applied may have been lost: the next read begins anew. */
+  generation?(): number;
+  apply(changes: readonly AccessChange[]): Promise<void>;
+}
+
+/** A subscriber with its position in the table. */
+interface Follower {
+  tell(changes: readonly AccessChange[]): Promise<void>;
+  /** Returns the `seq` after which the next read begins, and the time before which a first read ignores rows. */
+  place(nowMs: number): { position: string; since: string | undefined };
+  reached(position: string): void;
+}
+
+/** Creates a subscriber that has read nothing. */
+function accessFollower({ kinds, sinceMs, generation = () => 0, apply }: Follow): Follower {
+  let position = '0';
+  let isFirst = true;
+  let begunIn = generation();
+  return {
+    async tell(changes) {
+      const wanted = changes.filter(({ kind }) => kinds.includes(kind));
+      if (wanted.length > 0) await apply(wanted);
+    },
+    place(nowMs) {
+      const current = generation();
+      if (current !== begunIn) {
+        begunIn = current;
+        position = '0';
+        isFirst = true;
+      }
+      return { position, since: isFirst ? new Date(nowMs - sinceMs).toISOString() : undefined };
+    },
+    reached(reached) {
+      position = reached;
+      isFirst = isFirst && reached === '0';
+    },
+  };
+}
+
+/**
+ * A revocation. `subject` and `item` are a client and null, a supervisor and a session, or a client and a token or
+ * family.
+ */
+export interface AccessChange {
+  kind: 'client' | 'session' | 'token';
+  nodeId: string;
+  subject: string;
+  item: string | null;
+}
+
+interface AccessChangesParts {
+  db: Db;
+  nowMs(): number;
+  onError(error: unknown): void;
+}
+
+const LOCK = 4_273_002;
+/** SQLSTATE of the victim of a deadlock: two transactions have ended the same sessions. */
+const DEADLOCK = '40P01';
+const MAX_ATTEMPTS = 5;
+/** Every process has to know within a second. */
+const POLL_MS = 500;
+const BATCH = 1_000;
+const KEPT_MS = 24 * 3_600_000;
+const PRUNE_EVERY_MS = 3_600_000;
+
+/**
+ * The append-only table by which processes learn what has been revoked. Whoever revokes appends in the same
+ * transaction; each process polls twice a second and calls its subscribers, each until it has succeeded.
+ */
+export class AccessChanges {
+  readonly #parts: AccessChangesParts;
+  readonly #followers: Follower[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  /** The reads of a subscriber run one after another. */
+  readonly #advancing = new KeyedMutex<Follower>();
+  #prunedAtMs = performance.now();
+  #isFailing = false;
+
+  constructor(parts: AccessChangesParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Calls `apply` for changes of some kinds, from those of the last `sinceMs` on. A call that fails is repeated by the
+   * next poll.
+   */
+  follow(follow: Follow): void {
+    this.#followers.push(accessFollower(follow));
+  }
+
+  /**
+   * Runs `work` in a transaction, and calls the subscribers of this process once it has committed. `work` hands each
+   * change to `ended`; it runs again after a deadlock.
+   */
+  async commit<Result>(work: (ended: (change: AccessChange) => void) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt += 1) {
+      const changes: AccessChange[] = [];
+      try {
+        const result = await this.#commitOnce(work, changes);
+        // The next poll repeats what fails here.
+        await Promise.allSettled(this.#followers.map((follower) => follower.tell(changes)));
+        return result;
+      } catch (error) {
+        if (sqlState(error) !== DEADLOCK || attempt === MAX_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  /** Starts polling. Resolves when the rows that exist have been read. */
+  async start(): Promise<void> {
+    await this.poll();
+    this.#timer = setInterval(() => void this.poll(), POLL_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await Promise.all(this.#followers.map((follower) => this.#advancing.run(follower, async () => undefined)));
+  }
+
+  /** Reads new rows now. A slow subscriber delays no other one. */
+  async poll(): Promise<void> {
+    const work = [
+      ...this.#followers.map((follower) => this.#advancing.run(follower, () => this.#advance(follower))),
+      this.#prune(),
+    ];
+    const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected');
+    if (failed && !this.#isFailing) this.#parts.onError(failed.reason);
+    this.#isFailing = failed !== undefined;
+  }
+
+  #commitOnce<Result>(
+    work: (ended: (change: AccessChange) => void) => Promise<Result>,
+    changes: AccessChange[],
+  ): Promise<Result> {
+    return this.#parts.db.transaction(async () => {
+      const result = await work((change) => void changes.push(change));
+      await this.#append(changes);
+      return result;
+    });
+  }
+
+  async #advance(follower: Follower): Promise<void> {
+    const door = this.#parts.db.unscoped('access ends for every node');
+    for (;;) {
+      const { position, since } = follower.place(this.#parts.nowMs());
+      const rows = await door.run((k) =>
+        k
+          .selectFrom('access_changes')
+          .select(['seq', 'kind', 'node_id', 'subject', 'item'])
+          .where('seq', '>', position)
+          .$if(since !== undefined, (query) => query.where('created_at', '>', since ?? ''))
+          .orderBy('seq')
+          .limit(BATCH),
+      );
+      const last = rows.at(-1);
+      if (!last) return follower.reached(position);
+      await follower.tell(rows.map(({ node_id: nodeId, ...row }) => ({ ...row, nodeId })));
+      follower.reached(last.seq);
+      if (rows.length < BATCH) return;
+    }
+  }
+
+  /**
+   * Appends under a lock that makes the order of `seq` that of the commits: whoever has read row n has read all rows
+   * before it.
+   */
+  async #append(changes: readonly AccessChange[]): Promise<void> {
+    if (changes.length === 0) return;
+    const door = this.#parts.db.unscoped('access ends for every node');
+    await door.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
+    const createdAt = new Date(this.#parts.nowMs()).toISOString();
+    const rows = changes.map(({ nodeId, ...change }) => ({ ...change, node_id: nodeId, created_at: createdAt }));
+    await door.run((k) => k.insertInto('access_changes').values(rows));
+  }
+
+  async #prune(): Promise<void> {
+    if (performance.now() - this.#prunedAtMs < PRUNE_EVERY_MS) return;
+    this.#prunedAtMs = performance.now();
+    const before = new Date(this.#parts.nowMs() - KEPT_MS).toISOString();
+    const door = this.#parts.db.unscoped('access ends for every node');
+    await door.run((k) => k.deleteFrom('access_changes').where('created_at', '<', before));
+  }
+}

@@ -1,0 +1,124 @@
+import { isoFromPg } from '../../lib/instants.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { Db } from '../../platform/database/database.ts';
+
+/** How many failed logins within `WINDOW_MS` lock a username, for `WINDOW_MS`. */
+const FAILURES_TO_LOCK = 5;
+const WINDOW_MS = 15 * 60_000;
+
+/**
+ * Returns when the lockout of a username ends, in milliseconds since the epoch; undefined where it is not locked
+ * (decisions: passwords). `failedAtMs` are its failed logins in any order; only the newest five count.
+ */
+export function lockedUntilMs(failedAtMs: readonly number[], nowMs: number): number | undefined {
+  const newest = failedAtMs.toSorted((a, b) => b - a);
+  const [last] = newest;
+  const first = newest[FAILURES_TO_LOCK - 1];
+  if (last === undefined || first === undefined || last - first >= WINDOW_MS) return undefined;
+  const untilMs = last + WINDOW_MS;
+  return nowMs < untilMs ? untilMs : undefined;
+}
+
+const KEPT_MS = 60 * 60_000;
+const PRUNE_EVERY_MS = 60_000;
+const PRUNE_BATCH = 10_000;
+
+interface LoginLocksParts {
+  db: Db;
+  nowMs(): number;
+}
+
+/** Returns the name under which failures of a login are counted, whether or not a supervisor has it. */
+export function lockName(username: string): string {
+  return username.toLowerCase();
+}
+
+/** Counts failed logins by tenant and username, and derives lockouts from them; in PostgreSQL, for all processes. */
+export class LoginLocks {
+  readonly #parts: LoginLocksParts;
+  #prunedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: LoginLocksParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns whether a username is locked now; case does not matter. */
+  async isLocked(nodeId: string, username: string): Promise<boolean> {
+    const { db, nowMs } = this.#parts;
+    const rows = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('login_failures')
+          .select('failed_at')
+          .where('username', '=', lockName(username))
+          .orderBy('failed_at', 'desc')
+          .limit(FAILURES_TO_LOCK),
+      );
+    return lockedUntilMs(rows.map(failedAtMs), nowMs()) !== undefined;
+  }
+
+  /** Records a failed login. */
+  async recordFailure(nodeId: string, username: string): Promise<void> {
+    const { db, nowMs } = this.#parts;
+    const row = { id: uuidV7(), username: lockName(username), failed_at: new Date(nowMs()).toISOString() };
+    await db.forNode(nodeId).run((k) => k.insertInto('login_failures').values(row));
+    await this.#prune();
+  }
+
+  /** Deletes the failed logins of a username. */
+  async unlock(nodeId: string, username: string): Promise<void> {
+    await this.#parts.db
+      .forNode(nodeId)
+      .run((k) => k.deleteFrom('login_failures').where('username', '=', lockName(username)));
+  }
+
+  /**
+   * Returns until when each of these usernames is locked, in milliseconds since the epoch, by the name as given; those
+   * that are not locked are left out. One statement, however many.
+   */
+  async lockedUntil(nodeId: string, usernames: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { db, nowMs } = this.#parts;
+    const now = nowMs();
+    // Older failures cannot lock any more. While a lockout lasts none is added, so that there are few.
+    const since = new Date(now - 2 * WINDOW_MS).toISOString();
+    const rows = await db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('login_failures')
+        .select(['username', 'failed_at'])
+        .where('username', 'in', usernames.length > 0 ? usernames.map(lockName) : [''])
+        .where('failed_at', '>', since),
+    );
+    const failures = Map.groupBy(rows, (row) => row.username);
+    return new Map(
+      usernames.flatMap((username) => {
+        const untilMs = lockedUntilMs((failures.get(lockName(username)) ?? []).map(failedAtMs), now);
+        return untilMs === undefined ? [] : [[username, untilMs] as const];
+      }),
+    );
+  }
+
+  /** Skips rows that another process deletes at the same time. */
+  async #prune(): Promise<void> {
+    const { db, nowMs } = this.#parts;
+    const now = nowMs();
+    if (now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
+    this.#prunedAtMs = now;
+    await db.unscoped('failed logins grow old on every node').run((k) =>
+      k.deleteFrom('login_failures').where('id', 'in', (old) =>
+        old
+          .selectFrom('login_failures as f')
+          .select('f.id')
+          .where('f.failed_at', '<', new Date(now - KEPT_MS).toISOString())
+          .orderBy('f.failed_at')
+          .limit(PRUNE_BATCH)
+          .forUpdate()
+          .skipLocked(),
+      ),
+    );
+  }
+}
+
+function failedAtMs({ failed_at }: { failed_at: string }): number {
+  return Date.parse(isoFromPg(failed_at));
+}

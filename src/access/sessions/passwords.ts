@@ -1,0 +1,94 @@
+import { argon2, randomBytes, timingSafeEqual } from 'node:crypto';
+import { Semaphore } from '../../lib/semaphore.ts';
+import { passwordsAtOnce } from '../../lib/thread-pool.ts';
+import { serviceUnavailable } from '../../platform/errors.ts';
+
+const MEMORY_KIB = 19 * 1024;
+const PASSES = 2;
+const PARALLELISM = 1;
+const TAG_BYTES = 32;
+const SALT_BYTES = 16;
+const QUEUE = 64;
+const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+interface Parameters {
+  memory: number;
+  passes: number;
+  parallelism: number;
+  salt: Buffer;
+  tagBytes: number;
+}
+
+/**
+ * Hashes and verifies passwords with Argon2id (RFC 9106), off the event loop: on all cores but one, with a bounded
+ * queue that serves tenants in round robin.
+ */
+export class Passwords {
+  readonly semaphore = new Semaphore({
+    permits: passwordsAtOnce(),
+    maxWaiting: QUEUE,
+    // A run is short enough for other tenants to wait for it.
+    mayBorrow: true,
+    refusal: serviceUnavailable,
+  });
+  readonly #unknownUser: Promise<string>;
+  /** The number of Argon2 runs so far. */
+  runs = 0;
+
+  constructor() {
+    this.#unknownUser = this.hash(randomBytes(18).toString('base64'));
+    this.#unknownUser.catch(() => undefined);
+  }
+
+  /**
+   * Returns the PHC string of a password. `nodeId` is the tenant whose queue the run waits in; undefined for none.
+   * @throws AppError 503 when the queue of the tenant is full; `verify` too.
+   */
+  async hash(password: string, nodeId?: string): Promise<string> {
+    const salt = randomBytes(SALT_BYTES);
+    const parameters = { memory: MEMORY_KIB, passes: PASSES, parallelism: PARALLELISM, salt, tagBytes: TAG_BYTES };
+    const tag = await this.#run(nodeId, password, parameters);
+    return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${PARALLELISM}$${unpadded(salt)}$${unpadded(tag)}`;
+  }
+
+  /**
+   * Returns whether a password matches a hash. Without a hash (an unknown user), or with a malformed one, it does the
+   * same work and returns false.
+   */
+  async verify(nodeId: string, password: string, hash: string | undefined): Promise<boolean> {
+    const known = hash === undefined ? null : PHC.exec(hash);
+    const parts = known ?? PHC.exec(await this.#unknownUser);
+    const [, memory, passes, parallelism, salt, tag] = parts ?? [];
+    if (!memory || !passes || !parallelism || !salt || !tag) return false;
+    const expected = Buffer.from(tag, 'base64');
+    const actual = await this.#run(nodeId, password, {
+      memory: Number(memory),
+      passes: Number(passes),
+      parallelism: Number(parallelism),
+      salt: Buffer.from(salt, 'base64'),
+      tagBytes: expected.length,
+    });
+    return timingSafeEqual(expected, actual) && known !== null;
+  }
+
+  #run(nodeId: string | undefined, password: string, parameters: Parameters): Promise<Buffer> {
+    return this.semaphore.run(nodeId, () => {
+      this.runs++;
+      return derive(password, parameters);
+    });
+  }
+}
+
+function derive(password: string, { memory, passes, parallelism, salt, tagBytes }: Parameters): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    argon2(
+      'argon2id',
+      { message: Buffer.from(password, 'utf8'), nonce: salt, parallelism, tagLength: tagBytes, memory, passes },
+      (error, tag) => (error ? reject(error) : resolve(Buffer.from(tag))),
+    );
+  });
+}
+
+function unpadded(bytes: Buffer): string {
+  return bytes.toString('base64').replace(/=+$/, '');
+}

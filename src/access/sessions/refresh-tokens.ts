@@ -1,0 +1,60 @@
+import { isUuid } from '../../lib/input.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import { unlessInvalid } from '../identity/invalid-token.ts';
+import type { SupervisorRecord, Supervisors } from '../supervisors/supervisors.service.ts';
+import type { TokenVerifier } from '../tokens/token-verifier.ts';
+import type { AccessDirectory } from './access-directory.ts';
+import { type RefreshClaims, refreshClaims } from './refresh.rules.ts';
+import type { SpentTokens } from './revocations.ts';
+import type { Sessions } from './sessions.ts';
+
+interface RefreshTokensParts {
+  verifier: TokenVerifier;
+  directory: AccessDirectory;
+  supervisors: Supervisors;
+  sessions: Sessions;
+  spent: SpentTokens;
+  nowMs(): number;
+}
+
+/** Validates refresh tokens, without redeeming them. */
+export class RefreshTokens {
+  readonly #parts: RefreshTokensParts;
+
+  constructor(parts: RefreshTokensParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Returns the claims of a token that was issued to this client and has not been revoked, redeemed or not; undefined
+   * for every other token. The supervisor is not looked at.
+   */
+  async claimsOf(token: string, client: ClientRecord): Promise<RefreshClaims | undefined> {
+    const signed = await unlessInvalid(() => this.#parts.verifier.verify(token, ['user']));
+    if (!signed) return undefined;
+    const claims = refreshClaims(signed.claims, token, { nodeId: client.nodeId, nowMs: this.#parts.nowMs() });
+    if (claims?.clientId !== client.clientId) return undefined;
+    return this.#parts.directory.isInForce(client, claims, !isOfClient(claims)) ? claims : undefined;
+  }
+
+  /** Returns the supervisor whose login issued the token, or undefined if it has been disabled. */
+  async supervisorOf({ subject }: RefreshClaims, client: ClientRecord): Promise<SupervisorRecord | undefined> {
+    if (!isUuid(subject)) return undefined;
+    const supervisor = await this.#parts.supervisors.find(client.nodeId, subject);
+    return supervisor?.active ? supervisor : undefined;
+  }
+
+  /** Returns whether the client could redeem the token now. */
+  async isRedeemable(token: string, claims: RefreshClaims, client: ClientRecord): Promise<boolean> {
+    const { spent, sessions } = this.#parts;
+    if (spent.isForOnce(client, claims) && (await spent.isSpent(token, claims))) return false;
+    if (isOfClient(claims)) return true;
+    if (!(await this.supervisorOf(claims, client))) return false;
+    return claims.issuedAt === undefined || sessions.isLive(claims);
+  }
+}
+
+/** Returns whether a token was issued to the client itself, and not to a login through it. */
+export function isOfClient({ subject, clientId, sessionId }: RefreshClaims): boolean {
+  return sessionId === undefined && subject.toLowerCase() === clientId;
+}

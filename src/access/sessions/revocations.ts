@@ -1,0 +1,154 @@
+import { isoFromPg } from '../../lib/instants.ts';
+import type { Db } from '../../platform/database/database.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import type { AccessChange, AccessChanges } from './access-changes.ts';
+import { storedTokenId } from './access-directory.ts';
+import { digestOf, isInGrace, MAX_REFRESH_AGE_MS, type RefreshClaims, redeemableUntilMs } from './refresh.rules.ts';
+import type { Sessions } from './sessions.ts';
+
+const YEAR_10000_MS = Date.UTC(10_000, 0, 1);
+
+/**
+ * Returns when a row about a token may be deleted, as it is stored: null for never. PostgreSQL's format ends with the
+ * year 9999.
+ */
+function storedEnd(expiresAtMs: number | undefined): string | null {
+  return expiresAtMs === undefined || expiresAtMs >= YEAR_10000_MS ? null : new Date(expiresAtMs).toISOString();
+}
+
+interface SpentTokensParts {
+  db: Db;
+  nowMs(): number;
+}
+
+/** Records which refresh tokens have been redeemed: the database decides which redemption was the first. */
+export class SpentTokens {
+  readonly #parts: SpentTokensParts;
+
+  constructor(parts: SpentTokensParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns whether the token may be redeemed only once. */
+  isForOnce({ refreshReuseDetection }: ClientRecord, { issuedAt }: RefreshClaims): boolean {
+    return refreshReuseDetection || issuedAt === undefined;
+  }
+
+  /** Redeems a token. Returns false where it was redeemed before, longer ago than the grace period. */
+  async spend(token: string, claims: RefreshClaims): Promise<boolean> {
+    const { db, nowMs } = this.#parts;
+    const { nodeId, clientId } = claims;
+    const digest = digestOf(token);
+    const row = {
+      client_id: clientId,
+      digest,
+      node_id: nodeId,
+      spent_at: new Date(nowMs()).toISOString(),
+      expires_at: storedEnd(redeemableUntilMs(claims)),
+    };
+    const [first] = await db.forNode(nodeId).run((k) =>
+      k
+        .insertInto('spent_refresh_tokens')
+        .values(row)
+        .onConflict((conflict) => conflict.columns(['client_id', 'digest']).doNothing())
+        .returning('client_id'),
+    );
+    return first !== undefined || !(await this.isSpent(token, { nodeId, clientId }));
+  }
+
+  /** Returns whether the token was redeemed, longer ago than the grace period. */
+  async isSpent(token: string, { nodeId, clientId }: Pick<RefreshClaims, 'nodeId' | 'clientId'>): Promise<boolean> {
+    const { db, nowMs } = this.#parts;
+    const digest = digestOf(token);
+    const [row] = await db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('spent_refresh_tokens')
+          .select('spent_at')
+          .where('client_id', '=', clientId)
+          .where('digest', '=', digest),
+      );
+    return row !== undefined && !isInGrace(Date.parse(isoFromPg(row.spent_at)), nowMs());
+  }
+}
+
+interface RevocationsParts {
+  db: Db;
+  changes: AccessChanges;
+  sessions: Sessions;
+  nowMs(): number;
+}
+
+/** The token, or the family of tokens, of a client that is to be revoked. */
+interface Revoked {
+  nodeId: string;
+  clientId: string;
+  tokenId: string;
+  /** Undefined for one that does not expire. */
+  expiresAtMs: number | undefined;
+}
+
+/** Revokes tokens for all processes, over restarts. A token that is revoked already causes no second notification. */
+export class Revocations {
+  readonly #parts: RevocationsParts;
+
+  constructor(parts: RevocationsParts) {
+    this.#parts = parts;
+  }
+
+  /** Revokes one access token. */
+  async revokeToken(token: Revoked): Promise<void> {
+    await this.#parts.changes.commit((ended) => this.#deny(token, ended));
+  }
+
+  /**
+   * Revokes what a refresh token belongs to, with all its access tokens: the session of a login, or the family of a
+   * client's tokens.
+   */
+  async revokeFamily(claims: RefreshClaims, client: ClientRecord): Promise<void> {
+    const { nodeId, sessionId, familyId, tokenId } = claims;
+    const family = familyId ?? tokenId;
+    await this.#parts.changes.commit(async (ended) => {
+      if (sessionId !== undefined) await this.#parts.sessions.end(nodeId, { sessionId }, ended);
+      // The session of a token without `iat` may not exist yet: it can never begin then.
+      const isSessionAlone = sessionId !== undefined && claims.issuedAt !== undefined;
+      if (family !== undefined && !isSessionAlone) {
+        const expiresAtMs = this.#endOfFamily(claims, client);
+        await this.#deny({ nodeId, clientId: client.clientId, tokenId: family, expiresAtMs }, ended);
+      }
+    });
+  }
+
+  /**
+   * Returns when the last token of a family has expired: a refresh token expires at most 365 days after its `iat`, an
+   * access token after the client's duration, and a token without `exp` never.
+   */
+  #endOfFamily({ expiresAtMs }: RefreshClaims, { tokenExpiry }: ClientRecord): number | undefined {
+    if (expiresAtMs === undefined || !tokenExpiry.enabled) return undefined;
+    const longestMs = Math.max(MAX_REFRESH_AGE_MS, tokenExpiry.durationSeconds * 1000);
+    return Math.max(expiresAtMs, this.#parts.nowMs() + longestMs);
+  }
+
+  async #deny(token: Revoked, ended: (change: AccessChange) => void): Promise<void> {
+    const { nodeId, clientId, expiresAtMs } = token;
+    const tokenId = storedTokenId(token.tokenId);
+    const row = { client_id: clientId, token_id: tokenId, node_id: nodeId, expires_at: storedEnd(expiresAtMs) };
+    const [added] = await this.#parts.db.forNode(nodeId).run((k) =>
+      k
+        .insertInto('revoked_tokens')
+        .values(row)
+        .onConflict((conflict) => conflict.columns(['client_id', 'token_id']).doNothing())
+        .returning('token_id'),
+    );
+    if (added) ended({ kind: 'token', nodeId, subject: clientId, item: tokenId });
+  }
+}
+
+/** Deletes the rows about tokens that have expired. */
+export async function deleteExpiredRows({ db, nowMs }: { db: Db; nowMs(): number }): Promise<void> {
+  const now = new Date(nowMs()).toISOString();
+  const door = db.unscoped('tokens end for every node');
+  await door.run((k) => k.deleteFrom('spent_refresh_tokens').where('expires_at', '<=', now));
+  await door.run((k) => k.deleteFrom('revoked_tokens').where('expires_at', '<=', now));
+}

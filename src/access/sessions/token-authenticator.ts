@@ -1,0 +1,86 @@
+import type { TokenClass } from '../../platform/config/secrets.ts';
+import { InvalidTokenError, unlessInvalid } from '../identity/invalid-token.ts';
+import type { Principal, SignedToken } from '../identity/principal.ts';
+import { hasExpired, principalFromClaims } from '../tokens/claims.rules.ts';
+import type { TokenVerifier } from '../tokens/token-verifier.ts';
+import type { AccessDirectory } from './access-directory.ts';
+import type { Sessions } from './sessions.ts';
+
+interface AuthenticatorDependencies {
+  verifier: Pick<TokenVerifier, 'verify'>;
+  directory: Pick<AccessDirectory, 'admits' | 'isOfItsClient'>;
+  sessions: Pick<Sessions, 'isLive'>;
+  nowMs(): number;
+}
+
+/**
+ * Authenticates access tokens, wherever they come from (RFC 9068 section 4): the signature, then the claims with the tenant
+ * and the client that they name, then the session. The steps are methods, for a caller that shows them one by one; each is
+ * synchronous while what it needs is in memory, and throws an `InvalidTokenError` with the reason.
+ */
+export class TokenAuthenticator {
+  readonly #deps: AuthenticatorDependencies;
+  /** The verifier returns the same object for the same token: its claims are read once. */
+  readonly #principals = new WeakMap<SignedToken, Principal>();
+
+  constructor(deps: AuthenticatorDependencies) {
+    this.#deps = deps;
+  }
+
+  /** Returns the principal of a token of one of the accepted classes, after every step. */
+  async authenticate(token: string, accepted: readonly TokenClass[]): Promise<Principal> {
+    return this.checkSession(await this.checkClaims(await this.checkSignature(token, accepted)));
+  }
+
+  /** Returns whether a token that was good still is: not expired, its tenant and client admitted, its session live. */
+  async isGood(principal: Principal): Promise<boolean> {
+    return (await unlessInvalid(async () => this.checkSession(await this.#admitted(principal)))) !== undefined;
+  }
+
+  /** Returns the claims of a token of one of the accepted classes whose signature holds. */
+  checkSignature(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
+    return this.#deps.verifier.verify(token, accepted);
+  }
+
+  /** Returns the principal that the claims name, where its tenant and its client exist and neither has ended the token. */
+  checkClaims(token: SignedToken): Principal | Promise<Principal> {
+    return this.#admitted(this.principalOf(token));
+  }
+
+  /** Returns the principal that the claims name, admitted or not. */
+  principalOf(token: SignedToken): Principal {
+    const known = this.#principals.get(token);
+    if (known) return known;
+    const nowMs = this.#deps.nowMs();
+    const principal = principalFromClaims(token.tokenClass, token.claims, nowMs);
+    if (!principal) throw new InvalidTokenError(hasExpired(token.claims, nowMs) ? 'expired' : 'invalid_claims');
+    this.#principals.set(token, principal);
+    return principal;
+  }
+
+  /** Returns the principal; that of a login where its session is live. API and forgot-password tokens have none. */
+  checkSession(principal: Principal): Principal | Promise<Principal> {
+    if (principal.tokenUse !== 'login') return principal;
+    const live = this.#deps.sessions.isLive(principal);
+    return live instanceof Promise ? live.then((isLive) => liveOnly(principal, isLive)) : liveOnly(principal, live);
+  }
+
+  #admitted(principal: Principal): Principal | Promise<Principal> {
+    const { directory, nowMs } = this.#deps;
+    if (principal.expiresAtMs !== undefined && principal.expiresAtMs <= nowMs()) throw new InvalidTokenError('expired');
+    const admitted = directory.admits(principal);
+    if (admitted instanceof Promise)
+      return admitted.then((isAdmitted) => (isAdmitted ? principal : this.#refuse(principal)));
+    return admitted ? principal : this.#refuse(principal);
+  }
+
+  /** A token of a client that belongs to its tenant was good before. */
+  async #refuse(principal: Principal): Promise<never> {
+    throw new InvalidTokenError((await this.#deps.directory.isOfItsClient(principal)) ? 'revoked' : 'not_admitted');
+  }
+}
+
+function liveOnly(principal: Principal, isLive: boolean): Principal {
+  if (!isLive) throw new InvalidTokenError('revoked');
+  return principal;
+}

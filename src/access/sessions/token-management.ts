@@ -1,0 +1,143 @@
+import type { ClientRecord } from '../identity/client-record.ts';
+import { unlessInvalid } from '../identity/invalid-token.ts';
+import type { Principal, SignedToken, TokenUse } from '../identity/principal.ts';
+import type { Supervisors } from '../supervisors/supervisors.service.ts';
+import type { AccessDirectory } from './access-directory.ts';
+import type { RefreshClaims } from './refresh.rules.ts';
+import { isOfClient, type RefreshTokens } from './refresh-tokens.ts';
+import type { Revocations } from './revocations.ts';
+import type { TokenAuthenticator } from './token-authenticator.ts';
+
+interface ManagementParts {
+  authenticator: TokenAuthenticator;
+  directory: AccessDirectory;
+  supervisors: Supervisors;
+  refreshTokens: RefreshTokens;
+  revocations: Revocations;
+}
+
+/** The response of introspection (RFC 7662 section 2.2). */
+type Introspection = { active: false } | ActiveToken;
+
+interface ActiveToken {
+  active: true;
+  scope: string | undefined;
+  /** Of a login token alone. */
+  username: string | undefined;
+  token_type?: 'Bearer';
+  client_id: string | undefined;
+  exp: number | undefined;
+  iat: number | undefined;
+  sub: string | undefined;
+  aud: string | undefined;
+  iss: string | undefined;
+  jti: string | undefined;
+  token_use: TokenUse;
+}
+
+const INACTIVE: Introspection = { active: false };
+
+const CLASSES = ['user', 'legacy'] as const;
+
+/** Revokes and introspects tokens for an authenticated client. */
+export class TokenManagement {
+  readonly #parts: ManagementParts;
+
+  constructor(parts: ManagementParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Revokes a token of this client (RFC 7009 section 2.1): an access token alone; a refresh token with its family or
+   * session and all their access tokens. A token of another client, or one that has ended, is ignored.
+   */
+  async revoke(token: string, client: ClientRecord): Promise<void> {
+    const { authenticator, refreshTokens, revocations } = this.#parts;
+    const principal = await unlessInvalid(async () =>
+      authenticator.principalOf(await authenticator.checkSignature(token, CLASSES)),
+    );
+    if (principal?.nodeId === client.nodeId && principal.clientId?.toLowerCase() === client.clientId) {
+      const { nodeId, tokenId, expiresAtMs } = principal;
+      if (tokenId === undefined) return;
+      await revocations.revokeToken({ nodeId, clientId: client.clientId, tokenId, expiresAtMs });
+      return;
+    }
+    const claims = await refreshTokens.claimsOf(token, client);
+    if (claims) await revocations.revokeFamily(claims, client);
+  }
+
+  /**
+   * Returns what a token of this client's tenant says, if it would be accepted now; `active: false` for every other
+   * token (RFC 7662 section 2.2).
+   */
+  async introspect(token: string, client: ClientRecord): Promise<Introspection> {
+    const { authenticator } = this.#parts;
+    const signed = await unlessInvalid(() => authenticator.checkSignature(token, CLASSES));
+    if (!signed) return INACTIVE;
+    const principal = await unlessInvalid(async () => {
+      const claimed = await authenticator.checkClaims(signed);
+      // The session of another tenant's token is not asked for: whether the cache is up would tell that there is one.
+      return claimed.nodeId === client.nodeId ? authenticator.checkSession(claimed) : claimed;
+    });
+    if (!principal) return this.#introspectRefresh(token, signed, client);
+    return principal.nodeId === client.nodeId ? this.#introspectAccess(signed, principal) : INACTIVE;
+  }
+
+  async #introspectAccess(signed: SignedToken, principal: Principal): Promise<Introspection> {
+    const { nodeId, tokenUse, subject, permissions } = principal;
+    const isLogin = tokenUse === 'login';
+    return {
+      active: true,
+      scope: [...permissions].join(' '),
+      username: isLogin ? await this.#usernameOf(nodeId, subject) : undefined,
+      token_type: 'Bearer',
+      ...membersOf(signed.claims),
+      token_use: tokenUse,
+    };
+  }
+
+  /** Has no `token_type`: a refresh token is no Bearer token. */
+  async #introspectRefresh(token: string, signed: SignedToken, { nodeId }: ClientRecord): Promise<Introspection> {
+    const { directory, refreshTokens } = this.#parts;
+    const { client_id: clientId, scope } = signed.claims;
+    const owner = typeof clientId === 'string' ? await directory.client(clientId) : undefined;
+    if (owner?.nodeId !== nodeId) return INACTIVE;
+    const claims = await refreshTokens.claimsOf(token, owner);
+    if (!claims || !(await refreshTokens.isRedeemable(token, claims, owner))) return INACTIVE;
+    return {
+      active: true,
+      scope: textOf(scope),
+      username: await this.#loginNameOf(claims),
+      ...membersOf(signed.claims),
+      token_use: 'refresh',
+    };
+  }
+
+  #loginNameOf(claims: RefreshClaims): Promise<string | undefined> | undefined {
+    return isOfClient(claims) ? undefined : this.#usernameOf(claims.nodeId, claims.subject);
+  }
+
+  async #usernameOf(nodeId: string, supervisorId: string): Promise<string | undefined> {
+    return (await this.#parts.supervisors.find(nodeId, supervisorId))?.username;
+  }
+}
+
+function membersOf({ client_id, exp, iat, sub, aud, iss, jti }: SignedToken['claims']) {
+  return {
+    client_id: textOf(client_id),
+    exp: numberOf(exp),
+    iat: numberOf(iat),
+    sub: textOf(sub),
+    aud: textOf(aud),
+    iss: textOf(iss),
+    jti: textOf(jti),
+  };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}

@@ -1,0 +1,73 @@
+import type { Selectable } from 'kysely';
+import type { Db } from '../../platform/database/database.ts';
+import { keysetList } from '../../platform/database/keyset-list.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { permissionsOfRole } from '../identity/permissions.rules.ts';
+
+export const MAX_USERNAME_LENGTH = 255;
+
+/** A supervisor as the token endpoint knows one. */
+export interface SupervisorRecord {
+  supervisorId: string;
+  nodeId: string;
+  username: string;
+  passwordHash: string;
+  role: string;
+  permissions: readonly string[];
+  active: boolean;
+}
+
+/** Reads the supervisors of a tenant. */
+export class Supervisors {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /**
+   * Returns the supervisor with this username, in any case; undefined where the tenant has none. Usernames have at most
+   * `MAX_USERNAME_LENGTH` characters.
+   */
+  async findByUsername(nodeId: string, username: string): Promise<SupervisorRecord | undefined> {
+    const [row] = await this.#db.forNode(nodeId).run((k) =>
+      k
+        .selectFrom('supervisors')
+        .selectAll()
+        .where((eb) => eb(eb.fn<string>('lower', ['username']), '=', eb.fn<string>('lower', [eb.val(username)]))),
+    );
+    return row && username.length <= MAX_USERNAME_LENGTH ? toRecord(row) : undefined;
+  }
+
+  /** Returns the supervisor with this id; undefined where the tenant has none. */
+  async find(nodeId: string, supervisorId: string): Promise<SupervisorRecord | undefined> {
+    const [row] = await this.#db
+      .forNode(nodeId)
+      .run((k) => k.selectFrom('supervisors').selectAll().where('id', '=', supervisorId));
+    return row && toRecord(row);
+  }
+}
+
+function toRecord(row: Selectable<Tables['supervisors']>): SupervisorRecord {
+  return {
+    supervisorId: row.id,
+    nodeId: row.node_id,
+    username: row.username,
+    passwordHash: row.password_hash,
+    role: row.role,
+    permissions: permissionsOfRole(row.role),
+    active: row.status === 'active',
+  };
+}
+
+/** The columns that are shown: all but the hash of the password. */
+export const SUPERVISOR_COLUMNS = ['id', 'node_id', 'username', 'role', 'status', 'created_at', 'updated_at'] as const;
+
+/** A row of `supervisors` as it is shown; times are PostgreSQL's text in UTC, to the microsecond. */
+export type SupervisorRow = Pick<Selectable<Tables['supervisors']>, (typeof SUPERVISOR_COLUMNS)[number]>;
+
+/** Reads the supervisors of a tenant, active or not, oldest first. */
+export const SupervisorPages = keysetList({
+  rows: (k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS),
+  order: ['created_at', 'id'],
+});

@@ -1,0 +1,184 @@
+import { isUuid } from '../../lib/input.ts';
+import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import { serviceUnavailable } from '../../platform/errors.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import { type LoginLocks, lockName } from '../sessions/login-locks.ts';
+import type { Passwords } from '../sessions/passwords.ts';
+import type { RefreshClaims } from '../sessions/refresh.rules.ts';
+import { isOfClient, type RefreshTokens } from '../sessions/refresh-tokens.ts';
+import type { Revocations, SpentTokens } from '../sessions/revocations.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { MAX_USERNAME_LENGTH, type SupervisorRecord, type Supervisors } from '../supervisors/supervisors.service.ts';
+import type { TokenIssuer, TokenResponse } from '../tokens/token-issuer.ts';
+import type { GrantType, TokenRequest } from './token-request.input.ts';
+
+/** A token response; `isApi` tells a client's own tokens from a login. */
+export interface Granted {
+  response: TokenResponse;
+  isApi: boolean;
+}
+
+/**
+ * A grant of the token endpoint (RFC 6749 section 1.3). `handle` resolves with undefined where nothing is granted: a
+ * 401.
+ */
+export interface Grant {
+  grantType: GrantType;
+  handle(request: TokenRequest, client: ClientRecord): Promise<Granted | undefined>;
+}
+
+/**
+ * Creates the client credentials grant (RFC 6749 section 4.4): tokens for the client itself, with its scopes and
+ * duration.
+ */
+export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
+  return {
+    grantType: 'client_credentials',
+    async handle(_request, client) {
+      return { response: issuer.forClient(client), isApi: true };
+    },
+  };
+}
+
+/** How many logins of one username may wait. */
+const MAX_WAITING = 64;
+
+interface PasswordGrantParts {
+  supervisors: Supervisors;
+  passwords: Passwords;
+  locks: LoginLocks;
+  sessions: Sessions;
+  issuer: TokenIssuer;
+}
+
+interface Login {
+  nodeId: string;
+  username: string;
+  password: string;
+}
+
+/**
+ * Creates the password grant (RFC 6749 section 4.3) for supervisors of the client's tenant. Unknown, of another tenant,
+ * wrong and locked are not told apart.
+ */
+export function passwordGrant(parts: PasswordGrantParts): Grant {
+  const guesses = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+  return {
+    grantType: 'password',
+    async handle(request, client) {
+      if (request.grant_type !== 'password') return undefined;
+      const { username, password } = request;
+      const attempt = { nodeId: client.nodeId, username, password };
+      // Each failure is counted before the next login of the same username is judged, or many at once would evade the
+      // lockout.
+      const key = `${client.nodeId} ${lockName(username)}`;
+      const supervisor = await guesses.run(key, () => authenticate(parts, attempt));
+      if (!supervisor) return undefined;
+      const { supervisorId, nodeId, permissions } = supervisor;
+      const { clientId } = client;
+      const sessionId = uuidV7();
+      const expiresAtMs = parts.issuer.loginEndsAtMs();
+      const session = { sessionId, nodeId, supervisorId, clientId, expiresAtMs };
+      if (!(await parts.sessions.open(session, supervisor))) return undefined;
+      const login = { supervisorId, permissions, sessionId };
+      return { response: parts.issuer.forLogin(login, client), isApi: false };
+    },
+  };
+}
+
+/**
+ * Returns the supervisor if the password is right. Every failure costs one Argon2 run and the same number of
+ * statements.
+ */
+async function authenticate(
+  { supervisors, passwords, locks }: PasswordGrantParts,
+  { nodeId, username, password }: Login,
+): Promise<SupervisorRecord | undefined> {
+  const supervisor = await supervisors.findByUsername(nodeId, username);
+  // The database may match another spelling than ours: failures are counted under the stored username.
+  const name = supervisor?.username ?? username;
+  const isLocked = await locks.isLocked(nodeId, name);
+  const isCounted = !isLocked && username.length <= MAX_USERNAME_LENGTH;
+  const matches = await passwords.verify(nodeId, password, supervisor?.passwordHash);
+  if (supervisor?.active && matches && isCounted) {
+    await locks.unlock(nodeId, name);
+    return supervisor;
+  }
+  if (isCounted) await locks.recordFailure(nodeId, name);
+  else await locks.isLocked(nodeId, name);
+  return undefined;
+}
+
+interface RefreshGrantParts {
+  refreshTokens: RefreshTokens;
+  spent: SpentTokens;
+  revocations: Revocations;
+  sessions: Sessions;
+  issuer: TokenIssuer;
+}
+
+/** A refresh token that a client redeems. */
+interface Redemption {
+  token: string;
+  claims: RefreshClaims;
+  client: ClientRecord;
+}
+
+/** Creates the refresh grant (RFC 6749 section 6): another pair of the same kind, with permissions read again. */
+export function refreshTokenGrant(parts: RefreshGrantParts): Grant {
+  return {
+    grantType: 'refresh_token',
+    async handle(request, client) {
+      if (request.grant_type !== 'refresh_token') return undefined;
+      const token = request.refresh_token;
+      const claims = await parts.refreshTokens.claimsOf(token, client);
+      if (!claims) return undefined;
+      const redemption = { token, claims, client };
+      return isOfClient(claims) ? refreshClient(parts, redemption) : refreshLogin(parts, redemption);
+    },
+  };
+}
+
+async function refreshClient(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
+  const { claims, client } = redemption;
+  if (!(await isStillGood(parts, redemption))) return undefined;
+  return { response: parts.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
+}
+
+async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
+  const { refreshTokens, sessions, issuer } = parts;
+  const { claims, client } = redemption;
+  const supervisor = await refreshTokens.supervisorOf(claims, client);
+  if (!supervisor || !(await isStillGood(parts, redemption))) return undefined;
+  const { supervisorId, nodeId, permissions } = supervisor;
+  const { sessionId } = claims;
+  if (sessionId === undefined || !isUuid(sessionId)) return undefined;
+  const session = {
+    sessionId,
+    nodeId,
+    supervisorId,
+    clientId: client.clientId,
+    expiresAtMs: issuer.loginEndsAtMs(),
+  };
+  // A token without `iat` is from before there were sessions: it begins one, unless a concurrent redemption has.
+  const isLive =
+    (await sessions.prolong(session)) ||
+    (claims.issuedAt === undefined &&
+      ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
+  if (!isLive) return undefined;
+  return { response: issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
+}
+
+/**
+ * Redeems a token that is valid once. A second redemption may be by a thief: everything that the token belongs to is
+ * revoked.
+ */
+async function isStillGood(
+  { spent, revocations }: RefreshGrantParts,
+  { token, claims, client }: Redemption,
+): Promise<boolean> {
+  if (!spent.isForOnce(client, claims) || (await spent.spend(token, claims))) return true;
+  if (client.refreshReuseDetection) await revocations.revokeFamily(claims, client);
+  return false;
+}

@@ -1,0 +1,60 @@
+import { AppError, type ErrorEnvelope, errorEnvelope, type Issue } from '../../platform/errors.ts';
+
+/** The error codes of RFC 6749 section 5.2, and those of section 4.1.2.1 that other statuses use. */
+export type OAuthErrorCode = keyof typeof DESCRIPTIONS;
+
+const DESCRIPTIONS = {
+  invalid_request: 'The request is malformed, or a parameter is missing, repeated or contradicts another.',
+  invalid_client: 'The client could not be authenticated.',
+  invalid_grant: 'The credentials or the refresh token are not valid, have expired or belong to another client.',
+  unauthorized_client: 'The client may not use this grant type.',
+  unsupported_grant_type: 'The grant type is not supported.',
+  access_denied: 'The client may not call from this address.',
+  temporarily_unavailable: 'Too many requests, or a part of the service is away: try again later.',
+  server_error: 'The request could not be completed.',
+};
+
+/** A refusal with its code of RFC 6749, which status and message do not determine. */
+export class OAuthError extends AppError {
+  readonly code: OAuthErrorCode;
+
+  constructor(status: number, code: OAuthErrorCode, headers: Record<string, string> = {}) {
+    super(status, 'invalid_request', { headers });
+    this.code = code;
+  }
+}
+
+interface OAuthEnvelope extends ErrorEnvelope {
+  error: OAuthErrorCode;
+  error_description: string;
+}
+
+/** 401 for a client that is not authenticated; with a challenge where the caller may use HTTP Basic. */
+export function invalidClient(isChallenged: boolean): OAuthError {
+  return new OAuthError(401, 'invalid_client', isChallenged ? { 'WWW-Authenticate': 'Basic realm="portcullis"' } : {});
+}
+
+/** Returns the documented error body of the token endpoint, which has exactly three members. */
+export function tokenEnvelope({ message }: AppError): ErrorEnvelope {
+  return { code: -1, domain: 0, message };
+}
+
+/** Returns the documented error body with the members of RFC 6749 section 5.2. */
+export function oauthEnvelope(error: AppError): OAuthEnvelope {
+  const code = codeOf(error);
+  return { ...errorEnvelope(error), error: code, error_description: DESCRIPTIONS[code] };
+}
+
+/** Returns `oauthEnvelope` without the issues of the input. */
+export function tokenOAuthEnvelope(error: AppError): OAuthEnvelope & { errors?: Issue[] } {
+  const { errors: _issues, ...envelope } = oauthEnvelope(error);
+  return envelope;
+}
+
+function codeOf(error: AppError): OAuthErrorCode {
+  if (error instanceof OAuthError) return error.code;
+  if (error.message === 'mtls_required') return 'invalid_client';
+  if (error.message === 'ip_not_allowed') return 'access_denied';
+  if (error.status === 429 || error.status === 503) return 'temporarily_unavailable';
+  return error.status < 500 ? 'invalid_request' : 'server_error';
+}

@@ -1,0 +1,186 @@
+import { runSteps, type Step } from '../../lib/steps.ts';
+import { invalidRequest, issuesOf } from '../../platform/errors.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import type { ClientGuards, LimitHeaders, Origin } from '../limits/guards.ts';
+import type { AccessDirectory } from '../sessions/access-directory.ts';
+import type { TokenResponse } from '../tokens/token-issuer.ts';
+import type { Grant, Granted } from './grants.ts';
+import { invalidClient, OAuthError } from './oauth-error.ts';
+import { basicClient, type ClientCredentials, isBasic } from './parameters.ts';
+import {
+  clientBesideBasicInput,
+  clientInput,
+  parseTokenRequest,
+  type TokenRequest,
+  tokenInput,
+} from './token-request.input.ts';
+
+/** A request that authenticates a client, on its way through the steps. */
+export interface ClientCall {
+  /** The parameters of the body: parsed JSON or a form. */
+  readonly parameters: unknown;
+  readonly authorization: string | undefined;
+  /** The address that wrong secrets are counted for. */
+  readonly realIp: string;
+  readonly origin: Origin;
+  /** Gets the headers of the client's limits, for the response, refusals included. */
+  readonly headers: LimitHeaders;
+  /** Undefined for credentials that no client can have: a 401. */
+  credentials: ClientCredentials | undefined;
+  client: ClientRecord | undefined;
+}
+
+/** A token request on its way through the steps. */
+export interface TokenCall extends ClientCall {
+  request: TokenRequest | undefined;
+  granted: Granted | undefined;
+}
+
+/** Returns the parsed request. */
+export function requestOf(call: TokenCall): TokenRequest {
+  if (!call.request) throw new Error('the request is parsed first');
+  return call.request;
+}
+
+/** Returns the authenticated client. */
+export function clientOf(call: ClientCall): ClientRecord {
+  if (!call.client) throw new Error('the client is authenticated first');
+  return call.client;
+}
+
+/** Counts wrong secrets. */
+interface SecretThrottle {
+  /**
+   * Counts a wrong secret.
+   * @throws AppError 429 after too many from this address for this client.
+   */
+  failed(realIp: string, clientId: string): void | Promise<void>;
+}
+
+/**
+ * Reads the credentials of the client from HTTP Basic, else from the body. Other schemes than Basic are ignored.
+ * @throws AppError 400 where they are missing or malformed, or a second secret or another id is given.
+ */
+function parseCredentials(call: ClientCall): void {
+  const { authorization } = call;
+  if (authorization !== undefined && isBasic(authorization)) {
+    call.credentials = credentialsBesideBody(authorization, call.parameters);
+    return;
+  }
+  const parsed = clientInput.safeParse(call.parameters);
+  if (!parsed.success) throw invalidRequest(issuesOf(parsed.error));
+  call.credentials = { clientId: parsed.data.client_id, secret: parsed.data.client_secret };
+}
+
+/** Authenticates the client. Wrong secrets are counted; a right one is accepted however many were wrong before. */
+function authenticateClient(directory: AccessDirectory, throttle: SecretThrottle): Step<ClientCall> {
+  return async function authenticateClient(call: ClientCall): Promise<void> {
+    const { credentials } = call;
+    if (!credentials) throw invalidClient(true);
+    const { clientId, secret } = credentials;
+    call.client = await directory.authenticate(clientId, secret);
+    if (call.client) return;
+    await throttle.failed(call.realIp, clientId);
+    throw invalidClient(isBasic(call.authorization));
+  };
+}
+
+/** Runs the guards of the client (specification section 5.3). */
+function guardClient(guards: ClientGuards): Step<ClientCall> {
+  return function guardClient(call: ClientCall): void | Promise<void> {
+    return guards.run(clientOf(call), call.origin, call.headers);
+  };
+}
+
+function credentialsBesideBody(authorization: string, parameters: unknown): ClientCredentials | undefined {
+  const parsed = clientBesideBasicInput.safeParse(parameters);
+  if (!parsed.success) throw invalidRequest(issuesOf(parsed.error));
+  const basic = basicClient(authorization);
+  const { client_id: clientId } = parsed.data;
+  if (basic && clientId !== undefined && clientId !== basic.clientId) {
+    throw invalidRequest([{ path: 'client_id', message: 'must be the one of HTTP Basic' }]);
+  }
+  return basic;
+}
+
+/** A step of the token endpoint. */
+export type TokenStep = Step<TokenCall>;
+
+interface TokenEndpointParts {
+  directory: AccessDirectory;
+  throttle: SecretThrottle;
+  guards: ClientGuards;
+  grants: readonly Grant[];
+}
+
+/** Lists the steps of the token endpoint (RFC 6749 section 3.2; specification sections 4.1, 5.2 and 7.2). */
+export function tokenSteps({ directory, throttle, guards, grants }: TokenEndpointParts): readonly TokenStep[] {
+  return [parseRequest, authenticateClient(directory, throttle), guardClient(guards), allowGrant, runGrant(grants)];
+}
+
+/** Runs the steps and returns the token response. */
+export async function issueToken(steps: readonly TokenStep[], call: TokenCall): Promise<TokenResponse> {
+  await runSteps(steps, call);
+  if (!call.granted) throw new Error('the last step gives the response');
+  return call.granted.response;
+}
+
+function parseRequest(call: TokenCall): void {
+  call.request = parseTokenRequest(call.parameters);
+  if (!call.request) throw invalidRequest();
+  parseCredentials(call);
+}
+
+function allowGrant(call: TokenCall): void {
+  const grantType = requestOf(call).grant_type;
+  if (grantType === undefined) throw new OAuthError(403, 'unsupported_grant_type');
+  if (!clientOf(call).grantTypes.includes(grantType)) throw new OAuthError(403, 'unauthorized_client');
+}
+
+function runGrant(grants: readonly Grant[]): TokenStep {
+  return async function runGrant(call: TokenCall): Promise<void> {
+    const request = requestOf(call);
+    const grant = grants.find((candidate) => candidate.grantType === request.grant_type);
+    if (!grant) throw new OAuthError(403, 'unsupported_grant_type');
+    call.granted = await grant.handle(request, clientOf(call));
+    // The refusal does not say whether username, password or token was wrong.
+    if (!call.granted) throw new OAuthError(401, 'invalid_grant');
+  };
+}
+
+/** A revocation or introspection request on its way through the steps. */
+export interface ManagementCall extends ClientCall {
+  token: string | undefined;
+}
+
+interface ManagementParts {
+  directory: AccessDirectory;
+  throttle: SecretThrottle;
+  guards: ClientGuards;
+}
+
+/** Lists the steps before a token is revoked or introspected (RFC 7009 section 2.1, RFC 7662 section 2.1). */
+export function managementSteps({ directory, throttle, guards }: ManagementParts): readonly Step<ManagementCall>[] {
+  return [requireCredentials, parseToken, authenticateClient(directory, throttle), guardClient(guards)];
+}
+
+/** Returns the parsed token. */
+export function tokenOf({ token }: ManagementCall): string {
+  if (token === undefined) throw new Error('the token is parsed first');
+  return token;
+}
+
+/** Refuses a caller without any secret before it learns what else is wrong. */
+function requireCredentials({ authorization, parameters }: ManagementCall): void {
+  if (isBasic(authorization) || typeof parameters !== 'object' || parameters === null || Array.isArray(parameters))
+    return;
+  const secret = 'client_secret' in parameters ? parameters.client_secret : undefined;
+  if (secret === undefined || secret === null) throw invalidClient(true);
+}
+
+function parseToken(call: ManagementCall): void {
+  const parsed = tokenInput.safeParse(call.parameters);
+  if (!parsed.success) throw invalidRequest(issuesOf(parsed.error));
+  call.token = parsed.data.token;
+  parseCredentials(call);
+}

@@ -1,0 +1,130 @@
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { ClientRecord } from '../identity/client-record.ts';
+import { type JwtKeys, jwtSigner, type SignJwt } from './jwt-keys.ts';
+
+const LOGIN_ACCESS_SECONDS = 15 * 60;
+const LOGIN_REFRESH_SECONDS = 30 * 24 * 3600;
+
+/** The documented token response (specification section 2.1): exactly these members. */
+export interface TokenResponse {
+  access_token: string;
+  refresh_token: string;
+  expires_in: number;
+  token_type: 'Bearer';
+  scope: string;
+  created_at: number;
+}
+
+/** A login of a supervisor through a client. */
+interface Login {
+  supervisorId: string;
+  permissions: readonly string[];
+  sessionId: string;
+}
+
+interface IssuerParts {
+  keys: JwtKeys;
+  /** Returns `PUBLIC_URL`, which is known once the process listens. */
+  issuer(): string;
+  nowMs(): number;
+}
+
+interface PairPlan {
+  client: ClientRecord;
+  subject: string;
+  scopes: readonly string[];
+  accessUse: 'login' | 'api';
+  /**
+   * Shared with all tokens that are refreshed from the pair: a session, or a family, which is named by its first
+   * refresh token.
+   */
+  kinship: { sid: string } | { family: string | undefined };
+  /** The value of `expires_in`. */
+  expiresIn: number;
+  /** The lifetimes in seconds; undefined: without `exp`. */
+  accessSeconds: number | undefined;
+  refreshSeconds: number | undefined;
+}
+
+/** Signs pairs of access and refresh tokens (decisions: tokens and clients). */
+export class TokenIssuer {
+  readonly #parts: IssuerParts;
+  readonly #sign: SignJwt;
+
+  constructor(parts: IssuerParts) {
+    this.#parts = parts;
+    this.#sign = jwtSigner(parts.keys.signing.user);
+  }
+
+  /** Returns when the refresh token of a login that begins now expires, in milliseconds since the epoch. */
+  loginEndsAtMs(): number {
+    return this.#nowSeconds() * 1000 + LOGIN_REFRESH_SECONDS * 1000;
+  }
+
+  /** Issues the pair of a login: an access token for 15 minutes, a refresh token for 30 days. */
+  forLogin({ supervisorId, permissions, sessionId }: Login, client: ClientRecord): TokenResponse {
+    return this.#pair({
+      client,
+      subject: supervisorId,
+      scopes: permissions,
+      accessUse: 'login',
+      kinship: { sid: sessionId },
+      expiresIn: LOGIN_ACCESS_SECONDS,
+      accessSeconds: LOGIN_ACCESS_SECONDS,
+      refreshSeconds: LOGIN_REFRESH_SECONDS,
+    });
+  }
+
+  /**
+   * Issues the pair of a client: both live for its configured duration, or without end where token expiry is off.
+   * Without a family they begin one, whose id is the `jti` of the refresh token.
+   */
+  forClient(client: ClientRecord, family?: string): TokenResponse {
+    const { enabled, durationSeconds } = client.tokenExpiry;
+    const lifetime = enabled ? durationSeconds : undefined;
+    return this.#pair({
+      client,
+      subject: client.clientId,
+      scopes: client.scopes,
+      accessUse: 'api',
+      kinship: { family },
+      expiresIn: durationSeconds,
+      accessSeconds: lifetime,
+      refreshSeconds: lifetime,
+    });
+  }
+
+  #pair(plan: PairPlan): TokenResponse {
+    const { nodeId, clientId, tokensFromSeconds, ownTokensFromSeconds } = plan.client;
+    // A client may have been enabled, or have lost a scope, in this second: tokens issued before it have ended, this
+    // one has not.
+    const goodFrom = plan.accessUse === 'login' ? tokensFromSeconds : ownTokensFromSeconds;
+    const iat = Math.max(this.#nowSeconds(), goodFrom);
+    const scope = plan.scopes.join(' ');
+    const refreshId = uuidV7();
+    const kinship = 'sid' in plan.kinship ? plan.kinship : { family: plan.kinship.family ?? refreshId };
+    const common = {
+      iss: this.#parts.issuer(),
+      sub: plan.subject,
+      aud: nodeId,
+      scope,
+      client_id: clientId,
+      ...kinship,
+    };
+    const until = (seconds: number | undefined) => (seconds === undefined ? { iat } : { iat, exp: iat + seconds });
+    const access = this.#sign({ ...common, ...until(plan.accessSeconds), jti: uuidV7(), token_use: plan.accessUse });
+    const refresh = this.#sign({ ...common, ...until(plan.refreshSeconds), jti: refreshId, token_use: 'refresh' });
+    return {
+      access_token: access,
+      refresh_token: refresh,
+      expires_in: plan.expiresIn,
+      token_type: 'Bearer',
+      scope,
+      created_at: iat,
+    };
+  }
+
+  #nowSeconds(): number {
+    return Math.floor(this.#parts.nowMs() / 1000);
+  }
+}

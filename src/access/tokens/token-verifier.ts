@@ -1,0 +1,108 @@
+import { compactVerify, decodeProtectedHeader, errors } from 'jose';
+import type { TokenClass } from '../../platform/config/secrets.ts';
+import { InvalidTokenError } from '../identity/invalid-token.ts';
+import type { SignedToken } from '../identity/principal.ts';
+import type { JwtKey, JwtKeys } from './jwt-keys.ts';
+
+/** The length of all tokens of a generation; their claims take about as much memory again. */
+const GENERATION_CHARACTERS = 8 * 1024 * 1024;
+const MAX_TOKEN_CHARACTERS = 16 * 1024;
+const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{43})$/;
+
+/** Verifies signatures of compact JWTs: HS256 only, in canonical form only. Each signature is computed once. */
+export class TokenVerifier {
+  readonly #keys: JwtKeys;
+  /**
+   * A cache of two generations: when the younger one is full, it replaces the older one. A token that is used moves to
+   * the younger one.
+   */
+  #young = new Map<string, SignedToken>();
+  #old = new Map<string, SignedToken>();
+  #characters = 0;
+
+  constructor(keys: JwtKeys) {
+    this.#keys = keys;
+  }
+
+  /**
+   * Returns the signed claims of a token of one of the accepted classes; the same object for the same token while it is
+   * cached.
+   * @throws InvalidTokenError for another class, algorithm, form or signature.
+   */
+  verify(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
+    const known = this.#young.get(token) ?? this.#outlived(token);
+    if (!known) return this.#verifyNew(token, accepted);
+    return ofAccepted(known, accepted);
+  }
+
+  async #verifyNew(token: string, accepted: readonly TokenClass[]): Promise<SignedToken> {
+    if (!isCanonical(token)) throw new InvalidTokenError('malformed');
+    for (const key of this.#candidates(token)) {
+      const signed = await verifyWith(token, key);
+      if (signed) {
+        this.#remember(token, signed);
+        return ofAccepted(signed, accepted);
+      }
+    }
+    throw new InvalidTokenError('malformed');
+  }
+
+  #candidates(token: string): Iterable<JwtKey> {
+    const keyId = keyIdOf(token);
+    if (keyId === undefined) return this.#keys.byKeyId.values();
+    const key = this.#keys.byKeyId.get(keyId);
+    return key ? [key] : [];
+  }
+
+  #outlived(token: string): SignedToken | undefined {
+    const known = this.#old.get(token);
+    if (known) this.#remember(token, known);
+    return known;
+  }
+
+  #remember(token: string, signed: SignedToken): void {
+    if (!this.#young.has(token)) this.#characters += token.length;
+    this.#young.set(token, signed);
+    if (this.#characters <= GENERATION_CHARACTERS) return;
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#characters = 0;
+  }
+}
+
+function ofAccepted(signed: SignedToken, accepted: readonly TokenClass[]): SignedToken {
+  if (!accepted.includes(signed.tokenClass)) throw new InvalidTokenError('another_class');
+  return signed;
+}
+
+/**
+ * Returns whether a token has the form and the length of one of ours. 32 bytes in unpadded base64url end in one of 16
+ * characters: the other 48 would be second spellings of the same bytes.
+ */
+function isCanonical(token: string): boolean {
+  if (token.length > MAX_TOKEN_CHARACTERS) return false;
+  const signature = COMPACT.exec(token)?.[1];
+  return signature !== undefined && Buffer.from(signature, 'base64url').toString('base64url') === signature;
+}
+
+function keyIdOf(token: string): string | undefined {
+  try {
+    const { kid }: { kid?: unknown } = decodeProtectedHeader(token);
+    if (kid === undefined || typeof kid === 'string') return kid;
+  } catch {
+    // A malformed header names no key either.
+  }
+  throw new InvalidTokenError('malformed');
+}
+
+async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | undefined> {
+  try {
+    const { payload } = await compactVerify(token, key.key, { algorithms: ['HS256'] });
+    const claims: unknown = JSON.parse(Buffer.from(payload).toString('utf8'));
+    if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;
+    return { tokenClass: key.tokenClass, claims: { ...claims } };
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,45 @@
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { isReady, type Readiness } from '../platform/health.ts';
+
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+/**
+ * The operator's listener: `/metrics`, `/livez`, `/readyz` and, without regard to stores, `/readyz?exclude=stores`; never
+ * reachable by the public one.
+ */
+export function adminServer(
+  readiness: (excludesStores: boolean) => Readiness,
+  metrics: readonly Metric[] = [],
+): Server {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  // Gauges under the names of counters; the same stands by type in `nodejs_active_resources`.
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  for (const metric of metrics) registry.registerMetric(metric);
+
+  async function answer(target: string, res: ServerResponse): Promise<void> {
+    switch (target) {
+      case '/livez':
+        return send(res, 200, 'text/plain', 'ok\n');
+      case '/readyz':
+      case '/readyz?exclude=stores': {
+        const report = readiness(target !== '/readyz');
+        return send(res, isReady(report) ? 200 : 503, 'application/json', JSON.stringify(report));
+      }
+      case '/metrics':
+        return send(res, 200, registry.contentType, await registry.metrics());
+      default:
+        return send(res, 404, 'text/plain', 'not found\n');
+    }
+  }
+
+  return createServer((req, res) => {
+    answer(req.url ?? '', res).catch(() => send(res, 500, 'text/plain', 'internal error\n'));
+  });
+}
+
+function send(res: ServerResponse, status: number, contentType: string, body: string): void {
+  res.writeHead(status, { 'Content-Type': contentType });
+  res.end(body);
+}

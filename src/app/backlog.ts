@@ -1,0 +1,109 @@
+import { Gauge, type Metric } from 'prom-client';
+import { isoFromPg } from '../lib/instants.ts';
+import { MemoizedRead } from '../lib/memoized-read.ts';
+import type { Db } from '../platform/database/database.ts';
+
+/** What waits in the database. */
+interface Waiting {
+  outbox: number;
+  outboxOldestMs: number | undefined;
+  parked: number;
+  unregistered: number;
+  migrationsRunning: number;
+  migrationsWaiting: number;
+}
+
+interface BacklogParts {
+  db: Db;
+  nowMs(): number;
+}
+
+/** Rows are counted up to here: what is behind that is as alarming, and would cost more with every row. */
+const MAX_COUNTED = 100_000;
+/** However many scrape, the tables are read no more often. */
+const MAX_AGE_MS = 5_000;
+const DEADLINE_MS = 2_000;
+
+/** Gauges of what waits in the database, for the processes that work at it: one statement for all of them. */
+export function backlogMetrics({ db, nowMs }: BacklogParts): Metric[] {
+  const snapshot = new MemoizedRead(() => readWaiting({ db, nowMs }), {
+    maxAgeMs: MAX_AGE_MS,
+    deadlineMs: DEADLINE_MS,
+  });
+  const gauge = (name: string, help: string, countIn: (waiting: Waiting) => number) =>
+    new Gauge({
+      name,
+      help,
+      registers: [],
+      async collect() {
+        const waiting = await snapshot.get();
+        // While the database is away nobody knows.
+        if (waiting) this.set(countIn(waiting));
+        else this.remove();
+      },
+    });
+  return [
+    gauge(
+      'portcullis_outbox_events',
+      'Events that wait to be relayed; 100000 stands for more.',
+      ({ outbox }) => outbox,
+    ),
+    gauge(
+      'portcullis_outbox_oldest_seconds',
+      'How long the oldest event has waited to be relayed; 0 where none waits.',
+      ({ outboxOldestMs: oldest }) => (oldest === undefined ? 0 : Math.max(0, nowMs() - oldest) / 1_000),
+    ),
+    gauge(
+      'portcullis_parked_notifications',
+      'Notifications that wait for a registration; 100000 stands for more.',
+      ({ parked }) => parked,
+    ),
+    gauge(
+      'portcullis_transactions_unregistered',
+      'Transactions that notifications wait for, since nobody has registered them; 100000 stands for more.',
+      ({ unregistered }) => unregistered,
+    ),
+    gauge(
+      'portcullis_migrations_running',
+      'Migrations of files that a process works at.',
+      ({ migrationsRunning }) => migrationsRunning,
+    ),
+    gauge(
+      'portcullis_migrations_waiting',
+      'Migrations of files that wait for their turn.',
+      ({ migrationsWaiting }) => migrationsWaiting,
+    ),
+  ];
+}
+
+interface Row {
+  outbox: string | number;
+  oldest: string | null;
+  parked: string | number;
+  unregistered: string | number;
+  running: string | number;
+  waiting: string | number;
+}
+
+async function readWaiting({ db, nowMs }: BacklogParts): Promise<Waiting> {
+  const now = new Date(nowMs()).toISOString();
+  const [row] = await db.unscoped('what waits is counted for all nodes').raw(
+    (sql) => sql<Row>`
+      select
+        (select count(*) from (select 1 from outbox limit ${MAX_COUNTED}) o) as outbox,
+        (select created_at from outbox order by seq limit 1) as oldest,
+        (select count(*) from (select 1 from parked_notifications limit ${MAX_COUNTED}) p) as parked,
+        (select count(*) from (select 1 from transaction_lookups limit ${MAX_COUNTED}) l) as unregistered,
+        (select count(*) from migration_jobs where lease_until > ${now}::timestamptz) as running,
+        (select count(*) from migration_jobs where lease_until <= ${now}::timestamptz) as waiting`,
+  );
+  if (!row) throw new Error('a count gives a row');
+  return {
+    outbox: Number(row.outbox),
+    outboxOldestMs: row.oldest === null ? undefined : Date.parse(isoFromPg(row.oldest)),
+    parked: Number(row.parked),
+    unregistered: Number(row.unregistered),
+    migrationsRunning: Number(row.running),
+    migrationsWaiting: Number(row.waiting),
+  };
+}

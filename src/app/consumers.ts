@@ -1,0 +1,110 @@
+import type { Metric } from 'prom-client';
+import { deleteExpiredRows } from '../access/sessions/revocations.ts';
+import { AuditRetention } from '../audit/audit-retention.ts';
+import { startReferenceConsumers } from '../domain/reference/reference-consumers.ts';
+import { startTransactionConsumers } from '../domain/transactions/transaction-consumers.ts';
+import { LOOKUPS_AT_ONCE, TransactionLookups } from '../domain/transactions/transaction-lookups.ts';
+import { TransactionOwner } from '../domain/transactions/transaction-owner.ts';
+import { deleteOldEvents } from '../events/streams/event-log.ts';
+import type { LookupConfig } from '../gateway/table/gateway-config.ts';
+import type { Context } from './context.ts';
+
+interface HousekeepingParts {
+  /** What is done, by what it is called in a log line. */
+  tasks: Readonly<Record<string, () => Promise<void>>>;
+  onError(error: unknown, task: string): void;
+}
+
+const FIRST_AFTER_MS = 60_000;
+const EVERY_MS = 3_600_000;
+
+/** Does what has time: one task after another, a minute after the start and then once an hour. */
+export class Housekeeping {
+  readonly #parts: HousekeepingParts;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(parts: HousekeepingParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    this.#workIn(FIRST_AFTER_MS);
+  }
+
+  /** Lets the task that runs come to its end. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#working;
+  }
+
+  /** Does every task once, also after one that fails. */
+  async work(): Promise<void> {
+    for (const [name, task] of Object.entries(this.#parts.tasks)) {
+      if (this.#isStopped) return;
+      await task().catch((error: unknown) => this.#parts.onError(error, name));
+    }
+  }
+
+  #workIn(delayMs: number): void {
+    this.#timer = setTimeout(() => {
+      this.#working = this.work().then(() => {
+        if (!this.#isStopped) this.#workIn(EVERY_MS);
+      });
+    }, delayMs).unref();
+  }
+}
+
+/** What an instance does when there is time: rows that are past their days go. */
+export function housekeepingOf({ config, database: { db }, idempotentResponses, nowMs, log }: Context): Housekeeping {
+  const audit = new AuditRetention({ db, nowMs, retentionDays: config.auditRetentionDays });
+  return new Housekeeping({
+    tasks: {
+      'audit records': () => audit.keep(),
+      'transaction events': () => deleteOldEvents({ db, nowMs, retentionDays: config.eventsRetentionDays }),
+      'ended tokens': () => deleteExpiredRows({ db, nowMs }),
+      'idempotent answers': () => idempotentResponses.prune(),
+    },
+    onError: (error, task) => log.error({ err: error, task }, 'what is past its days could not be put away'),
+  });
+}
+
+/** Starts what a worker does: it applies events, sends what waits in the outbox, and keeps house. */
+export async function startConsumers(context: Context, stack: AsyncDisposableStack): Promise<void> {
+  const subscriptions = [...(await startTransactionConsumers(context)), await startReferenceConsumers(context)];
+  stack.defer(async () => {
+    await Promise.all(subscriptions.map((subscription) => subscription.stop()));
+  });
+  startRelay(context, stack);
+  const housekeeping = housekeepingOf(context);
+  housekeeping.start();
+  stack.defer(() => housekeeping.stop());
+}
+
+function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableStack): void {
+  outbox.start();
+  stack.defer(() => outbox.stop());
+  migrationJobs.start();
+  stack.defer(() => migrationJobs.stop());
+}
+
+/**
+ * Starts what asks the owning service for transactions, where `gateway.yaml` names one. Gives what it counts.
+ */
+export function startLookups(
+  { database: { db }, log, nowMs, transactions }: Context,
+  { lookup, variables }: { lookup: LookupConfig | undefined; variables: NodeJS.ProcessEnv },
+  stack: AsyncDisposableStack,
+): Metric[] {
+  if (!lookup) return [];
+  const { url, timeout_ms: timeoutMs, bearer_env: name } = lookup;
+  const bearer = name === undefined ? undefined : variables[name];
+  const owner = new TransactionOwner({ url, timeoutMs, bearer, connections: LOOKUPS_AT_ONCE });
+  stack.defer(() => owner.close());
+  const lookups = new TransactionLookups({ db, log, nowMs, transactions, owner, timeoutMs });
+  lookups.start();
+  stack.defer(() => lookups.stop());
+  return [lookups.outcomes];
+}

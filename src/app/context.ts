@@ -1,0 +1,198 @@
+import { createHmac } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { Counter } from 'prom-client';
+import { buildAccess } from '../access/access.ts';
+import { Passwords } from '../access/sessions/passwords.ts';
+import { AuditPages } from '../audit/audit-pages.service.ts';
+import { AUDIT_DELAY_MS, AuditStore, AuditWriter } from '../audit/audit-writer.ts';
+import { RefusedRecords } from '../audit/refused-records.ts';
+import { AuditSpool } from '../audit/spool.ts';
+import { SpoolTick } from '../audit/spool-tick.ts';
+import { buildDomain } from '../domain/domain.ts';
+import type { EventBus } from '../events/bus/event-bus.ts';
+import { databaseEventLog } from '../events/streams/event-log.ts';
+import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
+import { WrongPasswords } from '../faces/rest/webhook-authentication.ts';
+import { AuditLog } from '../gateway/exchange/audit.ts';
+import { PageCursors } from '../lib/keyset.ts';
+import type { Log } from '../lib/log.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { Secrets } from '../platform/config/secrets.ts';
+import type { Database } from '../platform/database/database.ts';
+import { Health, VERSION } from '../platform/health.ts';
+import { openTracing } from '../platform/telemetry/open-tracing.ts';
+import { openTelemetry } from './metrics.ts';
+import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
+
+/** What is told of each request and operation that has ended. */
+export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
+
+interface AuditParts {
+  config: Pick<Config, 'auditSpoolDir'>;
+  database: Database;
+  log: Log;
+  nowMs(): number;
+  /** What is told in the place of the spool and the log. */
+  trail: AuditTrail | undefined;
+  /** Takes what is to be stopped. */
+  stack: AsyncDisposableStack;
+}
+
+const LAST_DRAIN_MS = 5_000;
+
+/** The way of an audit record: by the turn into the spool, and from there into the database once the writer is started. */
+export function openAudit({ config, database, log, nowMs, trail, stack }: AuditParts) {
+  const spool = AuditSpool.open({ dir: config.auditSpoolDir });
+  const lost = new Counter({
+    name: 'portcullis_audit_records_lost_total',
+    help: 'Audit records that the database has not: the spool could not keep them, it takes them in no case, or they are in refused.ndjson.',
+    labelNames: ['reason'],
+    registers: [],
+  });
+  for (const reason of ['spool', 'database', 'refused']) lost.inc({ reason }, 0);
+  const onLost = (reason: string, message: string) => (error: unknown, line: string) => {
+    lost.inc({ reason });
+    log.error({ err: error, bytes: line.length }, message);
+  };
+  const store = new AuditStore(database.db);
+  const onError = (error: unknown) =>
+    log.error({ err: error }, 'audit records stay in the spool: they cannot be written');
+  const refused = new RefusedRecords({
+    dir: config.auditSpoolDir,
+    nowMs,
+    insert: (line) => store.insertAll([line]),
+    takesOthers: () => store.takesOthers(),
+    onGivenUp: onLost('refused', 'an audit record was refused for ten minutes: it is in refused.ndjson'),
+    onError,
+  });
+  refused.start();
+  const onBadValue = onLost('database', 'an audit record was refused by the database');
+  const auditWriter = new AuditWriter({
+    spool,
+    insert: (lines) => store.insert(lines, onBadValue, (_error, line) => refused.add(line)),
+    onError,
+  });
+  const turn = new SpoolTick({
+    spool,
+    onLost: onLost('spool', 'an audit record could not be kept'),
+    onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
+  });
+  stack.defer(async () => {
+    turn.commit();
+    await auditWriter.stop(LAST_DRAIN_MS);
+    await spool.close();
+    refused.close();
+  });
+  return { spool, auditWriter, auditRefused: refused, auditLost: lost, audit: trail ?? new AuditLog(turn, log) };
+}
+
+/** What a test may put in the place of the real part. */
+export interface Overrides {
+  log?: Log;
+  nowMs?: () => number;
+  /** How far the clock of this process is ahead of the others', where `nowMs` is the real one. */
+  skewMs?: number;
+  bus?: (bus: EventBus) => EventBus;
+  /** Takes what was answered, in the place of the spool and the log. */
+  audit?: AuditTrail;
+  /** What the subscribers' events are made from. */
+  streams?: (options: EventStreamsOptions) => EventStreamsOptions;
+}
+
+/** Every part of a running instance, built once: whoever needs some takes them from here. */
+export type Context = Awaited<ReturnType<typeof createContext>>;
+
+interface ContextInput {
+  config: Config;
+  secrets: Secrets;
+  log: Log;
+  overrides: Overrides;
+  /** Takes what is to be stopped, in the order in which it was started. */
+  stack: AsyncDisposableStack;
+}
+
+/** The composition root: the only place that constructs the database, the cache, the bus and what stands on them. */
+export async function createContext({ config, secrets, log: given, overrides, stack }: ContextInput) {
+  const tracing = await openTracing(config.tracing, { log: given, version: VERSION }, stack);
+  const { log } = tracing;
+  const { skewMs = 0 } = overrides;
+  const nowMs = overrides.nowMs ?? (skewMs === 0 ? Date.now : () => Date.now() + skewMs);
+  const [database, cache, wakeUps] = await Promise.all([
+    openStore(config, stack),
+    openCache(config, log, stack),
+    openWakeUps(config, log, stack),
+  ]);
+  const { db, isEmbedded } = database;
+  const opened = await openBus(config, db, log, stack);
+  const telemetry = openTelemetry(tracing, overrides.bus?.(opened) ?? opened);
+  const { bus } = telemetry;
+  const audit = openAudit({ config, database, log, nowMs, trail: overrides.audit, stack });
+  const publicUrl = { value: config.publicUrl ?? '' };
+  const health = new Health({
+    database: () => database.checkHealth(),
+    cache: () => cache.checkHealth(),
+    bus: () => bus.checkHealth(),
+  });
+  stack.defer(() => health.stop());
+  const streaming: EventStreamsOptions = {
+    log: databaseEventLog(db),
+    wakeUps,
+    onError: (error) => log.error({ err: error }, 'the event log cannot be read'),
+  };
+  const streams = new EventStreams(overrides.streams?.(streaming) ?? streaming);
+  stack.defer(() => streams.stop());
+  const access = await buildAccess(
+    {
+      database,
+      cache,
+      isCacheShared: config.redisUrl !== undefined || isEmbedded,
+      secrets,
+      passwords: new Passwords(),
+      maxSessions: config.maxSessions,
+      nowMs,
+      isOwnClock: isEmbedded || overrides.nowMs !== undefined,
+      log,
+      issuer: () => publicUrl.value,
+    },
+    stack,
+  );
+  const domain = buildDomain(
+    {
+      database,
+      bus,
+      log,
+      nowMs,
+      gasNodes: config.gasNodes,
+      registersByMutation: config.registrationByMutation,
+      wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+      // Other processes have spools of their own.
+      auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
+    },
+    stack,
+  );
+  return {
+    config,
+    secrets,
+    log,
+    nowMs,
+    telemetry,
+    database,
+    cache,
+    bus,
+    ...audit,
+    auditPages: new AuditPages(db),
+    health,
+    ...access,
+    ...domain,
+    streams,
+    wrongPasswords: new WrongPasswords({ log, nowMs }),
+    cursors: new PageCursors(cursorKeyOf(secrets)),
+    /** The base of every address that the instance gives out; known once it listens. */
+    publicUrl,
+  };
+}
+
+/** Returns what page cursors are signed with: derived, so that all processes agree on cursors without one secret more. */
+function cursorKeyOf({ jwt }: Pick<Secrets, 'jwt'>): Uint8Array {
+  return createHmac('sha256', jwt.user.current).update('portcullis page cursors').digest();
+}

@@ -1,0 +1,39 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { getGraphql } from '../../faces/rest/graphql.rest.ts';
+import { sendMcpMessage } from '../../faces/rest/mcp.rest.ts';
+import { makeFolder, writeWhole } from '../../lib/files.ts';
+import { demoPath, notWhole, PARTS } from '../../platform/config/data-dir.ts';
+import { type Demo, demoSchema } from './demo.ts';
+
+interface InForce {
+  baseUrl: string;
+  webhook: { username: string; password: string };
+}
+
+/** The demo that was generated at the first start, or undefined where there is none yet. @throws StartError for a damaged one. */
+export function readDemo(dataDir: string): Demo | undefined {
+  const path = demoPath(dataDir);
+  if (!existsSync(path)) return undefined;
+  const text = readFileSync(path, 'utf8');
+  try {
+    return demoSchema.parse(JSON.parse(text));
+  } catch {
+    throw notWhole(dataDir, `${PARTS.demo} is damaged`);
+  }
+}
+
+/** Writes the file anew, mode 0600, with the addresses and webhook credentials that are in force. */
+export function writeDemo(dataDir: string, demo: Demo, { baseUrl, webhook }: InForce): void {
+  const { transactions, other_node, ...rest } = demo;
+  const document = {
+    base_url: baseUrl,
+    graphql_url: `${baseUrl}${getGraphql.path}`,
+    mcp_url: `${baseUrl}${sendMcpMessage.path}`,
+    ...rest,
+    webhook,
+    transactions,
+    other_node,
+  };
+  makeFolder(dataDir);
+  writeWhole(demoPath(dataDir), `${JSON.stringify(document, null, 2)}\n`);
+}

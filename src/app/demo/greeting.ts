@@ -1,0 +1,69 @@
+import { listAccounts } from '../../faces/rest/accounts.rest.ts';
+import { getGraphql } from '../../faces/rest/graphql.rest.ts';
+import { issueToken } from '../../faces/rest/oauth.rest.ts';
+import { notifyTransaction } from '../../faces/rest/webhooks.rest.ts';
+import type { Demo } from './demo.ts';
+
+interface Greeting {
+  demo: Demo;
+  baseUrl: string;
+  adminUrl: string;
+  dataDir: string;
+  webhook: { username: string; password: string };
+  startedInMs: number;
+}
+
+/** What an embedded start prints: the credentials, and three commands that work when pasted into a POSIX shell. */
+export function greeting({ demo, baseUrl, adminUrl, dataDir, webhook, startedInMs }: Greeting): string {
+  const transaction = demo.transactions.token_transactions;
+  const at = '2026-11-21T10:30:00Z';
+  return `
+Portcullis is up: ${baseUrl} (in ${(startedInMs / 1000).toFixed(1)} s)
+  GraphiQL    ${baseUrl}${getGraphql.path}
+  Metrics     ${adminUrl}/metrics
+  Client      ${demo.client.client_id}
+              ${demo.client.client_secret}
+  Supervisor  ${demo.supervisor.username} / ${demo.supervisor.password}
+  Webhook     ${webhook.username} / ${webhook.password}
+  All of it   ${dataDir}/demo.json
+
+The embedded database survives the death of the process, not of the machine:
+it writes without fsync. Production runs on PostgreSQL, Redis and Kafka.
+
+1. Get a token:
+
+TOKEN=$(curl -s ${baseUrl}${issueToken.path} \\
+  -H 'content-type: application/json' -d '{
+    "grant_type": "client_credentials",
+    "client_id": "${demo.client.client_id}",
+    "client_secret": "${demo.client.client_secret}"
+  }' | sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/'); echo "$TOKEN"
+
+2. List accounts:
+
+curl -s '${baseUrl}${listAccounts.path}?limit=3' \\
+  -H "authorization: Bearer $TOKEN"; echo
+
+3. Post a notification while a subscriber waits, and watch it arrive:
+
+({ sleep 1; curl -s ${baseUrl}${notifyTransaction.path} \\
+  -u ${shellWord(`${webhook.username}:${webhook.password}`)} \\
+  -H 'content-type: application/json' -d '{
+    "id": "${transaction}",
+    "type": 1, "status": 3, "transaction_hash": "0xfeed",
+    "contract_address": "0xc0ffee",
+    "created_at": "${at}", "updated_at": "${at}"
+  }'; } & curl -sN ${baseUrl}${getGraphql.path} \\
+  -H "authorization: Bearer $TOKEN" -H 'accept: text/event-stream' \\
+  -H 'content-type: application/json' -d '{
+    "variables": {"id": "${transaction}"}, "query":
+    "subscription ($id: ID!) {transaction(id: $id) {status transactionHash}}"
+  }'; wait)
+
+`;
+}
+
+/** Text as one word of a POSIX shell, with quotes only where it needs them. */
+function shellWord(text: string): string {
+  return /^[\w.:@%+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,68 @@
+import { unlessInvalid } from '../access/identity/invalid-token.ts';
+import { missingPermissions, type Principal } from '../access/identity/principal.ts';
+import type { PersistedFile } from '../faces/graphql/execution/persisted-operations.ts';
+import { createGraphqlServer, type GraphqlServer } from '../faces/graphql/graphql-server.ts';
+import { createMcpServer, type McpServer } from '../faces/mcp/mcp-server.ts';
+import { guardOperation, guardSocket } from '../gateway/client-guards.ts';
+import { withinSpan } from '../gateway/exchange/request-metrics.ts';
+import type { Endpoint } from '../gateway/table/gateway-config.ts';
+import { forbidden } from '../platform/errors.ts';
+import type { Context } from './context.ts';
+
+interface Surroundings {
+  persisted: PersistedFile;
+  /** What the table in force asks of an operation on a socket, which no stage of the chain sees; undefined: it has none. */
+  socketEndpoint(): Endpoint | undefined;
+}
+
+/** GraphQL over the parts of this instance. */
+export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surroundings): GraphqlServer {
+  const { config, authenticator, guards, audit, log } = context;
+  const acceptedTokens = () => socketEndpoint()?.tokens ?? [];
+  const requirePermissions = (principal: Principal) => {
+    const missing = missingPermissions(principal, socketEndpoint()?.permissions ?? []);
+    if (missing.length > 0) throw forbidden(missing);
+  };
+  return createGraphqlServer({
+    services: context,
+    judge: async (token, exchange) => {
+      if (token === undefined) return undefined;
+      const principal = await unlessInvalid(() => authenticator.authenticate(token, acceptedTokens()));
+      if (!principal) return undefined;
+      requirePermissions(principal);
+      await guardSocket(guards, exchange, principal);
+      return principal;
+    },
+    recheck: async (principal, { upgrade }) =>
+      (!upgrade || acceptedTokens().includes(principal.tokenClass)) && authenticator.isGood(principal),
+    passGuards: (principal, exchange) => {
+      if (exchange.upgrade) requirePermissions(principal);
+      return guardOperation(guards, exchange, principal);
+    },
+    recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
+    observer: context.telemetry.operations,
+    log,
+    maxCost: config.graphqlMaxCost,
+    introspection: config.graphqlIntrospection,
+    persistedMode: config.graphqlPersisted,
+    persistedDocuments: () => persisted.documents,
+    production: config.production,
+    graphiql: !config.production,
+  });
+}
+
+/** MCP over the parts of this instance. */
+export function mcpOf(context: Context): McpServer {
+  const { config, directory, throttle, guards, publicUrl, telemetry, log } = context;
+  return createMcpServer({
+    services: context,
+    directory,
+    throttle,
+    guards,
+    corsOrigins: config.corsOrigins,
+    publicUrl: () => publicUrl.value,
+    production: config.production,
+    outcomes: telemetry.toolOutcomes,
+    log,
+  });
+}

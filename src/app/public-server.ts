@@ -1,0 +1,122 @@
+import type { Server } from 'node:http';
+import { SwaggerFiles } from '../faces/openapi/swagger-files.ts';
+import { ROUTES, type RouteServices } from '../faces/rest/routes.ts';
+import { type ChainParts, gatewayChain } from '../gateway/chain.ts';
+import { guardRequest } from '../gateway/client-guards.ts';
+import { limitConnections } from '../gateway/connections.ts';
+import { cors } from '../gateway/cors.ts';
+import type { Exchange } from '../gateway/exchange/exchange.ts';
+import { endSpan, runTraced, withinSpan } from '../gateway/exchange/request-metrics.ts';
+import { compileTrust } from '../gateway/exchange/trusted-proxies.ts';
+import { Gateway, ingress } from '../gateway/gateway.ts';
+import { Services } from '../gateway/services.ts';
+import type { FlagsByPath } from '../gateway/table/endpoint-flags.ts';
+import { EndpointTable } from '../gateway/table/endpoint-table.ts';
+import type { GatewayConfig } from '../gateway/table/gateway-config.ts';
+import type { Upstreams } from '../gateway/upstream/upstreams.ts';
+import { inRequest } from '../platform/database/tenant-db.ts';
+import type { Context } from './context.ts';
+import { mcpOf } from './faces.ts';
+import { localServices, unservedEndpoints } from './local-services.ts';
+
+/** What the gateway must know of the routes behind it. */
+const FLAGS: FlagsByPath = Object.fromEntries(ROUTES.flatMap(({ path, flags }) => (flags ? [[path, flags]] : [])));
+
+/** The public listener, and how its table is replaced. */
+interface PublicServer {
+  server: Server;
+  /**
+   * Puts a table in force: requests that have begun keep theirs to the end, those that begin after it see nothing but the
+   * new one.
+   */
+  use(gatewayConfig: GatewayConfig): void;
+}
+
+interface Behind {
+  graphql: RouteServices['graphql'];
+  upstreams: Upstreams;
+}
+
+/** The public listener: the gateway in front of every service of this process. `upstreams` are those of the table. */
+export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind): PublicServer {
+  const { config, log, audit, spool } = context;
+  const { upstreams } = behind;
+  const { requests, connections, tracer } = context.telemetry;
+  const trusts = compileTrust(config.trustProxy);
+  const onEnd = (exchange: Exchange, aborted: boolean, kept: () => void) => {
+    requests.ended(exchange, aborted);
+    endSpan(exchange, aborted);
+    withinSpan(exchange, () => audit.record(exchange, aborted, kept));
+  };
+  const chainOf = chains(context, behind, onEnd);
+  const gateway = new Gateway({
+    chain: chainOf(gatewayConfig, new EndpointTable(gatewayConfig.endpoints, FLAGS)),
+    trusts,
+    flags: FLAGS,
+    cors: cors(config.corsOrigins),
+    isAuditFull: () => spool.isFull,
+    onEnd,
+    around: (exchange, run) => {
+      requests.begun();
+      inRequest(() => exchange.found.nodeId, tracer ? () => runTraced(tracer, exchange, run) : run);
+    },
+    onClosed: (reason) => connections.refused(reason),
+    onUnparsed: (unparsed, kept) => {
+      requests.unparsed(unparsed.status);
+      audit.recordUnparsed(unparsed, context.nowMs(), kept);
+    },
+    log,
+  });
+  function use(next: GatewayConfig): void {
+    // What may throw comes before what changes.
+    const table = new EndpointTable(next.endpoints, FLAGS);
+    upstreams.replace(next);
+    gateway.use(chainOf(next, table));
+  }
+
+  const server = ingress(gateway);
+  limitConnections(server, { max: config.maxConnections, trusts, metrics: connections });
+  return { server, use };
+}
+
+/** How many endpoints a line of the log names. */
+const MAX_NAMED = 20;
+
+/** Makes the chain of a table; what is behind the chain is made once. */
+function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainParts['onEnd']) {
+  const { log, nowMs, authenticator: tokens, guards } = context;
+  const same = { tokens, clientGuards: (exchange: Exchange) => guardRequest(guards, exchange), onEnd, nowMs };
+  const services = routeServices(context, graphql);
+  return (config: GatewayConfig, table: EndpointTable) => {
+    const unserved = unservedEndpoints(config, ROUTES);
+    if (unserved.length > 0) {
+      const endpoints = unserved.slice(0, MAX_NAMED);
+      log.warn(
+        { endpoints, endpoint_count: unserved.length },
+        'endpoints of local services have no route: they answer 503',
+      );
+    }
+    return gatewayChain({
+      ...same,
+      table,
+      services: new Services(config, upstreams),
+      local: localServices(ROUTES, { ...services, webhookAlias: config.webhook_alias }, log),
+      remote: upstreams,
+    });
+  };
+}
+
+/** What the routes call, apart from the dates of the webhook's alias: those are the table's. */
+function routeServices(context: Context, graphql: Behind['graphql']): Omit<RouteServices, 'webhookAlias'> {
+  const { config, secrets } = context;
+  const { username, password, signingKeys: keys } = secrets.webhook;
+  const passwords = password.previous === undefined ? [password.current] : [password.current, password.previous];
+  return {
+    ...context,
+    webhookCredentials: { username, passwords },
+    webhookSignature: { keys, isRequired: config.webhookSignature === 'required' },
+    swagger: new SwaggerFiles(config.publicUrl),
+    graphql,
+    mcp: mcpOf(context),
+  };
+}

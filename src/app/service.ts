@@ -1,0 +1,221 @@
+import { keyedLog } from '../audit/correlation-key.ts';
+import { ALL_TOPICS } from '../events/bus/topics.ts';
+import { PersistedFile } from '../faces/graphql/execution/persisted-operations.ts';
+import { getGraphql } from '../faces/rest/graphql.rest.ts';
+import { withDiscovers } from '../gateway/table/discovers.ts';
+import {
+  type Endpoint,
+  type GatewayConfig,
+  lookupFaults,
+  parseGatewayConfig,
+} from '../gateway/table/gateway-config.ts';
+import { Reloads, readTableText, watchTable } from '../gateway/table/reload.ts';
+import { UpstreamCalls } from '../gateway/upstream/upstream-call.ts';
+import { Upstreams, upstreamMetrics } from '../gateway/upstream/upstreams.ts';
+import { baseUrlOf } from '../lib/base-url.ts';
+import type { Log } from '../lib/log.ts';
+import { type Config, ConfigError } from '../platform/config/config.ts';
+import type { Secrets } from '../platform/config/secrets.ts';
+import { knowsLetterCase } from '../platform/database/database.ts';
+import { migrate, pendingSchemaMigrations } from '../platform/database/schema-migrations.ts';
+import { lockDataDir } from '../platform/embedded/data-dir-lock.ts';
+import { readinessOf } from '../platform/health.ts';
+import { adminServer } from './admin-server.ts';
+import { startConsumers, startLookups } from './consumers.ts';
+import { type Context, createContext, type Overrides } from './context.ts';
+import type { Demo } from './demo/demo.ts';
+import { graphqlOf } from './faces.ts';
+import { closeGracefully, listen } from './listen.ts';
+import { metricsOf } from './metrics.ts';
+import { publicServer } from './public-server.ts';
+
+const DRAIN_DEADLINE_MS = 8_000;
+
+/** A running instance. */
+export interface Service extends AsyncDisposable {
+  context: Context;
+  /** Where it listens; undefined for a worker. */
+  baseUrl: string | undefined;
+  adminUrl: string;
+  /** The demo of an embedded instance. */
+  demo: Demo | undefined;
+  /**
+   * Replaces the gateway's table and the persisted operations by what their files say; resolves when that is done, or
+   * refused and logged.
+   */
+  reload(): Promise<void>;
+}
+
+interface ServiceInput {
+  config: Config;
+  secrets: Secrets;
+  log: Log;
+  overrides?: Overrides;
+  /** Where variables are that `gateway.yaml` names. */
+  variables?: NodeJS.ProcessEnv;
+}
+
+/**
+ * Starts an instance: stores, schema, demo, consumers, listeners. Disposing it stops all in the reverse order, after
+ * requests in flight have finished.
+ * @throws ConfigError for a fault of the configuration, StartError for one of the surroundings.
+ */
+export async function startService({
+  config,
+  secrets,
+  log: given,
+  overrides = {},
+  variables = {},
+}: ServiceInput): Promise<Service> {
+  await using stack = new AsyncDisposableStack();
+  const log = keyedLog(given);
+  const { path, source } = await readTableText(config.gatewayConfigPath);
+  const complete = (table: GatewayConfig) => withDiscovers(table, config.discoversUpstreamUrl);
+  const gatewayConfig = complete(parseGatewayConfig(path, source));
+  const isWorker = config.role !== 'gateway';
+  const lookup = gatewayConfig.transactions_lookup;
+  const faults = isWorker ? lookupFaults(lookup, variables) : [];
+  if (faults.length > 0) throw new ConfigError(faults);
+  const persisted = await PersistedFile.open(config.graphqlPersistedFile, log);
+  if (config.databaseUrl === undefined) await openDataDir(config, stack);
+  const context = await createContext({ config, secrets, log, overrides, stack });
+  await prepareStores(context);
+  const demo = await demoOf(context);
+  context.auditWriter.start();
+  await context.health.start();
+  await context.denied.load();
+  await context.clock.start();
+  await context.changes.start();
+  if (isWorker) await startConsumers(context, stack);
+  const lookupMetrics = isWorker ? startLookups(context, { lookup, variables }, stack) : [];
+  const calls = new UpstreamCalls(context.telemetry.tracer);
+  const upstreams = new Upstreams(gatewayConfig, { log: context.log, nowMs: context.nowMs, calls });
+  stack.defer(() => upstreams.close());
+  const reloads = new Reloads({ path, source, table: gatewayConfig, complete, log });
+  const metrics = [
+    ...metricsOf(context),
+    ...lookupMetrics,
+    ...(config.role === 'worker' ? [] : [calls.durations, ...upstreamMetrics(upstreams), reloads.inForce]),
+  ];
+  let isDraining = false;
+  const readiness = (excludesStores: boolean) =>
+    readinessOf({
+      role: config.role,
+      checks: context.health.report().checks,
+      hasSeenStores: context.health.hasSeenAll,
+      isDraining,
+      isAuditFull: context.spool.isFull,
+      excludesStores,
+    });
+  const admin = adminServer(readiness, metrics);
+  const adminPort = await listen(admin, { host: config.host, port: config.adminPort, variable: 'ADMIN_PORT' });
+  stack.defer(() => closeGracefully(admin, 0));
+  const baseUrl =
+    config.role === 'worker'
+      ? undefined
+      : await startPublic(context, { gatewayConfig, upstreams, reloads, persisted }, stack);
+  if (demo && baseUrl !== undefined) await publishDemo(context, demo, context.publicUrl.value);
+  const running = stack.move();
+  return {
+    context,
+    baseUrl,
+    adminUrl: baseUrlOf(config.host, adminPort),
+    demo,
+    reload: async () => {
+      await Promise.all([reloads.reload(), persisted.reload()]);
+    },
+    [Symbol.asyncDispose]: () => {
+      isDraining = true;
+      return running.disposeAsync();
+    },
+  };
+}
+
+async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise<void> {
+  stack.use(lockDataDir(config.dataDir));
+  const { prepareDataDir } = await import('./demo/demo-data-dir.ts');
+  await prepareDataDir(config.dataDir);
+}
+
+/** Outside production an instance migrates and makes its topics itself; in production it refuses to guess. */
+async function prepareStores({ config, database, bus, log }: Context): Promise<void> {
+  if (!(await knowsLetterCase(database.db))) {
+    log.warn({}, 'the database has a locale without the case of letters: emails beyond ASCII count as different by it');
+  }
+  if (!config.production) {
+    await migrate(database);
+    await bus.ensureTopics(ALL_TOPICS);
+    return;
+  }
+  const pending = await pendingSchemaMigrations(database);
+  const missing = await bus.missingTopics(ALL_TOPICS);
+  const faults = [
+    ...(pending.length > 0 ? [`the database lacks ${pending.join(', ')}: run portcullis migrate`] : []),
+    ...(missing.length > 0 ? [`Kafka lacks the topics ${missing.join(', ')}: run portcullis migrate`] : []),
+  ];
+  if (faults.length > 0) throw new ConfigError(faults);
+}
+
+interface PublicParts {
+  gatewayConfig: GatewayConfig;
+  upstreams: Upstreams;
+  reloads: Reloads;
+  persisted: PersistedFile;
+}
+
+async function startPublic(
+  context: Context,
+  { gatewayConfig, upstreams, reloads, persisted }: PublicParts,
+  stack: AsyncDisposableStack,
+): Promise<string> {
+  const { config, publicUrl } = context;
+  let table = gatewayConfig;
+  const graphql = graphqlOf(context, { persisted, socketEndpoint: () => socketEndpointOf(table) });
+  const { server, use } = publicServer(context, gatewayConfig, { graphql, upstreams });
+  const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
+  const baseUrl = baseUrlOf(config.host, port);
+  publicUrl.value = config.publicUrl ?? baseUrl;
+  stack.defer(async () => {
+    const closed = closeGracefully(server, DRAIN_DEADLINE_MS);
+    upstreams.stopStreams();
+    await graphql.stop();
+    await closed;
+  });
+  const replace = (next: GatewayConfig) => {
+    use(next);
+    table = next;
+  };
+  startReloads(config, { reloads, use: replace }, stack);
+  return baseUrl;
+}
+
+/** The endpoint that a WebSocket of GraphQL is opened by. */
+function socketEndpointOf({ endpoints }: GatewayConfig): Endpoint | undefined {
+  return endpoints.find(({ path, methods }) => path === getGraphql.path && methods.includes('GET'));
+}
+
+/** Lets the file come in force; the embedded run sees by itself when that has changed. */
+function startReloads(
+  { databaseUrl, gatewayConfigPath }: Config,
+  { reloads, use }: { reloads: Reloads; use: (table: GatewayConfig) => void },
+  stack: AsyncDisposableStack,
+): void {
+  reloads.start(use);
+  stack.defer(() => reloads.stop());
+  if (databaseUrl !== undefined) return;
+  stack.use(watchTable(gatewayConfigPath, () => void reloads.fileChanged()));
+  // It may have changed while the instance started.
+  void reloads.fileChanged();
+}
+
+async function demoOf(context: Context): Promise<Demo | undefined> {
+  if (context.config.databaseUrl !== undefined) return undefined;
+  const { ensureDemo } = await import('./demo/ensure-demo.ts');
+  return ensureDemo(context);
+}
+
+async function publishDemo({ config, secrets }: Context, demo: Demo, baseUrl: string): Promise<void> {
+  const { writeDemo } = await import('./demo/demo-file.ts');
+  const { username, password } = secrets.webhook;
+  writeDemo(config.dataDir, demo, { baseUrl, webhook: { username, password: password.current } });
+}

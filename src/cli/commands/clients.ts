@@ -1,0 +1,239 @@
+import { OPERATOR } from '../../access/administration/administration.ts';
+import { clientInput, GRANT_TYPES, rotationInput } from '../../access/administration/client.input.ts';
+import { ClientPages, type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
+import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
+import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
+import type { PageKey } from '../../lib/keyset.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { type Command, CommandError, type CommandInput } from '../kit/command.ts';
+import { checked, list, listOf, text, uuid, wholeNumber } from '../kit/flags.ts';
+import { openAdministration, openReading, orCommandError } from '../kit/open-administration.ts';
+import { printRows } from '../kit/print-rows.ts';
+import { printable } from '../kit/progress.ts';
+
+/** A client in the REST names; an absent limit is null. It has no secret. */
+function clientView(row: ClientRow) {
+  return {
+    client_id: row.id,
+    node_id: row.node_id,
+    name: row.name,
+    grant_types: row.grant_types,
+    scopes: row.scopes,
+    token_expiry: {
+      enabled: row.token_expiry_enabled,
+      duration: row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
+    },
+    allowed_ips: row.allowed_ips,
+    require_certificate: row.require_certificate,
+    cert_fingerprint: row.cert_fingerprint,
+    rate_limit: {
+      requests_per_second: row.requests_per_second,
+      requests_per_minute: row.requests_per_minute,
+      requests_per_hour: row.requests_per_hour,
+    },
+    monthly_limit: row.monthly_limit,
+    refresh_reuse_detection: row.refresh_reuse_detection,
+    status: row.status,
+    last_used_at: isoFromPgOrNull(row.last_used_at),
+    created_at: isoFromPg(row.created_at),
+    updated_at: isoFromPg(row.updated_at),
+  };
+}
+
+/** The flag of each member of a client. */
+const FLAG_OF = {
+  name: '--name',
+  grant_types: '--grants',
+  scopes: '--scopes',
+  token_expiry: '--token-duration',
+  allowed_ips: '--allowed-ips',
+  cert_fingerprint: '--cert-fingerprint',
+  requests_per_second: '--requests-per-second',
+  requests_per_minute: '--requests-per-minute',
+  requests_per_hour: '--requests-per-hour',
+  monthly_limit: '--monthly-limit',
+};
+
+/** `portcullis client create`: a client of a node, and its secret. */
+export const clientCreate: Command = {
+  name: 'client create',
+  summary: 'create a client of a node and show its secret once',
+  description: [
+    'Creates a client of a node, with one secret that is shown this once. The secret is kept as a hash',
+    "under the servers' pepper: SECRET_PEPPER, or the one in their DATA_DIR, must be theirs here too.",
+    'A limit that is not given is no limit. Running servers know the client at once.',
+  ].join('\n'),
+  flags: {
+    node: { help: 'the node that the client is of', required: 'ID' },
+    name: { help: 'what people call it', required: 'NAME' },
+    grants: { help: `of ${GRANT_TYPES.join(',')}`, required: 'LIST', choices: GRANT_TYPES, isList: true },
+    scopes: {
+      help: 'permissions between commas: accounts:read,wallets:read',
+      required: 'LIST',
+      choices: PERMISSIONS,
+      isList: true,
+    },
+    'token-duration': { help: `how long its tokens live, in seconds (${DEFAULT_DURATION_SECONDS})` },
+    'no-token-expiry': { help: 'its access tokens do not expire', isSwitch: true },
+    'allowed-ips': { help: 'addresses and networks between commas: 192.0.2.7,2001:db8::/32' },
+    'require-certificate': {
+      help: 'it must show its certificate: without a fingerprint nobody passes',
+      isSwitch: true,
+    },
+    'cert-fingerprint': { help: 'the fingerprint of that certificate, with or without colons' },
+    'requests-per-second': { help: 'the most requests in a second' },
+    'requests-per-minute': { help: 'the most requests in a minute' },
+    'requests-per-hour': { help: 'the most requests in an hour' },
+    'monthly-limit': { help: 'the most requests in a calendar month (UTC)' },
+    'refresh-reuse-detection': { help: 'a refresh token that is used twice ends its login', isSwitch: true },
+  },
+  examples: [
+    'portcullis client create --node ID --name Books --grants password --scopes accounts:read',
+    'portcullis client create --node ID --name Desk --grants password,refresh_token --scopes "" --json',
+  ],
+  async run(input) {
+    const nodeId = uuid('--node', text(input.flags, 'node'));
+    const client = checked(clientInput, members(input.flags), FLAG_OF);
+    const { clients } = await openAdministration(input, 'mutation createClient');
+    const created = await orCommandError(`there is no node ${nodeId}`, clients.create(nodeId, OPERATOR, client));
+    return input.answer(...withSecret(created, ''));
+  },
+};
+
+/** The answer that shows a secret once, and what `more` there is to say of it. */
+function withSecret({ client, secret }: { client: ClientRow; secret: string }, more: string): [object, string] {
+  const kept = `The secret is shown this once: only its hash is kept.${more}`;
+  return [
+    { ...clientView(client), client_secret: secret },
+    `client_id      ${client.id}\nclient_secret  ${secret}\n${kept}\n`,
+  ];
+}
+
+function members(flags: CommandInput['flags']): object {
+  return {
+    name: text(flags, 'name'),
+    grant_types: listOf(flags, 'grants', GRANT_TYPES),
+    scopes: listOf(flags, 'scopes', PERMISSIONS),
+    token_expiry: {
+      enabled: flags['no-token-expiry'] !== true,
+      duration: wholeNumber(flags, 'token-duration') ?? DEFAULT_DURATION_SECONDS,
+    },
+    allowed_ips: list(flags, 'allowed-ips'),
+    require_certificate: flags['require-certificate'] === true,
+    cert_fingerprint: text(flags, 'cert-fingerprint'),
+    rate_limit: {
+      requests_per_second: wholeNumber(flags, 'requests-per-second'),
+      requests_per_minute: wholeNumber(flags, 'requests-per-minute'),
+      requests_per_hour: wholeNumber(flags, 'requests-per-hour'),
+    },
+    monthly_limit: wholeNumber(flags, 'monthly-limit'),
+    refresh_reuse_detection: flags['refresh-reuse-detection'] === true,
+  };
+}
+
+const PAGE_SIZE = 500;
+
+/** `portcullis client list`: the clients of a node, or of all. */
+export const clientList: Command = {
+  name: 'client list',
+  summary: 'list the clients of a node, or of every node',
+  description: [
+    'Lists clients, active or not: of each node the oldest first. No secret is shown: none is kept.',
+    'The columns are the client, its node, its status, its grants and its name.',
+  ].join('\n'),
+  flags: { node: { help: 'the clients of this node alone' } },
+  examples: ['portcullis client list', 'portcullis client list --node ID --json'],
+  async run(input) {
+    const given = text(input.flags, 'node');
+    const nodeId = given === undefined ? undefined : uuid('--node', given);
+    const db = await openReading(input, 'query clients');
+    const nodes = await nodesOf(db, nodeId);
+    if (nodeId !== undefined && nodes.length === 0) throw new CommandError(`there is no node ${nodeId}`);
+    return printRows(input, { name: 'clients', rows: rowsOf(db, nodes), view: clientView, line });
+  },
+};
+
+async function nodesOf(db: Db, nodeId: string | undefined): Promise<string[]> {
+  const rows = await db.unscoped('the operator lists every node').run((k) =>
+    k
+      .selectFrom('nodes')
+      .select('id')
+      .$if(nodeId !== undefined, (query) => query.where('id', '=', nodeId ?? ''))
+      .orderBy('id'),
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Page by page: however many there are, few are held. */
+async function* rowsOf(db: Db, nodes: readonly string[]): AsyncGenerator<ClientRow> {
+  const pages = new ClientPages(db);
+  for (const nodeId of nodes) {
+    let after: PageKey | undefined;
+    for (;;) {
+      const { rows, hasMore } = await pages.page(
+        nodeId,
+        {},
+        {
+          size: PAGE_SIZE,
+          backward: false,
+          after,
+          before: undefined,
+        },
+      );
+      yield* rows;
+      const last = rows.at(-1);
+      if (!hasMore || !last) break;
+      after = { at: last.created_at, id: last.id };
+    }
+  }
+}
+
+function line({ id, node_id: nodeId, status, grant_types: grants, name }: ClientRow): string {
+  return `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${grants.join(',')}  ${printable(name)}\n`;
+}
+
+/** `portcullis client rotate-secret`: another secret, and how long the one so far lives on. */
+export const clientRotateSecret: Command = {
+  name: 'client rotate-secret',
+  summary: 'give a client another secret and show it once',
+  description: [
+    'Gives a client another secret, which is shown this once. The one so far ends at once, or after the',
+    'overlap: both are good until then, and never more than two. Running servers know within a second.',
+    "The servers' pepper must be here too: SECRET_PEPPER, or their DATA_DIR.",
+  ].join('\n'),
+  positionals: ['CLIENT_ID'],
+  flags: { overlap: { help: 'for how many seconds the secret so far lives on (0; at most 30 days)' } },
+  examples: [
+    'portcullis client rotate-secret CLIENT_ID --overlap 86400',
+    'portcullis client rotate-secret CLIENT_ID --json',
+  ],
+  async run(input) {
+    const clientId = uuid('CLIENT_ID', input.positionals[0]);
+    const members = { overlap_seconds: wholeNumber(input.flags, 'overlap') };
+    const { overlap_seconds: overlap } = checked(rotationInput, members, { overlap_seconds: '--overlap' });
+    const { clients, nodeOfClient } = await openAdministration(input, 'mutation rotateClientSecret');
+    const rotating = clients.rotateSecret(await nodeOfClient(clientId), OPERATOR, clientId, overlap);
+    const rotated = await orCommandError(`there is no client ${clientId}`, rotating);
+    const before = overlap === 0 ? 'has ended' : `ends in ${overlap} s at the latest`;
+    return input.answer(...withSecret(rotated, ` The one before ${before}.`));
+  },
+};
+
+/** `portcullis client disable`: the end of a client's credentials, tokens and logins. */
+export const clientDisable: Command = {
+  name: 'client disable',
+  summary: 'end the credentials and tokens of a client, and the logins made through it',
+  description: [
+    'Disables a client: its secrets, every token that it has, and the logins that were made through it',
+    'end, on running servers within a second. To enable it again does not bring tokens or logins back.',
+  ].join('\n'),
+  positionals: ['CLIENT_ID'],
+  examples: ['portcullis client disable CLIENT_ID', 'portcullis client disable CLIENT_ID --json'],
+  async run(input) {
+    const clientId = uuid('CLIENT_ID', input.positionals[0]);
+    const { clients, nodeOfClient } = await openAdministration(input, 'mutation setClientStatus');
+    const disabled = clients.setStatus(await nodeOfClient(clientId), OPERATOR, clientId, 'disabled');
+    const client = await orCommandError(`there is no client ${clientId}`, disabled);
+    return input.answer(clientView(client), `Client ${client.id} is disabled.\n`);
+  },
+};

@@ -1,0 +1,151 @@
+import { type ParseArgsOptionDescriptor, parseArgs } from 'node:util';
+import type { Command } from './command.ts';
+import { flagHelp, flagNames, synopsis } from './usage.ts';
+
+const SECRET_WORDS = new Set([
+  'p',
+  'pass',
+  'passwd',
+  'password',
+  'passphrase',
+  'pwd',
+  'secret',
+  'secrets',
+  'token',
+  'pepper',
+  'key',
+  'credentials',
+  'url',
+]);
+
+/** What whoever writes a secret as a flag is told. */
+const SECRET_ADVICE =
+  "a secret never goes on a command line, where ps and the shell's history keep it. " +
+  'Pipe a password in (… < password.txt); what a server is reached and signed with stands in the environment';
+
+/** Whether an unknown flag, without its dashes, is one to give a secret with: `password`, `client-secret`, `database-url`. */
+export function isSecretFlag(name: string): boolean {
+  return SECRET_WORDS.has(name.toLowerCase().split(/[-_]/).at(-1) ?? '');
+}
+
+/** Of a word of three letters one may be wrong, of longer ones two. */
+const LONG = 4;
+
+/**
+ * The one of `known` that was probably meant: what begins with `word`, or differs in one or two letters (left out, put in,
+ * changed, or two swapped); undefined where nothing is near.
+ */
+function closest(word: string, known: readonly string[]): string | undefined {
+  const written = word.toLowerCase();
+  if (written.length < 2) return undefined;
+  const most = written.length < LONG ? 1 : 2;
+  const near = known
+    .map((name) => ({ name, distance: name.startsWith(written) ? 0 : distanceOf(written, name) }))
+    .filter(({ distance }) => distance <= most)
+    .sort((one, other) => one.distance - other.distance);
+  return near[0]?.name;
+}
+
+/** The Damerau-Levenshtein distance, each pair of neighbours swapped at most once. */
+function distanceOf(one: string, other: string): number {
+  let before: number[] = [];
+  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= one.length; i += 1) {
+    const next = [i];
+    for (let j = 1; j <= other.length; j += 1) {
+      const isSame = one[i - 1] === other[j - 1];
+      const isSwapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      const changed = (row[j - 1] ?? 0) + (isSame ? 0 : 1);
+      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, changed, swapped));
+    }
+    [before, row] = [row, next];
+  }
+  return row[other.length] ?? 0;
+}
+
+/** What a command was called with, as the user wrote it. */
+interface Parsed {
+  flags: Record<string, string | boolean | undefined>;
+  positionals: string[];
+}
+
+/** The name of a command that the first one or two words are, and the words after them. */
+export function findCommand(
+  names: readonly string[],
+  args: readonly string[],
+): { name: string; rest: readonly string[] } | undefined {
+  for (const words of [2, 1]) {
+    const name = args.slice(0, words).join(' ');
+    if (names.includes(name) && args.length >= words) return { name, rest: args.slice(words) };
+  }
+  return undefined;
+}
+
+/** What is wrong with words that name no command, and what may have been meant. Never more of them than two. */
+export function unknownCommand(names: readonly string[], args: readonly string[]): string {
+  const [first, second] = args;
+  if (first === undefined) return 'no command';
+  if (first.startsWith('-')) return earlyFlag(first);
+  const group = names.filter((name) => name.startsWith(`${first} `));
+  const hasSecond = second !== undefined && !second.startsWith('-');
+  if (group.length > 0) {
+    const meant = hasSecond ? closest(`${first} ${second}`, group) : undefined;
+    if (meant !== undefined) return `no command ${first} ${second}: did you mean ${meant}?`;
+    return `no command ${first}${hasSecond ? ` ${second}` : ''}: there is ${group.join(', ')}`;
+  }
+  const meant = closest(hasSecond ? `${first} ${second}` : first, names) ?? closest(first, names.map(firstWord));
+  return meant === undefined ? `no command ${first}` : `no command ${first}: did you mean ${meant}?`;
+}
+
+/** A flag where a command should be; its value may be a secret. */
+function earlyFlag(word: string): string {
+  const flag = word.startsWith('--') ? word.replace(/=.*/s, '') : word.slice(0, 2);
+  const advice = isSecretFlag(flag.replace(/^--?/, '')) ? SECRET_ADVICE : 'flags come after their command';
+  return `no command ${flag}: ${advice}`;
+}
+
+/** The flags and positionals of a command, or what is wrong with them; no value that was given is in that. */
+export function parse(command: Command, args: readonly string[]): Parsed | string {
+  const own = Object.entries(command.flags ?? {}).map(([name, { isSwitch }]): [string, ParseArgsOptionDescriptor] => {
+    return [name, { type: isSwitch ? 'boolean' : 'string' }];
+  });
+  const common = { json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } as const;
+  const options = { ...Object.fromEntries(own), ...common };
+  try {
+    const parsed = parseArgs({ args: [...args], options, allowPositionals: true, tokens: true });
+    const names = parsed.tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
+    const twice = names.find((name, index) => names.indexOf(name) !== index);
+    if (twice !== undefined) return `--${twice} is given twice: give it once`;
+    return { flags: parsed.values as Parsed['flags'], positionals: parsed.positionals };
+  } catch (error) {
+    if (!(error instanceof TypeError) || !('code' in error)) throw error;
+    if (error.code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') return error.message;
+    return unknownFlag(command, error.message);
+  }
+}
+
+/** What a command was not given, with what it wants. */
+export function missing(command: Command, { flags, positionals }: Parsed): string | undefined {
+  const wanted = `wanted: ${synopsis(command)}`;
+  const named = command.positionals ?? [];
+  const least = named.filter((name) => !name.startsWith('[')).length;
+  if (positionals.length < least || positionals.length > named.length) return wanted;
+  const absent = Object.entries(command.flags ?? {}).filter(
+    ([name, { required }]) => required && flags[name] === undefined,
+  );
+  return absent.length === 0 ? undefined : `without ${absent.map(([name]) => `--${name}`).join(', ')}; ${wanted}`;
+}
+
+function unknownFlag(command: Command, message: string): string {
+  const what = message.split('. ')[0] ?? message;
+  const given = /'-{1,2}([^']*)'/.exec(what)?.[1] ?? '';
+  if (isSecretFlag(given)) return `${what}: ${SECRET_ADVICE}`;
+  const meant = closest(given, Object.keys(flagHelp(command)));
+  if (meant !== undefined) return `${what}: did you mean --${meant}? Its flags are ${flagNames(command)}`;
+  return `${what}: its flags are ${flagNames(command)}`;
+}
+
+function firstWord(name: string): string {
+  return name.split(' ')[0] ?? name;
+}

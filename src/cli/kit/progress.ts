@@ -1,0 +1,66 @@
+const BAR_WIDTH = 30;
+const REDRAW_MS = 100;
+
+interface Output {
+  isTTY?: boolean;
+  write(text: string): unknown;
+}
+
+/** How far a work is: `done` of `total`, which is undefined where nobody knows it, and what else to say. */
+interface Step {
+  done: number;
+  total: number | undefined;
+  text: string;
+}
+
+/** Shows how far a work is, by a bar on a terminal; elsewhere nothing is written: a log has no use for it. */
+export class Progress {
+  readonly #output: Output;
+  readonly #nowMs: () => number;
+  #shownAtMs: number;
+  #hasBar = false;
+
+  constructor(output: Output, nowMs: () => number = () => performance.now()) {
+    this.#output = output;
+    this.#nowMs = nowMs;
+    this.#shownAtMs = nowMs();
+  }
+
+  show(step: Step): void {
+    if (!this.#output.isTTY) return;
+    const now = this.#nowMs();
+    if (now - this.#shownAtMs < REDRAW_MS) return;
+    this.#shownAtMs = now;
+    this.#hasBar = true;
+    this.#output.write(`\r\u001b[K${bar(step)}${percent(step)}${step.text}`);
+  }
+
+  /** Takes the bar off the terminal. */
+  end(): void {
+    if (this.#hasBar) this.#output.write('\r\u001b[K');
+    this.#hasBar = false;
+  }
+}
+
+function bar({ done, total }: Step): string {
+  if (total === undefined || total === 0) return '';
+  const filled = Math.min(BAR_WIDTH, Math.floor((done / total) * BAR_WIDTH));
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_WIDTH - filled)}] `;
+}
+
+function percent({ done, total }: Step): string {
+  return total === undefined || total === 0 ? '' : `${String(Math.floor((done / total) * 100)).padStart(3)} %  `;
+}
+
+/** Returns a number with its thousands apart, for people. */
+export function counted(number: number): string {
+  return number.toLocaleString('en');
+}
+
+/** A text that others have written, for a terminal: what would steer it is escaped. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return `\\u{${code.toString(16)}}`;
+  });
+}

@@ -1,0 +1,115 @@
+import type { Command } from './command.ts';
+
+/** Lines of at most `width` characters; a word that is longer has a line of its own. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line !== '' && line.length + 1 + word.length > width) {
+      lines.push(line);
+      line = word;
+    } else line = line === '' ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
+
+/** The same of a text of several lines, of which those that are indented stay as they are. */
+function reflow(text: string, width: number): string[] {
+  const parts: string[] = [];
+  let isOpen = false;
+  for (const line of text.split('\n')) {
+    const isKept = line.startsWith(' ');
+    if (isOpen && !isKept) parts.push(`${parts.pop() ?? ''} ${line}`);
+    else parts.push(line);
+    isOpen = !isKept;
+  }
+  return parts.flatMap((part) => (part.startsWith(' ') ? [part] : wrap(part, width)));
+}
+
+const WIDTH = 100;
+
+/** The flags of every command. */
+export const COMMON_FLAGS = {
+  json: 'answer with one JSON document',
+  help: 'show this help',
+};
+
+/** What each exit code says. */
+export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] = [
+  ['0', 'done'],
+  ['1', 'failed, in whole or in part; standard error, or the answer, says why'],
+  ['2', 'wrong usage: nothing was done'],
+  ['78', 'start alone: the configuration must change'],
+];
+
+/** Calls to begin with. */
+export const PROGRAM_EXAMPLES: readonly string[] = [
+  'portcullis start',
+  'portcullis config check',
+  'portcullis client list --json',
+  'portcullis client create --help',
+];
+
+/** The help of the program. */
+export function programHelp(commands: readonly Command[]): string {
+  const width = Math.max(...commands.map(({ name }) => name.length));
+  return [
+    'Usage: portcullis COMMAND [FLAGS]',
+    '',
+    'The integration gateway of a custody and tokenization platform.',
+    '',
+    'Commands:',
+    ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    '',
+    'portcullis COMMAND --help tells more of one; portcullis --version its version.',
+    'Every command takes --json. Environment variables configure it: portcullis config check lists them.',
+    '',
+    'Exit codes:',
+    ...EXIT_CODES.map(([code, meaning]) => `  ${code.padEnd(2)}  ${meaning}`),
+    '',
+    'Examples:',
+    ...PROGRAM_EXAMPLES.map((example) => `  ${example}`),
+    '',
+  ].join('\n');
+}
+
+/** The help of one command. */
+export function commandHelp(command: Command): string {
+  const flags = flagHelp(command);
+  const width = Math.max(...Object.keys(flags).map((name) => name.length));
+  return [
+    `Usage: ${synopsis(command)} [FLAGS]`,
+    '',
+    ...reflow(command.description, WIDTH),
+    '',
+    'Flags:',
+    ...Object.entries(flags).flatMap(([name, meaning]) => {
+      const [first = '', ...others] = wrap(meaning, WIDTH - width - '  --  '.length);
+      return [`  --${name.padEnd(width)}  ${first}`, ...others.map((line) => `${' '.repeat(width + 6)}${line}`)];
+    }),
+    '',
+    'Examples:',
+    ...command.examples.map((example) => `  ${example}`),
+    '',
+  ].join('\n');
+}
+
+/** How a command is called, without the flags that it can do without. */
+export function synopsis({ name, positionals = [], flags = {} }: Command): string {
+  const required = Object.entries(flags).flatMap(([flag, { required: value }]) =>
+    value ? [`--${flag} ${value}`] : [],
+  );
+  return ['portcullis', name, ...positionals, ...required].join(' ');
+}
+
+/** Returns the meaning of each flag that a command takes. */
+export function flagHelp({ flags = {} }: Command): Record<string, string> {
+  return { ...Object.fromEntries(Object.entries(flags).map(([name, { help }]) => [name, help])), ...COMMON_FLAGS };
+}
+
+/** The flags that a command takes, for whoever has written another. */
+export function flagNames(command: Command): string {
+  return Object.keys(flagHelp(command))
+    .map((name) => `--${name}`)
+    .join(', ');
+}

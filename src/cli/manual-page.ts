@@ -1,0 +1,69 @@
+import type { Command } from './kit/command.ts';
+import { COMMON_FLAGS, EXIT_CODES, PROGRAM_EXAMPLES, synopsis } from './kit/usage.ts';
+
+/** docs/cli.md: the help of the program as a page. */
+export function manualPage(commands: readonly Command[]): string {
+  return `${[
+    '# Command line',
+    '',
+    '`npm run schema` makes this page of the commands themselves: `src/cli/commands/`.',
+    '',
+    '`npx portcullis COMMAND [FLAGS]`, in the folder of the product; `portcullis` where that is on the `PATH`. Commands work on the database; variables of',
+    'the environment say which (`portcullis config check` lists them). While an embedded instance runs on `DATA_DIR`, a command says so and names the GraphQL',
+    'operation that does the same.',
+    '',
+    ...table(
+      ['command', 'what it does'],
+      commands.map(({ name, summary }) => [`[\`${name}\`](#${anchorOf(name)})`, summary]),
+    ),
+    '',
+    '## All commands',
+    '',
+    ...table(
+      ['flag', 'meaning'],
+      Object.entries(COMMON_FLAGS).map(([flag, meaning]) => [`\`--${flag}\``, meaning]),
+    ),
+    '',
+    ...table(
+      ['exit code', 'meaning'],
+      EXIT_CODES.map(([code, meaning]) => [`\`${code}\``, meaning]),
+    ),
+    '',
+    '- What a command answers is on the standard output; faults and progress are on the standard error, progress only where that is a terminal. With `--json`',
+    '  the faults of what a command was given are members of its one document instead.',
+    "- No flag takes a secret: ps and the shell's history would keep it. A password is the first line of the standard input, or is made and shown once; what",
+    '  servers are reached and signed with stands in the environment.',
+    '- Ctrl-C ends a command; `users import` and `transactions replay` say how to go on. A second one ends those at once.',
+    '- Whoever reads the output may stop early (`portcullis audit list | head`). Only `start` colours, on a terminal, and not where `NO_COLOR` is set.',
+    '',
+    ...fenced(PROGRAM_EXAMPLES),
+    ...commands.flatMap(section),
+  ].join('\n')}`;
+}
+
+function section(command: Command): string[] {
+  const flags = Object.entries(command.flags ?? {}).map(([flag, { help }]) => [`\`--${flag}\``, help]);
+  return [
+    `## ${command.name}`,
+    '',
+    `\`${synopsis(command)}\``,
+    '',
+    ...command.description.split('\n').map((line) => line.trim()),
+    '',
+    ...(flags.length > 0 ? [...table(['flag', 'meaning'], flags), ''] : []),
+    ...fenced(command.examples),
+  ];
+}
+
+function fenced(lines: readonly string[]): string[] {
+  return ['```sh', ...lines, '```', ''];
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)];
+}
+
+function anchorOf(name: string): string {
+  return name.replaceAll(' ', '-');
+}

@@ -1,0 +1,139 @@
+import type { Kysely, Selectable } from 'kysely';
+import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
+import { containing } from '../../platform/database/conditions.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { keysetList } from '../../platform/database/keyset-list.ts';
+import type { FormedQuery } from '../../platform/database/prepared-query.ts';
+import type { Scoped } from '../../platform/database/tenant-db.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { AccountCounts, accountTotal, type Counted } from './account-counts.ts';
+
+const columns = ['id', 'name', 'node_id', 'type', 'status', 'created_at', 'updated_at', 'deleted_at'] as const;
+
+/** An account as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+export type AccountRow = Pick<Selectable<Tables['accounts']>, (typeof columns)[number]>;
+
+interface AccountPage {
+  /** Accounts as REST shows them (specification section 2.5): times are ISO 8601. */
+  data: AccountRow[];
+  total: number;
+}
+
+interface AccountPageRequest {
+  nodeId: string;
+  page: number;
+  limit: number;
+  includeDeleted: boolean;
+}
+
+/** Rows that a page near the beginning skips; for one behind them the counts say where to begin. */
+const SKIPPED_AT_MOST = 256n;
+
+/** Reads the accounts of a node. */
+export class Accounts {
+  readonly #live: PageQueries;
+  readonly #all: PageQueries;
+
+  constructor(db: Db) {
+    this.#live = pageQueries(db, 'live');
+    this.#all = pageQueries(db, 'total');
+  }
+
+  /**
+   * A page by number, oldest first, with the exact total over all pages; past the end it is empty. A page costs hardly
+   * more the further it is.
+   */
+  async page({ nodeId, page, limit, includeDeleted }: AccountPageRequest): Promise<AccountPage> {
+    const { counts, first, from } = includeDeleted ? this.#all : this.#live;
+    const offset = BigInt(page - 1) * BigInt(limit);
+    if (offset <= SKIPPED_AT_MOST) {
+      const total = await counts.total(nodeId);
+      if (offset >= BigInt(total)) return { data: [], total };
+      const rows = await first.run(nodeId, { limit, offset: offset.toString() });
+      return { data: rows.map(accountView), total };
+    }
+    const place = await counts.place(nodeId, offset);
+    if (!place || offset >= BigInt(place.total)) return { data: [], total: place?.total ?? 0 };
+    const { at, id, before, total } = place;
+    const rows = await from.run(nodeId, { at, id, limit, offset: (offset - BigInt(before)).toString() });
+    return { data: rows.map(accountView), total };
+  }
+}
+
+type PageQueries = ReturnType<typeof pageQueries>;
+
+function pageQueries(db: Db, counted: Counted) {
+  type Values = <Value>(name: 'limit' | 'offset' | 'at' | 'id') => Value;
+  const rows = (k: Kysely<Scoped<Tables>>, value: Values) =>
+    k
+      .selectFrom('accounts')
+      .select(columns)
+      .$if(counted === 'live', (query) => query.where('deleted_at', 'is', null))
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(value<number>('limit'))
+      .offset(value<number>('offset'));
+  return {
+    counts: new AccountCounts(db, counted),
+    first: db.prepare((k, value: <Value>(name: 'limit' | 'offset') => Value) => rows(k, value as Values)),
+    from: db.prepare((k, value: Values) =>
+      rows(k, value).where((eb) =>
+        eb(eb.refTuple('created_at', 'id'), '>=', eb.tuple(value<string>('at'), value<string>('id'))),
+      ),
+    ),
+  };
+}
+
+/** Returns an account as REST and the tools show it: times in ISO 8601 with milliseconds. */
+export function accountView(row: AccountRow): AccountRow {
+  const { id, name, node_id, type, status } = row;
+  return {
+    ...{ id, name, node_id, type, status },
+    created_at: isoFromPg(row.created_at),
+    updated_at: isoFromPg(row.updated_at),
+    deleted_at: isoFromPgOrNull(row.deleted_at),
+  };
+}
+
+/** Which accounts a list has; without `includeDeleted` those that are not deleted. */
+export interface AccountFilter {
+  type?: string | undefined;
+  status?: number | undefined;
+  /** A part of the name, in either case. */
+  search?: string | undefined;
+  includeDeleted?: boolean | undefined;
+}
+
+const AccountList = keysetList({
+  rows: (k) => k.selectFrom('accounts').select(columns),
+  given: ({ search, includeDeleted = false, ...same }: AccountFilter) => ({
+    ...same,
+    pattern: search === undefined ? undefined : containing(search),
+    includeDeleted,
+  }),
+  where: (eb, { type, status, pattern, includeDeleted }) => [
+    ...(includeDeleted ? [] : [eb('deleted_at', 'is', null)]),
+    ...(type === undefined ? [] : [eb('type', '=', type)]),
+    ...(status === undefined ? [] : [eb('status', '=', status)]),
+    ...(pattern === undefined ? [] : [eb('name', 'ilike', pattern)]),
+  ],
+  order: ['created_at', 'id'],
+});
+
+/** Reads the accounts of a tenant by keyset, oldest first; by id the deleted ones too. */
+export class AccountPages extends AccountList {
+  readonly #total: FormedQuery<{ total: string | number | bigint }, { includeDeleted: boolean }>;
+
+  constructor(db: Db) {
+    super(db);
+    this.#total = db.prepareForms((k, { includeDeleted }) => accountTotal(k, includeDeleted ? 'total' : 'live'));
+  }
+
+  /** Counts the accounts that the filter lets through; all of a tenant without reading them. */
+  override async count(nodeId: string, filter: AccountFilter): Promise<number> {
+    const { type, status, search, includeDeleted = false } = filter;
+    if (type !== undefined || status !== undefined || search !== undefined) return super.count(nodeId, filter);
+    const [counted] = await this.#total.run(nodeId, { includeDeleted });
+    return Number(counted?.total ?? 0);
+  }
+}

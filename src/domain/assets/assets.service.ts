@@ -1,0 +1,55 @@
+import { isoFromPg } from '../../lib/instants.ts';
+import { keysetList } from '../../platform/database/keyset-list.ts';
+import { notFoundRefusal } from '../../platform/errors.ts';
+
+/** A tokenized asset as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+export interface AssetRow {
+  id: string;
+  name: string;
+  symbol: string;
+  type: string;
+  node_id: string;
+  network_id: string;
+  contract_address: string | null;
+  status: string;
+  created_at: string;
+  updated_at: string;
+}
+
+const columns = [
+  'id',
+  'name',
+  'symbol',
+  'type',
+  'node_id',
+  'network_id',
+  'contract_address',
+  'status',
+  'created_at',
+  'updated_at',
+] as const;
+
+const AssetList = keysetList({ rows: (k) => k.selectFrom('assets').select(columns), order: ['created_at', 'id'] });
+
+/** Reads the tokenized assets of a tenant by keyset, oldest first. */
+export class Assets extends AssetList {
+  /**
+   * Returns an asset as `assetView` shows it.
+   * @throws RefusalError not_found for an id that is unknown or of another node.
+   */
+  async view(nodeId: string, id: string): Promise<AssetRow> {
+    const row = await this.find(nodeId, id);
+    if (!row) throw notFoundRefusal();
+    return assetView(row);
+  }
+}
+
+/** Returns an asset as REST and the tools show it: times in ISO 8601 with milliseconds. */
+export function assetView(row: AssetRow): AssetRow {
+  const { id, name, symbol, type, node_id, network_id, contract_address, status } = row;
+  return {
+    ...{ id, name, symbol, type, node_id, network_id, contract_address, status },
+    created_at: isoFromPg(row.created_at),
+    updated_at: isoFromPg(row.updated_at),
+  };
+}

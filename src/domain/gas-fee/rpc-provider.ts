@@ -1,0 +1,107 @@
+import { Pool } from 'undici';
+import { z } from 'zod';
+import { BodyTooLongError, bytesOf } from '../../platform/bounded-body.ts';
+import { type GasPrices, gasPricesOf, PERCENTILES } from './fee-history.rules.ts';
+
+/** The node gave no answer, or none that counts. The message never holds its address, which may carry a key. */
+export class RpcProviderError extends Error {
+  override name = 'RpcProviderError';
+}
+
+const TIMEOUT_MS = 2_000;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+const BLOCKS = 5;
+const CONNECTIONS = 4;
+
+const answerSchema = z.object({ jsonrpc: z.literal('2.0'), id: z.literal(1), result: z.unknown() });
+/** Its message may hold the key. */
+const errorSchema = z.object({ error: z.object({ code: z.int() }) });
+
+/** A node of a network of the Ethereum kind, asked by JSON-RPC over HTTP. Its redirects lead nowhere. */
+export class RpcProvider {
+  readonly #path: string;
+  readonly #authorization: string | undefined;
+  readonly #pool: Pool;
+  #chainId: number | undefined;
+
+  constructor(url: string) {
+    const { origin, pathname, search, username, password } = new URL(url);
+    this.#path = pathname + search;
+    const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+    this.#authorization = credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
+    this.#pool = new Pool(origin, {
+      connections: CONNECTIONS,
+      connect: { timeout: TIMEOUT_MS },
+      allowH2: false,
+      // One time for all of it is set at each request.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  /**
+   * What gas costs now.
+   * @throws RpcProviderError where it does not answer within 2 s and 1 MiB, answers an error or malformed numbers, or is suddenly
+   * of another chain than before.
+   */
+  async gasPrices(): Promise<GasPrices> {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const [chainId, feeHistory] = await Promise.all([
+      this.#call('eth_chainId', [], signal),
+      this.#call('eth_feeHistory', [`0x${BLOCKS.toString(16)}`, 'latest', PERCENTILES], signal),
+    ]).catch((error: unknown) => {
+      throw faultOf(error, signal);
+    });
+    const prices = gasPricesOf(chainId, feeHistory);
+    if (!prices) throw new RpcProviderError('the answer is malformed');
+    this.#chainId ??= prices.chainId;
+    if (prices.chainId !== this.#chainId) throw new RpcProviderError('the answer is of another chain than before');
+    return prices;
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.destroy();
+  }
+
+  async #call(method: string, params: unknown[], signal: AbortSignal): Promise<unknown> {
+    const { statusCode, body } = await this.#pool.request({
+      method: 'POST',
+      path: this.#path,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        ...(this.#authorization === undefined ? {} : { authorization: this.#authorization }),
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+      signal,
+    });
+    if (statusCode !== 200) {
+      await body.dump({ limit: MAX_ANSWER_BYTES, signal });
+      throw new RpcProviderError(`the answer is ${statusCode}`);
+    }
+    const json = jsonOf(await bytesOf(body, MAX_ANSWER_BYTES));
+    const answer = answerSchema.safeParse(json);
+    if (answer.success && answer.data.result !== undefined) return answer.data.result;
+    const failed = errorSchema.safeParse(json);
+    throw new RpcProviderError(
+      failed.success ? `the answer is the error ${failed.data.error.code}` : 'the answer is no result',
+    );
+  }
+}
+
+function jsonOf(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString());
+  } catch {
+    return undefined;
+  }
+}
+
+function faultOf(error: unknown, signal: AbortSignal): RpcProviderError {
+  if (error instanceof RpcProviderError) return error;
+  if (signal.aborted) return new RpcProviderError('no answer in time');
+  if (error instanceof BodyTooLongError) return new RpcProviderError('the answer has more than 1 MiB');
+  if (!(error instanceof Error)) return new RpcProviderError('no answer');
+  return new RpcProviderError(`no answer (${'code' in error && error.code !== undefined ? error.code : error.name})`);
+}

@@ -1,0 +1,114 @@
+import type { Kysely } from 'kysely';
+import { isUuid } from '../../lib/input.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
+import { sqlState } from '../../platform/database/sql-state.ts';
+import type { Scoped } from '../../platform/database/tenant-db.ts';
+import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
+import type { Tables } from '../../tables/tables.ts';
+import type { WalletRow } from '../wallets/wallets.service.ts';
+
+const FOREIGN_KEY_VIOLATION = '23503';
+const OTHER_CHAIN = {
+  kind: 'invalid',
+  path: 'network_id',
+  message: "must be a network of the wallet's chain",
+} as const;
+
+interface NetworkAssignmentsParts {
+  db: Db;
+  nowMs(): number;
+}
+
+/** Assigns networks to wallets (specification section 4.4). */
+export class NetworkAssignments {
+  readonly #parts: NetworkAssignmentsParts;
+
+  constructor(parts: NetworkAssignmentsParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Lets a wallet operate on a network of its own chain, and returns the wallet. Of several calls at once, or one after
+   * another, one row comes.
+   * @throws RefusalError `not_found` for a wallet that is not the tenant's, and for a network that nobody knows; `invalid`
+   * for a network of another chain.
+   */
+  async assign(nodeId: string, walletId: string, networkId: string): Promise<WalletRow> {
+    if (!isUuid(walletId) || !isUuid(networkId)) throw notFoundRefusal();
+    const wallet_id = walletId.toLowerCase();
+    const network_id = networkId.toLowerCase();
+    const db = this.#parts.db.forNode(nodeId);
+    const [found] = await db.run((k) =>
+      k
+        .selectFrom('wallets')
+        .innerJoin('chains', 'chains.id', 'wallets.chain_id')
+        .innerJoin('networks', (join) => join.on('networks.id', '=', network_id))
+        .select(['wallets.id', 'wallets.account_id', 'wallets.created_at', 'chains.name as chain'])
+        .select((eb) => eb('networks.chain_id', '=', eb.ref('wallets.chain_id')).as('isOfChain'))
+        .where('wallets.id', '=', wallet_id),
+    );
+    if (!found) throw notFoundRefusal();
+    const { isOfChain, ...wallet } = found;
+    if (!isOfChain) throw new RefusalError(OTHER_CHAIN);
+    const created_at = new Date(this.#parts.nowMs()).toISOString();
+    try {
+      await db.run((k) =>
+        k
+          .insertInto('wallet_networks')
+          .values({ wallet_id, network_id, created_at })
+          .onConflict((conflict) => conflict.columns(['wallet_id', 'network_id']).doNothing()),
+      );
+    } catch (error) {
+      // One of the two has gone in between.
+      throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
+    }
+    return wallet;
+  }
+}
+
+/** A network with the name of its chain; `at` is when it came to be listed, PostgreSQL's text in UTC to the microsecond. */
+export interface NetworkRow {
+  id: string;
+  name: string;
+  chain: string;
+  at: string;
+}
+
+const NetworkList = keysetList({
+  rows: (k) =>
+    k
+      .selectFrom('networks')
+      .select((eb) => [
+        'networks.id',
+        'networks.name',
+        eb
+          .selectFrom('chains')
+          .select('chains.name')
+          .whereRef('chains.id', '=', 'networks.chain_id')
+          .$asScalar()
+          .$notNull()
+          .as('chain'),
+        'networks.created_at as at',
+      ]),
+  order: ['at', 'id'],
+});
+
+/** Reads networks by keyset, oldest first. They are the same for every tenant; which a wallet has is the tenant's. */
+export class NetworkPages extends NetworkList {
+  /** The networks of wallets, in the order of their assignment. */
+  readonly ofWallets: NestedList<NetworkRow>;
+
+  constructor(db: Db) {
+    super(db);
+    this.ofWallets = nestedList(db, { owners: 'wallets', rows: assigned, owner: 'wallet_id', order: ['at', 'id'] });
+  }
+}
+
+function assigned(k: Kysely<Scoped<Tables>>) {
+  return k
+    .selectFrom('wallet_networks as held')
+    .innerJoin('networks', 'networks.id', 'held.network_id')
+    .innerJoin('chains', 'chains.id', 'networks.chain_id')
+    .select(['networks.id', 'networks.name', 'chains.name as chain', 'held.created_at as at', 'held.wallet_id']);
+}

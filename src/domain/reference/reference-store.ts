@@ -1,0 +1,241 @@
+import type { Db } from '../../platform/database/database.ts';
+import type { KnownState, Tombstone } from './reference.rules.ts';
+import {
+  isOfNode,
+  type ParentColumn,
+  type ReferenceChange,
+  type ReferenceKind,
+  type ReferenceRow,
+  TABLES,
+} from './reference-kinds.ts';
+
+/** What the database knows of an id. */
+export interface StoredState extends KnownState {
+  nodeId: string | null;
+}
+
+/** A row to write. */
+export interface VersionedRow {
+  id: string;
+  version: bigint;
+  row: ReferenceRow;
+}
+
+/** A row whose parent is not there, or, with a reason, cannot be. */
+export interface ParkedRow extends VersionedRow {
+  waitsFor: { kind: ReferenceKind; id: string } | undefined;
+  reason: string | undefined;
+}
+
+interface StateRow {
+  id: string;
+  node_id: string | null;
+  version: string | null;
+  dead_version: string | null;
+  log_offset: string | null;
+  log_time_ms: string | null;
+}
+
+const LOCK = 72_050_012;
+
+/** The tables of reference data, set-wise. Every method is to run inside of a transaction. */
+export class ReferenceStore {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** Many write at once; who parks or deletes is alone, so that no parent comes and no child is left meanwhile. */
+  async lock(isExclusive: boolean): Promise<void> {
+    await this.#door().raw((sql) =>
+      isExclusive ? sql`select pg_advisory_xact_lock(${LOCK})` : sql`select pg_advisory_xact_lock_shared(${LOCK})`,
+    );
+  }
+
+  /** Waits for the transactions' writers: those to come will find the assets that are about to be inserted. */
+  async lockTransactions(): Promise<void> {
+    await this.#door().raw((sql) => sql`lock table transactions in share mode`);
+  }
+
+  /** What is known of the ids; one that nothing is known of is not in the map. */
+  async states(kind: ReferenceKind, ids: readonly string[]): Promise<Map<string, StoredState>> {
+    const rows = await this.#door().raw<StateRow>((sql) => {
+      const nodeId = isOfNode(kind) ? sql`r.node_id` : sql`null::uuid`;
+      return sql<StateRow>`
+        select k.id, ${nodeId} as node_id, greatest(r.version, p.version) as version, t.version as dead_version,
+          t.log_offset, t.log_time_ms
+        from unnest(${ids}::uuid[]) as k (id)
+        left join ${sql.table(TABLES[kind].table)} r on r.id = k.id
+        left join reference_parked p on p.kind = ${kind} and p.id = k.id
+        left join reference_tombstones t on t.kind = ${kind} and t.id = k.id
+        where coalesce(r.id, p.id, t.id) is not null`;
+    });
+    return new Map(rows.map((row) => [row.id, stateOf(row)]));
+  }
+
+  /** The ids that are there, with the node of each, where the kind has one. */
+  async existing(kind: ReferenceKind, ids: readonly string[]): Promise<Map<string, string | null>> {
+    const rows = await this.#door().raw((sql) => {
+      const nodeId = isOfNode(kind) ? sql`node_id` : sql`null::uuid`;
+      const table = sql.table(TABLES[kind].table);
+      return sql<{ id: string; node_id: string | null }>`
+        select id, ${nodeId} as node_id from ${table} where id = any(${ids}::uuid[])`;
+    });
+    return new Map(rows.map((row) => [row.id, row.node_id]));
+  }
+
+  /** Inserts rows, or replaces those of a lower version. The address that transactions gave an asset stays. */
+  async upsert(kind: ReferenceKind, rows: readonly VersionedRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    const { table, columns } = TABLES[kind];
+    // Sorted: two that write at once never wait for each other in a ring.
+    const sorted = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    const records = JSON.stringify(sorted.map(({ id, version, row }) => ({ ...row, id, version: version.toString() })));
+    await this.#door().raw((sql) => {
+      const names = ['id', 'version', ...Object.keys(columns)].map((name) => sql.ref(name));
+      const types = Object.entries(columns).map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(type)}`);
+      const updates = Object.keys(columns)
+        .filter((name) => name !== 'node_id')
+        .map(
+          (name) =>
+            sql`${sql.ref(name)} = ${
+              kind === 'assets' && name === 'contract_address'
+                ? sql`
+          case when r.contract_settled then r.contract_address else excluded.contract_address end`
+                : sql.ref(`excluded.${name}`)
+            }`,
+        );
+      return sql`
+        insert into ${sql.table(table)} as r (${sql.join(names)})
+        select ${sql.join(names)}
+        from json_to_recordset(${records}::json) as given (id uuid, version bigint, ${sql.join(types)})
+        on conflict (id) do update set ${sql.join([...updates, sql`version = excluded.version`])}
+        where excluded.version > r.version`;
+    });
+  }
+
+  /** Deletes what nobody refers to any more; what somebody does stays until a later deletion. */
+  async delete(kind: ReferenceKind, ids: readonly string[]): Promise<void> {
+    const { table } = TABLES[kind];
+    if (ids.length > 0) await this.#door().raw((sql) => sql`select delete_unreferenced(${table}, ${ids}::uuid[])`);
+  }
+
+  async setDeletedAt(ids: readonly string[], at: string): Promise<void> {
+    await this.#door().raw(
+      (sql) => sql`
+        update accounts set deleted_at = ${at}::timestamptz where id = any(${ids}::uuid[]) and deleted_at is null`,
+    );
+  }
+
+  /** The ids that a tombstone has deleted and that are there still, since somebody referred to them. */
+  async undead(kind: ReferenceKind): Promise<string[]> {
+    const rows = await this.#door().raw(
+      (sql) => sql<{ id: string }>`
+        select t.id from reference_tombstones t join ${sql.table(TABLES[kind].table)} r on r.id = t.id
+        where t.kind = ${kind} and r.version <= t.version`,
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  async bury(kind: ReferenceKind, tombstones: ReadonlyMap<string, Tombstone>): Promise<void> {
+    if (tombstones.size === 0) return;
+    const rows = [...tombstones].map(([id, { version, place }]) => ({
+      kind,
+      id,
+      version: version.toString(),
+      log_offset: place?.offset.toString() ?? null,
+      log_time_ms: place?.timeMs.toString() ?? null,
+    }));
+    await this.#door().run((k) =>
+      k
+        .insertInto('reference_tombstones')
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.columns(['kind', 'id']).doUpdateSet((eb) => ({
+            version: eb.ref('excluded.version'),
+            log_offset: eb.ref('excluded.log_offset'),
+            log_time_ms: eb.ref('excluded.log_time_ms'),
+          })),
+        ),
+    );
+  }
+
+  /** Parks rows; what their ids had parked is to be out. */
+  async park(kind: ReferenceKind, rows: readonly ParkedRow[]): Promise<void> {
+    if (rows.length === 0) return;
+    const records = rows.map(({ id, version, row, waitsFor, reason }) => ({
+      id,
+      version: version.toString(),
+      value: row,
+      waits_for_kind: waitsFor?.kind,
+      waits_for_id: waitsFor?.id,
+      reason,
+    }));
+    await this.#door().raw(
+      (sql) => sql`
+        insert into reference_parked (kind, id, version, value, waits_for_kind, waits_for_id, reason)
+        select ${kind}, id, version, value, waits_for_kind, waits_for_id, reason
+        from jsonb_to_recordset(${JSON.stringify(records)}::jsonb) as given (id uuid, version bigint, value jsonb,
+          waits_for_kind text, waits_for_id uuid, reason text)`,
+    );
+  }
+
+  async unpark(kind: ReferenceKind, ids: readonly string[]): Promise<void> {
+    await this.#door().raw(
+      (sql) => sql`delete from reference_parked where kind = ${kind} and id = any(${ids}::uuid[])`,
+    );
+  }
+
+  async countWaiting(): Promise<number> {
+    const [row] = await this.#door().raw(
+      (sql) => sql<{ waiting: number }>`
+        select count(*)::integer as waiting from reference_parked where waits_for_id is not null`,
+    );
+    return row?.waiting ?? 0;
+  }
+
+  /** Takes out what waits for these ids. */
+  async takeWaiting(parent: ReferenceKind, ids: readonly string[]): Promise<ReferenceChange[]> {
+    interface Waiting {
+      kind: ReferenceKind;
+      id: string;
+      version: string;
+      value: ReferenceRow;
+    }
+    const rows = await this.#door().raw(
+      (sql) => sql<Waiting>`
+        delete from reference_parked where waits_for_kind = ${parent} and waits_for_id = any(${ids}::uuid[])
+        returning kind, id, version, value`,
+    );
+    return rows.map(({ kind, id, version, value }) => ({ kind, id, version: BigInt(version), row: value }));
+  }
+
+  /** Those of the assets that transactions name. */
+  async withTransactions(assetIds: readonly string[]): Promise<string[]> {
+    const rows = await this.#door().raw(
+      (sql) => sql<{ asset_id: string }>`
+        select distinct asset_id from transactions where asset_id = any(${assetIds}::uuid[])`,
+    );
+    return rows.map((row) => row.asset_id);
+  }
+
+  #door() {
+    return this.#db.unscoped('reference data is of every node, and of none');
+  }
+}
+
+/** The parent that a row names in a column. */
+export function parentOf({ column }: ParentColumn, row: ReferenceRow): string {
+  return String(row[column]);
+}
+
+function stateOf(row: StateRow): StoredState {
+  const { node_id: nodeId, version, dead_version: dead, log_offset: offset, log_time_ms: timeMs } = row;
+  const place = offset === null || timeMs === null ? undefined : { offset: BigInt(offset), timeMs: BigInt(timeMs) };
+  return {
+    nodeId,
+    version: version === null ? undefined : BigInt(version),
+    tombstone: dead === null ? undefined : { version: BigInt(dead), place },
+  };
+}

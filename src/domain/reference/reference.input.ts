@@ -1,0 +1,97 @@
+import { z } from 'zod';
+import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
+import { type Instant, parseInstant } from '../../lib/instants.ts';
+import { integerOf } from '../../lib/json.ts';
+import {
+  isOfNode,
+  type ReferenceChange,
+  type ReferenceKind,
+  type ReferenceRow,
+  UnfitReferenceError,
+} from './reference-kinds.ts';
+
+const MAX_VERSION = 2n ** 63n - 1n;
+
+const versionInput = z
+  .unknown()
+  .transform((value, context) => {
+    const version = integerOf(value);
+    if (version !== undefined && version >= 0n && version <= MAX_VERSION) return version;
+    context.addIssue({ code: 'custom', message: 'must be an integer from 0 on' });
+    return z.NEVER;
+  })
+  .meta({ type: 'integer', format: 'int64', minimum: 0 });
+
+const timeInput = textInput()
+  .transform((text, context) => {
+    const instant = parseInstant(text);
+    const written = instant && microsecondText(instant);
+    if (written !== undefined && /^(?!0000)\d{4}-/.test(written)) return written;
+    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
+    return z.NEVER;
+  })
+  .meta({ description: 'ISO 8601: any offset (none is UTC), any precision, kept to the microsecond.' });
+
+const owned = { node_id: uuidInput(), created_at: timeInput, updated_at: timeInput.optional() };
+
+/** What the row of each kind is read by, beside its version. Null members count as absent, unknown ones are ignored. */
+export const rowInputs = {
+  nodes: objectInput({ name: textInput() }),
+  chains: objectInput({ name: textInput() }),
+  networks: objectInput({ chain_id: uuidInput(), name: textInput() }),
+  currencies: objectInput({ network_id: uuidInput(), symbol: textInput() }),
+  accounts: objectInput({
+    ...owned,
+    name: textInput(),
+    type: textInput(),
+    status: z.int32(),
+    deleted_at: timeInput.optional(),
+  }),
+  wallets: objectInput({ ...owned, account_id: uuidInput(), chain_id: uuidInput() }),
+  assets: objectInput({
+    ...owned,
+    name: textInput(),
+    symbol: textInput(),
+    type: textInput(),
+    network_id: uuidInput(),
+    contract_address: textInput().optional(),
+    status: textInput(),
+  }),
+} satisfies Record<ReferenceKind, z.ZodType<Readonly<Record<string, string | number | undefined>>>>;
+
+/** What every row has. */
+export const commonInput = objectInput({ id: uuidInput().optional(), version: versionInput });
+
+/**
+ * The change that a message or a line says: its key is the id, its value the row with its version, null a tombstone.
+ * Unknown members are ignored.
+ * @throws UnfitReferenceError where it is none.
+ */
+export function parseReferenceChange(kind: ReferenceKind, key: unknown, value: unknown): ReferenceChange {
+  if (typeof key !== 'string' || !isUuid(key)) throw new UnfitReferenceError('the key must be a UUID');
+  const id = key.toLowerCase();
+  if (value === null) return { kind, id, version: undefined, row: undefined };
+  const common = commonInput.safeParse(value);
+  if (!common.success) throw unfit(common.error);
+  if (common.data.id !== undefined && common.data.id !== id) {
+    throw new UnfitReferenceError('id must be what the key says');
+  }
+  const parsed = rowInputs[kind].safeParse(value);
+  if (!parsed.success) throw unfit(parsed.error);
+  return { kind, id, version: common.data.version, row: completed(kind, parsed.data) };
+}
+
+function completed(kind: ReferenceKind, given: Readonly<Record<string, string | number | undefined>>): ReferenceRow {
+  const row = Object.fromEntries(Object.entries(given).map(([name, member]) => [name, member ?? null]));
+  return isOfNode(kind) ? { ...row, updated_at: row.updated_at ?? row.created_at ?? null } : row;
+}
+
+function unfit(error: z.ZodError): UnfitReferenceError {
+  const faults = error.issues.map(({ path, message }) => `${path.join('.') || 'the value'} ${message}`);
+  return new UnfitReferenceError(faults.join('; '));
+}
+
+function microsecondText({ seconds, nanos }: Instant): string {
+  const whole = new Date(Number(seconds) * 1_000).toISOString().replace('.000Z', '');
+  return `${whole}.${String(Math.floor(nanos / 1_000)).padStart(6, '0')}Z`;
+}

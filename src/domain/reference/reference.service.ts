@@ -1,0 +1,254 @@
+import type { Db } from '../../platform/database/database.ts';
+import { sqlState } from '../../platform/database/sql-state.ts';
+import { settleAssets } from '../transactions/asset-effects.ts';
+import { outcomeOf, type Tombstone } from './reference.rules.ts';
+import {
+  isParent,
+  type ParentColumn,
+  REFERENCE_KINDS,
+  type ReferenceChange,
+  type ReferenceKind,
+  TABLES,
+} from './reference-kinds.ts';
+import { type ParkedRow, parentOf, ReferenceStore, type StoredState, type VersionedRow } from './reference-store.ts';
+
+/** A change that can never be applied, by its place in what was given. */
+interface Rejection {
+  index: number;
+  reason: string;
+}
+
+/** What came of changes. What is not among them changed nothing: a version that was no higher, a repeated tombstone. */
+interface Applied {
+  /** Rows written or deleted. */
+  applied: number;
+  /** Rows that wait for a parent. */
+  parked: number;
+  rejected: Rejection[];
+}
+
+/** Which change of what was given it is; undefined for what was parked before. */
+interface Indexed {
+  index: number | undefined;
+}
+
+type IndexedChange = ReferenceChange & Indexed;
+type IndexedRow = VersionedRow & Indexed;
+type Orphan = ParkedRow & Indexed;
+
+interface WorkOptions {
+  /** Whether nobody else writes meanwhile: only then rows are parked, or deleted. */
+  isExclusive: boolean;
+  nowMs: () => number;
+  /** Told of a row that had waited for its parent and that the parent has shown to be impossible. */
+  dropped(kind: ReferenceKind, id: string, reason: string): void;
+}
+
+/** The work is to be rolled back and begun anew, alone. */
+class NeedsExclusiveLockError extends Error {
+  override name = 'NeedsExclusiveLockError';
+}
+
+/** One application of changes, inside of a transaction. */
+class ReferenceApplication {
+  readonly #store: ReferenceStore;
+  readonly #options: WorkOptions;
+  readonly #queues = new Map<ReferenceKind, IndexedChange[]>();
+  readonly #deleted = new Map<ReferenceKind, string[]>();
+  readonly #applied: Applied = { applied: 0, parked: 0, rejected: [] };
+  readonly #assetIds: string[] = [];
+
+  constructor(store: ReferenceStore, options: WorkOptions) {
+    this.#store = store;
+    this.#options = options;
+  }
+
+  /** The assets that were written. */
+  get assetIds(): readonly string[] {
+    return this.#assetIds;
+  }
+
+  /** @throws NeedsExclusiveLockError where it finds that it is to be alone. */
+  async run(changes: readonly ReferenceChange[]): Promise<Applied> {
+    for (const [index, change] of changes.entries()) this.#queueOf(change.kind).push({ ...change, index });
+    // Parents come before children, so that what they release is still ahead.
+    for (const kind of REFERENCE_KINDS) await this.#applyKind(kind, this.#queueOf(kind));
+    if (this.#deleted.size > 0) await this.#deleteRows();
+    return this.#applied;
+  }
+
+  #queueOf(kind: ReferenceKind): IndexedChange[] {
+    const queue = this.#queues.get(kind) ?? [];
+    this.#queues.set(kind, queue);
+    return queue;
+  }
+
+  async #applyKind(kind: ReferenceKind, changes: readonly IndexedChange[]): Promise<void> {
+    if (changes.length === 0) return;
+    const byId = Map.groupBy(changes, ({ id }) => id);
+    const states = await this.#store.states(kind, [...byId.keys()]);
+    const tombstones = new Map<string, Tombstone>();
+    const deleted: string[] = [];
+    const rows: IndexedRow[] = [];
+    const lastRows: IndexedRow[] = [];
+    for (const [id, ofId] of byId) {
+      const state = states.get(id);
+      const fit = ofId.filter((change) => this.#staysInNode(change, state));
+      const outcome = outcomeOf(state ?? { version: undefined, tombstone: undefined }, fit);
+      if (outcome.tombstone) tombstones.set(id, outcome.tombstone);
+      if (outcome.isDeleted) deleted.push(id);
+      if (!outcome.row) continue;
+      const row = { id, ...outcome.row, index: fit[outcome.row.index]?.index };
+      (outcome.isDeleted ? lastRows : rows).push(row);
+    }
+    // An account outlives its tombstone, as it was before that.
+    if (kind === 'accounts' && lastRows.length > 0) await this.#write(kind, lastRows, states);
+    if (tombstones.size > 0) await this.#bury(kind, tombstones, deleted);
+    if (rows.length > 0) await this.#write(kind, rows, states);
+  }
+
+  /** Whether a change leaves its row with its node; if not, it is rejected. */
+  #staysInNode({ kind, id, row, index }: IndexedChange, state: StoredState | undefined): boolean {
+    const nodeId = state?.nodeId ?? null;
+    if (row === undefined || nodeId === null || row.node_id === nodeId) return true;
+    this.#refuse(kind, { id, index }, 'a row does not move to another node');
+    return false;
+  }
+
+  #refuse(kind: ReferenceKind, { id, index }: Indexed & { id: string }, reason: string): void {
+    if (index === undefined) this.#options.dropped(kind, id, reason);
+    else this.#applied.rejected.push({ index, reason });
+  }
+
+  async #bury(kind: ReferenceKind, tombstones: Map<string, Tombstone>, deleted: string[]): Promise<void> {
+    await this.#store.bury(kind, tombstones);
+    await this.#store.unpark(kind, [...tombstones.keys()]);
+    if (kind === 'accounts') await this.#store.setDeletedAt(deleted, new Date(this.#options.nowMs()).toISOString());
+    else this.#deleted.set(kind, deleted);
+    this.#applied.applied += deleted.length;
+  }
+
+  /** Children first. A parent that outlived its tombstone goes with the last that referred to it. */
+  async #deleteRows(): Promise<void> {
+    for (const kind of REFERENCE_KINDS.toReversed()) {
+      const ids = this.#deleted.get(kind) ?? [];
+      if (kind !== 'accounts') await this.#store.delete(kind, isParent(kind) ? await this.#store.undead(kind) : ids);
+    }
+  }
+
+  async #write(kind: ReferenceKind, rows: IndexedRow[], states: ReadonlyMap<string, StoredState>): Promise<void> {
+    const orphans = await this.#orphans(kind, rows);
+    const parked = [...orphans.values()].filter(({ waitsFor }) => waitsFor !== undefined);
+    const impossible = [...orphans.values()].filter(({ waitsFor }) => waitsFor === undefined);
+    if (parked.length > 0 && !this.#options.isExclusive) throw new NeedsExclusiveLockError();
+    for (const orphan of impossible) this.#refuse(kind, orphan, orphan.reason ?? '');
+    const written = rows.filter(({ id }) => !orphans.has(id));
+    // What had been parked of them at a lower version goes.
+    const known = [...written, ...parked].filter(({ id }) => states.has(id)).map(({ id }) => id);
+    if (known.length > 0) await this.#store.unpark(kind, known);
+    // What was released and cannot be applied is kept with the reason, for an operator to see.
+    await this.#store.park(kind, [...parked, ...impossible.filter(({ index }) => index === undefined)]);
+    if (kind === 'assets') {
+      await this.#store.lockTransactions();
+      this.#assetIds.push(...written.map(({ id }) => id));
+    }
+    await this.#store.upsert(kind, written);
+    this.#applied.applied += written.length;
+    this.#applied.parked += parked.length;
+    await this.#release(kind, written);
+  }
+
+  /** What waits for these rows is applied before what came for the same ids now. */
+  async #release(kind: ReferenceKind, written: readonly IndexedRow[]): Promise<void> {
+    if (!isParent(kind) || written.length === 0) return;
+    const ids = written.map(({ id }) => id);
+    for (const change of await this.#store.takeWaiting(kind, ids)) {
+      this.#queueOf(change.kind).unshift({ ...change, index: undefined });
+    }
+  }
+
+  /** The rows without a parent of their own node, by id, each with the first that lacks. */
+  async #orphans(kind: ReferenceKind, rows: readonly IndexedRow[]): Promise<Map<string, Orphan>> {
+    const orphans = new Map<string, Orphan>();
+    for (const parent of TABLES[kind].parents) {
+      const left = rows.filter(({ id }) => !orphans.has(id));
+      const wanted = [...new Set(left.map(({ row }) => parentOf(parent, row)))];
+      if (wanted.length === 0) break;
+      const found = await this.#store.existing(parent.kind, wanted);
+      for (const row of left) {
+        const lack = lackOf(parent, row, found);
+        if (lack) orphans.set(row.id, { ...row, ...lack });
+      }
+    }
+    return orphans;
+  }
+}
+
+/** What a row lacks in a parent; undefined where it is there. */
+function lackOf(
+  parent: ParentColumn,
+  { row }: VersionedRow,
+  found: ReadonlyMap<string, string | null>,
+): Pick<Orphan, 'waitsFor' | 'reason'> | undefined {
+  const id = parentOf(parent, row);
+  const nodeId = found.get(id);
+  if (nodeId === undefined) return { waitsFor: { kind: parent.kind, id }, reason: undefined };
+  if (nodeId === null || nodeId === row.node_id) return undefined;
+  return { waitsFor: undefined, reason: `${parent.column} names a row of another node` };
+}
+
+const UNIQUE_VIOLATION = '23505';
+
+interface ReferenceParts {
+  db: Db;
+  nowMs: () => number;
+  /** Told of a row that had waited for its parent and that the parent has shown to be impossible. */
+  dropped?(kind: ReferenceKind, id: string, reason: string): void;
+}
+
+/** Reference data of the platform: nodes, chains, networks, currencies, accounts, wallets and assets. */
+export class Reference {
+  readonly #db: Db;
+  readonly #nowMs: () => number;
+  readonly #dropped: NonNullable<ReferenceParts['dropped']>;
+  readonly #store: ReferenceStore;
+
+  constructor({ db, nowMs, dropped = () => undefined }: ReferenceParts) {
+    this.#db = db;
+    this.#nowMs = nowMs;
+    this.#dropped = dropped;
+    this.#store = new ReferenceStore(db);
+  }
+
+  /**
+   * Applies changes of any kinds in one transaction, set-wise (decisions: reference data). The higher version wins, a
+   * tombstone deletes; a row whose parent is not there yet waits for it. In any order and however often repeated they
+   * end in the same state, tombstones apart, which delete the versions that are known when they come.
+   */
+  async apply(changes: readonly ReferenceChange[]): Promise<Applied> {
+    const isExclusive = changes.some(({ row }) => row === undefined);
+    try {
+      return await this.#attempt(changes, isExclusive);
+    } catch (error) {
+      // Two that insert one id at once can meet in another of its unique indexes than the one they agree on.
+      if (!(error instanceof NeedsExclusiveLockError) && (isExclusive || sqlState(error) !== UNIQUE_VIOLATION))
+        throw error;
+      return this.#attempt(changes, true);
+    }
+  }
+
+  /** How many rows wait for a parent. */
+  async waiting(): Promise<number> {
+    return this.#store.countWaiting();
+  }
+
+  #attempt(changes: readonly ReferenceChange[], isExclusive: boolean): Promise<Applied> {
+    return this.#db.transaction(async () => {
+      await this.#store.lock(isExclusive);
+      const work = new ReferenceApplication(this.#store, { isExclusive, nowMs: this.#nowMs, dropped: this.#dropped });
+      const applied = await work.run(changes);
+      if (work.assetIds.length > 0) await settleAssets(this.#db, await this.#store.withTransactions(work.assetIds));
+      return applied;
+    });
+  }
+}

@@ -1,0 +1,220 @@
+import type { Notification, ReceivedTime } from './notification.input.ts';
+import { STATUS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
+
+/**
+ * The place of a notification in the total order over the notifications of one transaction: lower-case hexadecimal text, whose
+ * order as text (JavaScript's `<`, PostgreSQL's `collate "C"`) is that order. Two notifications share a key only if all their
+ * known members are equal.
+ */
+export type OrderKey = string;
+
+/** The key of no notification at all, below every other. */
+export const NO_KEY: OrderKey = '';
+
+/**
+ * The order: rank of the status, `updated_at`, `created_at` (as instants), Done above Error, then the known members in the order of
+ * specification section 2.7. Texts compare by their UTF-8 bytes and end with a zero byte, which no known text holds, so that a
+ * text is below every longer one that it begins; a null error is below every text.
+ */
+export function orderKeyOf(notification: Notification): OrderKey {
+  const { updatedAt, createdAt, status, type, transactionHash, contractAddress, gasUsed, error } = notification;
+  return Buffer.concat([
+    Buffer.of(rankOf(status)),
+    instantBytes(updatedAt),
+    instantBytes(createdAt),
+    Buffer.of(status === STATUS.Done ? 1 : 0),
+    signedBytes(BigInt(type)),
+    Buffer.from(`${transactionHash}\0${contractAddress}\0`),
+    unsignedBytes(gasUsed),
+    Buffer.from(error === null ? '\0' : `\u0001${error}\0`),
+    Buffer.from(`${createdAt.text}\0${updatedAt.text}\0`),
+  ]).toString('hex');
+}
+
+/** Negative when `a` is lower, 0 when they are the same, positive when `a` is higher. */
+export function compareKeys(a: OrderKey, b: OrderKey): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/** How far the status is on the way: Started, InProgress, PendingReceipt, then Done and Error, which share the highest rank. */
+function rankOf(status: TransactionStatus): number {
+  switch (status) {
+    case STATUS.Started:
+      return 1;
+    case STATUS.InProgress:
+      return 2;
+    case STATUS.PendingReceipt:
+      return 3;
+    case STATUS.Done:
+    case STATUS.Error:
+      return 4;
+    default:
+      return status satisfies never;
+  }
+}
+
+function instantBytes(time: ReceivedTime): Buffer {
+  return Buffer.concat([signedBytes(time.seconds), unsignedBytes(BigInt(time.nanos))]);
+}
+
+function unsignedBytes(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(value);
+  return bytes;
+}
+
+// The offset puts negative numbers below the others.
+function signedBytes(value: bigint): Buffer {
+  return unsignedBytes(value + 2n ** 63n);
+}
+
+/** What registration says of a transaction. */
+interface Registration {
+  readonly collection: TransactionCollection;
+  readonly registeredType: number;
+}
+
+/** A transaction as all its notifications together make it. Every member is a plain column. */
+export interface TransactionState extends Registration {
+  /** These are of the highest notification; before any, `type` is the registered one. */
+  readonly type: number;
+  readonly status: TransactionStatus | null;
+  readonly error: string | null;
+  readonly createdAt: ReceivedTime | null;
+  readonly updatedAt: ReceivedTime | null;
+  readonly statusKey: OrderKey;
+  /** Each of these is of the highest notification that has one, with the key of that notification. */
+  readonly transactionHash: string;
+  readonly transactionHashKey: OrderKey;
+  readonly contractAddress: string;
+  readonly contractAddressKey: OrderKey;
+  readonly gasUsed: bigint;
+  readonly gasUsedKey: OrderKey;
+  /** Whether any notification, not only the highest, said Done or Error. */
+  readonly doneSeen: boolean;
+  readonly errorSeen: boolean;
+}
+
+interface Joined {
+  readonly state: TransactionState;
+  /** Something is to be saved; without it `state` is the very object that was given. */
+  readonly changed: boolean;
+  /** Something that readers are shown differs, and not only a key. */
+  readonly visible: boolean;
+  readonly previousStatus: TransactionStatus | null;
+}
+
+/** A registered transaction of which no notification has come: the bottom of the join. */
+export function emptyState({ collection, registeredType }: Registration): TransactionState {
+  return {
+    collection,
+    registeredType,
+    type: registeredType,
+    status: null,
+    error: null,
+    createdAt: null,
+    updatedAt: null,
+    statusKey: NO_KEY,
+    transactionHash: '',
+    transactionHashKey: NO_KEY,
+    contractAddress: '',
+    contractAddressKey: NO_KEY,
+    gasUsed: 0n,
+    gasUsedKey: NO_KEY,
+    doneSeen: false,
+    errorSeen: false,
+  };
+}
+
+/**
+ * The least state above two states of one transaction: commutative, associative, idempotent, with `emptyState` as identity
+ * (specification section 3, rule 2).
+ */
+export function joinStates(a: TransactionState, b: TransactionState): TransactionState {
+  const top = a.statusKey >= b.statusKey ? a : b;
+  const hash = a.transactionHashKey >= b.transactionHashKey ? a : b;
+  const contract = a.contractAddressKey >= b.contractAddressKey ? a : b;
+  const gas = a.gasUsedKey >= b.gasUsedKey ? a : b;
+  return {
+    ...top,
+    transactionHash: hash.transactionHash,
+    transactionHashKey: hash.transactionHashKey,
+    contractAddress: contract.contractAddress,
+    contractAddressKey: contract.contractAddressKey,
+    gasUsed: gas.gasUsed,
+    gasUsedKey: gas.gasUsedKey,
+    doneSeen: a.doneSeen || b.doneSeen,
+    errorSeen: a.errorSeen || b.errorSeen,
+  };
+}
+
+/**
+ * Applies one notification of the transaction: the join with the state that this notification alone would make. Any order
+ * and any number of deliveries of the same notifications end in the same state.
+ */
+export function joinNotification(state: TransactionState, notification: Notification): Joined {
+  const joined = joinStates(state, stateOf(state, notification));
+  const changed =
+    joined.statusKey !== state.statusKey ||
+    joined.transactionHashKey !== state.transactionHashKey ||
+    joined.contractAddressKey !== state.contractAddressKey ||
+    joined.gasUsedKey !== state.gasUsedKey ||
+    joined.doneSeen !== state.doneSeen ||
+    joined.errorSeen !== state.errorSeen;
+  return {
+    state: changed ? joined : state,
+    changed,
+    visible: changed && differsVisibly(state, joined),
+    previousStatus: state.status,
+  };
+}
+
+/** Whether Done met Error: two outcomes were told of one transaction, and an operator has to look. */
+export function hasConflict(state: TransactionState): boolean {
+  return state.doneSeen && state.errorSeen;
+}
+
+/** The state that one notification makes by itself. */
+function stateOf(registration: Registration, notification: Notification): TransactionState {
+  const empty = emptyState(registration);
+  if (isForeign(registration.collection, notification.status)) return empty;
+  const { type, status, error, createdAt, updatedAt, transactionHash, contractAddress, gasUsed } = notification;
+  const orderKey = orderKeyOf(notification);
+  return {
+    ...empty,
+    type,
+    status,
+    error,
+    createdAt,
+    updatedAt,
+    statusKey: orderKey,
+    transactionHash,
+    transactionHashKey: transactionHash === '' ? NO_KEY : orderKey,
+    contractAddress,
+    contractAddressKey: contractAddress === '' ? NO_KEY : orderKey,
+    gasUsed,
+    gasUsedKey: gasUsed === 0n ? NO_KEY : orderKey,
+    doneSeen: status === STATUS.Done,
+    errorSeen: status === STATUS.Error,
+  };
+}
+
+/** Specification section 3, rule 1: user_transactions go straight to Done or Error, so a PendingReceipt says nothing of them. */
+function isForeign(collection: TransactionCollection, status: TransactionStatus): boolean {
+  return collection === 'user_transactions' && status === STATUS.PendingReceipt;
+}
+
+function differsVisibly(a: TransactionState, b: TransactionState): boolean {
+  return (
+    a.type !== b.type ||
+    a.status !== b.status ||
+    a.error !== b.error ||
+    a.createdAt?.text !== b.createdAt?.text ||
+    a.updatedAt?.text !== b.updatedAt?.text ||
+    a.transactionHash !== b.transactionHash ||
+    a.contractAddress !== b.contractAddress ||
+    a.gasUsed !== b.gasUsed ||
+    hasConflict(a) !== hasConflict(b)
+  );
+}

@@ -1,0 +1,160 @@
+import { z } from 'zod';
+import { TEXT_PATTERN } from '../../lib/input.ts';
+import { type Instant, parseInstant } from '../../lib/instants.ts';
+import { decodeUtf8, hasForbiddenText, integerOf, parseJson, Utf8Error } from '../../lib/json.ts';
+import type { TransactionStatus } from './type-codes.rules.ts';
+
+/** A time as it was received, and the instant that it names. */
+export interface ReceivedTime extends Instant {
+  readonly text: string;
+}
+
+/** A transaction notification (specification section 2.7). "" and 0n mean that the sender named none. */
+export interface Notification {
+  readonly id: string;
+  readonly type: number;
+  readonly status: TransactionStatus;
+  readonly transactionHash: string;
+  readonly contractAddress: string;
+  readonly gasUsed: bigint;
+  readonly error: string | null;
+  readonly createdAt: ReceivedTime;
+  readonly updatedAt: ReceivedTime;
+}
+
+/** What is wrong with one member: `path` is its name, "" for the body as a whole; `message` says what to send. */
+interface NotificationIssue {
+  readonly path: string;
+  readonly message: string;
+}
+
+type ParsedNotification =
+  | { readonly ok: true; readonly notification: Notification }
+  | { readonly ok: false; readonly issues: readonly NotificationIssue[] };
+
+const ID_CHARACTERS = 128;
+const INT32 = { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 };
+const MAX_UINT64 = 2n ** 64n - 1n;
+const TIME = 'an ISO 8601 date and time such as 2026-11-21T10:30:00Z';
+const STATUSES = '1 (Started), 2 (InProgress), 3 (Done), 4 (Error) or 5 (PendingReceipt)';
+
+function demand(what: string, value: unknown): string {
+  return value === undefined ? `is required: ${what}` : `must be ${what}`;
+}
+
+const text = z
+  .string({ error: ({ input }) => demand('a string', input) })
+  .refine((value) => !hasForbiddenText(value), 'must hold neither U+0000 nor a lone surrogate')
+  .meta({ pattern: TEXT_PATTERN });
+
+// Characters as PostgreSQL counts them, not UTF-16 units.
+const id = text
+  .refine((value) => value !== '' && [...value].length <= ID_CHARACTERS, `must have 1 to ${ID_CHARACTERS} characters`)
+  .meta({ minLength: 1, maxLength: ID_CHARACTERS });
+
+const time = z
+  .string({ error: ({ input }) => demand(TIME, input) })
+  .transform((value, context): ReceivedTime => {
+    const instant = parseInstant(value);
+    if (instant !== undefined) return { text: value, ...instant };
+    context.addIssue(demand(TIME, value));
+    return z.NEVER;
+  })
+  .meta({ type: 'string', format: 'date-time' });
+
+function integerIn(minimum: bigint, maximum: bigint) {
+  return z.unknown().transform((value, context): bigint => {
+    const integer = integerOf(value);
+    if (integer !== undefined && integer >= minimum && integer <= maximum) return integer;
+    context.addIssue(demand(`an integer from ${minimum} to ${maximum}`, value));
+    return z.NEVER;
+  });
+}
+
+// A code that no collection knows is kept; one that GraphQL's Int cannot carry is refused.
+const type = integerIn(BigInt(INT32.minimum), BigInt(INT32.maximum))
+  .transform(Number)
+  .meta({ type: 'integer', format: 'int32', ...INT32 });
+
+const status = z
+  .unknown()
+  .transform((value, context): TransactionStatus => {
+    const code = Number(integerOf(value));
+    if (code === 1 || code === 2 || code === 3 || code === 4 || code === 5) return code;
+    context.addIssue(demand(STATUSES, value));
+    return z.NEVER;
+  })
+  .meta({ type: 'integer', enum: [1, 2, 3, 4, 5] });
+
+const gasUsed = integerIn(0n, MAX_UINT64).meta({
+  type: 'integer',
+  format: 'uint64',
+  minimum: 0,
+  maximum: Number(MAX_UINT64),
+});
+
+const members = z.object(
+  {
+    id,
+    type,
+    status,
+    transaction_hash: text.optional(),
+    contract_address: text.optional(),
+    gas_used: gasUsed.optional(),
+    error: text.nullable().optional(),
+    created_at: time,
+    updated_at: time,
+  },
+  'must be a JSON object',
+);
+
+/** The body of the inbound webhook, as `parseJson` gives it. Unknown members are ignored; null counts as absent. */
+export const notificationInput = z.preprocess(withoutNulls, members).transform(
+  (body): Notification => ({
+    id: body.id,
+    type: body.type,
+    status: body.status,
+    transactionHash: body.transaction_hash ?? '',
+    contractAddress: body.contract_address ?? '',
+    gasUsed: body.gas_used ?? 0n,
+    error: body.error ?? null,
+    createdAt: body.created_at,
+    updatedAt: body.updated_at,
+  }),
+);
+
+/** Reads a webhook's body or a message's value; never throws for what it says. All issues come at once, in the order of 2.7. */
+export function parseNotification(body: Uint8Array): ParsedNotification {
+  let value: unknown;
+  try {
+    value = parseJson(decodeUtf8(body));
+  } catch (error) {
+    if (error instanceof Utf8Error) return refused('must be UTF-8');
+    if (error instanceof SyntaxError) return refused(`must be well-formed JSON${placeOf(error)}`);
+    throw error;
+  }
+  return notificationOf(value);
+}
+
+/** The same of a body that `parseJson` has read. */
+export function notificationOf(value: unknown): ParsedNotification {
+  const parsed = notificationInput.safeParse(value);
+  if (parsed.success) return { ok: true, notification: parsed.data };
+  return { ok: false, issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) };
+}
+
+function refused(message: string): ParsedNotification {
+  return { ok: false, issues: [{ path: '', message }] };
+}
+
+// The engine's own message repeats part of the body, which may hold what must not be shown.
+function placeOf(error: SyntaxError): string {
+  const place = /line \d+ column \d+/.exec(error.message);
+  return place === null ? '' : ` (${place[0]})`;
+}
+
+function withoutNulls(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!Object.values(value).includes(null)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+}

@@ -1,0 +1,284 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { backoffMs } from '../../lib/backoff.ts';
+import type { Log } from '../../lib/log.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import { WorkLoop } from '../../lib/work-loop.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { sqlState } from '../../platform/database/sql-state.ts';
+import { AppError } from '../../platform/errors.ts';
+import { CsvRecords, type FileRow, fileRowOf } from './csv.rules.ts';
+import { MAX_BULK_ROWS } from './migration.input.ts';
+import { MigrationBatches } from './migration-batches.ts';
+import {
+  FILE_CHUNK_BYTES,
+  LEASE_MS,
+  type Lease,
+  MigrationFileStore,
+  type MigrationJobRow,
+  MigrationJobStore,
+  type WantedJob,
+} from './migration-job-store.ts';
+import type { UserMigrations } from './user-migrations.service.ts';
+
+/**
+ * Connections (08), authorization (28), transactions that collide (40), resources (53), locks (55), operators (57),
+ * disks (58) and read-only servers (25): the same statement may succeed later.
+ */
+const PASSING_STATES = /^(?:08|25|28|40|53|55|57|58)/;
+const PASSING_CODES = /^(?:E[A-Z]{3,}|CONNECTION_[A-Z_]+)$/;
+const PASSING_MESSAGES = /connection|terminat|timeout|timed out/i;
+
+/** Whether an error tells that a part is away for now, rather than of a fault in what was to be done. */
+export function isPassing(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state !== undefined && !PASSING_CODES.test(state)) return PASSING_STATES.test(state);
+  for (let current = error, depth = 0; current instanceof Error && depth < 5; depth += 1) {
+    if (current instanceof AppError && current.status === 503) return true;
+    if ('code' in current && typeof current.code === 'string' && PASSING_CODES.test(current.code)) return true;
+    if (PASSING_MESSAGES.test(current.message)) return true;
+    current = current.cause;
+  }
+  return false;
+}
+
+/** The next rows of a file. */
+export interface RowBatch {
+  /** Where its first row begins, and where the next batch does. */
+  from: number;
+  to: number;
+  rows: FileRow[];
+  /** The index of the row after it. */
+  nextIndex: number;
+  isLast: boolean;
+}
+
+/** Rows of long records are fewer. */
+const MAX_BATCH_BYTES = 512 * 1024;
+
+/** Reads the file of a job in batches, from where the job is on. It holds two chunks at most. */
+class RowBatches {
+  readonly #store: MigrationFileStore;
+  readonly #job: MigrationJobRow;
+  readonly #columns: readonly string[];
+  readonly #records: CsvRecords;
+  #nextIndex: number;
+  #seq: number;
+  /** What of the next chunk lies before the job's position. */
+  #passed: number;
+  #isEnded = false;
+
+  constructor(store: MigrationFileStore, job: MigrationJobRow) {
+    const position = Number(job.byte_position);
+    this.#store = store;
+    this.#job = job;
+    this.#columns = job.columns.split(',');
+    this.#records = new CsvRecords(position, this.#columns.length);
+    this.#nextIndex = job.next_index;
+    this.#seq = Math.floor(position / FILE_CHUNK_BYTES);
+    this.#passed = position % FILE_CHUNK_BYTES;
+  }
+
+  /** The next batch; without rows only where the file has no more. */
+  async read(): Promise<RowBatch> {
+    const from = this.#records.position;
+    const rows: FileRow[] = [];
+    for (;;) {
+      const record = this.#records.take();
+      if (record) {
+        rows.push(fileRowOf(record, this.#columns, this.#nextIndex));
+        this.#nextIndex += 1;
+        const isFull = rows.length === MAX_BULK_ROWS || this.#records.position - from >= MAX_BATCH_BYTES;
+        if (isFull) return this.#batch(from, rows, false);
+      } else if (this.#isEnded) return this.#batch(from, rows, true);
+      else await this.#readChunk();
+    }
+  }
+
+  #batch(from: number, rows: FileRow[], isLast: boolean): RowBatch {
+    return { from, to: this.#records.position, rows, nextIndex: this.#nextIndex, isLast };
+  }
+
+  async #readChunk(): Promise<void> {
+    const chunk = await this.#store.chunk(this.#job.node_id, this.#job.migration_id, this.#seq);
+    if (!chunk) {
+      this.#isEnded = true;
+      this.#records.end();
+      return;
+    }
+    this.#records.push(chunk.subarray(this.#passed));
+    this.#passed = 0;
+    this.#seq += 1;
+  }
+}
+
+interface MigrationJobsParts {
+  db: Db;
+  log: Log;
+  nowMs(): number;
+  userMigrations: Pick<UserMigrations, 'exclusively'>;
+  /** Told after each batch how many rows of its file have an outcome. */
+  onBatch?(rows: number): void;
+}
+
+/** What a turn came to: no job is free; the job has ended; others have it or it rests after a fault; there is more to do. */
+export type IterationOutcome = 'none' | 'finished' | 'yielded' | 'more';
+
+/** Jobs of other processes are seen by then at the latest. */
+const POLL_MS = 1_000;
+const CLEANUP_INTERVAL_MS = 3_600_000;
+/** No upload takes longer. */
+const UPLOAD_MS = 24 * 3_600_000;
+/** After so many batches the next job has its turn. */
+const BATCHES_PER_ITERATION = 20;
+const ATTEMPTS = 3;
+
+/**
+ * Runs the migrations of files, one turn after another, each job for some batches. Of all replicas one works at a job;
+ * the job of one that has died is taken over. While the database is away the jobs wait.
+ */
+export class MigrationJobs {
+  readonly #parts: MigrationJobsParts;
+  readonly #files: MigrationFileStore;
+  readonly #store: MigrationJobStore;
+  readonly #batches: MigrationBatches;
+  readonly #owner = uuidV7();
+  readonly #loop: WorkLoop;
+  #cleanedAtMs: number | undefined;
+
+  constructor(parts: MigrationJobsParts) {
+    this.#parts = parts;
+    this.#files = new MigrationFileStore(parts.db);
+    this.#store = new MigrationJobStore(parts.db);
+    this.#batches = new MigrationBatches(parts);
+    this.#loop = new WorkLoop({
+      iterate: async (signal) => {
+        await this.#deleteAbandoned();
+        return (await this.iterate(signal)) !== 'none';
+      },
+      onFailure: (error) => parts.log.warn({ err: error }, 'migrations of files wait: the database is away'),
+      pollMs: POLL_MS,
+    });
+  }
+
+  /** Works from now on. */
+  start(): void {
+    this.#loop.start();
+  }
+
+  /** There is a job to do: sooner than the next look. */
+  notify(): void {
+    this.#loop.notify();
+  }
+
+  /** Ends after the batch that is under way; others may go on with the job at once. */
+  async stop(): Promise<void> {
+    await this.#loop.stop();
+  }
+
+  /** A lease for this process from now on. */
+  lease(): Lease {
+    return { owner: this.#owner, untilMs: this.#parts.nowMs() + LEASE_MS };
+  }
+
+  /**
+   * Works at the job that has waited longest, for some batches or until `signal` aborts, and lets the next one have its
+   * turn; or at the wanted one, which this process keeps.
+   * @throws what the database throws while it is away.
+   */
+  async iterate(signal: AbortSignal, wanted?: WantedJob): Promise<IterationOutcome> {
+    const { nowMs } = this.#parts;
+    const job = await this.#store.claim(this.lease(), nowMs(), wanted);
+    if (!job) return 'none';
+    try {
+      const end = await this.#work(job, signal);
+      const isKept = wanted !== undefined && !signal.aborted;
+      if (end === 'more' && !isKept) await this.#store.release(job, this.#owner, nowMs());
+      return end;
+    } catch (error) {
+      if (isPassing(error)) throw error;
+      await this.#fail(job, error);
+      return 'yielded';
+    }
+  }
+
+  async #work(job: MigrationJobRow, signal: AbortSignal): Promise<IterationOutcome> {
+    const batches = new RowBatches(this.#files, job);
+    let next = batches.read();
+    try {
+      for (let done = 0; done < BATCHES_PER_ITERATION && !signal.aborted; done += 1) {
+        const batch = await next;
+        if (!batch.isLast) next = readAhead(batches);
+        const end = await this.#apply(job, batch);
+        if (end) return end;
+        // The embedded database answers without a turn of the event loop: requests would wait for the whole job.
+        await nextTurn();
+      }
+      return 'more';
+    } finally {
+      await next.catch(() => undefined);
+    }
+  }
+
+  /** Applies a batch; gives how the turn ends where it does. */
+  async #apply(job: MigrationJobRow, batch: RowBatch): Promise<IterationOutcome | undefined> {
+    const apply = () => this.#batches.apply(job, batch, this.#owner);
+    const outcome = await this.#parts.userMigrations.exclusively(job.node_id, apply);
+    switch (outcome) {
+      case 'applied':
+        this.#parts.onBatch?.(batch.nextIndex - 1);
+        return undefined;
+      case 'finished':
+        this.#parts.onBatch?.(batch.nextIndex - 1);
+        return 'finished';
+      case 'overfull':
+        this.#parts.log.warn(
+          {
+            correlation_id: job.correlation_id,
+            migration_id: job.migration_id,
+            row: batch.nextIndex - batch.rows.length,
+          },
+          'a migration has failed: its failed rows would take more than 10 times the bytes read of its file',
+        );
+        return 'finished';
+      case 'moved':
+        return 'more';
+      case 'taken':
+        return 'yielded';
+      default:
+        return outcome satisfies never;
+    }
+  }
+
+  /** After some attempts at one position the migration has failed; until then it rests. */
+  async #fail(claimed: MigrationJobRow, error: unknown): Promise<void> {
+    const { node_id: nodeId, migration_id: id } = claimed;
+    const { db, log, nowMs } = this.#parts;
+    const failed = await db.transaction(async () => {
+      const job = await this.#store.lock(nodeId, id);
+      if (job?.lease_owner !== this.#owner) return undefined;
+      const attempts = job.attempts + 1;
+      if (attempts < ATTEMPTS) await this.#store.fail(job, attempts, nowMs() + backoffMs(attempts));
+      else await this.#store.finish(job, 'failed', nowMs());
+      return { job, attempts };
+    });
+    if (!failed) return;
+    const { correlation_id, next_index: row } = failed.job;
+    const fields = { err: error, correlation_id, migration_id: id, row };
+    if (failed.attempts < ATTEMPTS) log.warn(fields, 'rows of a file could not be applied: they are tried again');
+    else log.error(fields, 'a migration has failed: rows of its file cannot be applied');
+  }
+
+  async #deleteAbandoned(): Promise<void> {
+    const nowMs = this.#parts.nowMs();
+    if (this.#cleanedAtMs !== undefined && nowMs - this.#cleanedAtMs < CLEANUP_INTERVAL_MS) return;
+    await this.#files.deleteAbandoned(nowMs - UPLOAD_MS);
+    this.#cleanedAtMs = nowMs;
+  }
+}
+
+/** Reads while the batch before is applied; it is awaited after that: until then a failure is nobody's. */
+function readAhead(batches: RowBatches): Promise<RowBatch> {
+  const next = batches.read();
+  next.catch(() => undefined);
+  return next;
+}

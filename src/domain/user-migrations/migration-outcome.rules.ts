@@ -1,0 +1,177 @@
+import { TOPICS } from '../../events/bus/topics.ts';
+import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
+import { hasForbiddenText } from '../../lib/json.ts';
+import type { Taken } from '../users/user-store.ts';
+import type { UserRow } from '../users/users.service.ts';
+import type { MigrateUserInput } from './migration.input.ts';
+
+export const MAX_WALLET_LENGTH = 128;
+/** What the unique indexes can hold of an email or an external id, in any script. */
+export const MAX_IDENTIFIER_LENGTH = 512;
+
+/** Why a user is not migrated (specification section 7.4). */
+export type SkipReason =
+  | 'missing_email_and_external_id'
+  | 'duplicate_email'
+  | 'duplicate_external_id'
+  | 'duplicate_wallet';
+
+/** What becomes of a row (specification section 2.9). */
+export type RowOutcome =
+  | { status: 'created' }
+  | { status: 'skipped'; reason: SkipReason }
+  | { status: 'failed'; reason: string };
+
+/** What identifies a user to be. `emailKey` is the email as the database compares it. */
+interface Identity {
+  emailKey: string | undefined;
+  externalId: string | undefined;
+  address: string;
+}
+
+/** A row as it is judged. `fault` is what keeps it from being stored, known before it is tried or found by trying. */
+export interface JudgedRow {
+  identity: Identity;
+  taken: Taken;
+  fault: string | undefined;
+}
+
+/** The members of a row that can keep it from being stored. */
+interface RowText {
+  wallet_address: string;
+  email?: string | undefined;
+  external_id?: string | undefined;
+  name?: string | undefined;
+  surname?: string | undefined;
+}
+
+/**
+ * What becomes of each row of one request, in its order (specification section 7.5): an identifier is missing, the row
+ * cannot be stored, its email, its external id, its wallet is taken, by a user of the node or by a row that was created
+ * before it.
+ */
+export function outcomesOf(rows: readonly JudgedRow[]): RowOutcome[] {
+  const created = { emails: new Set<string>(), externalIds: new Set<string>(), addresses: new Set<string>() };
+  return rows.map(({ identity, taken, fault }) => {
+    const { emailKey, externalId, address } = identity;
+    if (emailKey === undefined && externalId === undefined) return skipped('missing_email_and_external_id');
+    if (fault !== undefined) return { status: 'failed', reason: fault };
+    if (taken.email || (emailKey !== undefined && created.emails.has(emailKey))) return skipped('duplicate_email');
+    if (taken.externalId || (externalId !== undefined && created.externalIds.has(externalId))) {
+      return skipped('duplicate_external_id');
+    }
+    if (taken.address || created.addresses.has(address)) return skipped('duplicate_wallet');
+    if (emailKey !== undefined) created.emails.add(emailKey);
+    if (externalId !== undefined) created.externalIds.add(externalId);
+    created.addresses.add(address);
+    return { status: 'created' };
+  });
+}
+
+/** What of a row no table can hold, in words for its sender; undefined where there is nothing. */
+export function faultOf(row: RowText): string | undefined {
+  const texts = { email: row.email, external_id: row.external_id, name: row.name, surname: row.surname };
+  for (const [name, text] of Object.entries(texts)) {
+    if (text !== undefined && hasForbiddenText(text)) return `${name} contains U+0000 or a lone surrogate`;
+  }
+  for (const [name, text] of Object.entries({ email: row.email, external_id: row.external_id })) {
+    if (text !== undefined && tooLong(text, MAX_IDENTIFIER_LENGTH)) {
+      return `${name} has more than ${MAX_IDENTIFIER_LENGTH} characters`;
+    }
+  }
+  if (tooLong(row.wallet_address, MAX_WALLET_LENGTH)) {
+    return `wallet_address has more than ${MAX_WALLET_LENGTH} characters`;
+  }
+  return undefined;
+}
+
+/** Whether a text has more characters than `max`; a character beyond the basic plane is one. */
+export function tooLong(text: string, max: number): boolean {
+  return text.length > max && (text.length > 2 * max || Array.from(text).length > max);
+}
+
+/** Which identifier the database has refused, by the name of its unique index; undefined for any other refusal. */
+export function takenByIndex(index: string | undefined): keyof Taken | undefined {
+  switch (index) {
+    case 'users_email':
+      return 'email';
+    case 'users_external_id':
+      return 'externalId';
+    case 'users_address':
+      return 'address';
+    default:
+      return undefined;
+  }
+}
+
+function skipped(reason: SkipReason): RowOutcome {
+  return { status: 'skipped', reason };
+}
+
+/** An identifier as it counts: an empty one is absent. */
+export function identifierOf(text: string | undefined): string | undefined {
+  return text === '' ? undefined : text;
+}
+
+/** A wallet's address as it is stored and compared. */
+export function addressOf(walletAddress: string): string {
+  return walletAddress.trim().toLowerCase();
+}
+
+/** Returns the user that a row asks for. Rows of one request are a microsecond apart, so that lists keep their order. */
+export function newUserOf(
+  row: MigrateUserInput,
+  { id, nodeId, atMs, micros }: { id: string; nodeId: string; atMs: number; micros: number },
+): UserRow {
+  const at = new Date(atMs).toISOString();
+  return {
+    id,
+    node_id: nodeId,
+    external_id: identifierOf(row.external_id) ?? null,
+    name: row.name ?? '',
+    surname: row.surname ?? '',
+    email: row.email ?? '',
+    address: addressOf(row.wallet_address),
+    identity_number: '',
+    kyc_verified: row.kyc_sent,
+    kyc_token_sent: row.kyc_sent,
+    kyc_token_sent_at: row.kyc_sent ? at : null,
+    kyc_token_tx_hash: null,
+    created_at: `${at.slice(0, -1)}${String(micros).padStart(3, '0')}Z`,
+  };
+}
+
+/** The event that asks for a user's KYC token. */
+export const KYC_EVENT = 'user.kyc_token.requested';
+
+interface KycEventParts {
+  /** A UUID v7: the event's id, and the outbox row's. */
+  id: string;
+  correlationId: string;
+  traceparent?: string | undefined;
+  occurredAtMs: number;
+}
+
+/** Returns the event of a user who was created without a KYC token (specification section 6). It has no name and no email. */
+export function kycEventOf(user: UserRow, parts: KycEventParts): NewOutboxEvent {
+  const { id, correlationId, traceparent, occurredAtMs } = parts;
+  const payload = {
+    id,
+    event: KYC_EVENT,
+    user_id: user.id,
+    node_id: user.node_id,
+    wallet_address: user.address,
+    external_id: user.external_id,
+    occurred_at: new Date(occurredAtMs).toISOString(),
+  };
+  return {
+    id,
+    topic: TOPICS.kycToken,
+    key: user.id,
+    eventType: KYC_EVENT,
+    payload: JSON.stringify(payload),
+    correlationId,
+    traceparent,
+    createdAtMs: occurredAtMs,
+  };
+}

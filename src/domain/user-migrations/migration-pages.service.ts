@@ -1,0 +1,49 @@
+import type { Selectable } from 'kysely';
+import type { Db } from '../../platform/database/database.ts';
+import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
+import type { Tables } from '../../tables/tables.ts';
+
+/** A migration as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+export type MigrationTableRow = Selectable<Tables['migrations']>;
+
+/** A row of a migration as the table has it. */
+export type MigrationRowRow = Selectable<Tables['migration_rows']>;
+
+const MigrationList = keysetList({
+  rows: (k) => k.selectFrom('migrations').selectAll(),
+  order: ['created_at', 'id'],
+  isNewestFirst: true,
+});
+
+/** Reads the migrations of a tenant by keyset, newest first. */
+export class MigrationPages extends MigrationList {
+  readonly #db: Db;
+  /** The rows of migrations, in their order. */
+  readonly rows: NestedList<MigrationRowRow>;
+
+  constructor(db: Db) {
+    super(db);
+    this.#db = db;
+    this.rows = nestedList(db, {
+      owners: 'migrations',
+      rows: (k) => k.selectFrom('migration_rows').selectAll(),
+      owner: 'migration_id',
+      order: ['index'],
+    });
+  }
+
+  /** Reads the first failed rows of a migration, in their order. */
+  failures(nodeId: string, id: string, limit: number): Promise<MigrationRowRow[]> {
+    return this.#db
+      .forNode(nodeId)
+      .run((k) =>
+        k
+          .selectFrom('migration_rows')
+          .selectAll()
+          .where('migration_id', '=', id)
+          .where('status', '=', 'failed')
+          .orderBy('index')
+          .limit(limit),
+      );
+  }
+}

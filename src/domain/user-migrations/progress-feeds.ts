@@ -1,0 +1,193 @@
+import { at, type Clock } from '../../events/streams/clock.ts';
+import { StreamStoppedError, TokenEndedError } from '../../events/streams/stream-errors.ts';
+import type { MigrationProgressRow } from './migration-files.service.ts';
+
+/** Whoever follows a migration. */
+export interface ProgressFollower {
+  /** When its token ends, in ms since 1970. */
+  expiresAtMs?: number | undefined;
+  /** Watches whether the token ends before; returns the function that stops watching. */
+  watchToken?: ((onEnd: (error?: unknown) => void) => () => void) | undefined;
+}
+
+interface StreamParts {
+  clock: Clock;
+  /** Called once, as the stream ends; with the last value still to be taken, maybe. */
+  onEnd(stream: ProgressStream): void;
+}
+
+/**
+ * How far a migration is, for one follower: the first value at once, then what is newest whenever it asks, each once. Ends
+ * behind the value that is done; rejects once with a TokenEndedError, or with what it is ended with.
+ */
+export class ProgressStream implements AsyncIterableIterator<MigrationProgressRow, undefined> {
+  readonly #parts: StreamParts;
+  #last: MigrationProgressRow;
+  #untaken: MigrationProgressRow | undefined;
+  #waiting: PromiseWithResolvers<IteratorResult<MigrationProgressRow, undefined>> | undefined;
+  #failure: { error: unknown } | undefined;
+  #isEnded = false;
+  readonly #cancelExpiry: () => void = () => undefined;
+  readonly #unwatch: () => void = () => undefined;
+
+  constructor(first: MigrationProgressRow, { expiresAtMs, watchToken }: ProgressFollower, parts: StreamParts) {
+    this.#parts = parts;
+    this.#last = first;
+    this.#untaken = first;
+    if (first.done) {
+      this.#isEnded = true;
+      return;
+    }
+    if (expiresAtMs !== undefined) {
+      this.#cancelExpiry = at(parts.clock, expiresAtMs, () => this.end(new TokenEndedError()));
+    }
+    if (watchToken) this.#unwatch = watchToken((error) => this.end(error ?? new TokenEndedError()));
+  }
+
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /** Takes what was read, unless it is no news; what nobody has taken before is replaced by it. */
+  offer(row: MigrationProgressRow): void {
+    if (this.#isEnded || row.processed < this.#last.processed || stateOf(row) === stateOf(this.#last)) return;
+    this.#last = row;
+    if (this.#waiting) this.#answer({ done: false, value: row });
+    else this.#untaken = row;
+    if (row.done) this.end();
+  }
+
+  /** Ends the stream: in order behind what is untaken, with an error at once. */
+  end(error?: unknown): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#cancelExpiry();
+    this.#unwatch();
+    if (error !== undefined) {
+      this.#untaken = undefined;
+      this.#failure = { error };
+    }
+    if (this.#waiting) void this.next().then(this.#waiting.resolve, this.#waiting.reject);
+    this.#waiting = undefined;
+    this.#parts.onEnd(this);
+  }
+
+  async next(): Promise<IteratorResult<MigrationProgressRow, undefined>> {
+    const value = this.#untaken;
+    this.#untaken = undefined;
+    if (value) return { done: false, value };
+    const failure = this.#failure;
+    this.#failure = undefined;
+    if (failure) throw failure.error;
+    if (this.#isEnded) return { done: true, value: undefined };
+    this.#waiting ??= Promise.withResolvers();
+    return this.#waiting.promise;
+  }
+
+  async return(): Promise<IteratorResult<MigrationProgressRow, undefined>> {
+    this.#untaken = undefined;
+    this.end();
+    return { done: true, value: undefined };
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  #answer(result: IteratorResult<MigrationProgressRow, undefined>): void {
+    this.#waiting?.resolve(result);
+    this.#waiting = undefined;
+  }
+}
+
+function stateOf({ migration, processed, total, done }: MigrationProgressRow): string {
+  const { status, success, skipped, failed } = migration;
+  return [status, success, skipped, failed, migration.total, processed, total, done].join();
+}
+
+const POLL_MS = 500;
+
+interface ProgressFeedParts {
+  /** How far a migration of the node is, as the primary knows; undefined where there is none with this id. */
+  progress(nodeId: string, id: string): Promise<MigrationProgressRow | undefined>;
+  clock: Clock;
+  /** Told once of each outage, with its first error. */
+  onError(error: unknown): void;
+}
+
+/** A migration that is followed. */
+interface Feed {
+  nodeId: string;
+  id: string;
+  streams: Set<ProgressStream>;
+  cancelPoll: () => void;
+  isFailing: boolean;
+}
+
+/** Who follows which migrations in this process: each is read twice a second while somebody does, whoever runs it. */
+export class ProgressFeeds {
+  readonly #parts: ProgressFeedParts;
+  readonly #feeds = new Map<string, Feed>();
+  #isStopped = false;
+
+  constructor(parts: ProgressFeedParts) {
+    this.#parts = parts;
+  }
+
+  /** How many migrations are followed. */
+  get size(): number {
+    return this.#feeds.size;
+  }
+
+  /** Follows how far the migration with this id is and gets; undefined where the tenant has none. */
+  async follow(nodeId: string, given: string, follower: ProgressFollower): Promise<ProgressStream | undefined> {
+    const id = given.toLowerCase();
+    const first = await this.#parts.progress(nodeId, id);
+    if (!first) return undefined;
+    const feed = this.#feeds.get(id) ?? { nodeId, id, streams: new Set(), cancelPoll: () => {}, isFailing: false };
+    const { clock } = this.#parts;
+    const stream = new ProgressStream(first, follower, { clock, onEnd: (ended) => this.#leave(feed, ended) });
+    if (stream.isEnded) return stream;
+    feed.streams.add(stream);
+    if (!this.#feeds.has(id)) {
+      this.#feeds.set(id, feed);
+      this.#schedule(feed);
+    }
+    if (this.#isStopped) stream.end(new StreamStoppedError());
+    return stream;
+  }
+
+  /** Ends every stream with a StreamStoppedError. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const { streams } of [...this.#feeds.values()]) {
+      for (const stream of streams) stream.end(new StreamStoppedError());
+    }
+  }
+
+  #schedule(feed: Feed): void {
+    feed.cancelPoll = this.#parts.clock.after(POLL_MS, () => void this.#poll(feed));
+  }
+
+  async #poll(feed: Feed): Promise<void> {
+    try {
+      const row = await this.#parts.progress(feed.nodeId, feed.id);
+      feed.isFailing = false;
+      for (const stream of feed.streams) {
+        if (row) stream.offer(row);
+        else stream.end();
+      }
+    } catch (error) {
+      if (!feed.isFailing) this.#parts.onError(error);
+      feed.isFailing = true;
+    }
+    if (feed.streams.size > 0) this.#schedule(feed);
+  }
+
+  #leave(feed: Feed, stream: ProgressStream): void {
+    feed.streams.delete(stream);
+    if (feed.streams.size > 0) return;
+    feed.cancelPoll();
+    if (this.#feeds.get(feed.id) === feed) this.#feeds.delete(feed.id);
+  }
+}

@@ -1,0 +1,202 @@
+import type { Log } from '../../lib/log.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { sqlState, violatedConstraint } from '../../platform/database/sql-state.ts';
+import { UserStore } from '../users/user-store.ts';
+import type { UserRow } from '../users/users.service.ts';
+import type { FileRow } from './csv.rules.ts';
+import type { MigrateUserInput } from './migration.input.ts';
+import {
+  addressOf,
+  faultOf,
+  identifierOf,
+  type JudgedRow,
+  kycEventOf,
+  newUserOf,
+  outcomesOf,
+  type RowOutcome,
+  takenByIndex,
+} from './migration-outcome.rules.ts';
+import type { RowOutcomeRow } from './migration-store.ts';
+
+/** Returns what is kept of a row: as it was sent, but for what no table can hold. `index` counts from 1. */
+export function outcomeRowOf({ input, outcome, user }: AppliedRow, index: number): RowOutcomeRow {
+  const reason = outcome.status === 'created' ? null : outcome.reason;
+  const identifiers = { email: storable(input.email), external_id: storable(input.external_id) };
+  return { index, ...identifiers, user_id: user?.id ?? null, status: outcome.status, reason };
+}
+
+/** Returns the same of a row of a file that is no user to migrate. */
+export function faultRowOf({ index, fault, email, externalId }: Extract<FileRow, { fault: string }>): RowOutcomeRow {
+  const identifiers = { email: storable(email), external_id: storable(externalId) };
+  return { index, ...identifiers, user_id: null, status: 'failed', reason: fault };
+}
+
+function storable(text: string | undefined): string | null {
+  return text ? text.replaceAll('\0', '\ufffd').toWellFormed() : null;
+}
+
+/** A row of a request and what became of it; `user` where it was created. */
+export interface AppliedRow {
+  input: MigrateUserInput;
+  outcome: RowOutcome;
+  user: UserRow | undefined;
+}
+
+interface RowsToApply {
+  nodeId: string;
+  correlationId: string;
+  traceparent?: string | undefined;
+  rows: readonly MigrateUserInput[];
+  /** What the database refuses for a reason of its own is a failed row; otherwise it is thrown. */
+  mayFail: boolean;
+  atMs: number;
+  /** The number of a row, by its place in `rows`, where that is not its place from 1. */
+  numberOf?(row: number): number;
+}
+
+interface Refused {
+  row: number;
+  error: unknown;
+}
+
+const NOT_STORED = 'the row could not be stored';
+
+/**
+ * Turns rows into users and their events. The number of statements does not grow with the rows: one query for duplicates, one insert.
+ * Where the insert fails, the set is halved until the rows at fault are found, and the others are judged anew.
+ */
+export class RowApplication {
+  readonly #store: UserStore;
+  readonly #log: Log;
+
+  constructor(db: Db, log: Log) {
+    this.#store = new UserStore(db);
+    this.#log = log;
+  }
+
+  /** To be run inside of a transaction, which then has the node's users for itself. */
+  async apply(request: RowsToApply): Promise<AppliedRow[]> {
+    const { nodeId, rows, atMs } = request;
+    await this.#store.lock(nodeId);
+    const judged = await this.#judge(nodeId, rows);
+    const users = rows.map((row, index) => newUserOf(row, { id: uuidV7(atMs), nodeId, atMs, micros: index }));
+    for (;;) {
+      const outcomes = outcomesOf(judged);
+      const created = outcomes.flatMap(({ status }, index) => (status === 'created' ? [index] : []));
+      const refused = await this.#insertAll(request, users, created);
+      if (refused.length === 0) {
+        return rows.map((input, index) => appliedRow(input, outcomes[index], users[index]));
+      }
+      for (const { row, error } of refused) this.#learn(request, judged[row], row, error);
+    }
+  }
+
+  async #judge(nodeId: string, rows: readonly MigrateUserInput[]): Promise<JudgedRow[]> {
+    const faults = rows.map(faultOf);
+    const found = await this.#store.taken(
+      nodeId,
+      rows.map((row, index) =>
+        faults[index] === undefined
+          ? {
+              email: identifierOf(row.email) ?? null,
+              externalId: identifierOf(row.external_id) ?? null,
+              address: addressOf(row.wallet_address),
+            }
+          : { email: null, externalId: null, address: null },
+      ),
+    );
+    return rows.map((row, index) => ({
+      identity: {
+        emailKey: found[index]?.emailKey ?? identifierOf(row.email),
+        externalId: identifierOf(row.external_id),
+        address: addressOf(row.wallet_address),
+      },
+      taken: {
+        email: found[index]?.email ?? false,
+        externalId: found[index]?.externalId ?? false,
+        address: found[index]?.address ?? false,
+      },
+      fault: faults[index],
+    }));
+  }
+
+  /** Inserts these users, all of them or, where some are refused, none; gives the refused ones. */
+  async #insertAll(request: RowsToApply, users: readonly UserRow[], rows: readonly number[]): Promise<Refused[]> {
+    if (rows.length === 0) return [];
+    const first = await this.#insert(request, users, rows);
+    if (first.length < 2) return first;
+    await this.#store.savepoint('search');
+    const refused = await this.#insertHalves(request, users, rows);
+    if (refused.length > 0) await this.#store.rollBack('search');
+    await this.#store.release('search');
+    return refused;
+  }
+
+  async #insertHalves(request: RowsToApply, users: readonly UserRow[], rows: readonly number[]): Promise<Refused[]> {
+    const middle = Math.ceil(rows.length / 2);
+    const refused: Refused[] = [];
+    for (const half of [rows.slice(0, middle), rows.slice(middle)]) {
+      const together = await this.#insert(request, users, half);
+      refused.push(...(together.length < 2 ? together : await this.#insertHalves(request, users, half)));
+    }
+    return refused;
+  }
+
+  /** One insert. Where it is refused, all of its rows are suspects. */
+  async #insert(request: RowsToApply, users: readonly UserRow[], rows: readonly number[]): Promise<Refused[]> {
+    const { nodeId, correlationId, traceparent, atMs } = request;
+    const chosen = rows.flatMap((row) => users[row] ?? []);
+    const events = chosen
+      .filter(({ kyc_token_sent }) => !kyc_token_sent)
+      .map((user) => kycEventOf(user, { id: uuidV7(atMs), correlationId, traceparent, occurredAtMs: atMs }));
+    await this.#store.savepoint('rows');
+    try {
+      await this.#store.insert(nodeId, chosen, events);
+    } catch (error) {
+      if (!isOfRows(error)) throw error;
+      await this.#store.rollBack('rows');
+      await this.#store.release('rows');
+      return rows.map((row) => ({ row, error }));
+    }
+    await this.#store.release('rows');
+    return [];
+  }
+
+  /** What trying has shown of a row. */
+  #learn(
+    { mayFail, correlationId, numberOf }: RowsToApply,
+    judged: JudgedRow | undefined,
+    row: number,
+    error: unknown,
+  ): void {
+    if (!judged) return;
+    const taken = takenByIndex(violatedConstraint(error));
+    if (taken) {
+      judged.taken = { ...judged.taken, [taken]: true };
+      return;
+    }
+    if (!mayFail) throw error;
+    judged.fault = NOT_STORED;
+    // The error itself quotes what it refuses.
+    this.#log.error(
+      {
+        correlation_id: correlationId,
+        row: numberOf?.(row) ?? row + 1,
+        sql_state: sqlState(error),
+        constraint: violatedConstraint(error),
+      },
+      'a user could not be stored',
+    );
+  }
+}
+
+/** Whether the database refuses what it was given, rather than being unable to serve (SQLSTATE 22, 23, 54, P0). */
+function isOfRows(error: unknown): boolean {
+  return /^(?:22|23|54|P0)/.test(sqlState(error) ?? '');
+}
+
+function appliedRow(input: MigrateUserInput, outcome: RowOutcome | undefined, user: UserRow | undefined): AppliedRow {
+  if (!outcome) throw new Error('every row has an outcome');
+  return { input, outcome, user: outcome.status === 'created' ? user : undefined };
+}

@@ -1,0 +1,115 @@
+import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import type { Log } from '../../lib/log.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { Db } from '../../platform/database/database.ts';
+import { serviceUnavailable } from '../../platform/errors.ts';
+import type { UserRow } from '../users/users.service.ts';
+import type { MigrateUserInput } from './migration.input.ts';
+import type { SkipReason } from './migration-outcome.rules.ts';
+import type { MigrationTableRow } from './migration-pages.service.ts';
+import { MigrationStore } from './migration-store.ts';
+import { type AppliedRow, outcomeRowOf, RowApplication } from './row-application.ts';
+
+/** Migrations of one node. */
+const MAX_WAITING = 1_000;
+
+/** Who asks for a migration, and under which correlation id. */
+export interface MigrationCaller {
+  nodeId: string;
+  /** The `sub` of the caller's token. */
+  createdBy: string;
+  correlationId: string;
+  /** Where the trace of what they ask for goes on. */
+  traceparent?: string | undefined;
+}
+
+/** A migration that is done, and what became of each of its rows. */
+export interface AppliedMigration extends MigrationTableRow {
+  rows: AppliedRow[];
+}
+
+/** What became of a single user: created, or skipped for a reason. */
+export type MigratedUser = { user: UserRow } | { skipped: SkipReason };
+
+interface UserMigrationParts {
+  db: Db;
+  log: Log;
+  nowMs(): number;
+  /** Events may wait in the outbox. */
+  notify(): void;
+}
+
+/**
+ * Migrates users (specification sections 4.6 and 4.7): duplicates are found by one query, what becomes of each row is
+ * decided in memory, and users, events and the record of it are written in one transaction.
+ */
+export class UserMigrations {
+  readonly #parts: UserMigrationParts;
+  /** The database sees to the same in all processes; here it keeps those who wait from holding a connection each. */
+  readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
+  readonly #store: MigrationStore;
+  readonly #application: RowApplication;
+
+  constructor(parts: UserMigrationParts) {
+    this.#parts = parts;
+    this.#store = new MigrationStore(parts.db);
+    this.#application = new RowApplication(parts.db, parts.log);
+  }
+
+  /**
+   * Runs `work`, which migrates in a transaction of its own or joins one, once no other work of the tenant is under way.
+   * @throws AppError 503 where too many wait.
+   */
+  async exclusively<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
+    const result = await this.#mutex.run(nodeId, work);
+    this.#parts.notify();
+    return result;
+  }
+
+  /** Migrates 1 to 500 users; a row that the database refuses for a reason of its own is failed, and the others stand. */
+  migrateMany(caller: MigrationCaller, rows: readonly MigrateUserInput[]): Promise<AppliedMigration> {
+    return this.#migrate(caller, rows, true);
+  }
+
+  /**
+   * Migrates one user.
+   * @throws what the database throws; nothing was written then.
+   */
+  async migrateOne(caller: MigrationCaller, input: MigrateUserInput): Promise<MigratedUser> {
+    const [row] = (await this.#migrate(caller, [input], false)).rows;
+    if (row?.user) return { user: row.user };
+    if (row?.outcome.status !== 'skipped') throw new Error('one user is created or skipped');
+    return { skipped: row.outcome.reason };
+  }
+
+  #migrate(caller: MigrationCaller, rows: readonly MigrateUserInput[], mayFail: boolean): Promise<AppliedMigration> {
+    const { db, nowMs } = this.#parts;
+    const { nodeId, createdBy, correlationId, traceparent } = caller;
+    return db.transaction(async () => {
+      const atMs = nowMs();
+      const applied = await this.#application.apply({ nodeId, correlationId, traceparent, rows, mayFail, atMs });
+      const done = { id: uuidV7(atMs), created_by: createdBy, ...countsOf(applied) };
+      const migration = await this.#store.record(nodeId, done, atMs);
+      const outcomes = applied.map((row, index) => outcomeRowOf(row, index + 1));
+      await this.#store.recordRows(nodeId, migration.id, outcomes);
+      return { ...migration, rows: applied };
+    });
+  }
+}
+
+function countsOf(rows: readonly AppliedRow[]) {
+  const count = (wanted: string) => rows.filter(({ outcome }) => outcome.status === wanted).length;
+  return { total: rows.length, success: count('created'), skipped: count('skipped'), failed: count('failed') };
+}
+
+/** Returns the result of a bulk migration as REST shows it (specification section 2.9). */
+export function bulkResultView({ total, success, skipped, failed, rows }: AppliedMigration) {
+  const results = rows.map(({ input, outcome, user }) => ({
+    ...(input.email ? { email: input.email } : {}),
+    ...(input.external_id ? { external_id: input.external_id } : {}),
+    ...(user ? { user_id: user.id } : {}),
+    status: outcome.status,
+    ...(outcome.status === 'created' ? {} : { reason: outcome.reason }),
+  }));
+  return { total, success, skipped, failed, results };
+}

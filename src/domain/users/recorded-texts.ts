@@ -1,0 +1,169 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { ExpressionBuilder, Selectable, StringReference } from 'kysely';
+import { MASK } from '../../audit/mask-keys.ts';
+import { isUuid } from '../../lib/input.ts';
+import type { Db } from '../../platform/database/database.ts';
+import type { Tables } from '../../tables/tables.ts';
+import {
+  ESCAPED_LETTER,
+  erasedText,
+  identifiesPerson,
+  namesUser,
+  PERCENT_LETTER,
+  type PersonalData,
+  piecesOf,
+  readable,
+  type TextSide,
+} from './erased-text.rules.ts';
+
+const WINDOW = 200;
+const NO_ID = '00000000-0000-0000-0000-000000000000';
+const COLUMNS = ['path', 'query', 'correlation_id', 'headers', 'request_body', 'response_body'] as const;
+
+/** Who is erased, and what names them in kept texts. */
+interface Person {
+  data: PersonalData;
+  /** The id, and the identifiers that tell in any text (short ones as a word), in lower case. */
+  identifiers: readonly string[];
+  /** The same, in the spellings that JSON has for them, in lower case. */
+  traces: readonly string[];
+}
+
+type KeptColumns = Pick<Selectable<Tables['audit_records']>, (typeof COLUMNS)[number]>;
+
+interface Place {
+  at: string;
+  id: string;
+}
+
+/** The texts that are kept of requests: answers under a key, and the bodies of audit records. */
+export class RecordedTexts {
+  readonly #db: Db;
+
+  constructor(db: Db) {
+    this.#db = db;
+  }
+
+  /** Erases personal data from the node's kept answers that show one of the traces (in lower case). */
+  async eraseAnswers(nodeId: string, traces: readonly string[], data: PersonalData): Promise<void> {
+    const door = this.#db.forNode(nodeId);
+    const found = await door.run((k) =>
+      k
+        .selectFrom('idempotent_answers')
+        .select(['scope', 'body'])
+        .where((eb) => eb.or(shows(eb, 'body', traces))),
+    );
+    for (const { scope, body } of found) {
+      if (body === null) continue;
+      const erased = erasedText(body, data);
+      if (erased === body) continue;
+      await door.run((k) =>
+        k
+          .updateTable('idempotent_answers')
+          .set({ body: erased ?? '{}' })
+          .where('scope', '=', scope),
+      );
+    }
+  }
+
+  /**
+   * The same for the audit records of the node, and of none, of a time and later: where one column names the user, every
+   * column is erased. It takes them window by window along the index of the node's records, so that no statement is long.
+   * What is of no node is the operator's: an identifier that a tenant makes up must not blank it.
+   */
+  async eraseAudited(nodeId: string, person: Person, since = '-infinity'): Promise<void> {
+    const identifiers = person.identifiers.filter((text) => text.includes('@') || isUuid(text));
+    for (const [node, named] of [[nodeId, person] as const, [null, { ...person, identifiers, traces: [] }] as const]) {
+      for (let after: Place | undefined = { at: since, id: NO_ID }; after !== undefined; ) {
+        after = await this.#eraseWindow(node, named, after);
+      }
+    }
+  }
+
+  /** Erases the next records; undefined after the last. */
+  async #eraseWindow(nodeId: string | null, person: Person, after: Place): Promise<Place | undefined> {
+    const door = this.#db.unscoped('an audit record that names a user can belong to no node');
+    const window = await door.run((k) =>
+      k
+        .selectFrom('audit_records')
+        .select(['at', 'id'])
+        .where('node_id', nodeId === null ? 'is' : '=', nodeId)
+        .where((eb) => eb(eb.refTuple('at', 'id'), '>', eb.tuple(after.at, after.id)))
+        .orderBy('at')
+        .orderBy('id')
+        .limit(WINDOW),
+    );
+    const last = window.at(-1);
+    if (last === undefined) return undefined;
+    const found = await door.run((k) =>
+      k
+        .selectFrom('audit_records')
+        .select(['at', 'id', ...COLUMNS])
+        .where('node_id', nodeId === null ? 'is' : '=', nodeId)
+        .where((eb) => eb(eb.refTuple('at', 'id'), '>', eb.tuple(after.at, after.id)))
+        .where((eb) => eb(eb.refTuple('at', 'id'), '<=', eb.tuple(last.at, last.id)))
+        .where((eb) => eb.or(mayName(eb, person))),
+    );
+    for (const { at, id, ...kept } of found) {
+      const erased = erasedRecord(kept, person);
+      if (isDeepStrictEqual(erased, kept)) continue;
+      await door.run((k) => k.updateTable('audit_records').set(erased).where('at', '=', at).where('id', '=', id));
+    }
+    return window.length < WINDOW ? undefined : last;
+  }
+}
+
+/** What of the columns of a record is kept: all of it, unless one of them names the user. */
+function erasedRecord(kept: KeptColumns, { identifiers, traces, data }: Person): KeptColumns {
+  const { request_body: asked, response_body: told } = kept;
+  const hasTrace = (body: string | null) => body !== null && traces.some((trace) => readable(body).includes(trace));
+  const texts = [
+    kept.path,
+    kept.query ?? '',
+    kept.correlation_id,
+    JSON.stringify(kept.headers),
+    asked ?? '',
+    told ?? '',
+  ];
+  const isNamed = texts.some((text) => namesUser(text, identifiers));
+  const erasedBody = (body: string | null, side: TextSide) =>
+    body !== null && (isNamed || hasTrace(body)) ? erasedText(body, data, side) : body;
+  const bodies = { request_body: erasedBody(asked, 'asked'), response_body: erasedBody(told, 'told') };
+  if (!isNamed) return { ...kept, ...bodies };
+  const shown = (text: string) => (identifiesPerson(text, data) ? MASK : text);
+  return {
+    path: shown(kept.path),
+    query: kept.query === null ? null : shown(kept.query),
+    correlation_id: shown(kept.correlation_id),
+    headers: Object.fromEntries(
+      Object.entries(kept.headers).map(([name, value]) => [
+        name,
+        Array.isArray(value) ? value.map(shown) : shown(value),
+      ]),
+    ),
+    ...bodies,
+  };
+}
+
+/** Records that may name a user; which of them do is seen once they are decoded. */
+function mayName(eb: ExpressionBuilder<Tables, 'audit_records'>, { identifiers, traces }: Person) {
+  const columns = COLUMNS.map((column) => eb.cast<string>(column, 'text'));
+  const pieces = [...new Set([...traces, ...identifiers.flatMap(piecesOf)])];
+  return columns.flatMap((column) => [
+    ...pieces.map((piece) => eb(eb.fn<string>('lower', [column]), 'like', likeOf(piece))),
+    eb(column, '~*', ESCAPED_LETTER),
+    eb(column, '~*', PERCENT_LETTER),
+  ]);
+}
+
+function likeOf(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+}
+
+function shows<Table extends 'idempotent_answers' | 'audit_records'>(
+  eb: ExpressionBuilder<Tables, Table>,
+  column: StringReference<Tables, Table>,
+  traces: readonly string[],
+) {
+  return traces.map((trace) => eb(eb.fn<string>('lower', [column]), 'like', likeOf(trace)));
+}

@@ -1,0 +1,47 @@
+import type { Selectable } from 'kysely';
+import { isoFromPgOrNull } from '../../lib/instants.ts';
+import { containing } from '../../platform/database/conditions.ts';
+import { keysetList } from '../../platform/database/keyset-list.ts';
+import type { Tables } from '../../tables/tables.ts';
+
+/** A user as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+export type UserRow = Selectable<Tables['users']>;
+
+/**
+ * Returns a user as REST and agents see one, in the documented order (specification section 2.8), without the time of the
+ * migration. `kyc` is null for a user who is not verified and was sent no KYC token.
+ */
+export function userView(row: UserRow) {
+  const { id, external_id, name, surname, email, address, identity_number, kyc_verified, kyc_token_sent } = row;
+  const kyc = {
+    is_verified: kyc_verified,
+    token_sent: kyc_token_sent,
+    token_sent_at: isoFromPgOrNull(row.kyc_token_sent_at),
+    token_tx_hash: row.kyc_token_tx_hash,
+  };
+  const members = { id, external_id, name, surname, email, address, identity_number };
+  return { ...members, kyc: kyc_token_sent || kyc_verified ? kyc : null };
+}
+
+/** Which users a list has. */
+export interface UserFilter {
+  /** A part of the name, the surname, the email, the external id or the wallet's address, in either case. */
+  search?: string | undefined;
+  kycVerified?: boolean | undefined;
+}
+
+const SEARCHED = ['name', 'surname', 'email', 'external_id', 'address'] as const;
+
+/** Reads the users of a tenant by keyset, oldest first. */
+export class UserPages extends keysetList({
+  rows: (k) => k.selectFrom('users').selectAll(),
+  given: ({ search, kycVerified }: UserFilter) => ({
+    kycVerified,
+    pattern: search === undefined ? undefined : containing(search),
+  }),
+  where: (eb, { kycVerified, pattern }) => [
+    ...(kycVerified === undefined ? [] : [eb('kyc_verified', '=', kycVerified)]),
+    ...(pattern === undefined ? [] : [eb.or(SEARCHED.map((column) => eb(column, 'ilike', pattern)))]),
+  ],
+  order: ['created_at', 'id'],
+}) {}

@@ -1,0 +1,101 @@
+import { z } from 'zod';
+import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
+import { type Instant, parseInstant } from '../../lib/instants.ts';
+import { notFoundRefusal } from '../../platform/errors.ts';
+import { type Evaluation, evaluateRule } from './evaluate.rules.ts';
+import { decimalTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
+import type { WalletRulePages, WalletRuleRow } from './wallet-rules.service.ts';
+
+const MAX_BALANCES = 1_000;
+const MAX_TRANSFERS = 10_000;
+
+const instant = z
+  .custom<string | Instant>(
+    (given) => typeof given === 'string' || isInstant(given),
+    'must be an ISO 8601 date and time',
+  )
+  .transform((given, context): Instant => {
+    const read = typeof given === 'string' ? parseInstant(given) : given;
+    if (read) return read;
+    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
+    return z.NEVER;
+  })
+  .meta({ type: 'string', format: 'date-time' });
+
+const balance = objectInput({ field: textInput(), network_currency_id: uuidInput(), value: decimalTextInput });
+
+const transfer = objectInput({
+  network_currency_id: uuidInput(),
+  amount: decimalTextInput.refine((amount) => !amount.startsWith('-'), 'must not be negative'),
+  at: instant,
+});
+
+/** What a rule is previewed with: a rule, or the id of one that is stored, and facts to judge it by. */
+export const previewInput = objectInput({
+  rule: walletRuleTextInput.optional(),
+  rule_id: uuidInput().optional(),
+  balances: z.array(balance, 'must be a list').max(MAX_BALANCES, `must have at most ${MAX_BALANCES} balances`),
+  transfers: z
+    .array(transfer, 'must be a list')
+    .max(MAX_TRANSFERS, `must have at most ${MAX_TRANSFERS} transfers`)
+    .optional(),
+  at: instant.optional(),
+}).refine(({ rule, rule_id }) => (rule === undefined) !== (rule_id === undefined), {
+  path: ['rule'],
+  message: 'must be given, or the id of a rule, and not both',
+});
+
+/** What `previewInput` gives. */
+export type PreviewInput = z.output<typeof previewInput>;
+
+function isInstant(given: unknown): given is Instant {
+  return typeof given === 'object' && given !== null && 'seconds' in given && typeof given.seconds === 'bigint';
+}
+
+interface WalletRulePreviewsParts {
+  pages: Pick<WalletRulePages, 'find'>;
+  nowMs(): number;
+}
+
+/** Tells whether a rule would fire, and why. Nothing is changed. */
+export class WalletRulePreviews {
+  readonly #parts: WalletRulePreviewsParts;
+
+  constructor(parts: WalletRulePreviewsParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Judges a rule by the facts that are given with it; without a time, as of now.
+   * @throws RefusalError `not_found` for an id that is not of a rule of the node.
+   */
+  async preview(nodeId: string, { rule, rule_id: ruleId, balances, transfers, at }: PreviewInput): Promise<Evaluation> {
+    const judged = rule ?? (await this.#stored(nodeId, ruleId ?? ''));
+    return evaluateRule(judged, { balances, transfers, at: at ?? instantOf(this.#parts.nowMs()) });
+  }
+
+  async #stored(nodeId: string, id: string) {
+    const row = await this.#parts.pages.find(nodeId, id);
+    if (!row) throw notFoundRefusal();
+    return ruleOf(row);
+  }
+}
+
+function ruleOf(row: WalletRuleRow) {
+  const { auto_transfer_rule, sign_and_approve_rule, permissionless_transfer_limit_rule } = row;
+  return {
+    name: row.name,
+    type: row.type,
+    network_id: row.network_id,
+    network_currency_id: row.network_currency_id,
+    priority: row.priority ?? undefined,
+    auto_transfer_rule: auto_transfer_rule ?? undefined,
+    sign_and_approve_rule: sign_and_approve_rule ?? undefined,
+    permissionless_transfer_limit_rule: permissionless_transfer_limit_rule ?? undefined,
+    status: row.status,
+  };
+}
+
+function instantOf(ms: number): Instant {
+  return { seconds: BigInt(Math.floor(ms / 1_000)), nanos: (((ms % 1_000) + 1_000) % 1_000) * 1_000_000 };
+}

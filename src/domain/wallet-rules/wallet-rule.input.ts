@@ -1,0 +1,257 @@
+import { z } from 'zod';
+import { isJsonNumber, literalOf, MAX_DIGITS, readDecimal } from '../../lib/decimal.ts';
+import { objectInput, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
+import { ExactNumber } from '../../lib/json.ts';
+import {
+  AUTO_TRANSFER_TYPES,
+  OPERATORS,
+  RULE_TYPES,
+  type RuleLogic,
+  TIME_PERIODS,
+  type WalletRuleContent,
+} from '../../tables/wallet-rules.entity.ts';
+import { operatorOf, spellingsOf } from './evaluate.rules.ts';
+
+const MAX_DEPTH = 8;
+const MAX_LEAVES = 64;
+const GROUPS = ['and', 'or', 'not'] as const;
+const LEAF_MEMBERS = ['field', 'op', 'value', 'network_currency_id'] as const;
+
+/** What is wrong with a place in a condition tree. */
+interface LogicIssue {
+  path: PropertyKey[];
+  message: string;
+}
+
+type LeafSchema = z.ZodType<Extract<RuleLogic, { field: string }>>;
+type Members = Readonly<Record<string, unknown>>;
+
+/**
+ * Reads a condition tree, and tells of every fault in it by its place, such as `and[1].op`. Neither depth nor breadth
+ * costs more than the limits allow: reading ends where they are passed.
+ */
+export function readRuleLogic(
+  given: unknown,
+  leaf: LeafSchema,
+): { logic: RuleLogic | undefined; issues: LogicIssue[] } {
+  const reader = new LogicReader(leaf);
+  const logic = reader.read(given, [], 1);
+  if (!reader.isTooBroad) return { logic, issues: reader.issues };
+  return { logic: undefined, issues: [{ path: [], message: `must have at most ${MAX_LEAVES} conditions` }] };
+}
+
+class LogicReader {
+  readonly issues: LogicIssue[] = [];
+  readonly #leaf: LeafSchema;
+  #leaves = 0;
+
+  constructor(leaf: LeafSchema) {
+    this.#leaf = leaf;
+  }
+
+  get isTooBroad(): boolean {
+    return this.#leaves > MAX_LEAVES;
+  }
+
+  read(given: unknown, path: PropertyKey[], depth: number): RuleLogic | undefined {
+    if (depth > MAX_DEPTH) return this.#end(path, `must be at most ${MAX_DEPTH} deep`);
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+      return this.#end(path, 'must be an object: a condition, or one of and, or, not');
+    }
+    const members: Members = Object.fromEntries(Object.entries(given));
+    const [group, ...others] = GROUPS.filter((name) => isGiven(members, name));
+    if (group === undefined) return this.#condition(given, path);
+    if (others.length > 0 || LEAF_MEMBERS.some((name) => isGiven(members, name))) {
+      return this.#end(path, 'must be either a condition or one of and, or, not');
+    }
+    const inside = [...path, group];
+    if (group === 'not') {
+      const not = this.read(members.not, inside, depth + 1);
+      return not && { not };
+    }
+    const children = this.#children(members[group], inside, depth + 1);
+    if (children === undefined) return undefined;
+    return group === 'and' ? { and: children } : { or: children };
+  }
+
+  #children(given: unknown, path: PropertyKey[], depth: number): RuleLogic[] | undefined {
+    if (!Array.isArray(given) || given.length === 0) return this.#end(path, 'must be a list of at least one condition');
+    const children: (RuleLogic | undefined)[] = [];
+    for (const [index, child] of given.entries()) {
+      children.push(this.read(child, [...path, index], depth));
+      if (this.isTooBroad) return undefined;
+    }
+    return children.every((child) => child !== undefined) ? children : undefined;
+  }
+
+  #condition(given: object, path: PropertyKey[]): RuleLogic | undefined {
+    this.#leaves += 1;
+    const parsed = this.#leaf.safeParse(given);
+    if (parsed.success) return parsed.data;
+    for (const issue of parsed.error.issues)
+      this.issues.push({ path: [...path, ...issue.path], message: issue.message });
+    return undefined;
+  }
+
+  /** A branch that goes no further counts as a leaf. */
+  #end(path: PropertyKey[], message: string): undefined {
+    this.#leaves += 1;
+    this.issues.push({ path, message });
+  }
+}
+
+function isGiven(members: Members, name: string): boolean {
+  return members[name] !== undefined && members[name] !== null;
+}
+
+const MAX_INT32 = 2_147_483_647;
+const WHOLE = /^(-?\d+)(?:\.0+)?$/;
+
+/** The first number that is too large (`readDecimal`). */
+const BEYOND = 10 ** (MAX_DIGITS + 1);
+
+const jsonNumber = z.custom<number | ExactNumber>(isJsonNumber, 'must be a number').meta({ type: 'number' });
+
+/** An exact decimal out of a JSON number: plain digits (decisions section 5). */
+const decimalInput = jsonNumber
+  .transform(decimalOf)
+  .meta({ type: 'number', exclusiveMinimum: -BEYOND, exclusiveMaximum: BEYOND });
+
+const positiveDecimal = decimalInput.refine(isPositive, 'must be greater than 0').meta({
+  type: 'number',
+  exclusiveMinimum: 0,
+  exclusiveMaximum: BEYOND,
+});
+
+const positiveWhole = jsonNumber
+  .transform((given, context) => {
+    const decimal = decimalOf(given, context);
+    const [, whole] = WHOLE.exec(decimal) ?? [];
+    if (whole !== undefined || decimal === z.NEVER) return whole ?? decimal;
+    context.addIssue({ code: 'custom', message: 'must be a whole number' });
+    return z.NEVER;
+  })
+  .refine(isPositive, 'must be greater than 0')
+  .meta({ type: 'integer', minimum: 1, exclusiveMaximum: BEYOND });
+
+const priority = wholeNumberInput(1, 100).optional();
+
+const operator = z
+  .string('must be a string')
+  .transform((spelling, context) => {
+    const op = operatorOf(spelling);
+    if (op !== undefined) return op;
+    context.addIssue({ code: 'custom', message: `must be one of ${OPERATORS.join(', ')}` });
+    return z.NEVER;
+  })
+  .meta({ type: 'string', enum: OPERATORS.flatMap(spellingsOf) });
+
+const signAndApproveRule = objectInput({
+  mandatory_user_id: uuidInput().optional(),
+  min_priority: priority,
+  max_priority: priority,
+  min_user_count: wholeNumberInput(1, MAX_INT32).optional(),
+});
+
+/** A condition of a REST body, and the tree of them. */
+export const conditionInput = leafInput(decimalInput);
+export const ruleLogicInput = logicInput(conditionInput);
+
+/** A wallet rule in a REST body, as `parseJson` gives it (specification section 2.6). */
+export const walletRuleInput = ruleInput({
+  rule_logic: ruleLogicInput,
+  amount: positiveDecimal,
+  max_amount: positiveWhole,
+});
+
+/** A decimal, and a condition tree of them, whose numbers can be strings too. */
+export const decimalTextInput = orText(decimalInput);
+export const ruleLogicTextInput = logicInput(leafInput(decimalTextInput));
+
+/** A wallet rule where every amount can be a string too: in GraphQL, and for agents. */
+export const walletRuleTextInput = ruleInput({
+  rule_logic: ruleLogicTextInput,
+  amount: orText(positiveDecimal),
+  max_amount: orText(positiveWhole),
+});
+
+/** A condition whose value is of the given kind. */
+function leafInput<Value extends z.ZodType<string>>(value: Value) {
+  return objectInput({ field: textInput(), op: operator, value, network_currency_id: uuidInput() });
+}
+
+/** A tree of such conditions. */
+function logicInput(leaf: ReturnType<typeof leafInput>): z.ZodType<RuleLogic> {
+  return z
+    .unknown()
+    .transform((given, context): RuleLogic => {
+      const { logic, issues } = readRuleLogic(given, leaf);
+      for (const { path, message } of issues) context.addIssue({ code: 'custom', path, message });
+      return logic ?? z.NEVER;
+    })
+    .meta({ type: 'object' });
+}
+
+interface RuleNumbers {
+  rule_logic: z.ZodType<RuleLogic>;
+  amount: z.ZodType<string>;
+  max_amount: z.ZodType<string>;
+}
+
+/** A rule whose numbers are read by the given schemas. */
+function ruleInput({ rule_logic, amount, max_amount }: RuleNumbers) {
+  const autoTransferRule = objectInput({
+    type: z.enum(AUTO_TRANSFER_TYPES, `must be one of ${AUTO_TRANSFER_TYPES.join(', ')}`),
+    rule_logic,
+    amount,
+    target_wallet_id: uuidInput(),
+  });
+  const permissionlessTransferLimitRule = objectInput({
+    max_amount,
+    time_period: z.enum(TIME_PERIODS, `must be one of ${TIME_PERIODS.join(', ')}`),
+    time_period_value: wholeNumberInput(1, MAX_INT32),
+  });
+  const members = objectInput({
+    name: textInput(),
+    type: z.enum(RULE_TYPES, `must be one of ${RULE_TYPES.join(', ')}`),
+    network_id: uuidInput(),
+    network_currency_id: uuidInput(),
+    priority,
+    auto_transfer_rule: autoTransferRule.optional(),
+    sign_and_approve_rule: signAndApproveRule.optional(),
+    permissionless_transfer_limit_rule: permissionlessTransferLimitRule.optional(),
+  });
+  return members
+    .refine(hasOwnObject('auto_transfer'), missing('auto_transfer'))
+    .refine(hasOwnObject('permissionless_transfer_limit'), missing('permissionless_transfer_limit'));
+}
+
+function hasOwnObject(type: WalletRuleContent['type']) {
+  return (rule: Partial<WalletRuleContent>) => rule.type !== type || rule[`${type}_rule`] !== undefined;
+}
+
+/** Told beside whatever else is wrong with the members. */
+function missing(type: WalletRuleContent['type']) {
+  return {
+    path: [`${type}_rule`],
+    message: `is required where type is ${type}`,
+    when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null && !Array.isArray(value),
+  };
+}
+
+function decimalOf(given: number | ExactNumber, context: z.core.$RefinementCtx<unknown>): string {
+  const reading = readDecimal(literalOf(given));
+  if ('text' in reading) return reading.text;
+  context.addIssue({ code: 'custom', message: reading.fault });
+  return z.NEVER;
+}
+
+function isPositive(decimal: string): boolean {
+  return decimal !== '0' && !decimal.startsWith('-');
+}
+
+/** The same number, also where it stands in a string: published as that, which no reader of JSON rounds. */
+function orText(number: z.ZodType<string>): z.ZodType<string> {
+  const numberOfText = (given: unknown) => (typeof given === 'string' ? new ExactNumber(given) : given);
+  return z.preprocess(numberOfText, number).meta({ type: 'string' });
+}

@@ -1,0 +1,71 @@
+import type { Kysely } from 'kysely';
+import type { Db } from '../../platform/database/database.ts';
+import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
+import type { Scoped } from '../../platform/database/tenant-db.ts';
+import type { Tables } from '../../tables/tables.ts';
+
+/** A wallet with the name of its chain; times are PostgreSQL's text in UTC, to the microsecond. */
+export interface WalletRow {
+  id: string;
+  account_id: string;
+  chain: string;
+  created_at: string;
+}
+
+/** Which wallets a list has; all that is given must hold. Both are UUIDs in lower case. */
+export interface WalletFilter {
+  accountId?: string | undefined;
+  /** Those that the network is assigned to. */
+  networkId?: string | undefined;
+}
+
+/** Selects wallets. The chain is a subquery, so that a count of them does not read it. */
+function wallets(k: Kysely<Scoped<Tables>>) {
+  return k
+    .selectFrom('wallets')
+    .select((eb) => [
+      'wallets.id',
+      'wallets.account_id',
+      'wallets.created_at',
+      eb
+        .selectFrom('chains')
+        .select('chains.name')
+        .whereRef('chains.id', '=', 'wallets.chain_id')
+        .$asScalar()
+        .$notNull()
+        .as('chain'),
+    ]);
+}
+
+const WalletList = keysetList({
+  rows: wallets,
+  where: (eb, { accountId, networkId }: WalletFilter) => [
+    ...(accountId === undefined ? [] : [eb('account_id', '=', accountId)]),
+    ...(networkId === undefined
+      ? []
+      : [
+          eb(
+            'id',
+            'in',
+            eb.selectFrom('wallet_networks').select('wallet_networks.wallet_id').where('network_id', '=', networkId),
+          ),
+        ]),
+  ],
+  order: ['created_at', 'id'],
+});
+
+/** Reads the wallets of a tenant by keyset, oldest first. */
+export class WalletPages extends WalletList {
+  /** The wallets of accounts. */
+  readonly ofAccounts: NestedList<WalletRow>;
+
+  constructor(db: Db) {
+    super(db);
+    this.ofAccounts = nestedList(db, {
+      owners: 'accounts',
+      rows: wallets,
+      owner: 'account_id',
+      order: ['created_at', 'id'],
+    });
+  }
+}

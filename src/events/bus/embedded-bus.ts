@@ -1,0 +1,235 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate } from 'node:timers/promises';
+import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import { WorkLoop } from '../../lib/work-loop.ts';
+import { type BusDatabase, EmbeddedStore, type ReadPosition } from './embedded-store.ts';
+import {
+  type BatchHandler,
+  type BusLog,
+  BusUnavailableError,
+  type EventBus,
+  type GroupLag,
+  type LogReader,
+  type OutgoingMessage,
+  type PartitionSpan,
+  type PublishOptions,
+  type ReadOptions,
+  type SubscribeOptions,
+  type Subscription,
+  type Within,
+} from './event-bus.ts';
+import { PublishQueue } from './publish-queue.ts';
+
+const POLL_MS = 1_000;
+
+interface EmbeddedReaderOptions {
+  store: EmbeddedStore;
+  at: ReadPosition;
+  handle: BatchHandler;
+  log: BusLog;
+  /** By group and topic: a topic has one reader in a group at a time. */
+  mutex: KeyedMutex;
+}
+
+/**
+ * Reads one topic for one group: a batch, its handler, the offset, the next. A failed batch is read again after a
+ * backoff. It holds one batch in memory however far it lags.
+ */
+class EmbeddedReader {
+  readonly #options: EmbeddedReaderOptions;
+  readonly #stopping = new AbortController();
+  readonly #loop = new WorkLoop({ iterate: (signal) => this.#iterate(signal), pollMs: POLL_MS });
+  #failures = 0;
+  /** Settles, never rejecting, when the reader has ended. */
+  readonly ended: Promise<void>;
+
+  constructor(options: EmbeddedReaderOptions) {
+    this.#options = options;
+    const { signal } = this.#stopping;
+    const { groupId, topic } = options.at;
+    this.ended = options.mutex
+      .run(JSON.stringify([groupId, topic]), () => this.#loop.run(signal), signal)
+      // Stopped while another member of the group had the topic.
+      .catch(() => undefined);
+  }
+
+  /** Reads now rather than at the next poll: there may be messages. */
+  notify(): void {
+    this.#loop.notify();
+  }
+
+  /** Resolves when the running handler has ended and its offset is stored. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.ended;
+  }
+
+  async #iterate(signal: AbortSignal): Promise<boolean> {
+    const { at, log } = this.#options;
+    try {
+      const hasRead = await this.#step(signal);
+      this.#failures = 0;
+      // The embedded database replies within one tick of the event loop: many batches would hold up everything else.
+      if (hasRead) await setImmediate();
+      return hasRead;
+    } catch (error) {
+      this.#failures += 1;
+      const fields = { ...at, failures: this.#failures, error };
+      log('warn', 'a batch of events failed and will be given again', fields);
+      throw error;
+    }
+  }
+
+  async #step(signal: AbortSignal): Promise<boolean> {
+    const { store, at, handle } = this.#options;
+    const batch = await store.read(at);
+    const last = batch.at(-1);
+    if (!last || signal.aborted) return false;
+    await handle(batch);
+    await store.commit(at, last.offset);
+    return true;
+  }
+}
+
+const HEALTH_TIMEOUT_MS = 2_000;
+const REMOVAL_INTERVAL_MS = 10 * 60 * 1_000;
+
+/**
+ * The bus of an instance without Kafka: durable in the database, woken in process. One process consumes; what another
+ * one publishes is seen within a second. Stop it before the database is closed.
+ */
+export class EmbeddedBus implements EventBus {
+  readonly #store: EmbeddedStore;
+  readonly #log: BusLog;
+  readonly #queue: PublishQueue;
+  readonly #outside = AsyncLocalStorage.snapshot();
+  readonly #readers = new Set<EmbeddedReader>();
+  readonly #mutex = new KeyedMutex();
+  readonly #removal: NodeJS.Timeout;
+  #removing: Promise<unknown> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(database: BusDatabase, log: BusLog) {
+    this.#store = new EmbeddedStore(database);
+    this.#log = log;
+    this.#queue = new PublishQueue({
+      send: (messages) => this.#append(messages),
+      maxBatchMessages: 1_000,
+      maxTopicBytes: 2 * 1024 * 1024,
+      singlesAtOnce: 1,
+    });
+    this.#removal = setInterval(() => this.#removeInBackground(), REMOVAL_INTERVAL_MS);
+    this.#removal.unref();
+  }
+
+  publish(messages: readonly OutgoingMessage[], options: PublishOptions = {}): Promise<void> {
+    return this.#queue.publish(messages, options.deadlineMs);
+  }
+
+  async subscribe({ groupId, topics, handle, fromBeginning = true }: SubscribeOptions): Promise<Subscription> {
+    const positions = topics.map((topic) => ({ groupId, topic }));
+    await this.#outside(async () => {
+      for (const at of positions) await this.#store.register(at, fromBeginning);
+    });
+    if (this.#isStopped) throw new BusUnavailableError('the bus is stopped');
+    const readers = this.#outside(() => positions.map((at) => this.#startReader(at, handle)));
+    return {
+      stop: async () => {
+        await Promise.all(readers.map((reader) => reader.stop()));
+      },
+    };
+  }
+
+  /** Topics need no creation here. */
+  async ensureTopics(_topics: readonly string[]): Promise<void> {}
+
+  async missingTopics(_topics: readonly string[]): Promise<string[]> {
+    return [];
+  }
+
+  async checkHealth(): Promise<void> {
+    try {
+      await withTimeout(
+        this.#outside(() => this.#store.ping()),
+        HEALTH_TIMEOUT_MS,
+      );
+    } catch (error) {
+      throw new BusUnavailableError('the database refuses, or is slow', { cause: error });
+    }
+  }
+
+  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
+    return this.#outside(() => this.#store.lag([...groups.keys()]));
+  }
+
+  /**
+   * Removes what every group has read and what is past its age, a bounded number at a time; resolves with how many.
+   * It runs by itself every ten minutes.
+   */
+  async removeRead(): Promise<number> {
+    let total = 0;
+    for (let isDone = false; !isDone && !this.#isStopped; ) {
+      const { removed, ...result } = await this.#outside(() => this.#store.removeRead());
+      total += removed;
+      isDone = result.isDone;
+    }
+    return total;
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#removal);
+    await Promise.all(this.#readers.values().map((reader) => reader.stop()));
+    await Promise.all([this.#queue.close(), this.#removing]);
+  }
+
+  async #append(messages: readonly OutgoingMessage[]): Promise<void> {
+    await this.#store.append(messages);
+    for (const reader of this.#readers) reader.notify();
+  }
+
+  #startReader(at: { groupId: string; topic: string }, handle: SubscribeOptions['handle']): EmbeddedReader {
+    const reader = new EmbeddedReader({ store: this.#store, at, handle, log: this.#log, mutex: this.#mutex });
+    this.#readers.add(reader);
+    void reader.ended.then(() => this.#readers.delete(reader));
+    return reader;
+  }
+
+  #removeInBackground(): void {
+    this.#removing = this.removeRead().catch((error: unknown) => {
+      this.#log('warn', 'old events could not be removed', { error });
+    });
+  }
+}
+
+const PARTITION = 0;
+
+/** What the embedded bus keeps: each topic is one partition, whose offsets rise with gaps. */
+export class EmbeddedLogReader implements LogReader {
+  readonly #store: EmbeddedStore;
+
+  constructor(database: BusDatabase) {
+    this.#store = new EmbeddedStore(database);
+  }
+
+  async spans(topic: string, within: Within): Promise<PartitionSpan[]> {
+    const kept = await this.#store.kept(
+      topic,
+      'after' in within ? { after: within.after.get(PARTITION) ?? 0n } : within,
+    );
+    return kept ? [{ partition: PARTITION, first: kept.first, end: kept.last + 1n, count: kept.count }] : [];
+  }
+
+  async read({ topic, spans, handle, signal }: ReadOptions): Promise<void> {
+    for (const { first, end } of spans) {
+      for (let next = first; next < end && !signal.aborted; ) {
+        const batch = await this.#store.readBetween(topic, next, end);
+        const last = batch.at(-1);
+        if (!last) break;
+        await handle(batch);
+        next = BigInt(last.offset) + 1n;
+      }
+    }
+  }
+}

@@ -1,0 +1,204 @@
+import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
+import { type GroupLag, type IncomingMessage, MAX_BATCH_MESSAGES, type OutgoingMessage } from './event-bus.ts';
+
+/** The part of the database that the bus uses. */
+export interface BusDatabase {
+  unscoped(reason: string): Pick<UnscopedDatabase<object>, 'raw'>;
+}
+
+/** A place in a topic's log: how far a group has read. */
+export interface ReadPosition {
+  groupId: string;
+  topic: string;
+}
+
+interface PageOptions {
+  topic: string;
+  groupId: string | null;
+  first: string | null;
+  end: string | null;
+}
+
+interface MessageRow {
+  position: string;
+  key: string;
+  value: Buffer | null;
+  headers: Record<string, string>;
+  timestamp_ms: string;
+}
+
+const PUBLISH_LOCK = 7_205_001;
+const MAX_BATCH_BYTES = 4 * 1024 * 1024;
+const MAX_COUNTED = 100_000;
+const REMOVED_AT_ONCE = 1_000;
+const RETENTION_DAYS = 7;
+const DEAD_LETTER_RETENTION_DAYS = 30;
+const MAX_POSITION = '9223372036854775807';
+
+/** The log of the embedded bus in the tables `bus_messages` and `bus_offsets`; each call is one statement. */
+export class EmbeddedStore {
+  readonly #door: Pick<UnscopedDatabase<object>, 'raw'>;
+
+  constructor(database: BusDatabase) {
+    this.#door = database.unscoped('the event bus carries the messages of all nodes');
+  }
+
+  /**
+   * Appends the messages together or not at all. The lock makes positions rise in commit order where the database has
+   * more than one connection: a reader that has passed a position never misses a lower one.
+   */
+  async append(messages: readonly OutgoingMessage[]): Promise<void> {
+    const topics = messages.map((message) => message.topic);
+    const keys = messages.map((message) => message.key.toWellFormed());
+    const values = messages.map((message) => message.value);
+    const headers = messages.map((message) => JSON.stringify(wellFormed(message.headers)));
+    await this.#door.raw(
+      (text) => text`
+        insert into bus_messages (topic, key, value, headers)
+        select m.topic, m.key, m.value, m.headers::jsonb
+        from (select pg_advisory_xact_lock(${PUBLISH_LOCK}::bigint) as held) l,
+          unnest(${topics}::text[], ${keys}::text[], ${values}::bytea[], ${headers}::text[])
+            with ordinality as m (topic, key, value, headers, ordinal)
+        where l is not null order by m.ordinal`,
+    );
+  }
+
+  /** Makes the group known to the topic, so that nothing is removed before it has read it. */
+  async register({ groupId, topic }: ReadPosition, fromBeginning: boolean): Promise<void> {
+    await this.#door.raw(
+      (text) => text`
+        insert into bus_offsets (group_id, topic, position)
+        select ${groupId}::text, ${topic}::text, case when ${fromBeginning}::boolean then 0
+          else coalesce((select max(position) from bus_messages where topic = ${topic}), 0) end
+        on conflict do nothing`,
+    );
+  }
+
+  /** The messages after the group's position, in order: at most 500, or 4 MiB and one. */
+  read({ groupId, topic }: ReadPosition): Promise<IncomingMessage[]> {
+    return this.#page({ topic, groupId, first: null, end: null });
+  }
+
+  /** The messages from `first` to before `end`, in order: at most 500, or 4 MiB and one. */
+  readBetween(topic: string, first: bigint, end: bigint): Promise<IncomingMessage[]> {
+    return this.#page({ topic, groupId: null, first: String(first), end: String(end) });
+  }
+
+  /**
+   * Where the messages of a topic begin and end that come after a position and are of a time: from the first one that
+   * was published at `fromMs` or later to before the first one of `toMs` or later. Undefined where there are none.
+   */
+  async kept(topic: string, within: { after: bigint } | { fromMs: number; toMs: number }) {
+    const after = 'after' in within ? within.after : 0n;
+    const [from, to] =
+      'after' in within
+        ? ['-infinity', 'infinity']
+        : [within.fromMs, within.toMs].map((ms) => new Date(ms).toISOString());
+    const rows = await this.#door.raw<{ first: string | null; last: string | null; count: string }>(
+      (text) => text`
+        select min(position)::text as first, max(position)::text as last, count(*)::text as count
+        from bus_messages
+        where topic = ${topic} and position > ${String(after)}::bigint
+          and position >= (select min(position) from bus_messages
+            where topic = ${topic} and created_at >= ${from}::timestamptz)
+          and position < coalesce((select min(position) from bus_messages
+            where topic = ${topic} and created_at >= ${to}::timestamptz), ${MAX_POSITION}::bigint)`,
+    );
+    const { first = null, last = null, count = '0' } = rows[0] ?? {};
+    return first === null || last === null
+      ? undefined
+      : { first: BigInt(first), last: BigInt(last), count: Number(count) };
+  }
+
+  /** How far groups are behind in each topic; of more than a hundred thousand messages that many. */
+  async lag(groupIds: readonly string[]): Promise<GroupLag[]> {
+    const rows = await this.#door.raw<{ group_id: string; topic: string; messages: string }>(
+      (text) => text`
+        select o.group_id, o.topic, (select count(*) from (
+          select 1 from bus_messages m where m.topic = o.topic and m.position > o.position limit ${MAX_COUNTED}
+        ) behind)::text as messages
+        from bus_offsets o where o.group_id = any (${[...groupIds]}::text[])`,
+    );
+    return rows.map(({ group_id: groupId, topic, messages }) => ({ groupId, topic, messages: Number(messages) }));
+  }
+
+  /** Everything up to `offset` has taken effect. */
+  async commit({ groupId, topic }: ReadPosition, offset: string): Promise<void> {
+    await this.#door.raw(
+      (text) => text`
+        update bus_offsets set position = greatest(position, ${offset}::bigint)
+        where group_id = ${groupId} and topic = ${topic}`,
+    );
+  }
+
+  /**
+   * Removes the oldest messages that every group of their topic has read and that are past their age (7 days, dead
+   * letters 30). Resolves with how many; a full thousand means that there may be more.
+   */
+  async removeRead(): Promise<{ removed: number; isDone: boolean }> {
+    const rows = await this.#door.raw<{ topic: string }>(
+      (text) => text`
+        with recursive topics (topic) as (
+          select min(topic) from bus_messages
+          union all
+          select (select min(topic) from bus_messages where topic > t.topic) from topics t where t.topic is not null
+        )
+        delete from bus_messages m using (
+          select head.topic, head.position, head.created_at
+          from topics t
+          left join (select topic, min(position) as position from bus_offsets group by topic) r using (topic)
+          cross join lateral (
+            select topic, position, created_at from bus_messages
+            where topic = t.topic and (r.position is null or position <= r.position)
+            order by position limit ${REMOVED_AT_ONCE}
+          ) head
+        ) old
+        where m.topic = old.topic and m.position = old.position
+          and old.created_at < now() - make_interval(days =>
+            case when old.topic like '%.dlq' then ${DEAD_LETTER_RETENTION_DAYS}::integer
+              else ${RETENTION_DAYS}::integer end)
+        returning m.topic`,
+    );
+    return { removed: rows.length, isDone: rows.length < REMOVED_AT_ONCE };
+  }
+
+  /** A page of what is after the group's position, or from `first` on. */
+  async #page({ topic, groupId, first, end }: PageOptions): Promise<IncomingMessage[]> {
+    const rows = await this.#door.raw<MessageRow>(
+      (text) => text`
+        select position, key, value, headers, (extract(epoch from created_at) * 1000)::bigint as timestamp_ms
+        from (
+          select page.*, sum(octet_length(value)) over (
+            order by position rows between unbounded preceding and 1 preceding) as bytes_before
+          from (
+            select * from bus_messages
+            where topic = ${topic}
+              and position >= coalesce(${first}::bigint,
+                (select position + 1 from bus_offsets where group_id = ${groupId} and topic = ${topic}))
+              and position < coalesce(${end}::bigint, ${MAX_POSITION}::bigint)
+            order by position limit ${MAX_BATCH_MESSAGES}
+          ) page
+        ) sized
+        where coalesce(bytes_before, 0) < ${MAX_BATCH_BYTES} order by position`,
+    );
+    return rows.map((row) => ({
+      topic,
+      partition: 0,
+      offset: row.position,
+      key: row.key,
+      value: row.value,
+      headers: row.headers,
+      timestampMs: Number(row.timestamp_ms),
+    }));
+  }
+
+  /** @throws when the database does not answer. */
+  async ping(): Promise<void> {
+    await this.#door.raw((text) => text`select 1`);
+  }
+}
+
+/** What UTF-8 makes of it: a lone surrogate becomes U+FFFD, as on a real broker; `jsonb` refuses one. */
+function wellFormed(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toWellFormed(), text.toWellFormed()]));
+}

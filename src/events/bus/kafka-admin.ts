@@ -1,0 +1,153 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Admin } from 'kafkajs';
+import { backoffMs } from '../../lib/backoff.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import { type BusLog, BusUnavailableError, type GroupLag } from './event-bus.ts';
+import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+import { isCompactedTopic, isDeadLetterTopic } from './topics.ts';
+
+const HEALTH_TIMEOUT_MS = 2_000;
+const REQUEST_TIMEOUT_MS = 1_500;
+const CREATION_TIMEOUT_MS = 30_000;
+/** Of a topic that this product creates. */
+export const PARTITIONS = 12;
+const MAX_REPLICATION = 3;
+export const DAY_MS = 24 * 60 * 60 * 1_000;
+const RETENTION_DAYS = 7;
+const DEAD_LETTER_RETENTION_DAYS = 30;
+
+/** Topics and health of the cluster, over a connection that is made when it is first needed. */
+export class KafkaAdmin {
+  readonly #connection: KafkaConnection;
+  readonly #log: BusLog;
+  #connected: Promise<Admin> | undefined;
+  #probe: Promise<unknown> | undefined;
+
+  constructor(connection: KafkaConnection, log: BusLog) {
+    this.#connection = connection;
+    this.#log = log;
+  }
+
+  /** Creates those that do not exist, with as many replicas as there are brokers, at most 3. */
+  async ensureTopics(topics: readonly string[]): Promise<void> {
+    const admin = await this.#admin();
+    const missing = await this.missingTopics(topics);
+    if (missing.length === 0) return;
+    const { brokers } = await admin.describeCluster();
+    const replicationFactor = Math.min(MAX_REPLICATION, brokers.length);
+    await admin.createTopics({
+      waitForLeaders: false,
+      topics: missing.map((topic) => ({
+        topic: this.#connection.topicPrefix + topic,
+        numPartitions: PARTITIONS,
+        replicationFactor,
+        configEntries: [
+          isCompactedTopic(topic)
+            ? { name: 'cleanup.policy', value: 'compact' }
+            : { name: 'retention.ms', value: String(retentionDays(topic) * DAY_MS) },
+          // With fewer than two copies in sync an acknowledgement would not outlive a broker.
+          { name: 'min.insync.replicas', value: String(Math.min(2, replicationFactor)) },
+        ],
+      })),
+    });
+    for (const topic of missing) await this.#untilLed(admin, this.#connection.topicPrefix + topic);
+  }
+
+  async missingTopics(topics: readonly string[]): Promise<string[]> {
+    const admin = await this.#admin();
+    const existing = new Set(await admin.listTopics());
+    return topics.filter((topic) => !existing.has(this.#connection.topicPrefix + topic));
+  }
+
+  /** @throws BusUnavailableError when no broker answers within 2 s. Calls that overlap share one probe. */
+  async checkHealth(): Promise<void> {
+    this.#probe ??= this.#describe().finally(() => {
+      this.#probe = undefined;
+    });
+    try {
+      await withTimeout(this.#probe, HEALTH_TIMEOUT_MS);
+    } catch (error) {
+      throw new BusUnavailableError('the brokers do not answer', { cause: error });
+    }
+  }
+
+  /** How far groups are behind, by the offsets that they have committed. */
+  lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
+    return this.#asking(async (admin) => {
+      const lags = Array.from(groups, async ([groupId, topics]) => {
+        const named = topics.map((topic) => this.#connection.topicPrefix + topic);
+        const committed = await admin.fetchOffsets({
+          groupId: this.#connection.topicPrefix + groupId,
+          topics: named,
+        });
+        return Promise.all(
+          committed.map(async ({ topic, partitions }) => {
+            const offsets = new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
+            const ends = await admin.fetchTopicOffsets(topic);
+            const behind = ends.map(({ partition, high, low }) => {
+              const at = offsets.get(partition) ?? -1n;
+              return BigInt(high) - (at < BigInt(low) ? BigInt(low) : at);
+            });
+            const messages = Number(behind.reduce((sum, one) => sum + (one > 0n ? one : 0n), 0n));
+            return { groupId, topic: topic.slice(this.#connection.topicPrefix.length), messages };
+          }),
+        );
+      });
+      return (await Promise.all(lags)).flat();
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#probe?.catch(() => undefined);
+    const admin = await this.#connected?.catch(() => undefined);
+    await admin?.disconnect();
+  }
+
+  /** A broker answers for a new topic only some time after it was created: every partition's leader is asked. */
+  async #untilLed(admin: Admin, name: string): Promise<void> {
+    const giveUpAt = performance.now() + CREATION_TIMEOUT_MS;
+    for (let failures = 1; ; failures += 1) {
+      try {
+        await admin.fetchTopicOffsets(name);
+        return;
+      } catch (error) {
+        if (performance.now() > giveUpAt) throw error;
+      }
+      await setTimeout(backoffMs(failures));
+    }
+  }
+
+  #describe(): Promise<unknown> {
+    return this.#asking((admin) => admin.describeCluster());
+  }
+
+  /** After a failure the next question takes a new connection: an admin client does not get over a broker's restart. */
+  async #asking<Answer>(ask: (admin: Admin) => Promise<Answer>): Promise<Answer> {
+    const admin = await this.#admin();
+    try {
+      return await ask(admin);
+    } catch (error) {
+      this.#connected = undefined;
+      await admin.disconnect().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #admin(): Promise<Admin> {
+    this.#connected ??= this.#connect().catch((error: unknown) => {
+      this.#connected = undefined;
+      throw error;
+    });
+    return this.#connected;
+  }
+
+  async #connect(): Promise<Admin> {
+    const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
+    return connected(kafka.admin());
+  }
+}
+
+/** How long a topic that is not compacted keeps a message. */
+export function retentionDays(topic: string): number {
+  return isDeadLetterTopic(topic) ? DEAD_LETTER_RETENTION_DAYS : RETENTION_DAYS;
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import {
+  type BusLog,
+  BusUnavailableError,
+  type LogReader,
+  MAX_BATCH_MESSAGES,
+  type PartitionSpan,
+  type ReadOptions,
+  type Within,
+} from './event-bus.ts';
+import { incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
+
+const REQUEST_TIMEOUT_MS = 5_000;
+/** Longer than a handler may take: a reader is the only member of its group, and nobody waits for its partitions. */
+const SESSION_TIMEOUT_MS = 60_000;
+const REBALANCE_TIMEOUT_MS = 10_000;
+const MAX_WAIT_MS = 500;
+const STALL_MS = 60_000;
+
+/** What the topics of a Kafka cluster keep. Each reading is a group of its own, which keeps no offsets. */
+export class KafkaLogReader implements LogReader {
+  readonly #connection: KafkaConnection;
+  readonly #log: BusLog;
+
+  constructor(connection: KafkaConnection, log: BusLog) {
+    this.#connection = connection;
+    this.#log = log;
+  }
+
+  async spans(topic: string, within: Within): Promise<PartitionSpan[]> {
+    const name = this.#connection.topicPrefix + topic;
+    const kafka = await this.#kafka();
+    const spans = await withAdmin(kafka, async (admin) => {
+      const kept = await admin.fetchTopicOffsets(name);
+      if ('after' in within) {
+        return kept.map(({ partition, low, high }) => unread(partition, [BigInt(low), BigInt(high)], within.after));
+      }
+      const [from, to] = await Promise.all(
+        // Below zero the protocol means something else.
+        [within.fromMs, within.toMs].map((ms) => admin.fetchTopicOffsetsByTimestamp(name, Math.max(0, ms))),
+      );
+      const offsetOf = (all: typeof from, at: number) =>
+        BigInt(all?.find(({ partition }) => partition === at)?.offset ?? 0);
+      return kept.map(({ partition }) => ({
+        partition,
+        first: offsetOf(from, partition),
+        end: offsetOf(to, partition),
+      }));
+    });
+    return spans
+      .filter(({ first, end }) => first < end)
+      .map((span) => ({ ...span, count: Number(span.end - span.first) }));
+  }
+
+  async read(options: ReadOptions): Promise<void> {
+    if (options.spans.length === 0 || options.signal.aborted) return;
+    const { topicPrefix } = this.#connection;
+    const groupId = `${topicPrefix}portcullis.replay.${randomUUID()}`;
+    const kafka = await this.#kafka();
+    const consumer = kafka.consumer({
+      groupId,
+      sessionTimeout: SESSION_TIMEOUT_MS,
+      rebalanceTimeout: REBALANCE_TIMEOUT_MS,
+      maxWaitTimeInMs: MAX_WAIT_MS,
+      allowAutoTopicCreation: false,
+      retry: { ...KAFKA_RETRY, restartOnFailure: async () => false },
+    });
+    try {
+      await new Reading(consumer, topicPrefix, options).run();
+    } finally {
+      await consumer.disconnect().catch(() => undefined);
+      // A group that is left behind holds nothing, and the brokers forget it by themselves.
+      await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
+    }
+  }
+
+  #kafka(): Promise<Kafka> {
+    return kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
+  }
+}
+
+/** One consumer's way through the spans of one topic. */
+class Reading {
+  readonly #consumer: Consumer;
+  readonly #name: string;
+  readonly #options: ReadOptions;
+  /** What is left of each partition; one that is not in here is done. */
+  readonly #left: Map<number, { next: bigint; end: bigint }>;
+  readonly #ended = Promise.withResolvers<void>();
+  #stall: NodeJS.Timeout | undefined;
+
+  constructor(consumer: Consumer, topicPrefix: string, options: ReadOptions) {
+    this.#consumer = consumer;
+    this.#name = topicPrefix + options.topic;
+    this.#options = options;
+    this.#left = new Map(options.spans.map(({ partition, first, end }) => [partition, { next: first, end }]));
+    this.#ended.promise.catch(() => undefined);
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    const stop = () => this.#ended.resolve();
+    this.#stall = setTimeout(() => this.#ended.reject(new BusUnavailableError('nothing comes any more')), STALL_MS);
+    this.#consumer.on('consumer.crash', ({ payload }) => this.#ended.reject(payload.error));
+    signal.addEventListener('abort', stop, { once: true });
+    try {
+      await this.#consumer.connect();
+      await this.#consumer.subscribe({ topics: [this.#name], fromBeginning: true });
+      await this.#consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: (payload) => this.#eachBatch(payload),
+      });
+      // What comes before this takes hold is sorted out by its offset.
+      for (const [partition, { next }] of this.#left) {
+        this.#consumer.seek({ topic: this.#name, partition, offset: String(next) });
+      }
+      await this.#ended.promise;
+    } finally {
+      clearTimeout(this.#stall);
+      signal.removeEventListener('abort', stop);
+    }
+  }
+
+  async #eachBatch({ batch, resolveOffset, pause }: EachBatchPayload): Promise<void> {
+    const { topic, handle, signal } = this.#options;
+    const left = this.#left.get(batch.partition);
+    if (!left) {
+      pause();
+      return;
+    }
+    const wanted = batch.messages.filter(({ offset }) => BigInt(offset) >= left.next && BigInt(offset) < left.end);
+    try {
+      for (let start = 0; start < wanted.length && !signal.aborted; start += MAX_BATCH_MESSAGES) {
+        const part = wanted.slice(start, start + MAX_BATCH_MESSAGES);
+        await handle(part.map((message) => incomingMessage(topic, batch.partition, message)));
+        left.next = BigInt(part.at(-1)?.offset ?? left.next) + 1n;
+        this.#stall?.refresh();
+      }
+    } catch (error) {
+      pause();
+      this.#ended.reject(error);
+      return;
+    }
+    if (signal.aborted) return;
+    resolveOffset(batch.lastOffset());
+    if (BigInt(batch.lastOffset()) < left.end - 1n) return;
+    this.#left.delete(batch.partition);
+    pause();
+    if (this.#left.size === 0) this.#ended.resolve();
+  }
+}
+
+/** What of a partition is after the offset that is remembered: of a topic that was made anew, all. */
+function unread(partition: number, [low, high]: [bigint, bigint], after: ReadonlyMap<number, bigint>) {
+  const last = after.get(partition);
+  const first = last === undefined || last < low || last >= high ? low : last + 1n;
+  return { partition, first, end: high };
+}
+
+async function withAdmin<Result>(kafka: Kafka, work: (admin: Admin) => Promise<Result>): Promise<Result> {
+  const admin = kafka.admin();
+  await admin.connect();
+  try {
+    return await work(admin);
+  } finally {
+    await admin.disconnect();
+  }
+}

@@ -1,0 +1,189 @@
+import { Counter, Gauge, type Metric } from 'prom-client';
+import { BoundHistogram } from '../../lib/bound-histogram.ts';
+import { MemoizedRead } from '../../lib/memoized-read.ts';
+import { type Span, type SpanAttributes, type Tracer, validTraceparent } from '../../lib/tracing.ts';
+import type {
+  BatchHandler,
+  EventBus,
+  GroupLag,
+  OutgoingMessage,
+  PublishOptions,
+  SubscribeOptions,
+  Subscription,
+} from './event-bus.ts';
+import { isDeadLetterTopic } from './topics.ts';
+
+const SYSTEM = 'kafka';
+
+/**
+ * The bus, with its durations, and with spans for the messages that belong to a trace: that of a message's sending goes on
+ * from its header `traceparent`, and the header goes on from the span; so with its handling.
+ */
+export class ObservedBus implements EventBus {
+  readonly metrics: readonly Metric[];
+  readonly #groups = new Map<string, readonly string[]>();
+  readonly #bus: EventBus;
+  readonly #tracer: Tracer | undefined;
+  readonly #sent = new BoundHistogram({
+    name: 'messaging_client_operation_duration_seconds',
+    help: 'How long the bus took to acknowledge messages, or to refuse them, by topic.',
+    labelNames: ['messaging_destination_name', 'messaging_operation_name', 'error_type'],
+  });
+  readonly #processed = new BoundHistogram({
+    name: 'messaging_process_duration_seconds',
+    help: 'How long a batch of messages took to take effect, or to fail, by topic and consumer group.',
+    labelNames: ['messaging_destination_name', 'messaging_consumer_group_name', 'error_type'],
+  });
+  readonly #consumed = new Counter({
+    name: 'messaging_client_consumed_messages_total',
+    help: 'Messages that were given to a consumer group, repeats included.',
+    labelNames: ['messaging_destination_name', 'messaging_consumer_group_name'],
+    registers: [],
+  });
+  readonly #dead = new Counter({
+    name: 'portcullis_dead_letters_total',
+    help: 'Messages that no repeat could apply, by the topic that they came from.',
+    labelNames: ['messaging_destination_name'],
+    registers: [],
+  });
+
+  constructor(bus: EventBus, tracer: Tracer | undefined) {
+    this.#bus = bus;
+    this.#tracer = tracer;
+    this.metrics = [this.#sent, this.#processed, this.#consumed, this.#dead];
+  }
+
+  /** How far the groups that are consumed here are behind. */
+  async lag(groups: ReadonlyMap<string, readonly string[]> = this.#groups): Promise<GroupLag[]> {
+    return (await this.#bus.lag?.(groups)) ?? [];
+  }
+
+  async publish(messages: readonly OutgoingMessage[], options?: PublishOptions): Promise<void> {
+    const startedTick = performance.now();
+    const { traced, spans } = this.#traced(messages, 'send');
+    try {
+      await this.#bus.publish(traced, options);
+    } catch (error) {
+      this.#measure(messages, startedTick, nameOf(error));
+      for (const span of spans) span.end(nameOf(error));
+      throw error;
+    }
+    this.#measure(messages, startedTick, '');
+    for (const span of spans) span.end();
+  }
+
+  subscribe(options: SubscribeOptions): Promise<Subscription> {
+    this.#groups.set(options.groupId, options.topics);
+    // A series that begins above nothing shows no increase.
+    for (const topic of options.topics) this.#dead.inc({ messaging_destination_name: topic }, 0);
+    return this.#bus.subscribe({ ...options, handle: this.#observed(options) });
+  }
+
+  ensureTopics(topics: readonly string[]): Promise<void> {
+    return this.#bus.ensureTopics(topics);
+  }
+
+  missingTopics(topics: readonly string[]): Promise<string[]> {
+    return this.#bus.missingTopics(topics);
+  }
+
+  checkHealth(): Promise<void> {
+    return this.#bus.checkHealth();
+  }
+
+  stop(): Promise<void> {
+    return this.#bus.stop();
+  }
+
+  #measure(messages: readonly OutgoingMessage[], startedTick: number, error: string): void {
+    const seconds = (performance.now() - startedTick) / 1_000;
+    let counted: string | undefined;
+    for (const { topic } of messages) {
+      if (isDeadLetterTopic(topic) && error === '') {
+        this.#dead.inc({ messaging_destination_name: topic.slice(0, topic.lastIndexOf('.')) });
+      }
+      if (topic === counted) continue;
+      counted = topic;
+      const labels = { messaging_destination_name: topic, messaging_operation_name: 'send', error_type: error };
+      this.#sent.bind(labels).observe(seconds);
+    }
+  }
+
+  #observed({ groupId, handle }: SubscribeOptions): BatchHandler {
+    return async (batch) => {
+      const startedTick = performance.now();
+      const topic = batch[0]?.topic ?? '';
+      const labels = { messaging_destination_name: topic, messaging_consumer_group_name: groupId };
+      const { traced, spans } = this.#traced(batch, 'process', ({ partition, offset }) => ({
+        'messaging.consumer.group.name': groupId,
+        'messaging.destination.partition.id': String(partition),
+        'messaging.kafka.offset': offset,
+      }));
+      let error = '';
+      try {
+        // A failure of one batch is no message's own: what it logs belongs to the trace of the first.
+        await (spans[0] ? spans[0].run(() => handle(traced)) : handle(traced));
+      } catch (thrown) {
+        error = nameOf(thrown);
+        throw thrown;
+      } finally {
+        this.#consumed.inc(labels, batch.length);
+        this.#processed.bind({ ...labels, error_type: error }).observe((performance.now() - startedTick) / 1_000);
+        for (const span of spans) span.end(error === '' ? undefined : error);
+      }
+    };
+  }
+
+  /** Begins a span for each message that belongs to a trace, and hands the trace on in the message's header. */
+  #traced<Message extends OutgoingMessage>(
+    messages: readonly Message[],
+    operation: 'send' | 'process',
+    attributesOf: (message: Message) => SpanAttributes = () => ({}),
+  ): { traced: Message[]; spans: Span[] } {
+    const tracer = this.#tracer;
+    const spans: Span[] = [];
+    if (!tracer) return { traced: [...messages], spans };
+    const traced = messages.map((message) => {
+      const parent = validTraceparent(message.headers.traceparent);
+      if (parent === undefined) return message;
+      const span = tracer.start(`${operation} ${message.topic}`, {
+        kind: operation === 'send' ? 'producer' : 'consumer',
+        parent,
+        attributes: {
+          'messaging.system': SYSTEM,
+          'messaging.destination.name': message.topic,
+          'messaging.operation.name': operation,
+          'messaging.operation.type': operation,
+          ...attributesOf(message),
+        },
+      });
+      spans.push(span);
+      return { ...message, headers: { ...message.headers, traceparent: span.traceparent } };
+    });
+    return { traced, spans };
+  }
+}
+
+function nameOf(error: unknown): string {
+  return error instanceof Error ? error.name : 'Error';
+}
+
+const MAX_AGE_MS = 5_000;
+const DEADLINE_MS = 2_000;
+
+/** How far the groups that a process consumes for are behind, whichever process has their partitions. */
+export function lagMetric(bus: { lag(): Promise<GroupLag[]> }): Metric {
+  const snapshot = new MemoizedRead(() => bus.lag(), { maxAgeMs: MAX_AGE_MS, deadlineMs: DEADLINE_MS });
+  return new Gauge({
+    name: 'portcullis_consumer_lag_messages',
+    help: 'Messages that a consumer group has not taken yet, by topic; each process tells of the whole group.',
+    labelNames: ['messaging_consumer_group_name', 'messaging_destination_name'],
+    registers: [],
+    async collect() {
+      this.reset();
+      for (const { groupId, topic, messages } of (await snapshot.get()) ?? []) {
+        this.set({ messaging_consumer_group_name: groupId, messaging_destination_name: topic }, messages);
+      }
+    },
+  });
+}

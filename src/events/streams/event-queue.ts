@@ -1,0 +1,131 @@
+import type { LoggedEvent } from './event-log.ts';
+import { SlowConsumerError } from './stream-errors.ts';
+
+const ENVELOPE_BYTES = 256;
+const known = new WeakMap<LoggedEvent, number>();
+
+/** About as many bytes as the event takes when it is sent. Counted once for all subscribers. */
+export function eventBytes(event: LoggedEvent): number {
+  const counted = known.get(event);
+  if (counted !== undefined) return counted;
+  const json = JSON.stringify(event.transaction, (_, value: unknown) =>
+    typeof value === 'bigint' ? `${value}` : value,
+  );
+  const bytes = ENVELOPE_BYTES + Buffer.byteLength(json);
+  known.set(event, bytes);
+  return bytes;
+}
+
+const MAX_UNSENT_EVENTS = 1_000;
+const MAX_UNSENT_BYTES = 1_048_576;
+
+type Reader = PromiseWithResolvers<IteratorResult<LoggedEvent, undefined>>;
+
+/**
+ * What one subscriber has not taken yet. Replayed events come first and are not counted, since they are read as the
+ * subscriber takes them; live ones are held back until the replay has reached them, and are limited.
+ */
+export class EventQueue {
+  #replayed: LoggedEvent[] = [];
+  #live: LoggedEvent[] = [];
+  #liveBytes = 0;
+  #isLive = false;
+  #liveAfter = 0n;
+  #isEnded = false;
+  #error: unknown;
+  #readers: Reader[] = [];
+  #drained = Promise.withResolvers<void>();
+  #taken: PromiseWithResolvers<void> | undefined;
+
+  /** The next event, as soon as there is one. Rejects once where the queue has ended with an error. */
+  next(): Promise<IteratorResult<LoggedEvent, undefined>> {
+    const event = this.#take();
+    if (event !== undefined) return Promise.resolve({ done: false, value: event });
+    if (this.#error !== undefined) {
+      const error = this.#error;
+      this.#error = undefined;
+      return Promise.reject(error);
+    }
+    if (this.#isEnded) return Promise.resolve({ done: true, value: undefined });
+    const reader: Reader = Promise.withResolvers();
+    this.#readers.push(reader);
+    return reader.promise;
+  }
+
+  replay(event: LoggedEvent): void {
+    if (!this.#isEnded && !this.#handOver(event)) this.#replayed.push(event);
+  }
+
+  /** Resolves when every replayed event has been taken, and when the queue has ended. */
+  whenDrained(): Promise<void> {
+    if (this.#replayed.length === 0 || this.#isEnded) return Promise.resolve();
+    return this.#drained.promise;
+  }
+
+  /** Resolves once all live events have been taken; undefined where they have, and where none is to be taken yet. */
+  whenTaken(): Promise<void> | undefined {
+    if (this.#isEnded || !this.#isLive || this.#live.length === 0) return undefined;
+    this.#taken ??= Promise.withResolvers();
+    return this.#taken.promise;
+  }
+
+  /** @throws SlowConsumerError where too much is unsent. */
+  push(event: LoggedEvent): void {
+    if (this.#isEnded || event.seq <= this.#liveAfter) return;
+    if (this.#isLive && this.#handOver(event)) return;
+    this.#live.push(event);
+    this.#liveBytes += eventBytes(event);
+    if (this.#live.length > MAX_UNSENT_EVENTS || this.#liveBytes > MAX_UNSENT_BYTES) throw new SlowConsumerError();
+  }
+
+  /** Lets the live events go that come after `position`: what was before has been replayed or is not wanted. */
+  goLive(position: bigint): void {
+    const held = this.#live;
+    this.#live = [];
+    this.#liveBytes = 0;
+    this.#isLive = true;
+    this.#liveAfter = position;
+    for (const event of held) this.push(event);
+  }
+
+  /** Drops what is unsent; with an error the next reader gets it. */
+  end(error?: unknown): void {
+    this.#isEnded = true;
+    this.#replayed = [];
+    this.#live = [];
+    const [first, ...others] = this.#readers;
+    this.#readers = [];
+    if (first === undefined) this.#error = error;
+    else if (error === undefined) first.resolve({ done: true, value: undefined });
+    else first.reject(error);
+    for (const reader of others) reader.resolve({ done: true, value: undefined });
+    this.#drained.resolve();
+    this.#taken?.resolve();
+  }
+
+  // A reader waits only while there is nothing to take.
+  #handOver(event: LoggedEvent): boolean {
+    const reader = this.#readers.shift();
+    reader?.resolve({ done: false, value: event });
+    return reader !== undefined;
+  }
+
+  #take(): LoggedEvent | undefined {
+    const replayed = this.#replayed.shift();
+    if (replayed !== undefined) {
+      if (this.#replayed.length === 0) {
+        this.#drained.resolve();
+        this.#drained = Promise.withResolvers();
+      }
+      return replayed;
+    }
+    const event = this.#isLive ? this.#live.shift() : undefined;
+    if (event === undefined) return undefined;
+    this.#liveBytes -= eventBytes(event);
+    if (this.#taken && this.#live.length === 0) {
+      this.#taken.resolve();
+      this.#taken = undefined;
+    }
+    return event;
+  }
+}

@@ -1,0 +1,273 @@
+import { stringify } from 'yaml';
+import { commonInput, rowInputs } from '../../domain/reference/reference.input.ts';
+import { REFERENCE_KINDS, type ReferenceKind } from '../../domain/reference/reference-kinds.ts';
+import { notificationInput } from '../../domain/transactions/notification.input.ts';
+import { NOTIFICATION_EVENT } from '../../domain/transactions/notification-publisher.ts';
+import { registrationInput } from '../../domain/transactions/registration.input.ts';
+import { KYC_EVENT } from '../../domain/user-migrations/migration-outcome.rules.ts';
+import { DAY_MS, PARTITIONS, retentionDays } from '../../events/bus/kafka-admin.ts';
+import { ALL_TOPICS, isCompactedTopic, isDeadLetterTopic, TOPICS } from '../../events/bus/topics.ts';
+import { VERSION } from '../../platform/health.ts';
+import { describedAs } from '../openapi/descriptions.ts';
+import { merged, schemaOf, withExactNumbers } from '../openapi/input-schemas.ts';
+import type { JsonSchema } from '../openapi/operation.ts';
+
+const text: JsonSchema = { type: 'string' };
+const offset: JsonSchema = { type: 'string', pattern: '^[0-9]+$' };
+
+const replayed: JsonSchema = {
+  type: 'string',
+  pattern: '^[^/]+/[0-9]+/[0-9]+$',
+  description: 'Topic, partition and offset of what this repeats, where it does.',
+};
+
+/** The schemas of message headers by name. Header values are UTF-8 text; others may be added at any time. */
+const headerSchemas: Record<string, JsonSchema> = {
+  NotificationHeaders: events(NOTIFICATION_EVENT),
+  KycTokenRequestedHeaders: events(KYC_EVENT),
+  ForeignHeaders: {
+    type: 'object',
+    description: 'None is needed.',
+    properties: { 'replayed-from': replayed },
+    additionalProperties: text,
+  },
+  DeadHeaders: {
+    type: 'object',
+    description: 'Those of the message as it came, and what happened to it.',
+    properties: {
+      error: { type: 'string', maxLength: 1024, description: 'Why no repeat can apply it, in one line.' },
+      'original-topic': { type: 'string', description: 'Without the prefix of the deployment.' },
+      'original-partition': offset,
+      'original-offset': offset,
+      'replayed-from': replayed,
+    },
+    required: ['error', 'original-topic', 'original-partition', 'original-offset'],
+    additionalProperties: text,
+  },
+};
+
+function events(type: string): JsonSchema {
+  return {
+    type: 'object',
+    properties: {
+      'event-id': {
+        type: 'string',
+        format: 'uuid',
+        description: 'Of version 7; the same on every topic of the event.',
+      },
+      'event-type': { type: 'string', const: type },
+      'schema-version': { type: 'string', const: '1', description: 'Consumers ignore what later versions add.' },
+      'correlation-id': { type: 'string', maxLength: 1024, description: 'The X-Correlation-ID of the request.' },
+      'received-at': { type: 'string', format: 'date-time' },
+      traceparent: { type: 'string', description: 'Where a trace goes on (W3C Trace Context), if there is one.' },
+      'replayed-from': replayed,
+    },
+    required: ['event-id', 'event-type', 'schema-version', 'correlation-id', 'received-at'],
+    additionalProperties: text,
+  };
+}
+
+const uuid: JsonSchema = { type: 'string', format: 'uuid' };
+
+/** Returns the name of the schema of a kind's rows. */
+function rowName(kind: ReferenceKind): string {
+  return `Reference${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+}
+
+/** Returns the schemas of message values by name; of what this product consumes, from the schemas that it is parsed by. */
+function payloadSchemas(): Record<string, JsonSchema> {
+  return {
+    Notification: withNulls(describedAs('Notification', schemaOf(notificationInput, 'input'))),
+    Registration: withNulls(schemaOf(registrationInput, 'input')),
+    KycTokenRequested: {
+      type: 'object',
+      description: 'A user who was created without a KYC token. Neither name nor e-mail are told.',
+      properties: {
+        id: { ...uuid, description: 'The id of the event, a UUID of version 7; the same when it is published again.' },
+        event: { type: 'string', const: KYC_EVENT },
+        user_id: uuid,
+        node_id: uuid,
+        wallet_address: { type: 'string', minLength: 1, maxLength: 128, description: 'In lower case.' },
+        external_id: { type: ['string', 'null'] },
+        occurred_at: { type: 'string', format: 'date-time' },
+      },
+      required: ['id', 'event', 'user_id', 'node_id', 'wallet_address', 'external_id', 'occurred_at'],
+      additionalProperties: false,
+    },
+    ...Object.fromEntries(REFERENCE_KINDS.map((kind) => [rowName(kind), rowSchema(kind)])),
+    Tombstone: {
+      type: 'null',
+      description: 'A message without a value deletes the row; of an account it sets deleted_at.',
+    },
+    DeadBytes: { description: 'The bytes of the message as it came, whatever they are.' },
+  };
+}
+
+function rowSchema(kind: ReferenceKind): JsonSchema {
+  const schema = merged(schemaOf(commonInput, 'input'), schemaOf(rowInputs[kind], 'input'));
+  return withNulls({ ...schema, description: 'The higher version wins. An id, where there is one, is the key.' });
+}
+
+/** Returns a schema that allows what this product reads beside it: null for what is optional, and times in every form of ISO 8601. */
+function withNulls(schema: JsonSchema): JsonSchema {
+  const properties = Object.entries(schema.properties ?? {}).map(([name, member]) => {
+    const { format, ...rest } = member as JsonSchema;
+    const known: JsonSchema = format === undefined || format === 'date-time' ? rest : { ...rest, format };
+    const isNullable = schema.required?.includes(name) !== true && typeof known.type === 'string';
+    return [name, isNullable && known.type !== 'null' ? { ...known, type: [known.type, 'null'] } : known];
+  });
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+interface MessageObject {
+  title: string;
+  contentType?: string;
+  headers: { $ref: string };
+  payload: { $ref: string };
+  bindings: { kafka: { key: JsonSchema } };
+}
+
+interface Topic {
+  summary: string;
+  messages: readonly string[];
+  /** Whether this product publishes to it, and whether it consumes it. */
+  actions: readonly ('send' | 'receive')[];
+}
+
+const INTRODUCTION = [
+  'The Kafka topics of the gateway. A deployment may put a prefix before every name (`TOPIC_PREFIX`).',
+  'Delivery is at least once, in order for one key. Consumers ignore headers and members that they do not know, and later schema versions.',
+].join('\n\n');
+
+const uuidKey: JsonSchema = { type: 'string', format: 'uuid' };
+const transactionKey: JsonSchema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: 128,
+  description: 'The id of the transaction.',
+};
+
+/** Makes the AsyncAPI 3.0 document of every topic from the schemas that messages are read by. */
+function asyncApiDocument() {
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Portcullis',
+      version: VERSION,
+      description: INTRODUCTION,
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+    },
+    defaultContentType: 'application/json',
+    channels: Object.fromEntries(ALL_TOPICS.map((topic) => [topic, channelOf(topic)])),
+    operations: Object.fromEntries(
+      ALL_TOPICS.flatMap((topic) =>
+        topicOf(topic).actions.map((action) => [
+          `${action}.${topic}`,
+          { action, channel: { $ref: `#/channels/${topic}` } },
+        ]),
+      ),
+    ),
+    components: {
+      messages: messages(),
+      schemas: { ...payloadSchemas(), ...headerSchemas },
+    },
+  };
+}
+
+function topicOf(topic: string): Topic {
+  if (isDeadLetterTopic(topic)) {
+    return {
+      summary: `What no repeat can apply of ${topic.replace(/\.dlq$/, '')}.`,
+      messages: ['DeadLetter'],
+      actions: ['send'],
+    };
+  }
+  switch (topic) {
+    case TOPICS.admin:
+      return notifications('tokens, nodes and currencies');
+    case TOPICS.user:
+      return notifications('users, the secondary market and OTC');
+    case TOPICS.registered:
+      return {
+        summary:
+          'Which transactions there are, told by the services that own them; before or after their notifications.',
+        messages: ['Registration'],
+        actions: ['receive'],
+      };
+    case TOPICS.kycToken:
+      return {
+        summary: 'Users who need a KYC token: one event for each that is created, unless it was sent.',
+        messages: ['KycTokenRequested'],
+        actions: ['send'],
+      };
+    default: {
+      const kind = REFERENCE_KINDS.find((known) => topic === `reference.${known}`);
+      if (!kind) throw new Error(`${topic} is not described`);
+      return {
+        summary: `The ${kind} of the platform, told by the service that owns them.`,
+        messages: [rowName(kind), 'Tombstone'],
+        actions: ['receive'],
+      };
+    }
+  }
+}
+
+function notifications(whose: string): Topic {
+  return {
+    summary: `Every notification of the webhook; consumed for the transactions of ${whose}.`,
+    messages: ['Notification'],
+    actions: ['send', 'receive'],
+  };
+}
+
+function channelOf(topic: string) {
+  const { summary, messages: names } = topicOf(topic);
+  const kept = isCompactedTopic(topic)
+    ? { 'cleanup.policy': ['compact'] }
+    : { 'cleanup.policy': ['delete'], 'retention.ms': retentionDays(topic) * DAY_MS };
+  return {
+    address: topic,
+    summary,
+    messages: Object.fromEntries(names.map((name) => [name, { $ref: `#/components/messages/${name}` }])),
+    bindings: { kafka: { partitions: PARTITIONS, topicConfiguration: kept, bindingVersion: '0.5.0' } },
+  };
+}
+
+function messages(): Record<string, MessageObject> {
+  const foreign = 'ForeignHeaders';
+  return {
+    Notification: message(
+      'A transaction notification, its bytes unchanged',
+      'NotificationHeaders',
+      'Notification',
+      transactionKey,
+    ),
+    Registration: message('A transaction and the node that it belongs to', foreign, 'Registration', transactionKey),
+    KycTokenRequested: message('A user needs a KYC token', 'KycTokenRequestedHeaders', 'KycTokenRequested', uuidKey),
+    ...Object.fromEntries(
+      REFERENCE_KINDS.map((kind) => [rowName(kind), message(`A row of ${kind}`, foreign, rowName(kind), uuidKey)]),
+    ),
+    Tombstone: message('A row is gone', foreign, 'Tombstone', uuidKey),
+    DeadLetter: {
+      ...message('A message that cannot be applied', 'DeadHeaders', 'DeadBytes', { type: 'string' }),
+      contentType: 'application/octet-stream',
+    },
+  };
+}
+
+function message(title: string, headers: string, payload: string, key: JsonSchema): MessageObject {
+  return {
+    title,
+    headers: { $ref: `#/components/schemas/${headers}` },
+    payload: { $ref: `#/components/schemas/${payload}` },
+    bindings: { kafka: { key } },
+  };
+}
+
+const HEAD = '# Generated from the schemas that messages are read by: npm run schema\n';
+
+/** Prints the document for `schema/asyncapi.yaml`: always the same text. */
+export function printedAsyncApi(): string {
+  const text = stringify(asyncApiDocument(), { aliasDuplicateObjects: false, lineWidth: 0 });
+  return `${HEAD}${withExactNumbers(text)}`;
+}

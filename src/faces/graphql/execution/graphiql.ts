@@ -1,0 +1,82 @@
+import { readFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+
+const OPENING_SCRIPT = join(import.meta.dirname, 'ui/opening.js');
+const OPENING_CALL = 'YogaGraphiQL.renderYogaGraphiQL(';
+
+const QUERY = `# Put a token under Headers first.
+query Accounts {
+  accounts(first: 10) {
+    totalCount
+    edges { node { id name status } }
+  }
+}
+
+subscription Updates {
+  transactionUpdates(after: "0") {
+    cursor
+    transaction { id status }
+  }
+}
+`;
+
+/** Its scripts stand inside of the page and build code; all that it asks is this origin, and no other page may show it. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'self' blob: data:",
+  "script-src 'self' blob: 'unsafe-inline' 'unsafe-eval'",
+  "style-src 'self' 'unsafe-inline'",
+  "object-src 'none'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+/** Whether a request comes from a browser that wants a page. */
+export function asksForPage({ method, headers }: IncomingMessage): boolean {
+  return method === 'GET' && (headers.accept ?? '').includes('text/html');
+}
+
+let made: Promise<Buffer> | undefined;
+
+/** Returns the page of GraphiQL, nine megabytes of text; it is made when it is first asked for. */
+export function graphiqlPage(): Promise<Buffer> {
+  made ??= makePage().catch((error: unknown) => {
+    made = undefined;
+    throw error;
+  });
+  return made;
+}
+
+/** GraphiQL as one page that needs nothing from elsewhere: its subscriptions use SSE, and it knows of our tokens. */
+async function makePage(): Promise<Buffer> {
+  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
+  const rendered = renderGraphiQL({
+    title: 'Portcullis',
+    defaultQuery: QUERY,
+    headers: '{\n  "Authorization": "Bearer "\n}',
+    shouldPersistHeaders: false,
+    subscriptionsProtocol: 'SSE',
+  });
+  return Buffer.from(withOpening(rendered, await readFile(OPENING_SCRIPT, 'utf8')));
+}
+
+/** Sends the page of GraphiQL. */
+export async function sendGraphiql(res: ServerResponse): Promise<void> {
+  const page = await graphiqlPage();
+  res.statusCode = 200;
+  res.setHeader('Content-Type', 'text/html; charset=utf-8');
+  res.setHeader('Content-Security-Policy', CONTENT_SECURITY_POLICY);
+  res.setHeader('X-Content-Type-Options', 'nosniff');
+  res.setHeader('Referrer-Policy', 'no-referrer');
+  res.setHeader('Content-Length', page.length);
+  res.end(page);
+}
+
+/** The page, opened by a script of ours; throws where it is not opened as it was in the version of the package that we know. */
+function withOpening(page: string, script: string): string {
+  const at = page.lastIndexOf(OPENING_CALL);
+  if (at < 0) throw new Error('the page of GraphiQL is not opened as expected');
+  const call = 'openGraphiql(YogaGraphiQL.renderYogaGraphiQL,';
+  return `${page.slice(0, at)}${script}\n${call}${page.slice(at + OPENING_CALL.length)}`;
+}

@@ -1,0 +1,106 @@
+import type { ExecutionArgs, ExecutionResult, OperationDefinitionNode } from 'graphql';
+import { BoundHistogram, type Durations } from '../../../lib/bound-histogram.ts';
+import type { Span, Tracer } from '../../../lib/tracing.ts';
+import { shownError } from '../kit/graphql-errors.ts';
+import { operationsOf } from './document-limits.rules.ts';
+import type { OperationRequest } from './operation-context.ts';
+import type { Awaitable } from './shared-results.ts';
+
+type OperationType = 'query' | 'mutation' | 'subscription';
+type Transport = 'sse' | 'websocket';
+/** Without errors, with such as are meant for the client, or with a fault of ours: to HTTP all of them are 200. */
+type Outcome = 'ok' | 'error' | 'failed';
+
+/** Begins the span of an event's delivery to a subscriber; undefined where this one is not traced. */
+export type StartDelivery = (transport: Transport) => Span | undefined;
+
+/** Of each event, in each process, so many deliveries have a span: there may be thousands of subscribers. */
+const TRACED_DELIVERIES = 8;
+const MAX_NAME_LENGTH = 64;
+
+/** Measures and traces operations. Operation names are chosen by clients, so they are no metric labels. */
+export class OperationObserver {
+  readonly durations = new BoundHistogram({
+    name: 'graphql_operation_duration_seconds',
+    help: 'How long operations took to be executed (of a subscription: to begin), by type and outcome; parsing, limits and sending are not in it.',
+    labelNames: ['graphql_operation_type', 'outcome'],
+  });
+  readonly #tracer: Tracer | undefined;
+  readonly #series: Record<OperationType, Record<Outcome, Durations>>;
+
+  constructor(tracer?: Tracer) {
+    this.#tracer = tracer;
+    const bind = (type: OperationType, outcome: Outcome) =>
+      this.durations.bind({ graphql_operation_type: type, outcome });
+    const seriesOf = (type: OperationType) => ({
+      ok: bind(type, 'ok'),
+      error: bind(type, 'error'),
+      failed: bind(type, 'failed'),
+    });
+    this.#series = { query: seriesOf('query'), mutation: seriesOf('mutation'), subscription: seriesOf('subscription') };
+  }
+
+  /** Executes an operation, or begins a subscription. */
+  run<Result extends object>(
+    args: ExecutionArgs,
+    execute: (args: ExecutionArgs) => Awaitable<Result>,
+  ): Awaitable<Result> {
+    const startedTick = performance.now();
+    const operation = operationOf(args);
+    const type = operation?.operation ?? 'query';
+    const span = this.#tracer && this.#start(this.#tracer, args, operation);
+    const ended = (errors: readonly unknown[]) => {
+      const outcome = outcomeOf(errors);
+      this.#series[type][outcome].observe((performance.now() - startedTick) / 1_000);
+      span?.end(outcome === 'ok' ? undefined : 'graphql');
+    };
+    const settle = (result: Result): Result => {
+      ended(('errors' in result && (result as ExecutionResult).errors) || []);
+      return result;
+    };
+    const run = () => execute(args);
+    try {
+      const result = span ? span.run(run) : run();
+      if (!(result instanceof Promise)) return settle(result);
+      return result.then(settle, (error: unknown) => {
+        ended([error]);
+        throw error;
+      });
+    } catch (error) {
+      ended([error]);
+      throw error;
+    }
+  }
+
+  /** What traces the deliveries of an event, where its change was traced. */
+  deliveryOf(event: object): StartDelivery | undefined {
+    const tracer = this.#tracer;
+    const parent = 'traceparent' in event ? event.traceparent : undefined;
+    if (!tracer || typeof parent !== 'string') return undefined;
+    let left = TRACED_DELIVERIES;
+    return (transport) => {
+      if (left === 0) return undefined;
+      left -= 1;
+      const attributes = { 'graphql.operation.type': 'subscription', 'portcullis.transport': transport };
+      return tracer.start('deliver transaction_events', { kind: 'internal', parent, attributes });
+    };
+  }
+
+  #start(tracer: Tracer, args: ExecutionArgs, operation: OperationDefinitionNode | undefined): Span | undefined {
+    const { exchange } = args.contextValue as Partial<OperationRequest>;
+    if (!exchange?.span) return undefined;
+    const type = operation?.operation ?? 'query';
+    const name = operation?.name?.value.slice(0, MAX_NAME_LENGTH);
+    const attributes = { 'graphql.operation.type': type, ...(name ? { 'graphql.operation.name': name } : {}) };
+    return tracer.start(type, { kind: 'internal', parent: exchange.span.traceparent, attributes });
+  }
+}
+
+function outcomeOf(errors: readonly unknown[]): Outcome {
+  if (errors.length === 0) return 'ok';
+  return errors.every((error) => shownError(error)) ? 'error' : 'failed';
+}
+
+function operationOf({ document, operationName }: ExecutionArgs): OperationDefinitionNode | undefined {
+  return operationsOf(document).find(({ name }) => !operationName || name?.value === operationName);
+}

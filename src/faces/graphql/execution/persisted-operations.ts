@@ -1,0 +1,219 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { GraphQLError } from 'graphql';
+import type { Plugin } from 'graphql-yoga';
+import { z } from 'zod';
+import { decodeUtf8 } from '../../../lib/json.ts';
+import type { Log } from '../../../lib/log.ts';
+import { ConfigError } from '../../../platform/config/config.ts';
+import { isObject } from '../../shared/nested-values.ts';
+
+const MAX_DOCUMENTS = 500;
+const MAX_DOCUMENT_LENGTH = 16_384;
+
+/** Keeps what was made of the latest 500 documents, by their text. Those of more than 16,384 characters are not kept. */
+export class DocumentCache<Made> {
+  readonly #made = new Map<string, Made>();
+
+  get(document: string): Made | undefined {
+    return this.#made.get(document);
+  }
+
+  set(document: string, made: Made): void {
+    if (document.length > MAX_DOCUMENT_LENGTH) return;
+    if (this.#made.size >= MAX_DOCUMENTS) {
+      const oldest = this.#made.keys().next();
+      if (!oldest.done) this.#made.delete(oldest.value);
+    }
+    this.#made.set(document, made);
+  }
+}
+
+/** The allowed documents of a file, by the id that clients send for them. */
+export type PersistedDocuments = ReadonlyMap<string, string>;
+
+const id = z.string().min(1).max(256);
+const body = z.string().min(1);
+/** What GraphQL Code Generator and the Relay compiler write. */
+const byId = z.record(id, body);
+/** What Apollo's generate-persisted-query-manifest writes. */
+const manifest = z.object({
+  format: z.literal('apollo-persisted-query-manifest'),
+  version: z.literal(1),
+  operations: z.array(z.object({ id, body })),
+});
+
+/**
+ * Reads the file of allowed documents: a JSON object of `{id: document}`, or Apollo's manifest.
+ * @throws ConfigError that names the variable and what to change.
+ */
+export async function readPersistedDocuments(path: string): Promise<PersistedDocuments> {
+  const parsed = parse(await read(path), path);
+  const asManifest = manifest.safeParse(parsed);
+  if (asManifest.success) return new Map(asManifest.data.operations.map((operation) => [operation.id, operation.body]));
+  const asMap = byId.safeParse(parsed);
+  if (!asMap.success) throw fault(path, 'must be a JSON object {"id": "document"}, or a manifest of Apollo');
+  return new Map(Object.entries(asMap.data));
+}
+
+/** Holds the allowed documents of the configured file and reads them again on reload. */
+export class PersistedFile {
+  readonly #path: string | undefined;
+  readonly #log: Log;
+  #documents: PersistedDocuments;
+
+  private constructor(path: string | undefined, log: Log, documents: PersistedDocuments) {
+    this.#path = path;
+    this.#log = log;
+    this.#documents = documents;
+  }
+
+  /** @throws ConfigError where there is a path and its file is at fault. */
+  static async open(path: string | undefined, log: Log): Promise<PersistedFile> {
+    return new PersistedFile(path, log, path === undefined ? new Map() : await readPersistedDocuments(path));
+  }
+
+  get documents(): PersistedDocuments {
+    return this.#documents;
+  }
+
+  /** Reads the file again; one at fault is logged and changes nothing. */
+  async reload(): Promise<void> {
+    if (this.#path === undefined) return;
+    const file = this.#path;
+    try {
+      this.#documents = await readPersistedDocuments(file);
+      this.#log.info({ file, documents: this.#documents.size }, 'the persisted operations are those of their file');
+    } catch (error) {
+      const told = error instanceof ConfigError ? { faults: error.faults } : { err: error };
+      this.#log.error({ file, ...told }, 'the persisted operations stay as they were: their file is at fault');
+    }
+  }
+}
+
+async function read(path: string): Promise<Uint8Array> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw fault(path, `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function parse(bytes: Uint8Array, path: string): unknown {
+  try {
+    return JSON.parse(decodeUtf8(bytes));
+  } catch {
+    throw fault(path, 'must be JSON in UTF-8');
+  }
+}
+
+function fault(path: string, what: string): ConfigError {
+  return new ConfigError([`GRAPHQL_PERSISTED_FILE ${path} ${what}`]);
+}
+
+/** `off`: clients send documents, ids are refused. `allow`: ids are taken as well. `only`: nothing runs but what the file lists, by its id or in full. */
+export type PersistedMode = 'off' | 'allow' | 'only';
+
+/** What an operation came with, as far as it says which document to run. */
+interface SentOperation {
+  query?: unknown;
+  /** GraphQL over HTTP, appendix "Persisted documents". */
+  documentId?: unknown;
+  /** `persistedQuery.sha256Hash`: the protocol of Apollo's persisted queries. */
+  extensions?: unknown;
+}
+
+const MAX_SENT_LENGTH = 16_384;
+const SHA256 = /^[\da-f]{64}$/;
+const SHA256_PREFIX = 'sha256:';
+
+/** Decides which documents may run, and replaces ids by their documents. */
+export class PersistedOperations {
+  readonly #mode: PersistedMode;
+  readonly #documents: () => PersistedDocuments;
+  /** What clients have sent together with its hash, which they send alone from then on. */
+  readonly #sent = new DocumentCache<string>();
+  #listed: { documents: PersistedDocuments; texts: ReadonlySet<unknown> } | undefined;
+
+  /** @param documents gives those in force, asked for at each operation */
+  constructor(mode: PersistedMode, documents: () => PersistedDocuments) {
+    this.#mode = mode;
+    this.#documents = documents;
+  }
+
+  /**
+   * Puts the document that an id stands for into an operation that came without one.
+   * @throws GraphQLError 400 where the id is unknown or is not that of the document beside it, and where the document is
+   * none that may run.
+   */
+  complete(operation: SentOperation): void {
+    const id = idOf(operation);
+    const text = operation.query === '' || operation.query === null ? undefined : operation.query;
+    if (this.#mode === 'off') {
+      if (text === undefined && id !== undefined) throw refused('PersistedQueryNotSupported');
+      return;
+    }
+    delete operation.documentId;
+    if (text === undefined) {
+      if (id !== undefined) operation.query = this.#find(id);
+    } else if (this.#mode === 'allow') {
+      if (typeof text === 'string' && id !== undefined) this.#learn(id, text);
+    } else if (!this.#texts().has(text)) {
+      throw refused('PersistedQueryOnly', 'only persisted operations run here: send the id of one');
+    }
+  }
+
+  #find(id: string): string {
+    const document = this.#documents().get(id) ?? (this.#mode === 'allow' ? this.#sent.get(id) : undefined);
+    if (document === undefined) throw refused('PersistedQueryNotFound');
+    return document;
+  }
+
+  #learn(id: string, text: string): void {
+    const listed = this.#documents().get(id);
+    if (listed !== undefined ? listed !== text : id !== createHash('sha256').update(text).digest('hex')) {
+      throw refused('PersistedQueryMismatch', 'the id is not that of the document');
+    }
+    if (listed === undefined && text.length <= MAX_SENT_LENGTH) this.#sent.set(id, text);
+  }
+
+  #texts(): ReadonlySet<unknown> {
+    const documents = this.#documents();
+    if (this.#listed?.documents !== documents) this.#listed = { documents, texts: new Set(documents.values()) };
+    return this.#listed.texts;
+  }
+}
+
+/** Yoga plugin: gives operations over HTTP the documents that their ids stand for. */
+export function usePersistedOperations(persisted: PersistedOperations): Plugin {
+  return {
+    onParams({ params }) {
+      // In place: the audit record knows the operation by this object. What is no object is refused after this.
+      if (isObject(params)) persisted.complete(params);
+    },
+  };
+}
+
+/** @throws GraphQLError 400 for an id that can be none. */
+function idOf({ documentId, extensions }: SentOperation): string | undefined {
+  const hash = memberOf(memberOf(extensions, 'persistedQuery'), 'sha256Hash');
+  if (hash !== undefined && !(typeof hash === 'string' && SHA256.test(hash))) {
+    throw refused(
+      'PersistedQueryMalformed',
+      'extensions.persistedQuery.sha256Hash must be 64 hexadecimal digits in lower case',
+    );
+  }
+  if (documentId === undefined || documentId === null) return hash;
+  if (typeof documentId !== 'string') throw refused('PersistedQueryMalformed', 'documentId must be a string');
+  return documentId.startsWith(SHA256_PREFIX) ? documentId.slice(SHA256_PREFIX.length) : documentId;
+}
+
+function memberOf(value: unknown, name: string): unknown {
+  return isObject(value) && Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
+}
+
+/** The codes are those of Apollo's protocol, whose clients go on by the name where there is one. */
+function refused(name: string, message = name): GraphQLError {
+  const code = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+  return new GraphQLError(message, { extensions: { code, http: { status: 400 } } });
+}

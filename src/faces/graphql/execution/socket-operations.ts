@@ -1,0 +1,202 @@
+import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql';
+import { CloseCode, type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
+import type { Principal } from '../../../access/identity/principal.ts';
+import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { reviveExact } from '../../../lib/json.ts';
+import { AppError } from '../../../platform/errors.ts';
+import { limitError } from './document-limits.ts';
+import { type ErrorMask, formatted } from './error-masking.ts';
+import type { OperationRecords } from './operation-records.ts';
+import type { PersistedOperations } from './persisted-operations.ts';
+import { sharedOf } from './shared-results.ts';
+import type { PendingOperations } from './sockets.ts';
+import type { YogaServer } from './yoga.ts';
+
+const MAX_OPERATIONS = 100;
+const INIT_WAIT_MS = 3_000;
+const END = Buffer.from('}');
+const BEARER = /^Bearer +([^\s]+)$/i;
+
+/** The state of a socket beside that of its protocol. */
+export interface SocketExtra {
+  exchange: Exchange;
+  /** Known once `connection_init` has been judged. */
+  principal: Principal | undefined;
+  records: OperationRecords;
+  pending: PendingOperations;
+  /** Sends a message in pieces of UTF-8. Where it is not out at once, resolves when it is, or when the socket has closed. */
+  send(message: readonly Buffer[]): Promise<void> | undefined;
+  close(code: number, reason: string): void;
+}
+
+interface Parts {
+  yoga: YogaServer;
+  mask: ErrorMask;
+  persisted: PersistedOperations;
+  /**
+   * Whoever an access token speaks for; undefined where it is missing or does not hold.
+   * @throws AppError 403 where a guard of its client refuses the socket.
+   */
+  judge(token: string | undefined, exchange: Exchange): Promise<Principal | undefined>;
+}
+
+type SocketContext = Context<Record<string, unknown>, SocketExtra>;
+type Enveloped = ReturnType<YogaServer['getEnveloped']>;
+
+/** An operation of a socket that has begun. */
+interface Running {
+  id: string;
+  enveloped: Enveloped;
+  extra: SocketExtra;
+}
+
+/** An operation that was refused before it began. */
+class RefusedError extends Error {
+  readonly errors: readonly GraphQLError[];
+
+  constructor(errors: readonly GraphQLError[]) {
+    super('refused');
+    this.errors = errors;
+  }
+}
+
+/** Makes the server of graphql-transport-ws, which runs operations through the same plugins as HTTP. */
+export function socketProtocol(parts: Parts): Server<SocketExtra> {
+  const running = new WeakMap<object, Running>();
+  const runningOf = ({ contextValue }: ExecutionArgs): Running => {
+    const known = running.get(contextValue as object);
+    if (!known) throw new Error('an operation runs that did not begin here');
+    return known;
+  };
+  return makeServer<Record<string, unknown>, SocketExtra>({
+    connectionInitWaitTimeout: INIT_WAIT_MS,
+    jsonMessageReviver: reviveExact,
+    onConnect: (context) => connect(parts, context),
+    async onSubscribe(context, id, payload) {
+      const { principal } = context.extra;
+      // An acknowledged socket has one.
+      if (!principal) return [new GraphQLError('the token is missing')];
+      context.extra.records.begin(id, principal, payload);
+      context.extra.pending.begin(id);
+      if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
+        return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
+      }
+      return prepare(parts, running, context.extra, { id, principal, payload });
+    },
+    execute: (args) => {
+      const { execute } = runningOf(args).enveloped;
+      return execute(args);
+    },
+    subscribe: async (args) => {
+      const operation = runningOf(args);
+      operation.extra.pending.end(operation.id);
+      return sendingShared(parts.mask, operation, await begun(operation.enveloped.subscribe(args)));
+    },
+    onNext: ({ extra }, id, _payload, _args, result) => extra.records.next(id, result),
+    onError: ({ extra }, id, _payload, errors) => {
+      const told = errors.flatMap(reasonsOf).map((error) => formatted(parts.mask.error(error, extra.exchange)));
+      extra.records.refused(id, told);
+      extra.pending.end(id);
+      return told;
+    },
+    onComplete: ({ extra }, id) => {
+      extra.records.end(id);
+      extra.pending.end(id);
+    },
+  });
+}
+
+async function connect({ judge }: Parts, { extra, connectionParams }: SocketContext): Promise<boolean> {
+  const given = connectionParams?.authorization ?? connectionParams?.Authorization;
+  const token = typeof given === 'string' ? BEARER.exec(given)?.[1] : undefined;
+  try {
+    const principal = await judge(token, extra.exchange);
+    if (principal && principal.tokenUse !== 'forgot_password') {
+      extra.principal = principal;
+      return true;
+    }
+    extra.close(CloseCode.Unauthorized, 'Unauthorized');
+  } catch (error) {
+    if (!(error instanceof AppError && error.status === 403)) throw error;
+    extra.close(CloseCode.Forbidden, 'Forbidden');
+  }
+  return false;
+}
+
+async function prepare(
+  { yoga, mask, persisted }: Parts,
+  running: WeakMap<object, Running>,
+  extra: SocketExtra,
+  { id, principal, payload }: { id: string; principal: Principal; payload: SubscribePayload },
+): Promise<ExecutionArgs | readonly GraphQLError[]> {
+  const { exchange } = extra;
+  const enveloped = yoga.getEnveloped({ exchange, bearer: principal, isLater: true, params: payload });
+  try {
+    persisted.complete(payload);
+    const contextValue: object = await enveloped.contextFactory();
+    const document = enveloped.parse(payload.query);
+    if (!getOperationAST(document, payload.operationName)) return [unresolved()];
+    const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
+    if (errors.length > 0) return errors;
+    running.set(contextValue, { id, enveloped, extra });
+    const { operationName, variables } = payload;
+    return { schema: enveloped.schema, document, operationName, variableValues: variables, contextValue };
+  } catch (error) {
+    return [mask.error(error, exchange)];
+  }
+}
+
+/** As over HTTP. */
+function unresolved(): GraphQLError {
+  const extensions = { code: 'OPERATION_RESOLUTION_FAILURE' };
+  return new GraphQLError('Could not determine what operation to execute.', { extensions });
+}
+
+/** A subscription that could not begin ends with an `error` message, not with a result. */
+async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<AsyncIterableIterator<ExecutionResult>> {
+  const result = await subscribing;
+  if (Symbol.asyncIterator in result) return result;
+  const refused = new RefusedError(result.errors ?? []);
+  const stream: AsyncIterableIterator<ExecutionResult> = {
+    next: () => Promise.reject(refused),
+    [Symbol.asyncIterator]: () => stream,
+  };
+  return stream;
+}
+
+/** Sends by itself what others are told as well, its text as it is; gives on the rest, which the protocol sends. */
+function sendingShared(
+  mask: ErrorMask,
+  { id, extra: { records, send, exchange } }: Running,
+  results: AsyncIterableIterator<ExecutionResult>,
+): AsyncIterableIterator<ExecutionResult> {
+  const head = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":`);
+  const rest: AsyncIterableIterator<ExecutionResult> = {
+    async next() {
+      for (;;) {
+        const next = await results.next();
+        if (next.done) return next;
+        const shared = sharedOf(next.value);
+        if (shared?.bytes === undefined) return { done: false, value: mask.result(next.value, exchange) };
+        const span = shared.startDelivery?.('websocket');
+        records.next(id, next.value);
+        const sent = send([head, shared.bytes, END]);
+        if (sent) await sent;
+        span?.end();
+      }
+    },
+    async return() {
+      await results.return?.();
+      return { done: true, value: undefined };
+    },
+    [Symbol.asyncIterator]: () => rest,
+  };
+  return rest;
+}
+
+/** The protocol wraps what a stream throws. */
+function reasonsOf(error: GraphQLError): readonly GraphQLError[] {
+  const { cause } = error;
+  if (cause instanceof RefusedError) return cause.errors;
+  return cause instanceof GraphQLError ? [cause] : [error];
+}

@@ -1,0 +1,242 @@
+import type { Duplex } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { handleProtocols, type Server } from 'graphql-ws';
+import { type RawData, WebSocket, WebSocketServer } from 'ws';
+import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import type { Log } from '../../../lib/log.ts';
+import { inRequest } from '../../../platform/database/tenant-db.ts';
+import { invalidRequest } from '../../../platform/errors.ts';
+import { type OperationRecord, OperationRecords } from './operation-records.ts';
+import type { SocketExtra } from './socket-operations.ts';
+
+const FINAL_TEXT = 0x81;
+/** What the second byte says where the length stands behind it: in two bytes, or in eight. */
+const IN_TWO_BYTES = 126;
+const IN_EIGHT_BYTES = 127;
+const MAX_SHORT = 125;
+const MAX_TWO_BYTES = 0xffff;
+
+/** Returns a text message of a server as one unmasked frame; its payload is the pieces in their order (RFC 6455 section 5.2). */
+export function textFrame(pieces: readonly Buffer[]): Buffer {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  const frame = Buffer.allocUnsafe(headBytes(length) + length);
+  frame[0] = FINAL_TEXT;
+  let at = writeLength(frame, length);
+  for (const piece of pieces) at += piece.copy(frame, at);
+  return frame;
+}
+
+function headBytes(length: number): number {
+  if (length <= MAX_SHORT) return 2;
+  return length <= MAX_TWO_BYTES ? 4 : 10;
+}
+
+/** @returns where the payload begins. */
+function writeLength(frame: Buffer, length: number): number {
+  if (length <= MAX_SHORT) return frame.writeUInt8(length, 1);
+  if (length <= MAX_TWO_BYTES) {
+    frame[1] = IN_TWO_BYTES;
+    return frame.writeUInt16BE(length, 2);
+  }
+  frame[1] = IN_EIGHT_BYTES;
+  return frame.writeBigUInt64BE(BigInt(length), 2);
+}
+
+/**
+ * What sends messages past the library, each in one write: it would take two, and turn the text that many share into bytes
+ * anew for each. The library itself writes whole frames only, so that the two do not mix.
+ */
+export function sender(socket: WebSocket, raw: Duplex): (pieces: readonly Buffer[]) => Promise<void> | undefined {
+  let waiting: (() => void)[] = [];
+  const goOn = () => {
+    const resolves = waiting;
+    waiting = [];
+    for (const resolve of resolves) resolve();
+  };
+  raw.on('drain', goOn);
+  raw.on('close', goOn);
+  return (pieces) => {
+    if (socket.readyState !== WebSocket.OPEN || raw.destroyed) return undefined;
+    if (raw.write(textFrame(pieces))) return undefined;
+    return new Promise((resolve) => {
+      waiting.push(resolve);
+    });
+  };
+}
+
+/** Holds the operations of a socket that wait for a result: queries and mutations, and subscriptions until they have begun. */
+export class PendingOperations {
+  readonly #ids = new Set<string>();
+  #none = Promise.withResolvers<void>();
+
+  begin(id: string): void {
+    this.#ids.add(id);
+  }
+
+  /** To be called as the answer is handed to the socket, in this turn or before. May be called again. */
+  end(id: string): void {
+    if (!this.#ids.delete(id) || this.#ids.size > 0) return;
+    this.#none.resolve();
+    this.#none = Promise.withResolvers();
+  }
+
+  /** Resolves once the socket has every answer. */
+  async none(): Promise<void> {
+    if (this.#ids.size > 0) await this.#none.promise;
+    await nextTurn();
+  }
+}
+
+const MAX_FRAME_BYTES = 64 * 1024;
+const PING_MS = 12_000;
+/** What may wait for a reader before nothing more is taken from it. */
+const MAX_UNSENT_BYTES = 1_048_576;
+const CLOSE_WAIT_MS = 1_000;
+const INTERNAL_ERROR = 4500;
+const SERVICE_RESTART = 1012;
+
+const NOT_ACCEPTABLE = 'must be as RFC 6455 has it';
+const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
+const EXTENSION = `${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:\\\\?[\\w!#$%&'*+.^\`|~-])+"))?)*`;
+/** The field Sec-WebSocket-Extensions (RFC 6455 section 9.1). */
+const EXTENSIONS = new RegExp(`^${EXTENSION}(?:[ \\t]*,[ \\t]*${EXTENSION})*$`);
+
+interface SocketsParts {
+  protocol: Server<SocketExtra>;
+  recordOperation(record: OperationRecord): void;
+  log: Log;
+}
+
+/** Holds the open WebSockets. */
+export class GraphqlSockets {
+  readonly #parts: SocketsParts;
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    maxPayload: MAX_FRAME_BYTES,
+    perMessageDeflate: false,
+    handleProtocols,
+  });
+  readonly #answered = new WeakSet<WebSocket>();
+  readonly #pending = new WeakMap<WebSocket, PendingOperations>();
+  #isStopping = false;
+  #pings: NodeJS.Timeout | undefined;
+
+  constructor(parts: SocketsParts) {
+    this.#parts = parts;
+    this.#server.on('headers', (headers, req) => {
+      headers.push(`X-Correlation-ID: ${String(req.headers['x-correlation-id'])}`);
+    });
+    // Told while `accept` runs: with a listener the library sends no answer of its own.
+    this.#server.on('wsClientError', ({ message }) => {
+      throw invalidRequest([{ path: /Sec-WebSocket-\w+|Upgrade/.exec(message)?.[0] ?? '', message: NOT_ACCEPTABLE }]);
+    });
+  }
+
+  /**
+   * Takes an upgrade over.
+   * @throws AppError 400 that names the field which makes it no handshake of WebSocket; nothing is sent then.
+   */
+  accept(exchange: Exchange): void {
+    const { upgrade, req, res } = exchange;
+    if (!upgrade) throw new Error('the request is no upgrade');
+    // No extension is negotiated, so that the library does not look at them.
+    if (!EXTENSIONS.test(req.headers['sec-websocket-extensions'] ?? 'none')) {
+      throw invalidRequest([{ path: 'Sec-WebSocket-Extensions', message: NOT_ACCEPTABLE }]);
+    }
+    this.#server.handleUpgrade(req, upgrade.socket, upgrade.head, (socket) => {
+      res.statusCode = 101;
+      // From here on its end is no loss of the client.
+      if (res.socket) res.detachSocket(req.socket);
+      this.#open(socket, exchange, upgrade.socket);
+    });
+  }
+
+  /**
+   * Closes every socket with 1012, so that clients come back, once its queries and mutations are answered; it takes no
+   * further ones. Those that do not answer the close are cut.
+   */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await Promise.all([...this.#server.clients].map((socket) => this.#close(socket)));
+  }
+
+  async #close(socket: WebSocket): Promise<void> {
+    const closed = Promise.withResolvers<void>();
+    socket.once('close', () => closed.resolve());
+    await Promise.race([this.#pending.get(socket)?.none(), closed.promise]);
+    socket.close(SERVICE_RESTART, 'Service Restart');
+    const cut = setTimeout(() => socket.terminate(), CLOSE_WAIT_MS);
+    await closed.promise;
+    clearTimeout(cut);
+  }
+
+  #open(socket: WebSocket, exchange: Exchange, raw: Duplex): void {
+    const { protocol, recordOperation, log } = this.#parts;
+    // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
+    const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
+    const pending = new PendingOperations();
+    this.#pending.set(socket, pending);
+    // Each message may be answered, pings as well: whoever does not read them sends no more, and no pong.
+    const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
+    socket.on('ping', slowDown);
+    raw.on('drain', () => socket.resume());
+    const extra: SocketExtra = {
+      exchange,
+      principal: undefined,
+      records: new OperationRecords({ exchange, record: recordOperation }),
+      pending,
+      send: sender(socket, raw),
+      close: (code, reason) => socket.close(code, reason),
+    };
+    const closed = protocol.opened(
+      {
+        protocol: socket.protocol,
+        send,
+        close: (code, reason) => socket.close(code, reason),
+        onMessage: (handle) => {
+          socket.on('message', (data: RawData) => {
+            slowDown();
+            // Whoever sent it sends it again where it comes back to.
+            if (this.#isStopping) return;
+            const handled = inRequest(
+              () => extra.principal?.nodeId,
+              () => handle(String(data)),
+            );
+            handled.catch((err: unknown) => {
+              log.error({ correlation_id: exchange.correlationId, err }, 'a socket message failed');
+              socket.close(INTERNAL_ERROR, 'Internal server error');
+            });
+          });
+        },
+      },
+      extra,
+    );
+    // A frame over the limit, or a broken one: ws closes the socket itself.
+    socket.on('error', (err) => log.debug({ correlation_id: exchange.correlationId, err }, 'a socket broke'));
+    socket.on('close', (code, reason) => {
+      this.#leave();
+      void closed(code, String(reason));
+      exchange.audit.capture.finish();
+    });
+    this.#enter(socket);
+  }
+
+  #enter(socket: WebSocket): void {
+    this.#answered.add(socket);
+    socket.on('pong', () => this.#answered.add(socket));
+    this.#pings ??= setInterval(() => {
+      for (const client of this.#server.clients) this.#ping(client);
+    }, PING_MS);
+  }
+
+  #ping(socket: WebSocket): void {
+    if (!this.#answered.delete(socket)) socket.terminate();
+    else socket.ping();
+  }
+
+  #leave(): void {
+    if (this.#server.clients.size > 0) return;
+    clearInterval(this.#pings);
+    this.#pings = undefined;
+  }
+}

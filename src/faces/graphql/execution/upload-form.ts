@@ -1,0 +1,268 @@
+import type { IncomingMessage } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { Busboy } from 'busboy';
+import busboy from 'busboy';
+import { GraphQLError } from 'graphql';
+import type { GraphQLParams } from 'graphql-yoga';
+import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { sendContinue } from '../../../gateway/exchange/responses.ts';
+import { JsonLimitError, parseJson } from '../../../lib/json.ts';
+import { AppError, invalidRequest, payloadTooLarge } from '../../../platform/errors.ts';
+import { isObject } from '../../shared/nested-values.ts';
+import { Upload } from '../kit/scalars.ts';
+
+const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;
+
+/** The place of the file in a multipart request. */
+export interface UploadMap {
+  /** The name of the part that is the file. */
+  part: string;
+  /** The variable whose place it takes. */
+  variable: string;
+}
+
+/** Returns a 400 that names the part of a multipart request to change. */
+export function badPart(path: string, message: string): AppError {
+  return invalidRequest([{ path, message }]);
+}
+
+/**
+ * The part `operations` (GraphQL multipart request specification): one operation as JSON.
+ * @throws AppError 400 for what is no JSON object; for a batch, too.
+ */
+export function parseOperations(text: string): GraphQLParams {
+  const operations = parsed('operations', text);
+  if (Array.isArray(operations)) throw badPart('operations', 'must be one operation: a batch brings no file');
+  if (!isObject(operations)) throw badPart('operations', 'must be a JSON object with query and variables');
+  return operations;
+}
+
+/**
+ * The part `map`: the one file, and the one variable that it is for, such as `{"0": ["variables.file"]}`.
+ * @throws AppError 400 for everything else.
+ */
+export function parseMap(text: string): UploadMap {
+  const map = parsed('map', text);
+  const [entry, ...others] = isObject(map) ? Object.entries(map) : [];
+  if (!entry || others.length > 0) throw badPart('map', 'must be a JSON object with one member, for one file');
+  const [part, paths] = entry;
+  if (!Array.isArray(paths) || paths.length !== 1) throw badPart('map', 'must name one place for the file');
+  const variable = FILE_PATH.exec(String(paths[0]))?.[1];
+  if (variable === undefined) throw badPart('map', 'must name the variable of the file, such as "variables.file"');
+  return { part, variable };
+}
+
+/**
+ * The operation with the file in its place.
+ * @throws AppError 400 where there is no null for it.
+ */
+export function withFile(operations: GraphQLParams, variable: string, file: unknown): GraphQLParams {
+  const variables: unknown = operations.variables;
+  const isPlace = isObject(variables) && Object.hasOwn(variables, variable) && variables[variable] === null;
+  if (!isPlace) throw badPart('operations', `must have null in variables.${variable}, where the file belongs`);
+  return { ...operations, variables: { ...variables, [variable]: file } };
+}
+
+function parsed(path: string, text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw badPart(path, error.message);
+    if (error instanceof SyntaxError) throw badPart(path, 'must be JSON');
+    throw error;
+  }
+}
+
+/** The limits of a multipart request. */
+export interface UploadLimits {
+  /** Of the whole request. */
+  maxBytes: number;
+  /** How long its sender may pause. */
+  maxPauseMs: number;
+}
+
+export const UPLOAD_LIMITS: UploadLimits = { maxBytes: 1024 ** 3, maxPauseMs: 60_000 };
+
+const MAX_FIELD_BYTES = 1024 ** 2;
+/** What stands before the file: both fields, and the headers of the parts. */
+const MAX_PREFACE_BYTES = MAX_FIELD_BYTES + 128 * 1024;
+/** `operations`, `map`, the file; the parser tells when it has seen one more. */
+const MAX_PARTS = 4;
+const ORDER = 'the parts are operations, map and one file, in this order';
+
+/**
+ * A request with a file (GraphQL multipart request specification, version 2), read as a stream: up to the beginning of the
+ * file by `open`, and from there on as the file is taken.
+ */
+export class UploadForm {
+  readonly #req: IncomingMessage;
+  readonly #parser: Busboy;
+  readonly #maxBytes: number;
+  readonly #pause: NodeJS.Timeout;
+  readonly #opened = Promise.withResolvers<GraphQLParams>();
+  readonly #ended = Promise.withResolvers<void>();
+  #next: 'operations' | 'map' | 'file' | 'end' = 'operations';
+  #bytes = 0;
+  #fieldBytes = 0;
+  #operations: GraphQLParams = {};
+  #map: UploadMap | undefined;
+  #file: Readable | undefined;
+  #refusal: AppError | undefined;
+  #isStopped = false;
+
+  private constructor(req: IncomingMessage, parser: Busboy, { maxBytes, maxPauseMs }: UploadLimits) {
+    this.#req = req;
+    this.#parser = parser;
+    this.#maxBytes = maxBytes;
+    this.#pause = setTimeout(() => this.#onPause(), maxPauseMs);
+    // Whoever takes the file is told; without one the refusal is.
+    this.#ended.promise.catch(() => undefined);
+    parser.on('field', (name, value, { valueTruncated }) => this.#step(() => this.#field(name, value, valueTruncated)));
+    parser.on('file', (name, file) => this.#step(() => this.#begin(name, file)));
+    for (const event of ['filesLimit', 'partsLimit'] as const) {
+      parser.on(event, () => this.refuse(badPart('', `has more than it may: ${ORDER}`)));
+    }
+    parser.on('error', (error) => this.refuse(badPart('', faultOf(error))));
+    parser.on('finish', () => this.#finish());
+    req.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose);
+  }
+
+  /**
+   * Reads a form up to the beginning of its file.
+   * @throws AppError 413 where it is longer than the limit, 400 where it is no upload; both say so before the file is read.
+   */
+  static async open(exchange: Exchange, limits: UploadLimits): Promise<{ form: UploadForm; params: GraphQLParams }> {
+    const { req } = exchange;
+    const { 'content-length': length = '0', 'content-encoding': encoding = '' } = req.headers;
+    if (Number(length) > limits.maxBytes) throw payloadTooLarge();
+    if (!/^(identity)?$/i.test(encoding)) throw badPart('Content-Encoding', 'must be identity');
+    const form = new UploadForm(req, parserOf(req), limits);
+    sendContinue(exchange);
+    return { form, params: await form.#opened.promise };
+  }
+
+  /** What the request is to be answered with, whatever has become of the operation: a part of it has not come as it must. */
+  get refusal(): AppError | undefined {
+    return this.#refusal;
+  }
+
+  /** Reads no more of the request. */
+  stop(): void {
+    this.#isStopped = true;
+    clearTimeout(this.#pause);
+    this.#req.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose).pause();
+    this.#file?.destroy();
+  }
+
+  /** Reads no more of the request, and tells whoever waits for it why. */
+  refuse(refusal: AppError): void {
+    if (this.#refusal) return;
+    this.#refusal = refusal;
+    this.#opened.reject(refusal);
+    this.#ended.reject(interrupted());
+    this.stop();
+  }
+
+  readonly #onData = (chunk: Buffer): void => {
+    this.#pause.refresh();
+    this.#bytes += chunk.length;
+    if (this.#bytes > this.#maxBytes) this.refuse(payloadTooLarge());
+    else if (!this.#parser.write(chunk)) this.#waitForParser();
+    if (!this.#file && this.#bytes > MAX_PREFACE_BYTES)
+      this.refuse(badPart('', `has too much before the file: ${ORDER}`));
+  };
+
+  readonly #onEnd = (): void => {
+    clearTimeout(this.#pause);
+    this.#parser.end();
+  };
+
+  readonly #onClose = (): void => {
+    if (!this.#req.complete) this.refuse(badPart('', 'must come in full'));
+  };
+
+  /** While nobody takes what has come, the pause is not the sender's. */
+  #onPause(): void {
+    if (this.#req.isPaused()) this.#pause.refresh();
+    else this.refuse(badPart('', 'must come without so long a pause'));
+  }
+
+  #waitForParser(): void {
+    this.#req.pause();
+    this.#parser.once('drain', () => {
+      if (this.#isStopped) return;
+      this.#pause.refresh();
+      this.#req.resume();
+    });
+  }
+
+  /** What is thrown in an event of the parser is the request's refusal. */
+  #step(step: () => void): void {
+    if (this.#refusal) return;
+    try {
+      step();
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error;
+      this.refuse(error);
+    }
+  }
+
+  #field(name: string | undefined, value: string | undefined, isCut: boolean): void {
+    if (name !== this.#next || value === undefined)
+      throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);
+    this.#fieldBytes += Buffer.byteLength(value);
+    if (isCut || this.#fieldBytes > MAX_FIELD_BYTES) throw badPart(name, 'operations and map have at most 1 MiB');
+    if (name === 'operations') {
+      this.#operations = parseOperations(value);
+      this.#next = 'map';
+      return;
+    }
+    this.#map = parseMap(value);
+    this.#next = 'file';
+  }
+
+  #begin(name: string | undefined, file: Readable): void {
+    this.#file = file;
+    // It fails with the form, whether somebody reads it or not.
+    file.on('error', () => undefined);
+    if (this.#next !== 'file' || !this.#map) throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);
+    if (name !== this.#map.part) throw badPart('map', 'must name the part of the file');
+    this.#next = 'end';
+    const upload = new Upload(() => this.#bytesOf(file));
+    this.#opened.resolve(withFile(this.#operations, this.#map.variable, upload));
+  }
+
+  #finish(): void {
+    if (this.#next === 'end') this.#ended.resolve();
+    else this.refuse(badPart(this.#next, `is missing: ${ORDER}`));
+  }
+
+  async *#bytesOf(file: Readable): AsyncGenerator<Uint8Array, void, void> {
+    try {
+      yield* file;
+    } catch (error) {
+      throw this.#refusal ? interrupted() : error;
+    }
+    // What stands behind the file may still refuse it.
+    await this.#ended.promise;
+  }
+}
+
+function parserOf({ headers }: IncomingMessage): Busboy {
+  const limits = { fieldSize: MAX_FIELD_BYTES + 1, files: 1, parts: MAX_PARTS };
+  try {
+    return busboy({ headers, limits });
+  } catch {
+    throw badPart('Content-Type', 'must be multipart/form-data with its boundary');
+  }
+}
+
+/** Told to nobody: the request is answered with its refusal. */
+function interrupted(): GraphQLError {
+  return new GraphQLError('the upload has not come in full', { extensions: { code: 'BAD_REQUEST' } });
+}
+
+function faultOf(error: unknown): string {
+  const isHeader = error instanceof Error && error.message === 'Malformed part header';
+  return isHeader ? 'has a part whose header is malformed or too long' : 'must end with the closing boundary';
+}

@@ -1,0 +1,100 @@
+import SchemaBuilder from '@pothos/core';
+import ErrorsPlugin from '@pothos/plugin-errors';
+import RelayPlugin from '@pothos/plugin-relay';
+import type { AuthFailure } from '@pothos/plugin-scope-auth';
+import ScopeAuthPlugin from '@pothos/plugin-scope-auth';
+import ZodPlugin from '@pothos/plugin-zod';
+import type { Permission } from '../../../access/identity/permissions.rules.ts';
+import type { Instant } from '../../../lib/instants.ts';
+import type { ExactNumber } from '../../../lib/json.ts';
+import type { GraphqlContext } from './graphql-context.ts';
+import { badInputError, ForbiddenError, forbiddenError, inputIssues, ValidationError } from './graphql-errors.ts';
+import type { Upload } from './scalars.ts';
+
+interface SchemaTypes {
+  Context: GraphqlContext;
+  DefaultFieldNullability: false;
+  DefaultEdgesNullability: { list: false; items: false };
+  DefaultNodeNullability: false;
+  Scalars: {
+    ID: { Input: string; Output: string };
+    DateTime: { Input: Instant; Output: string };
+    Decimal: { Input: ExactNumber; Output: string };
+    JSON: { Input: unknown; Output: unknown };
+    File: { Input: Upload; Output: never };
+  };
+  AuthScopes: { permission: Permission; token: boolean };
+  Connection: { totalCount: () => Promise<number> };
+}
+
+/**
+ * A builder without types. Order of the plugins: errors around permissions around validation, so that a missing
+ * permission is told before a fault in the input, and both can be members of a mutation's union.
+ */
+export function createBuilder() {
+  return new SchemaBuilder<SchemaTypes>({
+    plugins: [ErrorsPlugin, ScopeAuthPlugin, ZodPlugin, RelayPlugin],
+    defaultFieldNullability: false,
+    errors: { directResult: true },
+    scopeAuth: {
+      authorizeOnSubscribe: true,
+      authScopes: ({ principal }) => ({ token: true, permission: (name) => principal.permissions.has(name) }),
+      unauthorizedError: (_parent, _context, info, { failure }) => {
+        const permission = missingPermission(failure) ?? 'token';
+        return info.parentType.name === 'Mutation' ? new ForbiddenError(permission) : forbiddenError(permission);
+      },
+    },
+    zod: {
+      validationError: (error, _args, _context, info) => {
+        const issues = inputIssues(error);
+        return info.parentType.name === 'Mutation' ? new ValidationError(issues) : badInputError(issues);
+      },
+    },
+    relay: {
+      cursorType: 'String',
+      nodeQueryOptions: false,
+      nodesQueryOptions: false,
+      firstArgOptions: {
+        description:
+          'The first so many rows after `after`: 0 to 100, 20 by default. Not with `last`: both are BAD_USER_INPUT.',
+      },
+      lastArgOptions: { description: 'The last so many rows before `before`: 0 to 100. Not with `first`.' },
+      afterArgOptions: {
+        description:
+          'The cursor of the row that the page comes after. One of another list or node, or a forged one, is BAD_USER_INPUT.',
+      },
+      beforeArgOptions: {
+        description:
+          'The cursor of the row that the page comes before. One of another list or node, or a forged one, is BAD_USER_INPUT.',
+      },
+      edgesFieldOptions: {
+        description: 'The rows of the page, in the order of the list.',
+        nullable: { list: false, items: false },
+      },
+      cursorFieldOptions: {
+        description: 'Opaque and signed; good for `after` and `before` of this list of this node alone.',
+      },
+      nodeFieldOptions: { description: 'The row itself.' },
+      pageInfoFieldOptions: { description: 'Where the page stands in the list.', nullable: false },
+      pageInfoTypeOptions: { description: 'Where a page stands in its list (Relay cursor connections).' },
+      hasNextPageFieldOptions: {
+        description: 'Whether rows come after this page; with `first`, those up to `before` count.',
+        nullable: false,
+      },
+      hasPreviousPageFieldOptions: {
+        description: 'Whether rows come before this page; with `last`, those down to `after` count.',
+        nullable: false,
+      },
+      startCursorFieldOptions: { description: "The first row's cursor; null where the page is empty.", nullable: true },
+      endCursorFieldOptions: { description: "The last row's cursor; null where the page is empty.", nullable: true },
+    },
+  });
+}
+
+/** The builder that each noun adds its types and fields to. */
+export type Builder = ReturnType<typeof createBuilder>;
+
+function missingPermission(failure: AuthFailure): string | undefined {
+  if ('failures' in failure) return failure.failures.map(missingPermission).find((name) => name !== undefined);
+  return 'parameter' in failure && typeof failure.parameter === 'string' ? failure.parameter : undefined;
+}

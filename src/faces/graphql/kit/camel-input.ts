@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { ExactNumber } from '../../../lib/json.ts';
+import { camelName, inputIssues, ValidationError } from './graphql-errors.ts';
+
+/** The member whose value has the names of REST inside: JSON, not an input of GraphQL. */
+const JSON_MEMBER = 'ruleLogic';
+
+/**
+ * The GraphQL side of an input that is written once, in the REST names: takes the members in camelCase, gives what
+ * `schema` gives, and tells of faults by paths in camelCase. What is inside of `ruleLogic` keeps its names.
+ */
+export function camelInput<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
+  return z.unknown().transform((given, context): z.output<Schema> => {
+    const parsed = schema.safeParse(inRestNames(given));
+    if (parsed.success) return parsed.data;
+    for (const { path, message } of parsed.error.issues) {
+      context.addIssue({ code: 'custom', path: camelPath(path), message });
+    }
+    return z.NEVER;
+  });
+}
+
+/**
+ * An input as its schema gives it.
+ * @throws ValidationError with every member at fault.
+ */
+export function parsedInput<Schema extends z.ZodType>(schema: Schema, given: object): z.output<Schema> {
+  const parsed = camelInput(schema).safeParse(given);
+  if (!parsed.success) throw new ValidationError(inputIssues(parsed.error));
+  return parsed.data;
+}
+
+function inRestNames(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inRestNames);
+  if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      restName(name),
+      name === JSON_MEMBER ? member : inRestNames(member),
+    ]),
+  );
+}
+
+function restName(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function camelPath(path: readonly PropertyKey[]): PropertyKey[] {
+  const end = path.indexOf(restName(JSON_MEMBER));
+  const renamed = end < 0 ? path.length : end + 1;
+  return [
+    ...path.slice(0, renamed).map((part) => (typeof part === 'string' ? camelName(part) : part)),
+    ...path.slice(renamed),
+  ];
+}
+
+/** The members of an object, null where the caller may have given null for absent. */
+type WithoutNulls<Given> = { [Name in keyof Given]: Exclude<Given[Name], null> };
+
+/** Returns the members that were given; null counts as absent, of a member and of the whole. */
+export function withoutNulls<Given extends object>(given: Given | null | undefined): Partial<WithoutNulls<Given>> {
+  const members = Object.entries(given ?? {}).filter(([, member]) => member !== null);
+  return Object.fromEntries(members) as Partial<WithoutNulls<Given>>;
+}

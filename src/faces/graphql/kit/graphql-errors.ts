@@ -1,0 +1,200 @@
+import { GraphQLError, type GraphQLErrorOptions } from 'graphql';
+import type { z } from 'zod';
+import {
+  CursorExpiredError,
+  SlowConsumerError,
+  StreamStoppedError,
+  TokenEndedError,
+} from '../../../events/streams/stream-errors.ts';
+import { AppError, type Refusal, RefusalError } from '../../../platform/errors.ts';
+import type { Builder } from './builder.ts';
+
+/** An invalid member of an input. The path starts at the root of the input, in camelCase. */
+export interface InputIssue {
+  path: string[];
+  message: string;
+}
+
+/** Returns the name that a member of REST has here: `network_id` is `networkId`. */
+export function camelName(name: string): string {
+  return name.replace(/_([a-z0-9])/g, (_match, letter: string) => letter.toUpperCase());
+}
+
+/** Union member of mutations: the input is not valid. */
+export class ValidationError extends Error {
+  override name = 'ValidationError';
+  readonly issues: InputIssue[];
+
+  constructor(issues: InputIssue[]) {
+    super('the input is not valid');
+    this.issues = issues;
+  }
+}
+
+/** Union member of mutations: the tenant of the caller has nothing with this id. */
+export class NotFoundError extends Error {
+  override name = 'NotFoundError';
+
+  constructor() {
+    super('not found');
+  }
+}
+
+/** Union member of mutations: the token lacks a permission, or may not be used for this one thing. */
+export class ForbiddenError extends Error {
+  override name = 'ForbiddenError';
+  readonly permission: string;
+
+  constructor(permission: string, message = `the permission ${permission} is missing`) {
+    super(message);
+    this.permission = permission;
+  }
+}
+
+/** Union member of mutations: an identifier is taken. */
+export class DuplicateError extends Error {
+  override name = 'DuplicateError';
+  readonly reason: string;
+
+  constructor(reason: string, message: string) {
+    super(message);
+    this.reason = reason;
+  }
+}
+
+/** Union member of mutations: the state of the object does not allow the change. */
+export class PreconditionError extends Error {
+  override name = 'PreconditionError';
+}
+
+/** Returns the error `FORBIDDEN` of queries and subscriptions, which names the missing permission. */
+export function forbiddenError(permission: string): GraphQLError {
+  const { message } = new ForbiddenError(permission);
+  return new GraphQLError(message, { extensions: { code: 'FORBIDDEN', permission } });
+}
+
+/** Returns the error `BAD_USER_INPUT` of queries and subscriptions, which lists the invalid arguments. */
+export function badInputError(issues: InputIssue[]): GraphQLError {
+  const message = issues.map(({ path, message: text }) => `${path.join('.')}: ${text}`).join('; ');
+  return new GraphQLError(message, { extensions: { code: 'BAD_USER_INPUT', issues } });
+}
+
+/**
+ * Returns an error as a client is shown it: what the engine or a field has made for it, and what the domain, a stream of
+ * events or a guard of the client refuses with. Undefined for a fault, of which nothing is shown.
+ */
+export function shownError(error: unknown): GraphQLError | undefined {
+  const origin = originOf(error);
+  if (!(error instanceof GraphQLError)) return refusedError(origin, {});
+  if (origin instanceof GraphQLError) return error;
+  const { nodes, source, positions, path } = error;
+  return refusedError(origin, { nodes, source, positions, path });
+}
+
+/** Returns what an error was made around, or the error itself. */
+export function originOf(error: unknown): unknown {
+  const cause = error instanceof GraphQLError ? (error.cause ?? error.originalError) : undefined;
+  return cause === undefined ? error : originOf(cause);
+}
+
+function refusedError(error: unknown, place: GraphQLErrorOptions): GraphQLError | undefined {
+  const coded = (message: string, code: string, more = {}) =>
+    new GraphQLError(message, { ...place, extensions: { code, ...more } });
+  if (error instanceof CursorExpiredError) return coded('cursor_expired', 'CURSOR_EXPIRED');
+  if (error instanceof SlowConsumerError) return coded('slow_consumer', 'SLOW_CONSUMER');
+  if (error instanceof StreamStoppedError) return coded(error.message, 'STOPPING');
+  if (error instanceof TokenEndedError) return coded(error.message, 'UNAUTHENTICATED');
+  if (error instanceof RefusalError && error.refusal.kind === 'not_found') return coded(error.message, 'NOT_FOUND');
+  if (!(error instanceof AppError)) return undefined;
+  const { status, message, headers } = error;
+  if (status === 403) return coded(message, 'FORBIDDEN');
+  return status === 429 ? coded(message, 'RATE_LIMITED', { retryAfter: Number(headers['Retry-After']) }) : undefined;
+}
+
+/** Returns the issues of a failed parse of all arguments. Paths into `input` start at its own root. */
+export function inputIssues(error: z.ZodError): InputIssue[] {
+  return error.issues.map(({ path, message }) => {
+    const parts = path.map(String);
+    return { path: parts[0] === 'input' ? parts.slice(1) : parts, message };
+  });
+}
+
+/** Adds the members that mutations' unions share beside their results. */
+export function addErrorTypes(builder: Builder): void {
+  const error = builder.interfaceRef<Error>('Error').implement({
+    description: 'What kept a mutation from being done. Nothing was changed.',
+    fields: (t) => ({
+      message: t.exposeString('message', { description: 'In English, for people; programs go by the type.' }),
+    }),
+  });
+  const issue = builder.objectRef<InputIssue>('InputIssue').implement({
+    description: 'What was wrong with one member of an input.',
+    fields: (t) => ({
+      path: t.exposeStringList('path', { description: "Where, from the input's root: names, and positions from 0." }),
+      message: t.exposeString('message', { description: 'What to send instead.' }),
+    }),
+  });
+  builder.objectType(ValidationError, {
+    name: 'ValidationError',
+    description: 'The input is not valid, by the same rules as in REST; `issues` say what is wrong, all at once.',
+    interfaces: [error],
+    fields: (t) => ({ issues: t.expose('issues', { type: [issue], description: 'Each member at fault.' }) }),
+  });
+  builder.objectType(NotFoundError, {
+    name: 'NotFoundError',
+    description: 'An id that is given names nothing, or something of another node, which is told alike.',
+    interfaces: [error],
+  });
+  builder.objectType(ForbiddenError, {
+    name: 'ForbiddenError',
+    description: 'The token lacks a permission, or may not be used for this one thing.',
+    interfaces: [error],
+    fields: (t) => ({
+      permission: t.exposeString('permission', {
+        description: 'The permission that is needed, such as `accounts:read`.',
+      }),
+    }),
+  });
+  builder.objectType(DuplicateError, {
+    name: 'DuplicateError',
+    description: 'Something else has the same identity already.',
+    interfaces: [error],
+    fields: (t) => ({
+      reason: t.exposeString('reason', {
+        description:
+          'What is taken: `duplicate_id`, `duplicate_email`, `duplicate_external_id`, `duplicate_wallet` or `duplicate_username`.',
+      }),
+    }),
+  });
+  builder.objectType(PreconditionError, {
+    name: 'PreconditionError',
+    description: 'What there is does not allow it, though the input is valid: the message says why.',
+    interfaces: [error],
+  });
+}
+
+/** Returns what a service gives. @throws the member of the mutation's union that stands for its RefusalError. */
+export async function orMember<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw error instanceof RefusalError ? memberOf(error.refusal) : error;
+  }
+}
+
+function memberOf(refusal: Refusal): Error {
+  switch (refusal.kind) {
+    case 'not_found':
+      return new NotFoundError();
+    case 'forbidden':
+      return new ForbiddenError(refusal.permission, refusal.message);
+    case 'duplicate':
+      return new DuplicateError(refusal.reason, refusal.message);
+    case 'precondition':
+      return new PreconditionError(refusal.message);
+    case 'invalid':
+      return new ValidationError([{ path: [camelName(refusal.path)], message: refusal.message }]);
+    default:
+      return refusal satisfies never;
+  }
+}

@@ -1,0 +1,166 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import { isUuid } from '../../../lib/input.ts';
+import {
+  type CursorScope,
+  DEFAULT_PAGE_SIZE,
+  MAX_PAGE_SIZE,
+  type Page,
+  type PageCursors,
+  type PageKey,
+  type PageRequest,
+} from '../../../lib/keyset.ts';
+import { type List, NO_ROWS, type OwnedLists } from '../../shared/lists.ts';
+import type { GraphqlContext, GraphqlServices } from './graphql-context.ts';
+import { badInputError } from './graphql-errors.ts';
+import { loaderPerField, loaderPerOperation } from './loaders.ts';
+
+/** The arguments that every connection has. */
+export interface ConnectionArgs {
+  first?: number | null | undefined;
+  last?: number | null | undefined;
+  after?: string | null | undefined;
+  before?: string | null | undefined;
+}
+
+/**
+ * The page that a connection's arguments ask for.
+ * @throws GraphQLError BAD_USER_INPUT for `first` with `last`, a size out of range, or a cursor that is not of this list.
+ */
+function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlContext, connection: string): PageRequest {
+  const { first, last } = args;
+  if (isGiven(first) && isGiven(last)) throw badInputError([{ path: ['first'], message: 'must not stand with last' }]);
+  const backward = isGiven(last);
+  const size = last ?? first ?? DEFAULT_PAGE_SIZE;
+  if (size < 0 || size > MAX_PAGE_SIZE) {
+    throw badInputError([{ path: [backward ? 'last' : 'first'], message: `must be 0 to ${MAX_PAGE_SIZE}` }]);
+  }
+  const scope = { connection, nodeId: principal.nodeId };
+  const keyOf = (name: 'after' | 'before') => placeOf(services.cursors, scope, name, args[name]);
+  return { size, backward, after: keyOf('after'), before: keyOf('before') };
+}
+
+/** Resolves a connection by its arguments. `name` is the list's in its cursors. */
+export function connectionResolver<Args extends ConnectionArgs, Filter, Row>(
+  name: string,
+  list: List<Filter, Row, GraphqlServices>,
+  filterOf: (args: Args) => Filter,
+) {
+  return async (_root: unknown, args: Args, context: GraphqlContext): Promise<Connection<Row>> => {
+    const { services, principal } = context;
+    const request = pageRequest(args, context, name);
+    const filter = filterOf(args);
+    const reads = list.of(services);
+    const page = await reads.page(principal.nodeId, filter, request);
+    const totalCount = () => reads.count(principal.nodeId, filter);
+    return new Connection({ name, page, request, context, keyOf: list.keyOf, totalCount });
+  };
+}
+
+/**
+ * Resolves a connection of which many objects of an answer have one each: the pages of all that stand at one place of the
+ * operation are read together, and so are the totals of the whole operation.
+ */
+export function ownedConnectionResolver<Row>(name: string, { of, keyOf }: OwnedLists<Row>) {
+  const totals = loaderPerOperation<number>(async (ownerIds, { services, principal }) => {
+    const counted = await of(services).counts(principal.nodeId, ownerIds);
+    return ownerIds.map((ownerId) => counted.get(ownerId) ?? 0);
+  });
+  const connections = loaderPerField(async (ownerIds, context, args: ConnectionArgs) => {
+    const { services, principal } = context;
+    const request = pageRequest(args, context, name);
+    const read = await of(services).pages(principal.nodeId, ownerIds, request);
+    return ownerIds.map((ownerId) => {
+      const page = read.get(ownerId) ?? NO_ROWS;
+      return new Connection({ name, page, request, context, keyOf, totalCount: () => totals(context).load(ownerId) });
+    });
+  });
+  return ({ id }: { id: string }, args: ConnectionArgs, context: GraphqlContext, info: GraphQLResolveInfo) =>
+    connections(args, context, info).load(id);
+}
+
+interface ConnectionOptions<Row> {
+  /** The list's name in its cursors. */
+  name: string;
+  page: Page<Row>;
+  request: PageRequest;
+  context: GraphqlContext;
+  keyOf: (row: Row) => PageKey;
+  totalCount: () => Promise<number>;
+}
+
+// Classes: an answer has hundreds of these, and getters of an object of its own take several times the memory.
+
+/** A page as a connection: cursors are signed, and rows counted, only when they are asked for. */
+class Connection<Row> {
+  readonly edges: readonly Edge<Row>[];
+  readonly totalCount: () => Promise<number>;
+  readonly #options: ConnectionOptions<Row>;
+
+  constructor(options: ConnectionOptions<Row>) {
+    this.#options = options;
+    this.totalCount = options.totalCount;
+    this.edges = options.page.rows.map((row) => new Edge(row, options));
+  }
+
+  get pageInfo() {
+    return this;
+  }
+
+  get hasNextPage(): boolean {
+    const { page, request } = this.#options;
+    return request.backward ? request.before !== undefined : page.hasMore;
+  }
+
+  get hasPreviousPage(): boolean {
+    const { page, request } = this.#options;
+    return request.backward ? page.hasMore : request.after !== undefined;
+  }
+
+  get startCursor(): string | null {
+    return this.edges[0]?.cursor ?? null;
+  }
+
+  get endCursor(): string | null {
+    return this.edges.at(-1)?.cursor ?? null;
+  }
+}
+
+class Edge<Row> {
+  readonly node: Row;
+  readonly #options: ConnectionOptions<Row>;
+
+  constructor(row: Row, options: ConnectionOptions<Row>) {
+    this.node = row;
+    this.#options = options;
+  }
+
+  get cursor(): string {
+    const { name, context, keyOf } = this.#options;
+    const scope = { connection: name, nodeId: context.principal.nodeId };
+    return context.services.cursors.encode(scope, keyOf(this.node));
+  }
+}
+
+function placeOf(
+  cursors: PageCursors,
+  scope: CursorScope,
+  name: string,
+  cursor: string | null | undefined,
+): PageKey | undefined {
+  if (!isGiven(cursor)) return undefined;
+  const key = cursors.decode(scope, cursor);
+  if (key === undefined) throw badInputError([{ path: [name], message: 'is no cursor of this list' }]);
+  return key;
+}
+
+function isGiven<Value>(value: Value | null | undefined): value is Value {
+  return value !== null && value !== undefined;
+}
+
+/** Resolves one row by its UUID; null for an id that is malformed, unknown or of another tenant. */
+export function rowResolver<Row>(
+  find: (services: GraphqlServices, nodeId: string, id: string) => Promise<Row | undefined>,
+) {
+  return async (_root: unknown, { id }: { id: string }, { services, principal }: GraphqlContext) =>
+    isUuid(id) ? ((await find(services, principal.nodeId, id.toLowerCase())) ?? null) : null;
+}

@@ -1,0 +1,81 @@
+import { GraphQLError, type GraphQLSchema, lexicographicSortSchema, parse, printSchema, validate } from 'graphql';
+import type { PersistedDocuments } from './execution/persisted-operations.ts';
+import { createBuilder } from './kit/builder.ts';
+import { addErrorTypes } from './kit/graphql-errors.ts';
+import { addScalars } from './kit/scalars.ts';
+import { createTypeRefs } from './kit/type-refs.ts';
+import { addAccounts } from './types/accounts.graphql.ts';
+import { addAssets } from './types/assets.graphql.ts';
+import { addAuditRecords } from './types/audit-records.graphql.ts';
+import { addClients } from './types/clients.graphql.ts';
+import { addGasFees } from './types/gas-fees.graphql.ts';
+import { addMigrations } from './types/migrations.graphql.ts';
+import { addNetworks } from './types/networks.graphql.ts';
+import { addSupervisors } from './types/supervisors.graphql.ts';
+import { addTransactions } from './types/transactions.graphql.ts';
+import { addUsers } from './types/users.graphql.ts';
+import { addViewer } from './types/viewer.graphql.ts';
+import { addWalletRules } from './types/wallet-rules.graphql.ts';
+import { addWallets } from './types/wallets.graphql.ts';
+
+/** The schema that dashboards are written against. It holds no services: each operation's context brings them. */
+export function buildSchema(): GraphQLSchema {
+  const builder = createBuilder();
+  builder.queryType({
+    description:
+      'Reads. Lists are Relay cursor connections. A permission that the token lacks is an error FORBIDDEN, whose extensions name the `permission`; what is not valid is BAD_USER_INPUT, with `issues`; what is unexpected is INTERNAL_SERVER_ERROR, with the `correlationId`.',
+  });
+  builder.mutationType({
+    description:
+      'Changes. Each gives its result, or a typed error, and then nothing was changed. A permission that the token lacks is a ForbiddenError.',
+  });
+  builder.subscriptionType({
+    description:
+      'What happens, as it happens: over SSE or graphql-transport-ws. A stream ends with UNAUTHENTICATED when its token does.',
+  });
+  builder.globalConnectionField('totalCount', (t) =>
+    t.int({
+      description: 'How many rows there are over all pages, exactly; counted only when asked for.',
+      resolve: ({ totalCount }) => totalCount(),
+    }),
+  );
+  addScalars(builder);
+  addErrorTypes(builder);
+  addViewer(builder);
+  const refs = createTypeRefs(builder);
+  addAccounts(builder, refs);
+  addWallets(builder, refs);
+  addNetworks(builder, refs);
+  addWalletRules(builder, refs);
+  addTransactions(builder, refs);
+  addUsers(builder, refs);
+  addMigrations(builder, refs);
+  addAssets(builder, refs);
+  addClients(builder, refs);
+  addSupervisors(builder, refs);
+  addAuditRecords(builder, refs);
+  addGasFees(builder);
+  return builder.toSchema();
+}
+
+/** The schema as text, sorted, as it stands in `schema/schema.graphql`. */
+export function printedSchema(): string {
+  return `${printSchema(lexicographicSortSchema(buildSchema()))}\n`;
+}
+
+/** What keeps each document from running on this schema: its id and the first fault; none where all can run. */
+export function documentFaults(documents: PersistedDocuments): string[] {
+  const schema = buildSchema();
+  const faultOf = (document: string): string | undefined => {
+    try {
+      return validate(schema, parse(document))[0]?.message;
+    } catch (error) {
+      if (error instanceof GraphQLError) return error.message;
+      throw error;
+    }
+  };
+  return [...documents].flatMap(([id, document]) => {
+    const fault = faultOf(document);
+    return fault === undefined ? [] : [`has the document ${id}, which cannot run: ${fault}`];
+  });
+}

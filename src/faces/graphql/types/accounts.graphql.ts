@@ -1,0 +1,71 @@
+import { searchInput, textInput } from '../../../lib/input.ts';
+import { ACCOUNTS } from '../../shared/lists.ts';
+import type { Builder } from '../kit/builder.ts';
+import { withoutNulls } from '../kit/camel-input.ts';
+import { connectionResolver, rowResolver } from '../kit/pages.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+
+/** Adds the type of accounts and the queries for them. */
+export function addAccounts(builder: Builder, refs: TypeRefs): void {
+  implementAccount(refs);
+  const filter = accountFilter(builder);
+  const connection = builder.connectionObject(
+    { type: refs.account, name: 'AccountConnection', description: 'A page of accounts.' },
+    { name: 'AccountEdge', description: 'An account and its place in the list.' },
+  );
+  builder.queryFields((t) => ({
+    accounts: t.field({
+      type: connection,
+      description: "The node's accounts, oldest first. Needs accounts:read.",
+      authScopes: { permission: 'accounts:read' },
+      args: {
+        filter: t.arg({ type: filter, description: 'Which accounts; all that are not deleted by default.' }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver('accounts', ACCOUNTS, ({ filter }) => withoutNulls(filter)),
+    }),
+    account: t.field({
+      type: refs.account,
+      nullable: true,
+      description:
+        'One account, deleted or not; null for an id that is unknown or of another node. Needs accounts:read.',
+      authScopes: { permission: 'accounts:read' },
+      args: { id: t.arg.id({ required: true, description: "The account's UUID." }) },
+      resolve: rowResolver(({ accountPages }, nodeId, id) => accountPages.find(nodeId, id)),
+    }),
+  }));
+}
+
+function implementAccount({ account }: TypeRefs): void {
+  account.implement({
+    description: 'An account of a node.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
+      name: t.exposeString('name', { description: 'As people call it.' }),
+      nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
+      type: t.exposeString('type', {
+        description: 'Such as `organisation` or `customer-segregated`; others may come.',
+      }),
+      status: t.exposeInt('status', { description: '1 active, 2 suspended, 3 closed; others may come.' }),
+      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
+      updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
+      deletedAt: t.expose('deleted_at', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was deleted; null for one that is not.',
+      }),
+    }),
+  });
+}
+
+function accountFilter(builder: Builder) {
+  return builder.inputType('AccountFilter', {
+    description: 'Which accounts a list has; all that is given must hold.',
+    fields: (t) => ({
+      type: t.string({ description: 'Exactly this type, such as `organisation`.', validate: { schema: textInput() } }),
+      status: t.int({ description: 'Exactly this status: 1 active, 2 suspended, 3 closed.' }),
+      search: t.string({ description: 'A part of the name, in either case.', validate: { schema: searchInput() } }),
+      includeDeleted: t.boolean({ description: 'Whether deleted accounts are in it; false by default.' }),
+    }),
+  });
+}

@@ -1,0 +1,96 @@
+import type { AuditFilter, AuditRecordRow } from '../../../audit/audit-pages.service.ts';
+import { textInput } from '../../../lib/input.ts';
+import { pgFromInstant } from '../../../lib/instants.ts';
+import type { List } from '../../shared/lists.ts';
+import type { Builder } from '../kit/builder.ts';
+import { withoutNulls } from '../kit/camel-input.ts';
+import type { GraphqlServices } from '../kit/graphql-context.ts';
+import { connectionResolver } from '../kit/pages.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+
+/** Adds the type of audit records and the query for them. */
+export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
+  implementAuditRecord(refs);
+  const filter = auditFilter(builder);
+  const connection = builder.connectionObject(
+    { type: refs.auditRecord, name: 'AuditRecordConnection', description: 'A page of audit records.' },
+    { name: 'AuditRecordEdge', description: 'An audit record and its place in the list.' },
+  );
+  builder.queryFields((t) => ({
+    auditRecords: t.field({
+      type: connection,
+      description: 'The requests that the node made, with their answers, newest first. Needs audit:read.',
+      authScopes: { permission: 'audit:read' },
+      args: {
+        filter: t.arg({ type: filter, description: 'Which records; all by default.' }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver('auditRecords', AUDIT_RECORDS, ({ filter: given }) => auditFilterOf(given)),
+    }),
+  }));
+}
+
+function implementAuditRecord({ auditRecord }: TypeRefs): void {
+  auditRecord.implement({
+    description: 'A request and its answer, or an operation of a batch or a socket. Secrets in it are `***`.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID.' }),
+      at: t.expose('at', { type: 'DateTime', description: 'When it came.' }),
+      correlationId: t.exposeString('correlation_id', {
+        description: 'The `X-Correlation-ID` of the answer; `jwt:` and a hash of it where it has a token in it.',
+      }),
+      method: t.exposeString('method', { description: 'The method; `WS` for an operation on a socket.' }),
+      path: t.exposeString('path', { description: 'The path, without the query.' }),
+      query: t.exposeString('query', {
+        nullable: true,
+        description: 'The query of the URL, without its `?`; null where there was none.',
+      }),
+      statusCode: t.exposeInt('status_code', {
+        description: 'The HTTP status of the answer; 499 where the caller left before it.',
+      }),
+      elapsed: t.float({
+        description: 'Milliseconds until the answer was complete.',
+        resolve: (row) => Number(row.elapsed),
+      }),
+      headers: t.field({ type: 'JSON', description: 'The headers of the request.', resolve: (row) => row.headers }),
+      remoteAddress: t.exposeString('remote_address', {
+        description: 'The address at the other end of the connection: a proxy, where there is one.',
+      }),
+      realIp: t.exposeString('real_ip', { description: "The client's address, behind trusted proxies." }),
+      requestBody: t.exposeString('request_body', {
+        nullable: true,
+        description: 'The body that came, up to 64 KiB; null where it was not read, not kept or empty.',
+      }),
+      responseBody: t.exposeString('response_body', {
+        nullable: true,
+        description: 'The body of the answer, up to 64 KiB; null where it was not kept or empty.',
+      }),
+      isApi: t.exposeBoolean('is_api', { description: "Whether a client's own token asked, not a login." }),
+    }),
+  });
+}
+
+function auditFilter(builder: Builder) {
+  const exactly = { validate: { schema: textInput() } };
+  return builder.inputType('AuditFilter', {
+    description: 'Which audit records a list has; all that is given must hold.',
+    fields: (t) => ({
+      correlationId: t.string({ description: 'Exactly this correlation id.', ...exactly }),
+      method: t.string({ description: 'Exactly this method, such as `POST`, or `WS`.', ...exactly }),
+      path: t.string({ description: 'Exactly this path.', ...exactly }),
+      statusCode: t.int({ description: 'Exactly this HTTP status, such as 404.' }),
+      since: t.field({ type: 'DateTime', description: 'That came at this time or later.' }),
+      until: t.field({ type: 'DateTime', description: 'That came before this time.' }),
+    }),
+  });
+}
+
+const AUDIT_RECORDS: List<AuditFilter, AuditRecordRow, GraphqlServices> = {
+  of: ({ auditPages }) => auditPages,
+  keyOf: ({ at, id }) => ({ at, id }),
+};
+
+function auditFilterOf(given: ReturnType<typeof auditFilter>['$inferInput'] | null | undefined): AuditFilter {
+  const { since, until, ...same } = withoutNulls(given);
+  return { ...same, since: since && pgFromInstant(since), until: until && pgFromInstant(until) };
+}

@@ -1,0 +1,78 @@
+import type { GasPrices } from '../../../domain/gas-fee/fee-history.rules.ts';
+import type { GasFee } from '../../../domain/gas-fee/gas-fees.service.ts';
+import type { Builder } from '../kit/builder.ts';
+
+/** Adds `gasFees`: what gas costs on each network. */
+export function addGasFees(builder: Builder): void {
+  const priorityFee = builder.objectRef<GasPrices['priorityFee']>('PriorityFee').implement({
+    description: 'What transactions of recent blocks paid on top of the base fee, in wei.',
+    fields: (t) => ({
+      slow: t.exposeString('slow', { description: 'In wei: more than a tenth of them paid.' }),
+      standard: t.exposeString('standard', { description: 'In wei: more than half of them paid.' }),
+      fast: t.exposeString('fast', { description: 'In wei: more than nine tenths of them paid.' }),
+    }),
+  });
+  const gasFee = builder.objectRef<GasFee>('GasFee').implement({
+    description: 'What gas costs on a network, in wei. Where it cannot be said, `error` stands alone.',
+    fields: (t) => ({
+      networkId: t.exposeID('networkId', { description: 'The UUID of the network.' }),
+      chainId: t.int({
+        nullable: true,
+        description: "The chain's number (EIP-155); null where it is no Int.",
+        resolve: (fee) => intOf(priced(fee)?.chainId),
+      }),
+      baseFee: t.string({
+        nullable: true,
+        description: 'The base fee of the block that comes next, in wei: a decimal integer.',
+        resolve: (fee) => priced(fee)?.baseFee,
+      }),
+      priorityFee: t.field({
+        type: priorityFee,
+        nullable: true,
+        description: 'What is paid on top of the base fee; null where `error` is given.',
+        resolve: (fee) => priced(fee)?.priorityFee,
+      }),
+      gasPrice: t.string({
+        nullable: true,
+        description: 'The base fee and the standard priority fee together, in wei: a decimal integer.',
+        resolve: (fee) => priced(fee)?.gasPrice,
+      }),
+      blockNumber: t.int({
+        nullable: true,
+        description: 'The latest block that is known; null where it is no Int.',
+        resolve: (fee) => intOf(priced(fee)?.blockNumber),
+      }),
+      updatedAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the network was asked.',
+        resolve: (fee) => {
+          const found = priced(fee);
+          return found && new Date(found.updatedAtMs).toISOString();
+        },
+      }),
+      error: t.string({
+        nullable: true,
+        description: '`unavailable` where the network does not answer, or not as it should.',
+        resolve: (fee) => ('error' in fee ? fee.error : null),
+      }),
+    }),
+  });
+  builder.queryField('gasFees', (t) =>
+    t.field({
+      type: [gasFee],
+      description: 'What gas costs on each network that is configured, at most a minute old. Any token.',
+      authScopes: { token: true },
+      resolve: (_root, _args, { services }) => services.gasFees.list(),
+    }),
+  );
+}
+
+/** GraphQL's Int has 32 bits. */
+function intOf(value: number | undefined): number | undefined {
+  return value !== undefined && value <= 2 ** 31 - 1 ? value : undefined;
+}
+
+function priced(fee: GasFee) {
+  return 'error' in fee ? undefined : fee;
+}

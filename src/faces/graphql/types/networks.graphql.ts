@@ -1,0 +1,65 @@
+import { NETWORKS, NETWORKS_OF_WALLETS } from '../../shared/lists.ts';
+import type { Builder } from '../kit/builder.ts';
+import { ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
+import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+
+/** Adds the type of networks, the list of them, those of a wallet, and the mutation that assigns one. */
+export function addNetworks(builder: Builder, refs: TypeRefs): void {
+  refs.network.implement({
+    description: 'A network of a chain; the same for every node.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
+      name: t.exposeString('name', { description: 'As people call it.' }),
+      chain: t.exposeString('chain', { description: "The chain's name." }),
+    }),
+  });
+  const connection = builder.connectionObject(
+    { type: refs.network, name: 'NetworkConnection', description: 'A page of networks.' },
+    { name: 'NetworkEdge', description: 'A network and its place in the list.' },
+  );
+  builder.queryField('networks', (t) =>
+    t.field({
+      type: connection,
+      description: 'Every network, in the order in which they became known. Any token.',
+      authScopes: { token: true },
+      args: t.arg.connectionArgs(),
+      resolve: connectionResolver('networks', NETWORKS, () => ({})),
+    }),
+  );
+  builder.objectField(refs.wallet, 'networks', (t) =>
+    t.field({
+      type: connection,
+      description:
+        'The networks that the wallet operates on, in the order of their assignment. Any token that reaches the wallet.',
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('walletNetworks', NETWORKS_OF_WALLETS),
+    }),
+  );
+  addAssignNetwork(builder, refs);
+}
+
+function addAssignNetwork(builder: Builder, refs: TypeRefs): void {
+  builder.mutationField('assignNetwork', (t) =>
+    t.field({
+      type: refs.wallet,
+      description:
+        'Lets a wallet operate on a network of its chain; again is as good as the first time. Needs wallets:write.',
+      authScopes: { permission: 'wallets:write' },
+      errors: {
+        types: [ValidationError, NotFoundError, ForbiddenError],
+        union: {
+          name: 'AssignNetworkResult',
+          description:
+            'The wallet; or ValidationError: the network is of another chain; NotFoundError: the wallet or the network; ForbiddenError: without wallets:write.',
+        },
+      },
+      args: {
+        walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
+        networkId: t.arg.id({ required: true, description: "The network's UUID." }),
+      },
+      resolve: (_root, { walletId, networkId }, { services, principal }) =>
+        orMember(services.networkAssignments.assign(principal.nodeId, walletId, networkId)),
+    }),
+  );
+}

@@ -1,0 +1,107 @@
+import type { Evaluation, Explanation } from '../../../domain/wallet-rules/evaluate.rules.ts';
+import { previewInput } from '../../../domain/wallet-rules/preview.service.ts';
+import type { Builder } from '../kit/builder.ts';
+import { camelInput } from '../kit/camel-input.ts';
+import { badInputError, inputIssues } from '../kit/graphql-errors.ts';
+import type { WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
+
+const previewArgument = camelInput(previewInput);
+
+/** Adds the query that tells whether a rule would fire, and why. */
+export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
+  const preview = previewType(builder);
+  const input = previewInputType(builder, rule);
+  builder.queryField('previewWalletRule', (t) =>
+    t.field({
+      type: preview,
+      description:
+        'Whether a rule would fire by the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node. Needs wallet-rules:read.',
+      authScopes: { permission: 'wallet-rules:read' },
+      args: { input: t.arg({ type: input, required: true, description: 'The rule and the facts.' }) },
+      resolve: (_root, args, { services, principal }) => {
+        const given = previewArgument.safeParse(args.input);
+        if (!given.success) throw badInputError(inputIssues(given.error));
+        return services.walletRulePreviews.preview(principal.nodeId, given.data);
+      },
+    }),
+  );
+}
+
+function previewType(builder: Builder) {
+  const explanation = builder.objectRef<Explanation>('WalletRuleExplanation').implement({
+    description: 'How one condition of a rule came out: whether `actual op expected` holds.',
+    fields: (t) => ({
+      path: t.exposeString('path', {
+        description: 'Where it stands in the rule, in the names of REST: `auto_transfer_rule.rule_logic.and[1]`.',
+      }),
+      field: t.exposeString('field', { description: 'What is compared.' }),
+      op: t.exposeString('op', { description: 'lt, lte, gt, gte, eq or neq.' }),
+      expected: t.expose('expected', {
+        type: 'Decimal',
+        nullable: true,
+        description: 'What the rule compares it with.',
+      }),
+      actual: t.expose('actual', {
+        type: 'Decimal',
+        nullable: true,
+        description: 'What it is by the facts; null where they do not tell.',
+      }),
+      result: t.exposeBoolean('result', {
+        description: 'Whether it holds; false where it could not be evaluated.',
+      }),
+      reason: t.exposeString('reason', {
+        nullable: true,
+        description: 'Why it could not be evaluated, or can never hold.',
+      }),
+    }),
+  });
+  return builder.objectRef<Evaluation>('WalletRulePreview').implement({
+    description: 'Whether a rule would fire, and why.',
+    fields: (t) => ({
+      fires: t.exposeBoolean('fires', {
+        description:
+          'An automatic transfer: it would be made. A limit: the transfers in the window come to no more than the most that is allowed. Always false where a condition could not be evaluated.',
+      }),
+      explanation: t.expose('explanation', {
+        type: [explanation],
+        description: 'Every condition, in the order in which they stand in the rule.',
+      }),
+    }),
+  });
+}
+
+function previewInputType(builder: Builder, rule: WalletRuleInputType) {
+  const balance = builder.inputType('BalanceInput', {
+    description: 'What a field is worth in a currency.',
+    fields: (t) => ({
+      field: t.string({ required: true, description: 'As conditions name it.' }),
+      networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency.' }),
+      value: t.field({ type: 'Decimal', required: true, description: 'Its value, in units of the currency.' }),
+    }),
+  });
+  const transfer = builder.inputType('TransferInput', {
+    description: 'A transfer that was made, or is to be made.',
+    fields: (t) => ({
+      networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency.' }),
+      amount: t.field({ type: 'Decimal', required: true, description: 'How much: 0 or more.' }),
+      at: t.field({ type: 'DateTime', required: true, description: 'When it was made, or is to be made.' }),
+    }),
+  });
+  return builder.inputType('PreviewWalletRuleInput', {
+    description: 'A rule, or the id of one, and the facts to judge it by.',
+    fields: (t) => ({
+      rule: t.field({ type: rule, description: 'The rule itself; either this or `ruleId`.' }),
+      ruleId: t.id({ description: 'The UUID of a rule of the node; either this or `rule`.' }),
+      balances: t.field({ type: [balance], required: true, description: 'What is known of the wallet: at most 1000.' }),
+      transfers: t.field({
+        type: [transfer],
+        description: 'At most 10000. A limit counts those of its currency in the window; without any list it cannot.',
+      }),
+      at: t.field({
+        type: 'DateTime',
+        description:
+          'When it is judged; now by default. The window of a limit ends then, its start left out; months and years are those of the calendar in UTC.',
+      }),
+    }),
+  });
+}

@@ -1,0 +1,216 @@
+import { passwordInput, roleInput, supervisorInput } from '../../../access/administration/supervisor.input.ts';
+import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts';
+import type { SupervisorRow } from '../../../access/supervisors/supervisors.service.ts';
+import { byCreation, type List } from '../../shared/lists.ts';
+import type { Builder } from '../kit/builder.ts';
+import { parsedInput } from '../kit/camel-input.ts';
+import { type GraphqlServices, tenantAndAdministrator } from '../kit/graphql-context.ts';
+import {
+  DuplicateError,
+  ForbiddenError,
+  NotFoundError,
+  orMember,
+  PreconditionError,
+  ValidationError,
+} from '../kit/graphql-errors.ts';
+import { loaderPerOperation } from '../kit/loaders.ts';
+import { connectionResolver } from '../kit/pages.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+
+const authScopes = { permission: 'clients:manage' } as const;
+const idOptions = { required: true, description: "The supervisor's UUID." } as const;
+const passwordOptions = { required: true, description: '8 to 1024 characters.' } as const;
+const roleOptions = { required: true, description: '`admin`, `operator` or `viewer`.' } as const;
+const changed =
+  'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
+
+/** Adds the mutations of supervisors. */
+export function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: SupervisorStatus): void {
+  addSupervisorCreation(builder, refs);
+  const errorsOf = (name: string) => ({
+    types: [ValidationError, NotFoundError, ForbiddenError, PreconditionError],
+    union: { name, description: changed },
+  });
+  builder.mutationFields((t) => ({
+    setSupervisorStatus: t.field({
+      type: refs.supervisor,
+      description:
+        'Disabling ends the sessions and needs clients:manage alone; enabling needs every permission of the role too, as setting the password does. The last active admin stays.',
+      authScopes,
+      errors: errorsOf('SetSupervisorStatusResult'),
+      args: {
+        id: t.arg.id(idOptions),
+        status: t.arg({ type: status, required: true, description: 'The status that the supervisor gets.' }),
+      },
+      resolve: (_root, args, context) =>
+        orMember(
+          context.services.supervisorAdministration.setStatus(...tenantAndAdministrator(context), args.id, args.status),
+        ),
+    }),
+    setSupervisorPassword: t.field({
+      type: refs.supervisor,
+      description:
+        'Sets the password and ends the sessions. Needs clients:manage and every permission of the role; the own token of a client with limits (addresses, certificate, rate, quota) may not.',
+      authScopes,
+      errors: errorsOf('SetSupervisorPasswordResult'),
+      args: { id: t.arg.id(idOptions), password: t.arg.string(passwordOptions) },
+      resolve: (_root, { id, ...args }, context) => {
+        const { password } = parsedInput(passwordInput, args);
+        return orMember(
+          context.services.supervisorAdministration.setPassword(...tenantAndAdministrator(context), id, password),
+        );
+      },
+    }),
+    setSupervisorRole: t.field({
+      type: refs.supervisor,
+      description:
+        'Sets the role and ends the sessions. Needs clients:manage and every permission of both roles, as setting the password does. The last active admin stays.',
+      authScopes,
+      errors: errorsOf('SetSupervisorRoleResult'),
+      args: { id: t.arg.id(idOptions), role: t.arg.string(roleOptions) },
+      resolve: (_root, { id, ...args }, context) => {
+        const { role } = parsedInput(roleInput, args);
+        return orMember(
+          context.services.supervisorAdministration.setRole(...tenantAndAdministrator(context), id, role),
+        );
+      },
+    }),
+    unlockSupervisor: t.field({
+      type: refs.supervisor,
+      description:
+        'Forgets the wrong passwords, so that the supervisor can log in at once. Needs clients:manage and every permission of the role, as setting the password does.',
+      authScopes,
+      errors: errorsOf('UnlockSupervisorResult'),
+      args: { id: t.arg.id(idOptions) },
+      resolve: (_root, { id }, context) =>
+        orMember(context.services.supervisorAdministration.unlock(...tenantAndAdministrator(context), id)),
+    }),
+    revokeSessions: t.field({
+      type: refs.supervisor,
+      description: 'Ends every session of a supervisor at once. Needs clients:manage.',
+      authScopes,
+      errors: errorsOf('RevokeSessionsResult'),
+      args: { supervisorId: t.arg.id(idOptions) },
+      resolve: (_root, { supervisorId }, context) =>
+        orMember(
+          context.services.supervisorAdministration.revokeSessions(...tenantAndAdministrator(context), supervisorId),
+        ),
+    }),
+  }));
+}
+
+function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
+  const input = builder.inputType('SupervisorInput', {
+    description: 'A supervisor.',
+    fields: (t) => ({
+      username: t.string({
+        required: true,
+        description:
+          'The name to log in with: 1 to 255 characters; no two of a node differ by the case of their letters alone.',
+      }),
+      password: t.string(passwordOptions),
+      role: t.string(roleOptions),
+    }),
+  });
+  builder.mutationField('createSupervisor', (t) =>
+    t.field({
+      type: refs.supervisor,
+      description:
+        'Creates an active supervisor. Needs clients:manage and every permission of the role, as setting the password does.',
+      authScopes,
+      errors: {
+        types: [ValidationError, NotFoundError, ForbiddenError, DuplicateError],
+        union: {
+          name: 'CreateSupervisorResult',
+          description:
+            'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: not at present.',
+        },
+      },
+      args: { input: t.arg({ type: input, required: true, description: 'The supervisor.' }) },
+      resolve: (_root, args, context) => {
+        const supervisor = parsedInput(supervisorInput, args.input);
+        return orMember(
+          context.services.supervisorAdministration.create(...tenantAndAdministrator(context), supervisor),
+        );
+      },
+    }),
+  );
+}
+
+const SUPERVISORS: List<object, SupervisorRow, GraphqlServices> = {
+  of: ({ supervisorPages }) => supervisorPages,
+  keyOf: byCreation,
+};
+
+/** What a supervisor can be. */
+export type SupervisorStatus = ReturnType<typeof supervisorStatus>;
+
+/** Adds the type of supervisors, the query for them and the mutations of them. */
+export function addSupervisors(builder: Builder, refs: TypeRefs): void {
+  const status = supervisorStatus(builder);
+  implementSupervisor(refs, status);
+  addSupervisorMutations(builder, refs, status);
+  const connection = builder.connectionObject(
+    { type: refs.supervisor, name: 'SupervisorConnection', description: 'A page of supervisors.' },
+    { name: 'SupervisorEdge', description: 'A supervisor and the place in the list.' },
+  );
+  builder.queryField('supervisors', (t) =>
+    t.field({
+      type: connection,
+      description: "The node's supervisors, active or not, oldest first. Needs clients:manage.",
+      authScopes: { permission: 'clients:manage' },
+      args: t.arg.connectionArgs(),
+      resolve: connectionResolver('supervisors', SUPERVISORS, () => ({})),
+    }),
+  );
+}
+
+function supervisorStatus(builder: Builder) {
+  return builder.enumType('SupervisorStatus', {
+    description: 'Whether a supervisor can log in.',
+    values: {
+      ACTIVE: { value: 'active' as const, description: 'Can log in.' },
+      DISABLED: { value: 'disabled' as const, description: 'Cannot, and has no session.' },
+    },
+  });
+}
+
+function implementSupervisor({ supervisor }: TypeRefs, status: SupervisorStatus): void {
+  // Remembers nothing: a mutation that follows another shows what is true then.
+  const locks = loaderPerOperation<string | null>(
+    async (usernames, { services, principal }) => {
+      const locked = await services.locks.lockedUntil(principal.nodeId, usernames);
+      return usernames.map((username) => {
+        const untilMs = locked.get(username);
+        return untilMs === undefined ? null : new Date(untilMs).toISOString();
+      });
+    },
+    { cache: false },
+  );
+  supervisor.implement({
+    description: 'A person who logs in by the password grant.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID: the `sub` of the tokens.' }),
+      username: t.exposeString('username', {
+        description: 'The name to log in with, in any case of its letters; unique in the node.',
+      }),
+      role: t.exposeString('role', { description: '`admin`, `operator` or `viewer`.' }),
+      permissions: t.stringList({
+        description: 'What the role allows, such as `accounts:read`.',
+        resolve: ({ role }) => [...permissionsOfRole(role)],
+      }),
+      status: t.field({
+        type: status,
+        description: 'Whether the supervisor can log in.',
+        resolve: (row) => row.status,
+      }),
+      lockedUntil: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'Until when logins are refused after too many wrong passwords; null: they are not.',
+        resolve: ({ username }, _args, context) => locks(context).load(username),
+      }),
+      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When the supervisor was created.' }),
+    }),
+  });
+}

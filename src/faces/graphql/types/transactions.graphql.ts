@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import { transactionIdInput } from '../../../domain/transactions/registration.input.ts';
+import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
+import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
+import { TRANSACTIONS } from '../../shared/lists.ts';
+import type { Builder } from '../kit/builder.ts';
+import { withoutNulls } from '../kit/camel-input.ts';
+import { DuplicateError, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
+import { connectionResolver } from '../kit/pages.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+import { addTransactionEvents, addTransactionSubscriptions } from './transaction-events.graphql.ts';
+
+import {
+  addTransactionEnums,
+  addTransactionFilter,
+  implementTransaction,
+  type TransactionEnums,
+  type TransactionFilterRef,
+} from './transaction-type.graphql.ts';
+
+const registerInput = objectInput({
+  id: transactionIdInput,
+  collection: z.enum(TRANSACTION_COLLECTIONS),
+  type: z.int32(),
+  assetId: uuidInput().optional(),
+});
+
+/** Adds the mutation that tells of a transaction before the first notification of it, or after. */
+export function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
+  const input = builder.inputType('RegisterTransactionInput', {
+    description: 'A transaction that notifications will tell of.',
+    validate: { schema: registerInput },
+    fields: (t) => ({
+      id: t.id({
+        required: true,
+        description: "The worker's id: 1 to 128 characters, one space over all collections.",
+      }),
+      collection: t.field({ type: collection, required: true, description: 'What it belongs to.' }),
+      type: t.int({ required: true, description: 'A code whose meaning depends on the collection.' }),
+      assetId: t.id({ description: 'The UUID of the tokenized asset that it is about.' }),
+    }),
+  });
+  builder.mutationField('registerTransaction', (t) =>
+    t.field({
+      type: refs.transaction,
+      description:
+        'Registers a transaction for the node; the same again is as good as the first. Needs transactions:write.',
+      authScopes: { permission: 'transactions:write' },
+      errors: {
+        types: [ValidationError, DuplicateError, ForbiddenError, NotFoundError],
+        union: {
+          name: 'RegisterTransactionResult',
+          description:
+            'The transaction; or ValidationError: a member of `input` is not valid; DuplicateError: the id is taken, by another type, collection or node; ForbiddenError: without transactions:write, or where REGISTRATION_BY_MUTATION is off and its owner has not registered the id; NotFoundError: it has become that of another node meanwhile.',
+        },
+      },
+      args: { input: t.arg({ type: input, required: true, description: 'The transaction.' }) },
+      resolve: async (_root, { input: given }, { services, principal }) => {
+        const { id, collection: of, type, assetId } = given;
+        const { nodeId } = principal;
+        const registration = { id, nodeId, collection: of, type, assetId: assetId ?? null };
+        const registered = await orMember(services.transactions.registerByMutation(registration));
+        if (registered === 'duplicate') throw new DuplicateError('duplicate_id', 'the id is taken');
+        return registered;
+      },
+    }),
+  );
+}
+
+/** Adds everything about transactions: types, queries, the registration, the subscriptions. */
+export function addTransactions(builder: Builder, refs: TypeRefs): void {
+  const enums = addTransactionEnums(builder);
+  const filter = addTransactionFilter(builder, enums);
+  implementTransaction(refs, enums);
+  addTransactionEvents(builder, refs, enums);
+  addTransactionQueries(builder, refs, filter);
+  addRegisterTransaction(builder, refs, enums);
+  addTransactionSubscriptions(builder, { refs, enums, filter });
+}
+
+function addTransactionQueries(builder: Builder, refs: TypeRefs, filter: TransactionFilterRef): void {
+  const connection = builder.connectionObject(
+    { type: refs.transaction, name: 'TransactionConnection', description: 'A page of transactions.' },
+    { name: 'TransactionEdge', description: 'A transaction and its place in the list.' },
+  );
+  builder.queryFields((t) => ({
+    transactions: t.field({
+      type: connection,
+      description: "The node's transactions, in the order of their registration. Needs transactions:read.",
+      authScopes: { permission: 'transactions:read' },
+      args: {
+        filter: t.arg({ type: filter, description: 'Which transactions; all by default.' }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver('transactions', TRANSACTIONS, ({ filter: given }) => withoutNulls(given)),
+    }),
+    transaction: t.field({
+      type: refs.transaction,
+      nullable: true,
+      description: 'One transaction; null for an id that is unknown or of another node. Needs transactions:read.',
+      authScopes: { permission: 'transactions:read' },
+      args: { id: t.arg.id({ required: true, description: "The worker's id.", validate: { schema: textInput() } }) },
+      resolve: async (_root, { id }, { services, principal }) =>
+        (await services.transactionPages.find(principal.nodeId, id)) ?? null,
+    }),
+  }));
+}

@@ -1,0 +1,38 @@
+import type { Principal } from '../../../access/identity/principal.ts';
+import type { Builder } from '../kit/builder.ts';
+import { callerOf } from '../kit/graphql-context.ts';
+
+/** The largest Date (ECMA-262, section 21.4.1.1): a token may end later. */
+const LAST_DATE_MS = 8.64e15;
+
+/** Adds `me`: what the token says of its bearer. */
+export function addViewer(builder: Builder): void {
+  const viewer = builder.objectRef<Principal>('Viewer').implement({
+    description: 'Whoever the token speaks for.',
+    fields: (t) => ({
+      nodeId: t.exposeID('nodeId', { description: 'The node whose data the token reaches.' }),
+      clientId: t.exposeID('clientId', { nullable: true, description: 'The client that the token was issued to.' }),
+      subject: t.exposeString('subject', { description: 'The supervisor, or the client itself.' }),
+      tokenUse: t.exposeString('tokenUse', { description: '`login` for a supervisor, `api` for a client.' }),
+      permissions: t.stringList({
+        description: 'What the token allows, such as `accounts:read`.',
+        resolve: ({ permissions }) => [...permissions],
+      }),
+      expiresAt: t.field({
+        type: 'DateTime',
+        nullable: true,
+        description: 'When the token ends; null where it does not.',
+        resolve: ({ expiresAtMs }) =>
+          expiresAtMs === undefined ? null : new Date(Math.min(expiresAtMs, LAST_DATE_MS)).toISOString(),
+      }),
+    }),
+  });
+  builder.queryField('me', (t) =>
+    t.field({
+      type: viewer,
+      description: 'Whoever asks. Any token.',
+      authScopes: { token: true },
+      resolve: (_root, _args, context) => callerOf(context).principal,
+    }),
+  );
+}

@@ -1,0 +1,141 @@
+import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
+import type { Builder } from '../kit/builder.ts';
+import { parsedInput } from '../kit/camel-input.ts';
+import { ForbiddenError, NotFoundError, orMember, PreconditionError, ValidationError } from '../kit/graphql-errors.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
+
+/** The input of a rule, with the members of REST in camelCase. */
+export function walletRuleInputType(builder: Builder) {
+  const autoTransfer = builder.inputType('AutoTransferRuleInput', {
+    description: 'When and what an automatic transfer moves.',
+    fields: (t) => ({
+      type: t.string({ required: true, description: '`auto` or `auto_with_approve`.' }),
+      ruleLogic: t.field({
+        type: 'JSON',
+        required: true,
+        description:
+          'A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 deep and 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one.',
+      }),
+      amount: t.field({ type: 'Decimal', required: true, description: 'How much is moved: more than 0.' }),
+      targetWalletId: t.id({ required: true, description: 'The UUID of the wallet that it goes to.' }),
+    }),
+  });
+  const signAndApprove = builder.inputType('SignAndApproveRuleInput', {
+    description: 'Who must approve.',
+    fields: (t) => ({
+      mandatoryUserId: t.id({ description: 'The UUID of a user who must be among them.' }),
+      minPriority: t.int({ description: 'The least priority of an approver, 1 to 100.' }),
+      maxPriority: t.int({ description: 'The highest priority of an approver, 1 to 100.' }),
+      minUserCount: t.int({ description: 'How many must approve, at least 1.' }),
+    }),
+  });
+  const limit = builder.inputType('PermissionlessTransferLimitRuleInput', {
+    description: 'How much may be transferred in a window of time.',
+    fields: (t) => ({
+      maxAmount: t.field({
+        type: 'Decimal',
+        required: true,
+        description: 'The most in the window: a whole number above 0.',
+      }),
+      timePeriod: t.string({ required: true, description: '`hour`, `day`, `week`, `month` or `year`.' }),
+      timePeriodValue: t.int({ required: true, description: 'How many such periods the window has, at least 1.' }),
+    }),
+  });
+  return builder.inputType('WalletRuleInput', {
+    description: 'A rule. The object of its type is required; that of the other type is kept, and never evaluated.',
+    fields: (t) => ({
+      name: t.string({ required: true, description: 'As people call it.' }),
+      type: t.string({ required: true, description: '`auto_transfer` or `permissionless_transfer_limit`.' }),
+      networkId: t.id({ required: true, description: 'The UUID of the network that it is for.' }),
+      networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency that it is for.' }),
+      priority: t.int({ description: '1 to 100; kept as sent.' }),
+      autoTransferRule: t.field({ type: autoTransfer, description: 'When and what to transfer.' }),
+      signAndApproveRule: t.field({ type: signAndApprove, description: 'Who must approve.' }),
+      permissionlessTransferLimitRule: t.field({ type: limit, description: 'How much may be transferred.' }),
+    }),
+  });
+}
+
+/** What `walletRuleInputType` gives. */
+export type WalletRuleInputType = ReturnType<typeof walletRuleInputType>;
+
+interface MutationParts {
+  input: WalletRuleInputType;
+  status: WalletRuleStatusEnum;
+}
+
+const authScopes = { permission: 'wallet-rules:write' } as const;
+const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
+
+/** Adds the mutations of wallet rules. */
+export function addWalletRuleMutations(
+  builder: Builder,
+  { walletRule }: TypeRefs,
+  { input, status }: MutationParts,
+): void {
+  builder.mutationFields((t) => ({
+    createWalletRule: t.field({
+      type: walletRule,
+      description: 'Creates an active rule. Needs wallet-rules:write.',
+      authScopes,
+      errors: {
+        types: errorTypes,
+        union: {
+          name: 'CreateWalletRuleResult',
+          description:
+            'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet; ForbiddenError: without wallet-rules:write.',
+        },
+      },
+      args: {
+        walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
+        input: t.arg({ type: input, required: true, description: 'The rule.' }),
+      },
+      resolve: (_root, { walletId, input: given }, { services: { walletRules }, principal }) =>
+        orMember(walletRules.create(principal.nodeId, walletId, parsedInput(walletRuleTextInput, given))),
+    }),
+    replaceWalletRule: t.field({
+      type: walletRule,
+      description: 'Replaces a rule in full and raises its version; its status stays. Needs wallet-rules:write.',
+      authScopes,
+      errors: {
+        types: [...errorTypes, PreconditionError],
+        union: {
+          name: 'ReplaceWalletRuleResult',
+          description:
+            'The rule; or ValidationError: `input` breaks a rule of REST; NotFoundError: the wallet, or the rule in it; PreconditionError: it has another version than `ifVersion`; ForbiddenError: without wallet-rules:write.',
+        },
+      },
+      args: {
+        walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
+        id: t.arg.id({ required: true, description: "The rule's UUID." }),
+        input: t.arg({ type: input, required: true, description: 'The rule as it shall be.' }),
+        ifVersion: t.arg.int({ description: 'Only where it has this version; otherwise PreconditionError.' }),
+      },
+      resolve: (_root, { walletId, id, ifVersion, input: given }, { services: { walletRules }, principal }) => {
+        const content = parsedInput(walletRuleTextInput, given);
+        const versions = typeof ifVersion === 'number' ? [ifVersion] : undefined;
+        return orMember(walletRules.replace(principal.nodeId, { walletId, id }, content, versions));
+      },
+    }),
+    setWalletRuleStatus: t.field({
+      type: walletRule,
+      description: 'Enables or disables a rule; a change raises its version. Needs wallet-rules:write.',
+      authScopes,
+      errors: {
+        types: errorTypes,
+        union: {
+          name: 'SetWalletRuleStatusResult',
+          description:
+            'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: not at present.',
+        },
+      },
+      args: {
+        id: t.arg.id({ required: true, description: "The rule's UUID." }),
+        status: t.arg({ type: status, required: true, description: 'The status that it gets.' }),
+      },
+      resolve: (_root, args, { services: { walletRules }, principal }) =>
+        orMember(walletRules.setStatus(principal.nodeId, args.id, args.status)),
+    }),
+  }));
+}

@@ -1,0 +1,193 @@
+import { isUuid } from '../../../lib/input.ts';
+import { ExactNumber } from '../../../lib/json.ts';
+import { notFoundRefusal } from '../../../platform/errors.ts';
+import type {
+  AutoTransferRule,
+  PermissionlessTransferLimitRule,
+  RuleLogic,
+  SignAndApproveRule,
+} from '../../../tables/wallet-rules.entity.ts';
+import { ofOneOwner, RULES_OF_WALLETS } from '../../shared/lists.ts';
+import type { Builder } from '../kit/builder.ts';
+import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+import { addPreview } from './preview.graphql.ts';
+import { addWalletRuleMutations, walletRuleInputType } from './wallet-rule-mutations.graphql.ts';
+
+/** A condition tree in the shape of REST: its values are JSON numbers, which lose no digit when they are written. */
+export function ruleLogicView(logic: RuleLogic): unknown {
+  if ('field' in logic) return { ...logic, value: new ExactNumber(logic.value) };
+  if ('not' in logic) return { not: ruleLogicView(logic.not) };
+  return 'and' in logic ? { and: logic.and.map(ruleLogicView) } : { or: logic.or.map(ruleLogicView) };
+}
+
+/** The enum of a rule's status. */
+export function walletRuleStatusEnum(builder: Builder) {
+  return builder.enumType('WalletRuleStatus', {
+    description: 'Whether a rule can fire.',
+    values: {
+      ACTIVE: { value: 'active', description: 'It fires where it holds.' },
+      DISABLED: { value: 'disabled', description: 'It is kept, and never fires.' },
+    } as const,
+  });
+}
+
+/** What `walletRuleStatusEnum` gives. */
+export type WalletRuleStatusEnum = ReturnType<typeof walletRuleStatusEnum>;
+
+/** Implements the type of wallet rules. */
+export function implementWalletRule(builder: Builder, { walletRule }: TypeRefs, status: WalletRuleStatusEnum): void {
+  const autoTransfer = autoTransferType(builder);
+  const signAndApprove = signAndApproveType(builder);
+  const limit = limitType(builder);
+  walletRule.implement({
+    description: 'A rule of a wallet.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
+      walletId: t.exposeID('wallet_id', { description: 'The wallet that it belongs to.' }),
+      name: t.exposeString('name', { description: 'As people call it.' }),
+      type: t.exposeString('type', { description: '`auto_transfer` or `permissionless_transfer_limit`.' }),
+      networkId: t.exposeID('network_id', { description: 'The network that it is for, as sent.' }),
+      networkCurrencyId: t.exposeID('network_currency_id', { description: 'The currency that it is for, as sent.' }),
+      priority: t.exposeInt('priority', { nullable: true, description: '1 to 100; kept as sent.' }),
+      status: t.field({ type: status, description: 'Whether it can fire.', resolve: (row) => row.status }),
+      version: t.exposeInt('version', { description: 'Raised by every change; the entity tag in REST.' }),
+      autoTransferRule: t.field({
+        type: autoTransfer,
+        nullable: true,
+        description: 'When and what to transfer; null where it was not sent.',
+        resolve: (row) => row.auto_transfer_rule,
+      }),
+      signAndApproveRule: t.field({
+        type: signAndApprove,
+        nullable: true,
+        description: 'Who must approve; null where it was not sent.',
+        resolve: (row) => row.sign_and_approve_rule,
+      }),
+      permissionlessTransferLimitRule: t.field({
+        type: limit,
+        nullable: true,
+        description: 'How much may be transferred in a window of time; null where it was not sent.',
+        resolve: (row) => row.permissionless_transfer_limit_rule,
+      }),
+      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
+      updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
+    }),
+  });
+}
+
+function autoTransferType(builder: Builder) {
+  return builder.objectRef<AutoTransferRule>('AutoTransferRule').implement({
+    description: 'When and what an automatic transfer moves.',
+    fields: (t) => ({
+      type: t.exposeString('type', { description: '`auto`, or `auto_with_approve`: it waits for an approval.' }),
+      ruleLogic: t.field({
+        type: 'JSON',
+        description: 'The condition tree in the shape of REST; its operators are in the short form.',
+        resolve: (rule) => ruleLogicView(rule.rule_logic),
+      }),
+      amount: t.expose('amount', { type: 'Decimal', description: 'How much is moved.' }),
+      targetWalletId: t.exposeID('target_wallet_id', { description: 'Where to, as sent.' }),
+    }),
+  });
+}
+
+function signAndApproveType(builder: Builder) {
+  return builder.objectRef<SignAndApproveRule>('SignAndApproveRule').implement({
+    description: 'Who must approve.',
+    fields: (t) => ({
+      mandatoryUserId: t.id({
+        nullable: true,
+        description: 'A user who must be among them, as sent.',
+        resolve: (rule) => rule.mandatory_user_id,
+      }),
+      minPriority: t.int({
+        nullable: true,
+        description: 'The least priority of an approver, 1 to 100.',
+        resolve: (rule) => rule.min_priority,
+      }),
+      maxPriority: t.int({
+        nullable: true,
+        description: 'The highest priority of an approver, 1 to 100.',
+        resolve: (rule) => rule.max_priority,
+      }),
+      minUserCount: t.int({
+        nullable: true,
+        description: 'How many must approve, at least 1.',
+        resolve: (rule) => rule.min_user_count,
+      }),
+    }),
+  });
+}
+
+function limitType(builder: Builder) {
+  return builder.objectRef<PermissionlessTransferLimitRule>('PermissionlessTransferLimitRule').implement({
+    description: 'How much may be transferred in a window of time.',
+    fields: (t) => ({
+      maxAmount: t.expose('max_amount', { type: 'Decimal', description: 'The most in the window: a whole number.' }),
+      timePeriod: t.exposeString('time_period', { description: '`hour`, `day`, `week`, `month` or `year`.' }),
+      timePeriodValue: t.exposeInt('time_period_value', { description: 'How many such periods the window has.' }),
+    }),
+  });
+}
+
+const RULES_OF_ONE = ofOneOwner(RULES_OF_WALLETS);
+
+/** The rules of a wallet that must be there; its id is in lower case. */
+const RULES_OF_WALLET: typeof RULES_OF_ONE = {
+  ...RULES_OF_ONE,
+  of: (services) => {
+    const rules = RULES_OF_ONE.of(services);
+    return {
+      ...rules,
+      page: async (nodeId, walletId, request) => {
+        if (!isUuid(walletId) || !(await services.walletPages.find(nodeId, walletId))) throw notFoundRefusal();
+        return rules.page(nodeId, walletId, request);
+      },
+    };
+  },
+};
+
+/** Adds the types of wallet rules, the queries for them, the preview and the mutations. */
+export function addWalletRules(builder: Builder, refs: TypeRefs): void {
+  const status = walletRuleStatusEnum(builder);
+  const input = walletRuleInputType(builder);
+  implementWalletRule(builder, refs, status);
+  addPreview(builder, input);
+  addWalletRuleMutations(builder, refs, { input, status });
+  const authScopes = { permission: 'wallet-rules:read' } as const;
+  const connection = builder.connectionObject(
+    { type: refs.walletRule, name: 'WalletRuleConnection', description: 'A page of wallet rules.' },
+    { name: 'WalletRuleEdge', description: 'A rule and its place in the list.' },
+  );
+  builder.objectField(refs.wallet, 'rules', (t) =>
+    t.field({
+      type: connection,
+      description: "The wallet's rules, oldest first. Needs wallet-rules:read.",
+      authScopes,
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('rulesOfWallet', RULES_OF_WALLETS),
+    }),
+  );
+  builder.queryFields((t) => ({
+    walletRules: t.field({
+      type: connection,
+      description:
+        "A wallet's rules, active or not, oldest first. NOT_FOUND for a wallet that is unknown or of another node. Needs wallet-rules:read.",
+      authScopes,
+      args: {
+        walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver('walletRules', RULES_OF_WALLET, ({ walletId }) => walletId.toLowerCase()),
+    }),
+    walletRule: t.field({
+      type: refs.walletRule,
+      nullable: true,
+      description: 'One rule; null for an id that is unknown or of another node. Needs wallet-rules:read.',
+      authScopes,
+      args: { id: t.arg.id({ required: true, description: "The rule's UUID." }) },
+      resolve: rowResolver(({ walletRulePages }, nodeId, id) => walletRulePages.find(nodeId, id)),
+    }),
+  }));
+}

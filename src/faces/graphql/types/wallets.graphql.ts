@@ -1,0 +1,79 @@
+import type { AccountRow } from '../../../domain/accounts/accounts.service.ts';
+import { uuidInput } from '../../../lib/input.ts';
+import { WALLETS, WALLETS_OF_ACCOUNTS } from '../../shared/lists.ts';
+import type { Builder } from '../kit/builder.ts';
+import { withoutNulls } from '../kit/camel-input.ts';
+import { loaderPerOperation } from '../kit/loaders.ts';
+import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+
+/** Adds the type of wallets, the queries for them and the wallets of an account. */
+export function addWallets(builder: Builder, refs: TypeRefs): void {
+  const accounts = loaderPerOperation<AccountRow>(async (ids, { services, principal }) => {
+    const byId = new Map((await services.accountPages.byIds(principal.nodeId, ids)).map((row) => [row.id, row]));
+    return ids.map((id) => byId.get(id) ?? new Error(`the account ${id} is gone`));
+  });
+  refs.wallet.implement({
+    description: 'A wallet of an account, on one chain.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
+      account: t.field({
+        type: refs.account,
+        description: 'The account that it belongs to. Needs accounts:read.',
+        authScopes: { permission: 'accounts:read' },
+        resolve: ({ account_id: id }, _args, context) => accounts(context).load(id),
+      }),
+      chain: t.exposeString('chain', { description: "The chain's name." }),
+      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
+    }),
+  });
+  const connection = walletConnection(builder, refs);
+  addWalletQueries(builder, refs, connection);
+  builder.objectField(refs.account, 'wallets', (t) =>
+    t.field({
+      type: connection,
+      description: "The account's wallets, oldest first. Needs wallets:read.",
+      authScopes: { permission: 'wallets:read' },
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('accountWallets', WALLETS_OF_ACCOUNTS),
+    }),
+  );
+}
+
+function walletConnection(builder: Builder, { wallet }: TypeRefs) {
+  return builder.connectionObject(
+    { type: wallet, name: 'WalletConnection', description: 'A page of wallets.' },
+    { name: 'WalletEdge', description: 'A wallet and its place in the list.' },
+  );
+}
+
+function addWalletQueries(builder: Builder, refs: TypeRefs, connection: ReturnType<typeof walletConnection>): void {
+  const authScopes = { permission: 'wallets:read' } as const;
+  const filter = builder.inputType('WalletFilter', {
+    description: 'Which wallets a list has; all that is given must hold.',
+    fields: (t) => ({
+      accountId: t.id({ description: 'Those of this account.', validate: { schema: uuidInput() } }),
+      networkId: t.id({ description: 'Those that this network is assigned to.', validate: { schema: uuidInput() } }),
+    }),
+  });
+  builder.queryFields((t) => ({
+    wallets: t.field({
+      type: connection,
+      description: "The node's wallets, oldest first. Needs wallets:read.",
+      authScopes,
+      args: {
+        filter: t.arg({ type: filter, description: 'Which wallets; all by default.' }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver('wallets', WALLETS, ({ filter: given }) => withoutNulls(given)),
+    }),
+    wallet: t.field({
+      type: refs.wallet,
+      nullable: true,
+      description: 'One wallet; null for an id that is unknown or of another node. Needs wallets:read.',
+      authScopes,
+      args: { id: t.arg.id({ required: true, description: "The wallet's UUID." }) },
+      resolve: rowResolver(({ walletPages }, nodeId, id) => walletPages.find(nodeId, id)),
+    }),
+  }));
+}

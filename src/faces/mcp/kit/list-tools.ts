@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { textInput, wholeNumberInput } from '../../../lib/input.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
+import type { List } from '../../shared/lists.ts';
+import { invalidArguments, type ToolCall } from './tool.ts';
+
+/** Members of the output of tools. */
+export const uuid = () => z.string().meta({ format: 'uuid' });
+export const instant = () => z.string().meta({ format: 'date-time' });
+/** An exact decimal, as text because a JSON number would lose digits. */
+export const decimal = () => z.string();
+
+/** In characters of JSON: an answer has each of them twice, and a model reads no more. */
+const MAX_PAGE_LENGTH = 1024 * 1024;
+
+/** The arguments that every list has. */
+export const pageArguments = {
+  limit: wholeNumberInput(1, MAX_PAGE_SIZE)
+    .optional()
+    .meta({ description: `The most that a page has; ${DEFAULT_PAGE_SIZE} by default.` }),
+  cursor: textInput()
+    .optional()
+    .meta({ description: 'next_cursor of the page before, as it is; leave it out for the first page.' }),
+  include_total: z
+    .boolean('must be a boolean')
+    .optional()
+    .meta({ description: 'Whether total is counted as well; leave it out unless somebody asks how many there are.' }),
+};
+
+interface PageArguments {
+  limit?: number | undefined;
+  cursor?: string | undefined;
+  include_total?: boolean | undefined;
+}
+
+/** Returns the output schema of a list tool: a page of rows of this schema. */
+export function pageOutput<Row extends z.ZodType>(row: Row) {
+  return z.strictObject({
+    data: z.array(row),
+    next_cursor: z.string().nullable().meta({ description: 'For the next page; null: this is the last one.' }),
+    total: z.int().optional().meta({ description: 'Over all pages; only with include_total.' }),
+  });
+}
+
+interface Listing<Filter, Row, View> {
+  /** The tool, whose cursors are good for no other one. */
+  tool: string;
+  list: List<Filter, Row>;
+  filter: NoInfer<Filter>;
+  viewOf(row: NoInfer<Row>): View;
+}
+
+/**
+ * Reads a page of a list from its beginning or from a cursor on.
+ * @throws ToolError for a cursor that is not of this list and tenant.
+ */
+export async function listPage<Filter, Row, View>(
+  { limit: size = DEFAULT_PAGE_SIZE, cursor, include_total: isCounted = false }: PageArguments,
+  { services, caller: { nodeId } }: ToolCall,
+  { tool, list, filter, viewOf }: Listing<Filter, Row, View>,
+) {
+  const { cursors } = services;
+  const scope = { connection: `mcp ${tool}`, nodeId };
+  const after = cursor === undefined ? undefined : cursors.decode(scope, cursor);
+  if (cursor !== undefined && after === undefined) {
+    throw invalidArguments([{ path: 'cursor', message: `must be a next_cursor that ${tool} has given` }]);
+  }
+  const request = { size, backward: false, after, before: undefined };
+  const { rows, hasMore } = await list.of(services).page(nodeId, filter, request);
+  const data = fitting(rows.map(viewOf));
+  const last = rows[data.length - 1];
+  const isLast = last === undefined || !(hasMore || data.length < rows.length);
+  return {
+    data,
+    next_cursor: isLast ? null : cursors.encode(scope, list.keyOf(last)),
+    ...(isCounted ? { total: await list.of(services).count(nodeId, filter) } : {}),
+  };
+}
+
+/** As many of the first views as a page has room for, and one at least. */
+function fitting<View>(views: View[]): View[] {
+  let length = 0;
+  const end = views.findIndex((view, index) => {
+    length += JSON.stringify(view).length;
+    return index > 0 && length > MAX_PAGE_LENGTH;
+  });
+  return end < 0 ? views : views.slice(0, end);
+}

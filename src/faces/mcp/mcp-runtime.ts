@@ -1,0 +1,203 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  JSONRPCMessageSchema,
+  ListToolsRequestSchema,
+  McpError,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/index.js';
+import type { Counter } from 'prom-client';
+import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import type { Log } from '../../lib/log.ts';
+import { membersOfWideObject } from '../shared/nested-values.ts';
+import {
+  failureOf,
+  type McpServices,
+  printableName,
+  type Tool,
+  type ToolCall,
+  type ToolFailure,
+  type ToolOutcome,
+  textOfFailure,
+} from './kit/tool.ts';
+import { argumentsOf, invalidParams, notAMessage, withoutTask } from './message-body.ts';
+import { TOOLS } from './tools.ts';
+
+const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')).version;
+
+/** The name and version of the server, as `initialize` returns them. */
+export const SERVER = { name: 'portcullis', title: 'Portcullis', version };
+
+/** The instructions that a model reads before it chooses a tool. */
+export const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. All that you see belongs to one tenant, the node of the client whose secret you were given; get_access says which node it is and what the client may do.
+
+An account has wallets; a wallet is on one chain, may operate on networks of that chain, and has rules; a rule moves funds by itself (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are what the chain processor reports. Users come in by migration.
+
+- Ids are UUIDs, those of transactions apart, which are any text. Take them from the lists; never make one up.
+- Amounts are exact decimals in units of the currency, given as text ("12.50"); write them as text too, so that no digit is lost. Gas fees are in wei.
+- Times are ISO 8601 in UTC.
+- Lists are oldest first, migrations newest first. They come in pages: where next_cursor is not null, call again with it as cursor and the other arguments unchanged.
+- A failed call says in its text what to change. not_found: the id names nothing of this node. forbidden: the client lacks a scope, and repeating does not help.
+- Before you create or replace a rule, show what preview_wallet_rule says of it. Tools that write change the node at once; ask first where whoever you work for has not asked for that very change.`;
+
+/** Returns the tools that a client may call: those whose scope it has. */
+export function toolsOf(tools: ReadonlyMap<string, Tool>, scopes: ReadonlySet<string>): Tool[] {
+  return [...tools.values()].filter(({ scope }) => scope === undefined || scopes.has(scope));
+}
+
+interface CallToolParts {
+  tools: ReadonlyMap<string, Tool>;
+  /** How calls have ended. */
+  outcomes: Counter<'outcome'>;
+  log: Log;
+}
+
+/**
+ * Calls a tool. What it refuses is a result that the model reads, and so is a fault, which tells nothing but the
+ * correlation id that finds it in the log.
+ * @throws McpError for a tool that is not there.
+ */
+export async function callTool(
+  { tools, outcomes, log }: CallToolParts,
+  { name, arguments: args = {} }: { name: string; arguments?: Record<string, unknown> | undefined },
+  call: ToolCall,
+): Promise<CallToolResult> {
+  const count = (outcome: ToolOutcome) => outcomes.inc({ outcome });
+  const tool = tools.get(name);
+  if (!tool) {
+    count('error');
+    throw new McpError(ErrorCode.InvalidParams, `there is no tool ${printableName(name)}: tools/list has them all`);
+  }
+  const { scope } = tool;
+  if (scope !== undefined && !call.caller.scopes.has(scope)) {
+    count('error');
+    const message = `the client lacks the scope ${scope}: whoever administers the clients of the node can add it`;
+    return failed({ code: 'forbidden', message });
+  }
+  try {
+    const given = await tool.run(args, call);
+    count('ok');
+    return { content: [{ type: 'text', text: JSON.stringify(given) }], structuredContent: { ...given } };
+  } catch (error) {
+    const fault = failureOf(error, tool.missing);
+    count(fault ? 'error' : 'failed');
+    if (fault) return failed(fault);
+    const { correlationId } = call.caller;
+    log.error({ correlation_id: correlationId, tool: name, err: error }, 'tool failed');
+    const message = `something went wrong here, and not in the arguments; who operates the service finds it by the correlation id ${correlationId}`;
+    return failed({ code: 'internal_error', message });
+  }
+}
+
+function failed(fault: ToolFailure): CallToolResult {
+  const { code, issues } = fault;
+  return {
+    isError: true,
+    content: [{ type: 'text', text: textOfFailure(fault) }],
+    _meta: { error: issues ? { code, issues } : { code } },
+  };
+}
+
+/** What MCP stands on. */
+export interface McpRuntimeParts {
+  services: McpServices;
+  outcomes: Counter<'outcome'>;
+  log: Log;
+}
+
+/** Processes the messages of clients. */
+export interface McpRuntime {
+  /**
+   * Answers a message of a client.
+   * @throws AppError 400 for what is no message.
+   */
+  answer(exchange: Exchange, client: ClientRecord, message: object): Promise<void>;
+}
+
+/** No message needs as many. */
+const MAX_MEMBERS = 1_000;
+
+/** The server asks its clients for nothing, so that it has no answers to validate. */
+const NO_VALIDATOR: jsonSchemaValidator = {
+  getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked for' }),
+};
+
+const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+
+/** Creates the runtime. A server of the SDK and its transport live for one message, so that no two clients share one. */
+export function createMcpRuntime({ services, outcomes, log }: McpRuntimeParts): McpRuntime {
+  return {
+    async answer(exchange, client, message) {
+      const { req } = exchange;
+      // Each schema on the way would look at every one of them.
+      if (membersOfWideObject(message, MAX_MEMBERS))
+        throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
+      const parsed = JSONRPCMessageSchema.safeParse(message);
+      if (!parsed.success) throw notAMessage('be a JSON-RPC 2.0 message, whose params are an object if it has any');
+      const { data } = parsed;
+      const invalid = invalidParams(data);
+      if (invalid) {
+        await send(exchange, Response.json(invalid));
+        return;
+      }
+      const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
+      const server = serverFor(
+        { caller: callerOf(client, exchange), services },
+        {
+          outcomes,
+          log,
+          args: argumentsOf(data),
+        },
+      );
+      try {
+        await server.connect(transport);
+        const version = req.headers['mcp-protocol-version'];
+        const headers = typeof version === 'string' ? { ...HEADERS, 'mcp-protocol-version': version } : HEADERS;
+        const request = new Request('http://localhost/', { method: 'POST', headers });
+        await send(exchange, await transport.handleRequest(request, { parsedBody: withoutTask(data) }));
+      } finally {
+        await server.close();
+      }
+    },
+  };
+}
+
+interface CallParts {
+  outcomes: Counter<'outcome'>;
+  log: Log;
+  /** Of the tool that the message calls, if it calls one. */
+  args: Record<string, unknown> | undefined;
+}
+
+function serverFor(call: ToolCall, { outcomes, log, args }: CallParts): Server {
+  const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
+  const server = new Server(SERVER, options);
+  server.setRequestHandler(ListToolsRequestSchema, () => ({
+    tools: toolsOf(TOOLS, call.caller.scopes).map(({ listed }) => listed),
+  }));
+  server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) =>
+    callTool({ tools: TOOLS, outcomes, log }, { name, arguments: args }, call),
+  );
+  return server;
+}
+
+function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, exchange: Exchange): ToolCall['caller'] {
+  const { correlationId, span } = exchange;
+  return { nodeId, clientId, clientName: name, scopes: new Set(scopes), correlationId, traceparent: span?.traceparent };
+}
+
+async function send({ res }: Exchange, answer: Response): Promise<void> {
+  const bytes = Buffer.from(await answer.arrayBuffer());
+  res.statusCode = answer.status;
+  // What tenants own is for whoever has asked.
+  res.setHeader('Cache-Control', 'no-store');
+  if (bytes.length > 0) res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  res.setHeader('Content-Length', bytes.length);
+  res.end(bytes);
+}

@@ -1,0 +1,73 @@
+import {
+  CallToolRequestSchema,
+  ErrorCode,
+  InitializeRequestSchema,
+  type JSONRPCErrorResponse,
+  type JSONRPCMessage,
+  ListToolsRequestSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import { jsonOf, readBytes } from '../../gateway/exchange/body.ts';
+import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import { isNestedBeyond } from '../../lib/json.ts';
+import { AppError, invalidRequest, issuesOf, notFound } from '../../platform/errors.ts';
+
+/** No message of the protocol comes near to it, and no argument of a tool either. */
+const MAX_NESTING = 100;
+
+/**
+ * The JSON of a request that may be a message. There are no sessions and no streams: a message is a POST, and its answer
+ * the answer of that.
+ * @throws AppError 404 for a session, 405 for another method, 413 for a body over the endpoint's limit, 400 for one that
+ * is no JSON object.
+ */
+export async function readMessage(exchange: Exchange): Promise<object> {
+  const { req } = exchange;
+  if (req.headers['mcp-session-id'] !== undefined) throw notFound();
+  if (req.method !== 'POST') throw new AppError(405, 'method_not_allowed', { headers: { Allow: 'POST' } });
+  const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
+  // Before it costs a parser and a copy for the audit; of numbers the limit is that of all JSON.
+  if (isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)) throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
+  const message = jsonOf(exchange, bytes);
+  if (Array.isArray(message)) throw notAMessage('be one message: batches are not taken');
+  if (typeof message !== 'object' || message === null) throw notAMessage('be a JSON-RPC 2.0 message');
+  return message;
+}
+
+/** Returns the 400 of a body that is no message of the protocol. */
+export function notAMessage(expected: string): AppError {
+  return invalidRequest([{ path: '', message: `must ${expected}` }]);
+}
+
+const SCHEMAS = new Map(
+  [InitializeRequestSchema, ListToolsRequestSchema, CallToolRequestSchema].map((schema) => [
+    schema.shape.method.value,
+    schema,
+  ]),
+);
+
+/** Returns the error response to a request whose params are invalid for its method (JSON-RPC 2.0 section 5.1); undefined for any other message. */
+export function invalidParams(message: JSONRPCMessage): JSONRPCErrorResponse | undefined {
+  if (!('method' in message) || !('id' in message)) return undefined;
+  const parsed = SCHEMAS.get(message.method as Parameters<typeof SCHEMAS.get>[0])?.safeParse(message);
+  if (!parsed || parsed.success) return undefined;
+  const issues = issuesOf(parsed.error).map(({ path, message: wrong }) => `${path}: ${wrong}`);
+  return {
+    jsonrpc: '2.0',
+    id: message.id,
+    error: { code: ErrorCode.InvalidParams, message: `${message.method}: ${issues.join('; ')}`.slice(0, MAX_MESSAGE) },
+  };
+}
+
+/** Returns the arguments of a call as they came. The schemas of the protocol drop `__proto__`, so that no tool could refuse it. */
+export function argumentsOf(message: JSONRPCMessage): Record<string, unknown> | undefined {
+  return 'method' in message ? (message.params?.arguments as Record<string, unknown> | undefined) : undefined;
+}
+
+/** Returns a message without its `task`, as a server that declares no tasks must read it (Tasks, "Task Support and Handling"). */
+export function withoutTask(message: JSONRPCMessage): JSONRPCMessage {
+  if (!('method' in message) || message.params?.task === undefined) return message;
+  const { task: _ignored, ...params } = message.params;
+  return { ...message, params };
+}
+
+const MAX_MESSAGE = 1_000;

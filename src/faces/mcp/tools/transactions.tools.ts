@@ -1,0 +1,176 @@
+import { z } from 'zod';
+import { transactionIdInput } from '../../../domain/transactions/registration.input.ts';
+import type { TransactionEventRow } from '../../../domain/transactions/transaction-pages.service.ts';
+import { type TransactionView, viewOfLogged } from '../../../domain/transactions/transaction-view.ts';
+import {
+  isTransactionCollection,
+  STATUS,
+  statusName,
+  statusOfCode,
+  TRANSACTION_COLLECTIONS,
+  typeFlagged,
+  typeName,
+} from '../../../domain/transactions/type-codes.rules.ts';
+import { objectInput, uuidInput } from '../../../lib/input.ts';
+import { type Instant, isoFromPg, parseInstant } from '../../../lib/instants.ts';
+import { EVENTS_OF_TRANSACTIONS, ofOneOwner, TRANSACTIONS } from '../../shared/lists.ts';
+import { instant, listPage, pageArguments, pageOutput } from '../kit/list-tools.ts';
+import { defineTool, found, ToolError } from '../kit/tool.ts';
+
+const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;
+
+export const status = z.enum(STATUS_NAMES).meta({
+  description: 'Done and Error are final; PendingReceipt was broadcast and waits for its receipt.',
+});
+
+const transaction = z.strictObject({
+  id: z.string(),
+  collection: z.string(),
+  type: z.int().meta({ description: 'A code whose meaning depends on the collection.' }),
+  type_name: z.string().nullable().meta({ description: "The type's name, where it has one." }),
+  type_flagged: z.boolean().meta({ description: 'The collection knows no such type: somebody has to look.' }),
+  status: status.nullable().meta({ description: 'null: registered, and nothing was heard of it yet.' }),
+  transaction_hash: z.string().meta({ description: 'On the chain; empty until broadcast.' }),
+  contract_address: z.string().meta({ description: 'Empty for none.' }),
+  gas_used: z.string().meta({ description: 'In units of gas; "0" while pending.' }),
+  error: z.string().nullable().meta({ description: 'What went wrong, in the words of the chain processor.' }),
+  conflict: z.boolean().meta({ description: 'Both Done and Error were told of it: somebody has to look.' }),
+  created_at: z.string().nullable(),
+  updated_at: z.string().nullable(),
+});
+
+const updatedSince = z.string('must be a string').transform((text, context): Instant => {
+  const instant = parseInstant(text);
+  if (instant) return instant;
+  context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time, such as 2026-11-21T10:30:00Z' });
+  return z.NEVER;
+});
+
+const collection = z.enum(TRANSACTION_COLLECTIONS, `must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`);
+
+const listTransactions = defineTool({
+  name: 'list_transactions',
+  title: 'List transactions',
+  description:
+    "The node's blockchain transactions in the order of their registration, with how far each is. For what failed, give status Error; for what changed lately, updated_since. For the history of one, take list_transaction_events.",
+  scope: 'transactions:read',
+  input: objectInput({
+    collection: collection.optional().meta({ description: 'What they belong to.' }),
+    status: z.enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`).optional(),
+    type: z
+      .int32('must be a whole number of 32 bits')
+      .optional()
+      .meta({ description: 'A type code of the collection.' }),
+    updated_since: updatedSince
+      .optional()
+      .meta({ format: 'date-time', description: "Last updated then or later, by the chain processor's clock." }),
+    ...pageArguments,
+  }),
+  output: pageOutput(transaction),
+  run({ collection: of, status: named, type, updated_since, ...page }, call) {
+    const filter = { collection: of, status: named && STATUS[named], type, updatedSince: updated_since };
+    return listPage(page, call, { tool: 'list_transactions', list: TRANSACTIONS, filter, viewOf: transactionView });
+  },
+});
+
+export const transactionId = transactionIdInput.meta({
+  description: "The chain processor's id, from list_transactions: any text of up to 128 characters.",
+});
+
+const getTransaction = defineTool({
+  name: 'get_transaction',
+  title: 'Get a transaction',
+  description: 'One blockchain transaction by its id, as it is now. To wait for it, call again every few seconds.',
+  scope: 'transactions:read',
+  input: objectInput({ transaction_id: transactionId }),
+  output: transaction,
+  missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
+  async run({ transaction_id: id }, { caller, services }) {
+    return transactionView(found(await services.transactionPages.find(caller.nodeId, id)));
+  },
+});
+
+const registerTransaction = defineTool({
+  name: 'register_transaction',
+  title: 'Register a transaction',
+  description:
+    "Tells the node of a transaction before, or after, the chain processor's first word of it. Nothing is sent to any chain. The same again is as good as the first time.",
+  scope: 'transactions:write',
+  effect: { isDestructive: false, isIdempotent: true },
+  input: objectInput({
+    transaction_id: transactionIdInput.meta({ description: "The chain processor's id: 1 to 128 characters." }),
+    collection: collection.meta({ description: 'What it belongs to.' }),
+    type: z.int32('must be a whole number of 32 bits').meta({ description: 'A type code of the collection.' }),
+    asset_id: uuidInput().optional().meta({ description: 'The tokenized asset that it is about; from list_assets.' }),
+  }),
+  output: transaction,
+  missing: 'the transaction has become that of another owner meanwhile',
+  async run({ transaction_id: id, collection: of, type, asset_id: assetId = null }, { caller: { nodeId }, services }) {
+    const registration = { id, nodeId, collection: of, type, assetId };
+    const registered = await services.transactions.registerByMutation(registration);
+    if (registered !== 'duplicate') return transactionView(registered);
+    throw new ToolError({ code: 'duplicate_id', message: 'the transaction_id is taken: take another one' });
+  },
+});
+
+function transactionView(view: TransactionView): z.input<typeof transaction> {
+  const { id, collection: of, type, status: code } = view;
+  const { transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at } = view;
+  return {
+    id,
+    collection: of,
+    type,
+    type_name: isTransactionCollection(of) ? typeName(of, type) : null,
+    type_flagged: !isTransactionCollection(of) || typeFlagged(of, type),
+    status: code === null ? null : statusName(code),
+    ...{ transaction_hash, contract_address, gas_used, error, conflict, created_at, updated_at },
+  };
+}
+
+export const transactionTools = [listTransactions, getTransaction, registerTransaction];
+
+const transactionEvent = z.strictObject({
+  sequence: z.string().meta({ description: "Its place in the node's event log." }),
+  status,
+  previous_status: status.nullable(),
+  transaction_hash: z.string(),
+  contract_address: z.string(),
+  error: z.string().nullable(),
+  correlation_id: z.string().nullable().meta({ description: 'Of the request that brought the change.' }),
+  occurred_at: instant(),
+});
+
+const listTransactionEvents = defineTool({
+  name: 'list_transaction_events',
+  title: 'List the events of a transaction',
+  description: 'Each change that was applied to a transaction, in order, with the transaction as of it. Old ones go.',
+  scope: 'transactions:read',
+  input: objectInput({ transaction_id: transactionId, ...pageArguments }),
+  output: pageOutput(transactionEvent),
+  missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
+  async run({ transaction_id: id, ...page }, call) {
+    found(await call.services.transactionPages.find(call.caller.nodeId, id));
+    return listPage(page, call, {
+      tool: 'list_transaction_events',
+      list: ofOneOwner(EVENTS_OF_TRANSACTIONS),
+      filter: id,
+      viewOf: eventView,
+    });
+  },
+});
+
+function eventView(row: TransactionEventRow): z.input<typeof transactionEvent> {
+  const { transaction_hash, contract_address, error } = viewOfLogged(row.transaction);
+  return {
+    sequence: row.seq,
+    status: statusName(statusOfCode(row.status)),
+    previous_status: row.previous_status === null ? null : statusName(statusOfCode(row.previous_status)),
+    transaction_hash,
+    contract_address,
+    error,
+    correlation_id: row.correlation_id || null,
+    occurred_at: isoFromPg(row.occurred_at),
+  };
+}
+
+export const transactionEventTools = [listTransactionEvents];

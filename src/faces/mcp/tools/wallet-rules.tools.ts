@@ -1,0 +1,244 @@
+import { z } from 'zod';
+import { previewInput } from '../../../domain/wallet-rules/preview.service.ts';
+import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
+import type { WalletRuleRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
+import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
+import { isoFromPg } from '../../../lib/instants.ts';
+import { AUTO_TRANSFER_TYPES, RULE_STATUSES, RULE_TYPES, TIME_PERIODS } from '../../../tables/wallet-rules.entity.ts';
+import { ofOneOwner, RULES_OF_WALLETS } from '../../shared/lists.ts';
+import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
+import type { Descriptions } from '../kit/json-schema.ts';
+import { decimal, instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
+import { defineTool, found } from '../kit/tool.ts';
+
+const autoTransfer = z.strictObject({
+  type: z.enum(AUTO_TRANSFER_TYPES),
+  rule_logic: z.looseObject({}).meta({
+    description:
+      'When it fires: a condition {field, op, value, network_currency_id}, or a group {and: […]}, {or: […]}, {not: {…}} of such.',
+  }),
+  amount: decimal(),
+  target_wallet_id: uuid(),
+});
+
+const signAndApprove = z.strictObject({
+  mandatory_user_id: uuid().optional(),
+  min_priority: z.int().optional(),
+  max_priority: z.int().optional(),
+  min_user_count: z.int().optional(),
+});
+
+const transferLimit = z.strictObject({
+  max_amount: decimal(),
+  time_period: z.enum(TIME_PERIODS),
+  time_period_value: z.int(),
+});
+
+export const walletRule = z.strictObject({
+  id: uuid(),
+  wallet_id: uuid(),
+  name: z.string(),
+  type: z.enum(RULE_TYPES),
+  network_id: uuid(),
+  network_currency_id: uuid(),
+  priority: z.int().nullable(),
+  auto_transfer_rule: autoTransfer.nullable(),
+  sign_and_approve_rule: signAndApprove.nullable(),
+  permissionless_transfer_limit_rule: transferLimit.nullable(),
+  status: z.enum(RULE_STATUSES).meta({ description: 'A disabled rule is kept and never fires.' }),
+  version: z.int().meta({ description: 'Raised by every change.' }),
+  created_at: instant(),
+  updated_at: instant(),
+});
+
+/** A rule as agents see it: in the names of REST, with every amount as a text. */
+export function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
+  const { id, wallet_id, name, type, network_id, network_currency_id, priority, status, version } = row;
+  const { auto_transfer_rule: own, sign_and_approve_rule, permissionless_transfer_limit_rule } = row;
+  return {
+    ...{ id, wallet_id, name, type, network_id, network_currency_id, priority },
+    auto_transfer_rule: own && { ...own, rule_logic: { ...own.rule_logic } },
+    ...{ sign_and_approve_rule, permissionless_transfer_limit_rule, status, version },
+    created_at: isoFromPg(row.created_at),
+    updated_at: isoFromPg(row.updated_at),
+  };
+}
+
+export const walletId = uuidInput().meta({ description: 'The wallet that the rule is of; from list_wallets.' });
+export const ruleId = uuidInput().meta({ description: 'From list_wallet_rules.' });
+
+/** What the members of a rule mean, for whoever writes one. */
+export const RULE_MEMBERS: Descriptions = {
+  rule: 'The whole rule. The object of its type is required: auto_transfer_rule or permissionless_transfer_limit_rule.',
+  'rule.name': 'As people call it.',
+  'rule.type':
+    'auto_transfer moves funds by itself; permissionless_transfer_limit caps what goes out without approval.',
+  'rule.network_id': 'From list_networks.',
+  'rule.network_currency_id': 'The currency on that network, as other rules of the wallet name it.',
+  'rule.priority': '1 to 100; kept as given.',
+  'rule.auto_transfer_rule': 'When and what to move; required for auto_transfer.',
+  'rule.auto_transfer_rule.type': 'auto moves at once; auto_with_approve waits for an approval.',
+  'rule.auto_transfer_rule.rule_logic':
+    'When it fires: a condition {field, op, value, network_currency_id}, or a group {and: […]}, {or: […]}, {not: {…}} of conditions and groups; at most 8 deep, 64 conditions.',
+  'rule.auto_transfer_rule.amount': 'How much is moved, in units of the currency: more than 0, such as "250.00".',
+  'rule.auto_transfer_rule.target_wallet_id': 'Where to.',
+  'rule.sign_and_approve_rule': 'Who must approve; every member is optional.',
+  'rule.sign_and_approve_rule.mandatory_user_id': 'A user who must be among the approvers.',
+  'rule.sign_and_approve_rule.min_priority': 'The least priority of an approver.',
+  'rule.sign_and_approve_rule.max_priority': 'The highest priority of an approver.',
+  'rule.sign_and_approve_rule.min_user_count': 'How many must approve.',
+  'rule.permissionless_transfer_limit_rule': 'How much may go out; required for permissionless_transfer_limit.',
+  'rule.permissionless_transfer_limit_rule.max_amount': 'The most in the window: a whole number of units above 0.',
+  'rule.permissionless_transfer_limit_rule.time_period': 'The unit of the window.',
+  'rule.permissionless_transfer_limit_rule.time_period_value': 'How many such units the window has.',
+};
+
+const listWalletRules = defineTool({
+  name: 'list_wallet_rules',
+  title: 'List the rules of a wallet',
+  description: "A wallet's rules, active and disabled, oldest first.",
+  scope: 'wallet-rules:read',
+  input: objectInput({ wallet_id: walletId, ...pageArguments }),
+  output: pageOutput(walletRule),
+  missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+  async run({ wallet_id: id, ...page }, call) {
+    found(await call.services.walletPages.find(call.caller.nodeId, id));
+    return listPage(page, call, {
+      tool: 'list_wallet_rules',
+      list: ofOneOwner(RULES_OF_WALLETS),
+      filter: id,
+      viewOf: walletRuleView,
+    });
+  },
+});
+
+const getWalletRule = defineTool({
+  name: 'get_wallet_rule',
+  title: 'Get a wallet rule',
+  description: 'One rule by its id, with its version.',
+  scope: 'wallet-rules:read',
+  input: objectInput({ rule_id: ruleId }),
+  output: walletRule,
+  missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
+  async run({ rule_id: id }, { caller, services }) {
+    return walletRuleView(found(await services.walletRulePages.find(caller.nodeId, id)));
+  },
+});
+
+const previewWalletRule = defineTool({
+  name: 'preview_wallet_rule',
+  title: 'Preview a wallet rule',
+  description:
+    'Tells whether a rule would fire by balances and transfers that you give, and how each of its conditions comes out. Nothing is changed and nothing is looked up: the facts are yours. Give rule, or rule_id of a stored one, and not both. A condition that the facts do not cover does not hold, and says why.',
+  scope: 'wallet-rules:read',
+  input: previewInput,
+  describes: {
+    ...RULE_MEMBERS,
+    rule_id: 'A stored rule, from list_wallet_rules; or give rule.',
+    balances: 'What the wallet has; may be empty.',
+    'balances.field': 'As conditions name it, such as "balance.available".',
+    'balances.network_currency_id': 'The currency of value.',
+    'balances.value': 'In units of the currency.',
+    transfers:
+      'For a limit: what was moved. A limit counts those of its currency in its window; without a list it cannot.',
+    'transfers.amount': 'In units of the currency: 0 or more.',
+    'transfers.at': 'When it was made, or is to be made.',
+    at: 'When it is judged; now by default.',
+  },
+  output: z.strictObject({
+    fires: z.boolean().meta({
+      description: 'auto_transfer: the transfer would be made. A limit: the transfers stay within it.',
+    }),
+    explanation: z.array(
+      z.strictObject({
+        path: z.string().meta({ description: 'Where the condition stands in the rule.' }),
+        field: z.string(),
+        op: z.string(),
+        expected: decimal().nullable(),
+        actual: decimal().nullable().meta({ description: 'By the facts; null where they do not tell.' }),
+        result: z.boolean(),
+        reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
+      }),
+    ),
+  }),
+  missing: 'this node has no rule with that rule_id: take it from list_wallet_rules, or give rule',
+  async run(input, { caller, services }) {
+    const { fires, explanation } = await services.walletRulePreviews.preview(caller.nodeId, input);
+    return {
+      fires,
+      explanation: explanation.map(({ path, field, op, expected, actual, result, reason }) => {
+        return { path, field, op, expected: expected ?? null, actual: actual ?? null, result, reason: reason ?? null };
+      }),
+    };
+  },
+});
+
+export const walletRuleTools = [listWalletRules, getWalletRule, previewWalletRule];
+
+const MAX_VERSION = 2_147_483_647;
+
+const createWalletRule = defineTool({
+  name: 'create_wallet_rule',
+  title: 'Create a wallet rule',
+  description:
+    'Creates a rule of a wallet, which is active at once. Called again it creates another one, unless it has the same idempotency_key. Try it with preview_wallet_rule first.',
+  scope: 'wallet-rules:write',
+  effect: { isDestructive: false, isIdempotent: false },
+  input: objectInput({ wallet_id: walletId, rule: walletRuleTextInput, idempotency_key: idempotencyKey }),
+  describes: RULE_MEMBERS,
+  output: walletRule,
+  missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+  run({ idempotency_key: key, ...input }, call) {
+    const { wallet_id: id, rule } = input;
+    const work = async () => walletRuleView(await call.services.walletRules.create(call.caller.nodeId, id, rule));
+    return idempotentCall(call, { name: 'create_wallet_rule', key, input, work });
+  },
+});
+
+const replaceWalletRule = defineTool({
+  name: 'replace_wallet_rule',
+  title: 'Replace a wallet rule',
+  description:
+    'Replaces a rule in full: what is left out is gone, so begin with what get_wallet_rule gives. Raises its version; its status stays. Give if_version, so that a change of somebody else in between is not lost.',
+  scope: 'wallet-rules:write',
+  effect: { isDestructive: true, isIdempotent: false },
+  input: objectInput({
+    wallet_id: walletId,
+    rule_id: ruleId,
+    rule: walletRuleTextInput,
+    if_version: wholeNumberInput(1, MAX_VERSION)
+      .optional()
+      .meta({ description: 'Only where the rule still has this version, from get_wallet_rule.' }),
+  }),
+  describes: RULE_MEMBERS,
+  output: walletRule,
+  missing:
+    'this node has no wallet with that wallet_id, or the wallet no rule with that rule_id: list_wallet_rules has both',
+  async run({ wallet_id, rule_id: id, rule, if_version: version }, { caller, services }) {
+    const versions = version === undefined ? undefined : [version];
+    return walletRuleView(
+      await services.walletRules.replace(caller.nodeId, { walletId: wallet_id, id }, rule, versions),
+    );
+  },
+});
+
+const setWalletRuleStatus = defineTool({
+  name: 'set_wallet_rule_status',
+  title: 'Enable or disable a wallet rule',
+  description: 'Sets whether a rule can fire; nothing else of it changes. Disabling can be undone by the same tool.',
+  scope: 'wallet-rules:write',
+  effect: { isDestructive: false, isIdempotent: true },
+  input: objectInput({
+    rule_id: ruleId,
+    status: z
+      .enum(RULE_STATUSES, `must be one of ${RULE_STATUSES.join(', ')}`)
+      .meta({ description: 'disabled: it is kept and never fires.' }),
+  }),
+  output: walletRule,
+  missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
+  async run({ rule_id: id, status }, { caller, services }) {
+    return walletRuleView(await services.walletRules.setStatus(caller.nodeId, id, status));
+  },
+});
+
+export const walletRuleWriteTools = [createWalletRule, replaceWalletRule, setWalletRuleStatus];

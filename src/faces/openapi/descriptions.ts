@@ -1,0 +1,72 @@
+import type { JsonSchema } from './operation.ts';
+
+/** Descriptions of members, by the name of their schema: what the interface specification says beyond their type. */
+const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  TokenResponse: {
+    expires_in: 'The lifetime of the access token in seconds, from now on; not a point in time.',
+    scope: 'The permissions, separated by spaces.',
+    created_at: 'When it was issued, as a Unix timestamp.',
+  },
+  PasswordGrant: { username: 'The login name of a supervisor.' },
+  TokenToManage: { token: 'An access token or a refresh token.' },
+  Condition: {
+    field: 'What is looked at, as the path of a balance.',
+    op: 'How it compares; every spelling is stored in its short form.',
+    value: 'Kept exactly: at most 78 significant digits, an exponent from -78 to 78.',
+  },
+  WalletRule: {
+    auto_transfer_rule: 'Required where type is auto_transfer.',
+    permissionless_transfer_limit_rule: 'Required where type is permissionless_transfer_limit.',
+    sign_and_approve_rule: 'Who must approve; each member is optional.',
+  },
+  Notification: {
+    id: "The worker's id of the transaction.",
+    type: 'A code whose meaning depends on the collection that the id belongs to; one that is not known is kept.',
+    status: '1 Started, 2 InProgress, 3 Done, 4 Error, 5 PendingReceipt.',
+    transaction_hash: 'Empty until broadcast.',
+    contract_address: 'Empty where there is none.',
+    gas_used: '0 while pending.',
+    error: 'Set where the status is 4.',
+    created_at: 'ISO 8601: any offset (none is UTC), any precision.',
+    updated_at: 'ISO 8601: any offset (none is UTC), any precision.',
+  },
+  MigrateUser: {
+    wallet_address: 'Trimmed and stored in lower case.',
+    email: 'Required where external_id is absent; unique in the node in any letter case.',
+    external_id: 'Required where email is absent; unique in the node.',
+    kyc_sent: 'Marks the user as verified; no KYC token event is published then.',
+  },
+  AccountPage: { per_page: 'The limit that was asked for.', total: 'Over all pages.' },
+  BulkResult: { total: 'success + skipped + failed.', results: 'In the order of the request.' },
+  Health: { uptime: 'Seconds since the start.' },
+  Issue: { path: 'The member, as `users[3].email`; empty for the whole body.' },
+};
+
+/**
+ * Returns the schemas with the descriptions of their members.
+ * @throws Error where a described schema or member does not exist.
+ */
+export function described(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
+  // Members that schemas share stay shared.
+  const copies = structuredClone(schemas);
+  for (const name of Object.keys(DESCRIPTIONS)) describeMembers(name, copies[name] ?? {});
+  return copies;
+}
+
+/**
+ * Returns a schema with the descriptions that members have under a name.
+ * @throws Error where a described member does not exist.
+ */
+export function describedAs(name: string, schema: JsonSchema): JsonSchema {
+  const copy = structuredClone(schema);
+  describeMembers(name, copy);
+  return copy;
+}
+
+function describeMembers(name: string, { properties }: JsonSchema): void {
+  for (const [member, description] of Object.entries(DESCRIPTIONS[name] ?? {})) {
+    const schema = properties?.[member];
+    if (!schema) throw new Error(`${name}.${member} is described and not there`);
+    schema.description = description;
+  }
+}

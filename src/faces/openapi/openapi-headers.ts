@@ -1,0 +1,85 @@
+import type { oas31 } from 'zod-openapi';
+
+type Headers = Record<string, oas31.HeaderObject | oas31.ReferenceObject>;
+
+const count = { type: 'integer', minimum: 0 } as const;
+const seconds = { type: 'integer', minimum: 1 } as const;
+
+const WINDOWS = [
+  ['', 'the rate with the fewest requests left'],
+  ['-Second', 'the second'],
+  ['-Minute', 'the minute'],
+  ['-Hour', 'the hour'],
+] as const;
+
+/** The headers of responses by name; an operation adds the example of one that it alone answers with. */
+export const headers: Record<string, oas31.HeaderObject> = {
+  'X-Correlation-ID': {
+    description: 'The trace id of the request: the one that it brought, else a UUID of version 7.',
+    required: true,
+    schema: { type: 'string', maxLength: 1024 },
+    example: '0193501f-2c1f-7c0a-9c4e-5b1f3a0d7e11',
+  },
+  'Retry-After': { description: 'Whole seconds to wait before the next try.', required: true, schema: seconds },
+  ETag: {
+    description: "The rule's version as an entity tag.",
+    required: true,
+    schema: { type: 'string' },
+    example: '"1"',
+  },
+  Location: {
+    description: 'The path of the rule.',
+    required: true,
+    schema: { type: 'string', format: 'uri-reference' },
+  },
+  Deprecation: {
+    description: 'Since when the path is deprecated (RFC 9745).',
+    schema: { type: 'string', pattern: '^@[0-9]+$' },
+    example: '@1793491200',
+  },
+  Sunset: {
+    description: 'Until when the path answers (RFC 8594).',
+    schema: { type: 'string' },
+    example: 'Mon, 01 Nov 2027 00:00:00 GMT',
+  },
+  Link: {
+    description: 'The path that takes its place.',
+    schema: { type: 'string' },
+  },
+  'Cache-Control': { description: 'Whether the answer may be kept.', schema: { type: 'string' } },
+  Allow: { description: 'The methods that are served.', schema: { type: 'string' } },
+  'WWW-Authenticate': {
+    description:
+      'How to authenticate (RFC 9110 section 11.6.1), and why the token will not do (RFC 6750 section 3.1): without `error` where none was shown; `invalid_token` with whether it has expired, been revoked or is of another class, told of a token whose signature holds; `insufficient_scope` with the permissions that it lacks.',
+    schema: { type: 'string' },
+    example: 'Bearer error="invalid_token", error_description="the token has expired"',
+  },
+  ...Object.fromEntries(WINDOWS.flatMap(([suffix, window]) => rateHeaders(suffix, window))),
+  'X-MonthlyLimit-Limit': { description: 'Requests that the client may make in a month (UTC).', schema: count },
+  'X-MonthlyLimit-Remaining': { description: 'Requests that are left of the month.', schema: count },
+  'X-MonthlyLimit-Reset': { description: 'Whole seconds until the next month.', schema: seconds },
+};
+
+const LIMITS = Object.keys(headers).filter(
+  (name) => name.startsWith('X-Ratelimit-') || name.startsWith('X-MonthlyLimit-'),
+);
+
+/** Refers to response headers by name; `X-Correlation-ID` is always added. */
+export function headersOf(...names: readonly string[]): Headers {
+  return Object.fromEntries(
+    ['X-Correlation-ID', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+  );
+}
+
+/** Refers to response headers as `headersOf` does, and to those of the client's limits; a limit that it does not have has no header. */
+export function limitedHeadersOf(...names: readonly string[]): Headers {
+  return headersOf(...names, ...LIMITS);
+}
+
+function rateHeaders(suffix: string, window: string): [string, oas31.HeaderObject][] {
+  return [
+    [`X-Ratelimit-Limit${suffix}`, { description: `Requests that the client may make: ${window}.`, schema: count }],
+    [`X-Ratelimit-Remaining${suffix}`, { description: `Requests that are left: ${window}.`, schema: count }],
+    [`X-Ratelimit-Reset${suffix}`, { description: `Whole seconds until it begins anew: ${window}.`, schema: seconds }],
+  ];
+}

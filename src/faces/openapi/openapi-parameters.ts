@@ -1,0 +1,72 @@
+import type { oas31 } from 'zod-openapi';
+import { IDEMPOTENCY_KEY } from '../../domain/idempotency/idempotent-responses.ts';
+import { MAX_CORRELATION_ID_BYTES } from '../../gateway/exchange/correlation.ts';
+import { schemaOf } from './input-schemas.ts';
+import type { Operation } from './operation.ts';
+
+/** The parameters that operations share, by name. */
+export const parameters: Record<string, oas31.ParameterObject> = {
+  'X-Correlation-ID': {
+    name: 'X-Correlation-ID',
+    in: 'header',
+    description: 'A trace id, forwarded and echoed as it is. Absent or empty: a UUID is given.',
+    schema: { type: 'string', maxLength: MAX_CORRELATION_ID_BYTES },
+  },
+  'Idempotency-Key': {
+    name: 'Idempotency-Key',
+    in: 'header',
+    description:
+      'Makes a repeat safe: for a day the same request under the same key of the same caller gets the first answer again; another body gets 409.',
+    schema: { type: 'string', pattern: IDEMPOTENCY_KEY.source },
+    example: 'a7c1f9d2-import-17',
+  },
+  'If-Match': {
+    name: 'If-Match',
+    in: 'header',
+    description: 'Replaces the rule only while it has this version: `*`, or the ETag of an earlier answer.',
+    schema: { type: 'string' },
+    example: '"1"',
+  },
+  'webhook-id': {
+    name: 'webhook-id',
+    in: 'header',
+    description: 'Standard Webhooks: the id of the message. The three headers go together.',
+    schema: { type: 'string', minLength: 1 },
+    example: 'msg_loFOjxBNrRLzqYUf',
+  },
+  'webhook-timestamp': {
+    name: 'webhook-timestamp',
+    in: 'header',
+    description: 'Standard Webhooks: when it was sent, in seconds since 1970; at most 300 seconds away.',
+    schema: { type: 'string', pattern: '^[0-9]{1,12}$' },
+    example: '1731705121',
+  },
+  'webhook-signature': {
+    name: 'webhook-signature',
+    in: 'header',
+    description:
+      'Standard Webhooks: `v1,` and the HMAC-SHA256 of `id.timestamp.body` in base64; of several, separated by spaces, one must hold. Judged where the operator has set a signing secret.',
+    schema: { type: 'string' },
+    example: 'v1,rAvfW3dJ/X/qxhsaXPOyyCGmRKsaKWcsNccKXlIktD0=',
+  },
+};
+
+/** Describes the parameters of a path from the schema that its handler parses them by; none where it has no schema. */
+export function pathParameters(path: Operation['pathParameters']): oas31.ParameterObject[] {
+  return Object.entries(path?.shape ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: schemaOf(schema, 'input'),
+  }));
+}
+
+/** Describes `X-Target-Server`, whose value is one of these names of services. */
+export function targetServer(services: readonly string[]): oas31.ParameterObject {
+  return {
+    name: 'X-Target-Server',
+    in: 'header',
+    description: 'The service that the request is meant for; without it this gateway decides. Another name is a 404.',
+    schema: { type: 'string', enum: [...services] },
+  };
+}

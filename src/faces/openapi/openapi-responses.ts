@@ -1,0 +1,140 @@
+import type { oas31 } from 'zod-openapi';
+import type { OAuthErrorCode } from '../../access/token-endpoint/oauth-error.ts';
+import type { SkipReason } from '../../domain/user-migrations/migration-outcome.rules.ts';
+import type { ErrorMessage } from '../../platform/errors.ts';
+import { headersOf, limitedHeadersOf } from './openapi-headers.ts';
+import { type JsonSchema, refTo } from './operation.ts';
+
+type Reasons = readonly [ErrorMessage, ...ErrorMessage[]];
+
+const issues: JsonSchema = { type: 'array', items: refTo('Issue') };
+
+const OAUTH_MESSAGES = [
+  'invalid_request',
+  'ip_not_allowed',
+  'mtls_required',
+  'rate_limit_exceeded',
+  'monthly_limit_exceeded',
+] as const satisfies readonly ErrorMessage[];
+
+const OAUTH_MEMBERS: Record<string, JsonSchema> = {
+  error: {
+    enum: [
+      'invalid_request',
+      'invalid_client',
+      'invalid_grant',
+      'unauthorized_client',
+      'unsupported_grant_type',
+      'access_denied',
+      'temporarily_unavailable',
+    ] satisfies OAuthErrorCode[],
+  },
+  error_description: { type: 'string' },
+};
+
+/** The members of RFC 6749 come together or not at all. */
+const TOGETHER = { error: ['error_description'], error_description: ['error'] };
+
+const MIGRATION_REASONS: readonly SkipReason[] = [
+  'missing_email_and_external_id',
+  'duplicate_email',
+  'duplicate_external_id',
+  'duplicate_wallet',
+];
+
+/** The schemas of error bodies, and of an empty one. */
+export const errorSchemas: Record<string, JsonSchema> = {
+  Issue: {
+    type: 'object',
+    properties: { path: { type: 'string' }, message: { type: 'string' } },
+    required: ['path', 'message'],
+    additionalProperties: false,
+  },
+  TokenError: { ...envelope(OAUTH_MESSAGES, OAUTH_MEMBERS), dependentRequired: TOGETHER },
+  OAuthError: { ...envelope(OAUTH_MESSAGES, { errors: issues, ...OAUTH_MEMBERS }), dependentRequired: TOGETHER },
+  MigrationRefusal: { oneOf: [envelope(['invalid_request'], { errors: issues }), envelope(MIGRATION_REASONS)] },
+  MethodNotAllowed: envelope(['method_not_allowed'] satisfies ErrorMessage[]),
+  Nothing: { type: 'object', additionalProperties: false },
+};
+
+/** The refusals that several operations share, by name. */
+export const responses: Record<string, oas31.ResponseObject> = {
+  BadRequest: refusal('Malformed or invalid; `errors` names what to change.', ['invalid_request'], {
+    headers: limitedHeadersOf(),
+    more: { errors: issues },
+    example: { errors: [{ path: 'name', message: 'must be a string' }] },
+  }),
+  Unauthorized: refusal('The token is missing, malformed, expired, revoked or of another class.', ['unauthorized'], {
+    headers: headersOf('WWW-Authenticate'),
+  }),
+  Forbidden: refusal(
+    'The token lacks a permission, or a guard of the client refuses: its certificate, its address.',
+    ['forbidden', 'ip_not_allowed', 'mtls_required'],
+    { headers: limitedHeadersOf('WWW-Authenticate') },
+  ),
+  NotFound: refusal(
+    "There is nothing of this id in the token's node, or `X-Target-Server` names another service.",
+    ['not_found'],
+    { headers: limitedHeadersOf() },
+  ),
+  NotOfService: refusal('`X-Target-Server` names another service.', ['not_found'], { headers: headersOf() }),
+  Conflict: refusal(
+    'The `Idempotency-Key` stands for another request, or for one under way.',
+    ['idempotency_conflict'],
+    {
+      headers: limitedHeadersOf(),
+    },
+  ),
+  PreconditionFailed: refusal('The rule has another version than `If-Match` names.', ['precondition_failed'], {
+    headers: limitedHeadersOf(),
+  }),
+  PayloadTooLarge: refusal('The body is too long. The connection is closed.', ['payload_too_large'], {
+    headers: limitedHeadersOf(),
+  }),
+  TooManyRequests: refusal(
+    'A rate of the client, or its month, is used up.',
+    ['rate_limit_exceeded', 'monthly_limit_exceeded'],
+    { headers: limitedHeadersOf('Retry-After') },
+  ),
+  InternalError: refusal('An unexpected fault: nothing of it is told but the correlation id.', ['internal_error'], {
+    headers: limitedHeadersOf(),
+  }),
+  ServiceUnavailable: refusal('A part that the request needs is away.', ['service_unavailable'], {
+    headers: limitedHeadersOf('Retry-After'),
+  }),
+};
+
+interface RefusalDetails {
+  headers: NonNullable<oas31.ResponseObject['headers']>;
+  /** Members beside the documented three. */
+  more?: Record<string, JsonSchema>;
+  example?: object;
+}
+
+/** Describes a refusal whose body is the error envelope (specification section 2.3) with one of these messages; the example has the first. */
+function refusal(
+  description: string,
+  reasons: Reasons,
+  { headers, more, example }: RefusalDetails,
+): oas31.ResponseObject {
+  return {
+    description,
+    headers,
+    content: {
+      'application/json': {
+        schema: envelope(reasons, more),
+        example: { code: -1, domain: 0, message: reasons[0], ...example },
+      },
+    },
+  };
+}
+
+/** Returns the schema of an error envelope with one of these messages; members beside the documented three are optional. */
+function envelope(reasons: readonly string[], more: Record<string, JsonSchema> = {}): JsonSchema {
+  return {
+    type: 'object',
+    properties: { code: { const: -1 }, domain: { const: 0 }, message: { enum: [...reasons] }, ...more },
+    required: ['code', 'domain', 'message'],
+    additionalProperties: false,
+  };
+}

@@ -1,0 +1,199 @@
+import type { oas31 } from 'zod-openapi';
+import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
+import type { Endpoint, GatewayConfig } from '../../gateway/table/gateway-config.ts';
+import { VERSION } from '../../platform/health.ts';
+import { described } from './descriptions.ts';
+import { inputSchemas, schemaOf, withExactNumbers } from './input-schemas.ts';
+import { headers } from './openapi-headers.ts';
+import { parameters, pathParameters, targetServer } from './openapi-parameters.ts';
+import { errorSchemas, responses } from './openapi-responses.ts';
+import { type DescribedRoute, type Operation, parameterOf, responseOf } from './operation.ts';
+import { outputSchemas } from './output-schemas.ts';
+
+/** The groups of operations, in the order in which they are shown. */
+const TAGS: oas31.TagObject[] = [
+  { name: 'Tokens', description: 'Get, refresh, end and inspect tokens.' },
+  { name: 'Wallets', description: 'Rules and networks of wallets.' },
+  { name: 'Webhook', description: 'What the chain processor sends. No other client calls it.' },
+  { name: 'Users', description: 'Migration of users that already have a wallet.' },
+  { name: 'Accounts', description: 'The accounts of a node.' },
+  { name: 'Assets', description: 'Tokenized assets.' },
+  { name: 'Health', description: 'Probes.' },
+  { name: 'Blockchain', description: 'What networks charge.' },
+  { name: 'MCP', description: 'The Model Context Protocol, for agents of tenants.' },
+];
+
+const INTRODUCTION = [
+  'The integration gateway of a custody and tokenization platform.',
+  'Every answer carries `X-Correlation-ID`. An error is `{code: -1, domain: 0, message}`; a 400 that is about members of the input adds `errors`.',
+  'An optional member that is null counts as absent, a UUID is taken in either case and kept in lower case, and members that are not named are ignored.',
+  'Matching is exact: letter case and a trailing slash count. `OPTIONS` is answered on any path. GraphQL is at `/graphql`, with a schema of its own.',
+].join('\n\n');
+
+/**
+ * Makes the OpenAPI 3.1 document of the REST interface from the routes and from the endpoints of a gateway's configuration.
+ * @throws Error where an endpoint has no route, or a route with an operation no endpoint.
+ */
+export function openApiDocument(
+  { endpoints, services }: GatewayConfig,
+  routes: readonly DescribedRoute[],
+): oas31.OpenAPIObject {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Portcullis',
+      version: VERSION,
+      description: INTRODUCTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: TAGS,
+    paths: pathsOf(endpoints, Object.keys(services), routes),
+    components: {
+      schemas: described({ ...inputSchemas, ...outputs(), ...errorSchemas }),
+      responses,
+      parameters,
+      headers: withExamples(headers, routes),
+      securitySchemes: securitySchemes(routes),
+    },
+  };
+}
+
+function pathsOf(
+  endpoints: readonly Endpoint[],
+  services: string[],
+  routes: readonly DescribedRoute[],
+): oas31.PathsObject {
+  const byName = new Map(routes.map(({ method, path, operation }) => [`${method} ${path}`, operation]));
+  const paths: Record<string, oas31.PathItemObject> = {};
+  for (const endpoint of endpoints) {
+    const path = endpoint.path.replace(/\*\*$/, '{path}');
+    // OpenAPI has no words for a preflight of any path.
+    for (const method of endpoint.methods.filter((registered) => registered !== 'OPTIONS')) {
+      const name = `${method} ${endpoint.path}`;
+      if (!byName.has(name)) throw new Error(`${name} is not described`);
+      const operation = byName.get(name);
+      byName.delete(name);
+      if (operation) {
+        paths[path] = { ...paths[path], [method.toLowerCase()]: operationObject(endpoint, operation, services) };
+      }
+    }
+  }
+  if (byName.size > 0) throw new Error(`not registered: ${[...byName.keys()].join(', ')}`);
+  return paths;
+}
+
+/** Adds to an operation what the gateway asks for and answers in front of it: headers, a token, refusals. */
+function operationObject(endpoint: Endpoint, operation: Operation, services: string[]): oas31.OperationObject {
+  const { operationId, tag, summary, deprecated, parameters: own = [], security = [] } = operation;
+  const isProtected = endpoint.visibility === 'protected';
+  const description = descriptionOf(endpoint, operation);
+  return {
+    tags: [tag],
+    operationId,
+    summary,
+    ...(description === '' ? {} : { description }),
+    ...(deprecated === undefined ? {} : { deprecated }),
+    security: isProtected ? bearerSecurity(endpoint) : security,
+    parameters: [
+      ...pathParameters(operation.pathParameters),
+      ...own,
+      targetServer(endpoint.services.length > 0 ? endpoint.services : services),
+      parameterOf('X-Correlation-ID'),
+    ],
+    ...(operation.requestBody === undefined ? {} : { requestBody: operation.requestBody }),
+    responses: { ...gatewayResponses(endpoint), ...operation.responses },
+  };
+}
+
+function descriptionOf({ permissions }: Endpoint, { description = '' }: Operation): string {
+  const needs = permissions.map((permission) => `Needs the permission \`${permission}\`.`);
+  return [...(description === '' ? [] : [description]), ...needs].join('\n\n');
+}
+
+/** Returns the refusals of the gateway itself. Senders of endpoints with closed statuses know no 503. */
+function gatewayResponses({ visibility, statuses }: Endpoint): Operation['responses'] {
+  const tokens = {
+    401: responseOf('Unauthorized'),
+    403: responseOf('Forbidden'),
+    429: responseOf('TooManyRequests'),
+  };
+  return {
+    400: responseOf('BadRequest'),
+    404: responseOf('NotOfService'),
+    500: responseOf('InternalError'),
+    ...(visibility === 'protected' ? tokens : {}),
+    ...(statuses === 'open' ? { 503: responseOf('ServiceUnavailable') } : {}),
+  };
+}
+
+/** Lists the tokens of which a protected endpoint takes any one: of a class that it accepts, with its permissions. */
+function bearerSecurity({ tokens, permissions }: Endpoint): oas31.SecurityRequirementObject[] {
+  const schemes = tokens.flatMap((tokenClass): (keyof ReturnType<typeof securitySchemes>)[] => {
+    switch (tokenClass) {
+      case 'user':
+        return ['oauth2', 'userToken'];
+      case 'legacy':
+        return ['legacyToken'];
+      case 'discover':
+        throw new Error('no documented endpoint takes discover tokens');
+      default:
+        return tokenClass satisfies never;
+    }
+  });
+  return schemes.map((scheme) => ({ [scheme]: [...permissions] }));
+}
+
+/** Describes how callers authenticate (specification section 5). */
+function securitySchemes(routes: readonly DescribedRoute[]) {
+  const tokenUrl = routes.find(({ operation }) => operation?.operationId === 'issueToken')?.path ?? '';
+  const scopes = Object.fromEntries(PERMISSIONS.map((permission) => [permission, `The permission ${permission}.`]));
+  const flow = { tokenUrl, refreshUrl: tokenUrl, scopes };
+  return {
+    oauth2: {
+      type: 'oauth2',
+      description:
+        'Gets a user token. What it may do is what the client (client credentials) or the role of the supervisor (password) has; a requested scope is ignored.',
+      flows: { clientCredentials: flow, password: flow },
+    },
+    userToken: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'JWT',
+      description: 'An access token of the token endpoint.',
+    },
+    legacyToken: {
+      type: 'http',
+      scheme: 'bearer',
+      bearerFormat: 'JWT',
+      description: 'A token of the legacy integration, accepted wherever a user token is.',
+    },
+    clientBasic: {
+      type: 'http',
+      scheme: 'basic',
+      description: 'The client_id and client_secret of a client, form-encoded each (RFC 6749 section 2.3.1).',
+    },
+    webhookBasic: { type: 'http', scheme: 'basic', description: 'The credentials of the chain processor.' },
+    clientSecret: { type: 'http', scheme: 'bearer', description: 'The secret of a client.' },
+  } satisfies Record<string, oas31.SecuritySchemeObject>;
+}
+
+/** Returns the headers with the examples that operations have of them. */
+function withExamples(known: typeof headers, routes: readonly DescribedRoute[]): typeof headers {
+  const examples: Record<string, string> = Object.assign({}, ...routes.map((route) => route.operation?.headerExamples));
+  return Object.fromEntries(
+    Object.entries(known).map(([name, header]) => {
+      const example = examples[name];
+      return [name, example === undefined ? header : { ...header, example }];
+    }),
+  );
+}
+
+function outputs() {
+  return Object.fromEntries(Object.entries(outputSchemas).map(([name, schema]) => [name, schemaOf(schema, 'output')]));
+}
+
+/** Prints the document for `schema/openapi.json`: the same text for the same configuration and routes. */
+export function printedOpenApi(config: GatewayConfig, routes: readonly DescribedRoute[]): string {
+  return withExactNumbers(`${JSON.stringify(openApiDocument(config, routes), null, 2)}\n`);
+}

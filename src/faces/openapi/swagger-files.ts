@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** A file as it is served. */
+export interface ServedFile {
+  bytes: Buffer;
+  type: string;
+  /** A strong entity tag, which is made from the bytes: every process gives the same. */
+  etag: string;
+  cacheControl: string;
+}
+
+interface Source {
+  path(): string | Promise<string>;
+  type: string;
+  cacheControl: string;
+}
+
+/** Clients ask again each time, and get 304 while the file is the same. */
+const REVALIDATED = 'no-cache';
+/** The files of a package change with a release alone. */
+const KEPT = 'public, max-age=3600';
+
+const UI = join(import.meta.dirname, 'ui');
+const DOCUMENT = join(import.meta.dirname, '../../../schema/openapi.json');
+const PNG = 'image/png';
+const SCRIPT = 'text/javascript; charset=utf-8';
+
+/** The served files by the last segment of their paths. */
+const SOURCES: ReadonlyMap<string, Source> = new Map([
+  ['', own(join(UI, 'index.html'), 'text/html; charset=utf-8')],
+  ['initializer.js', own(join(UI, 'initializer.js'), SCRIPT)],
+  ['openapi.json', own(DOCUMENT, 'application/json; charset=utf-8')],
+  ['swagger-ui-bundle.js', packaged('swagger-ui-bundle.js', SCRIPT)],
+  ['swagger-ui.css', packaged('swagger-ui.css', 'text/css; charset=utf-8')],
+  ['favicon-32x32.png', packaged('favicon-32x32.png', PNG)],
+  ['favicon-16x16.png', packaged('favicon-16x16.png', PNG)],
+]);
+
+/** The files of Swagger UI and the OpenAPI document. Each is read when it is first asked for, and cached. */
+export class SwaggerFiles {
+  /** The `Content-Security-Policy` that they are served with. */
+  readonly policy: string;
+  readonly #publicUrl: string | undefined;
+  readonly #files = new Map<string, Promise<ServedFile>>();
+
+  /** `publicUrl` (`PUBLIC_URL`) is where the document says that it is served; undefined: wherever it was loaded from. */
+  constructor(publicUrl: string | undefined) {
+    this.#publicUrl = publicUrl;
+    this.policy = contentSecurityPolicy(publicUrl);
+  }
+
+  /** Returns the file of a name, or undefined if there is none. */
+  find(name: string): Promise<ServedFile> | undefined {
+    const source = SOURCES.get(name);
+    if (!source) return undefined;
+    const known = this.#files.get(name);
+    if (known) return known;
+    const reading = this.#read(name, source);
+    this.#files.set(name, reading);
+    reading.catch(() => this.#files.delete(name));
+    return reading;
+  }
+
+  async #read(name: string, { path, type, cacheControl }: Source): Promise<ServedFile> {
+    const read = await readFile(await path());
+    const bytes = name === 'openapi.json' ? withServer(read, this.#publicUrl) : read;
+    const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
+    return { bytes, type, etag, cacheControl };
+  }
+}
+
+/** Sets the server of the document in its text, so that every number stays as it is written. */
+function withServer(document: Buffer, publicUrl: string | undefined): Buffer {
+  if (publicUrl === undefined) return document;
+  const text = document.toString('utf8');
+  const base = JSON.stringify(publicUrl.replace(/\/+$/, ''));
+  return Buffer.from(text.replace(/("servers": \[\s*\{\s*"url": )"\/"/, (_match, before: string) => before + base));
+}
+
+function own(path: string, type: string): Source {
+  return { path: () => path, type, cacheControl: REVALIDATED };
+}
+
+function packaged(name: string, type: string): Source {
+  const path = async () => {
+    const { default: folder } = await import('swagger-ui-dist/absolute-path.js');
+    return join(folder(), name);
+  };
+  return { path, type, cacheControl: KEPT };
+}
+
+/** Allows scripts and styles of this origin alone, none inside of the page, and calls to this origin and to the public one. */
+function contentSecurityPolicy(publicUrl: string | undefined): string {
+  const origins = publicUrl === undefined ? ["'self'"] : ["'self'", new URL(publicUrl).origin];
+  return [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src ${origins.join(' ')}`,
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; ');
+}

@@ -1,0 +1,107 @@
+import type { oas31 } from 'zod-openapi';
+import type { Accounts } from '../../domain/accounts/accounts.service.ts';
+import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { sendJson } from '../../gateway/exchange/responses.ts';
+import { type Issue, invalidRequest } from '../../platform/errors.ts';
+import { NODE_ID } from '../openapi/examples.ts';
+import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
+import { json } from '../openapi/operation.ts';
+import { route } from './route.ts';
+
+interface AccountServices {
+  accounts: Accounts;
+}
+
+/** What the parameters of a list may be (specification section 8); the least of each is 1. */
+const PAGE_PARAMETERS = {
+  page: { ifAbsent: 1, atMost: Number.MAX_SAFE_INTEGER },
+  limit: { ifAbsent: 10, atMost: 100 },
+};
+
+/** Lists accounts in pages (specification section 4.8). */
+export const listAccounts = route({
+  method: 'GET',
+  path: '/v1/accounts',
+  operation: {
+    operationId: 'listAccounts',
+    tag: 'Accounts',
+    summary: 'List accounts, oldest first',
+    description: 'A page past the end is empty. Parameters that are not named here are ignored.',
+    parameters: [
+      ...pageParameters(),
+      {
+        name: 'include_deleted',
+        in: 'query',
+        description: '`true` lists deleted accounts too; any other text does not.',
+        schema: { type: 'string' },
+        example: 'true',
+      },
+    ],
+    responses: {
+      200: json(
+        'A page of accounts, with the exact total over all pages.',
+        'AccountPage',
+        {
+          data: [
+            {
+              id: 'a7b0c9d8-1e2f-4a3b-8c5d-6e7f8a9b0c1d',
+              name: 'Treasury',
+              node_id: NODE_ID,
+              type: 'organisation',
+              status: 1,
+              created_at: '2026-11-01T08:00:00.000Z',
+              updated_at: '2026-11-20T16:45:30.250Z',
+              deleted_at: null,
+            },
+          ],
+          page: 1,
+          per_page: 10,
+          total: 1,
+        },
+        limitedHeadersOf(),
+      ),
+    },
+  },
+  handlers: ({ accounts }: AccountServices) => [
+    async (req, res) => {
+      const query = new URLSearchParams(exchangeOf(req).target?.query);
+      const { page, limit } = pageQuery(query);
+      const includeDeleted = query.get('include_deleted') === 'true';
+      const { data, total } = await accounts.page({ nodeId: callerOf(req).nodeId, page, limit, includeDeleted });
+      sendJson(res, 200, { data, page, per_page: limit, total });
+    },
+  ],
+});
+
+/** Describes `page` and `limit` for OpenAPI. */
+function pageParameters(): oas31.ParameterObject[] {
+  return Object.entries(PAGE_PARAMETERS).map(([name, { ifAbsent, atMost }]) => ({
+    name,
+    in: 'query',
+    schema: { type: 'integer', minimum: 1, maximum: atMost, default: ifAbsent },
+  }));
+}
+
+/**
+ * Reads `page` (from 1) and `limit` (rows of a page, 1 to 100): decimal digits, given at most once.
+ * @throws AppError 400 that names each faulty parameter.
+ */
+function pageQuery(query: URLSearchParams) {
+  const issues: Issue[] = [];
+  const page = positive(query, 'page', issues);
+  const limit = positive(query, 'limit', issues);
+  if (issues.length > 0) throw invalidRequest(issues);
+  return { page, limit };
+}
+
+function positive(query: URLSearchParams, name: keyof typeof PAGE_PARAMETERS, issues: Issue[]): number {
+  const { ifAbsent, atMost } = PAGE_PARAMETERS[name];
+  const given = query.getAll(name);
+  const [text] = given;
+  if (text === undefined) return ifAbsent;
+  const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
+  if (given.length > 1) issues.push({ path: name, message: 'must be given once' });
+  else if (!(value >= 1 && value <= atMost))
+    issues.push({ path: name, message: `must be a whole number from 1 to ${atMost}` });
+  return value;
+}

@@ -1,0 +1,55 @@
+import type { Request, Response } from 'express';
+import {
+  IDEMPOTENCY_KEY,
+  type IdempotentResponses,
+  type KeyedRequest,
+  type StoredResponse,
+} from '../../domain/idempotency/idempotent-responses.ts';
+import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
+import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { sendEmpty, sendJsonText } from '../../gateway/exchange/responses.ts';
+import { AppError, invalidRequest } from '../../platform/errors.ts';
+
+interface Once<Input> {
+  answers: IdempotentResponses;
+  /** Parses the body. @throws AppError 400 if it is not valid. */
+  parse(body: unknown): Input;
+  /** Does what the request asks for, inside of a transaction if it has a key. */
+  work(input: Input): Promise<StoredResponse>;
+  /** Runs the work, and the transaction that it may be in, inside of something else, such as a lock. */
+  around?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
+}
+
+/**
+ * Answers a request whose body `readBody` has read. With an `Idempotency-Key` the same request gets the same status, body
+ * and headers for a day. An invalid body uses up its key too, and is answered as invalid even if the key stands for another request.
+ */
+export async function answerOnce<Input>(req: Request, res: Response, once: Once<Input>): Promise<void> {
+  const { answers, parse, work, around = (run) => run() } = once;
+  const keyed = keyedRequest(req);
+  let input: Input;
+  try {
+    input = parse(jsonBody(req));
+  } catch (error) {
+    if (keyed && error instanceof AppError && error.status < 500) await answers.storeRefusal(keyed, error);
+    throw error;
+  }
+  const run = () => work(input);
+  const { status, headers, body } = await (keyed ? answers.respond(keyed, run, { around }) : around(run));
+  for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
+  if (body === null) sendEmpty(res, status);
+  else sendJsonText(res, status, body);
+}
+
+/** Returns what an `Idempotency-Key` stands for; undefined without one. @throws AppError 400 for a malformed key, or several. */
+function keyedRequest(req: Request): KeyedRequest | undefined {
+  const given = req.headersDistinct['idempotency-key'];
+  if (!given) return undefined;
+  const [key = ''] = given;
+  if (given.length > 1 || !IDEMPOTENCY_KEY.test(key)) {
+    throw invalidRequest([{ path: 'Idempotency-Key', message: 'must be 1 to 255 printable ASCII characters, once' }]);
+  }
+  const { nodeId, subject, clientId } = callerOf(req);
+  const path = exchangeOf(req).target?.path ?? req.url;
+  return { nodeId, subject, clientId, method: req.method, path, key, bytes: bytesOf(req) };
+}

@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { Assets } from '../../domain/assets/assets.service.ts';
+import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { sendJson } from '../../gateway/exchange/responses.ts';
+import { uuidInput } from '../../lib/input.ts';
+import { NETWORK_ID, NODE_ID } from '../openapi/examples.ts';
+import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
+import { json, responseOf } from '../openapi/operation.ts';
+import { orRefuse, parsed } from './rest-input.ts';
+import { route } from './route.ts';
+
+interface AssetServices {
+  assets: Assets;
+}
+
+const assetPath = z.object({ id: uuidInput() });
+
+/** Shows a tokenized asset of the caller's tenant (specification section 4.9). */
+export const getAsset = route({
+  method: 'GET',
+  path: '/v2/admin/tokens/{id}',
+  operation: {
+    operationId: 'getAsset',
+    tag: 'Assets',
+    summary: 'Show a tokenized asset',
+    pathParameters: assetPath,
+    responses: {
+      200: json(
+        'The asset.',
+        'Asset',
+        {
+          id: '3c5e7a91-b2d4-4f68-9a0c-1e3d5b7f9a2c',
+          name: 'Harbour Bond 2030',
+          symbol: 'HB30',
+          type: 'bond',
+          node_id: NODE_ID,
+          network_id: NETWORK_ID,
+          contract_address: null,
+          status: 'active',
+          created_at: '2026-11-01T08:00:00.000Z',
+          updated_at: '2026-11-20T16:45:30.250Z',
+        },
+        limitedHeadersOf(),
+      ),
+      404: responseOf('NotFound'),
+    },
+  },
+  handlers: ({ assets }: AssetServices) => [
+    async (req, res) => {
+      const { id } = parsed(assetPath, req.params);
+      sendJson(res, 200, await orRefuse(assets.view(callerOf(req).nodeId, id)));
+    },
+  ],
+});

@@ -1,0 +1,45 @@
+import { type GasFees, gasFeeView } from '../../domain/gas-fee/gas-fees.service.ts';
+import { sendJson } from '../../gateway/exchange/responses.ts';
+import { NETWORK_ID } from '../openapi/examples.ts';
+import { headersOf } from '../openapi/openapi-headers.ts';
+import { json } from '../openapi/operation.ts';
+import { route } from './route.ts';
+
+interface GasFeeServices {
+  gasFees: Pick<GasFees, 'list'>;
+}
+
+/** Shows the gas fees of every network in wei, as decimal text (specification section 4.9). */
+export const getGasFees = route({
+  method: 'GET',
+  path: '/v2/blockchain/gas-fee',
+  operation: {
+    operationId: 'getGasFees',
+    tag: 'Blockchain',
+    summary: 'Show what gas costs on each network, in wei',
+    responses: {
+      200: json(
+        'A network that cannot be asked has `error` alone.',
+        'GasFees',
+        {
+          data: [
+            {
+              network_id: NETWORK_ID,
+              chain_id: 1,
+              base_fee: '12000000000',
+              priority_fee: { slow: '100000000', standard: '1000000000', fast: '2500000000' },
+              gas_price: '13000000000',
+              block_number: 21234567,
+              updated_at: '2026-11-21T10:30:00.000Z',
+            },
+            { network_id: 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7', error: 'unavailable' },
+          ],
+        },
+        headersOf(),
+      ),
+    },
+  },
+  handlers: ({ gasFees }: GasFeeServices) => [
+    async (_req, res) => sendJson(res, 200, { data: (await gasFees.list()).map(gasFeeView) }),
+  ],
+});

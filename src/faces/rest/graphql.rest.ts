@@ -1,0 +1,28 @@
+import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import type { GraphqlServer } from '../graphql/graphql-server.ts';
+import { route } from './route.ts';
+
+interface GraphqlServices {
+  graphql: Pick<GraphqlServer, 'handle' | 'upgrade'>;
+}
+
+function graphqlRoute(method: 'GET' | 'POST') {
+  return route({
+    method,
+    path: '/graphql',
+    flags: { batch: true },
+    handlers: ({ graphql }: GraphqlServices) => [
+      (req) => {
+        const exchange = exchangeOf(req);
+        if (exchange.upgrade) graphql.upgrade(exchange);
+        else graphql.handle(exchange);
+      },
+    ],
+  });
+}
+
+/** Serves GraphQL over GET: queries, subscriptions over SSE and WebSockets, and GraphiQL. */
+export const getGraphql = graphqlRoute('GET');
+
+/** The routes of GraphQL. They have no OpenAPI operation: the GraphQL schema describes them. */
+export const graphqlRoutes = [getGraphql, graphqlRoute('POST')];

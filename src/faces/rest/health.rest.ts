@@ -1,0 +1,50 @@
+import { sendJson } from '../../gateway/exchange/responses.ts';
+import type { Health } from '../../platform/health.ts';
+import { headersOf } from '../openapi/openapi-headers.ts';
+import { json } from '../openapi/operation.ts';
+import { route } from './route.ts';
+
+interface HealthServices {
+  health: Health;
+}
+
+const checks = { database: 'ok', cache: 'ok', bus: 'ok' };
+const example = { status: 'ok', version: '0.1.0', uptime: 3600, checks };
+
+/** Tells how this process is: 503 where the database is down, else 200. `name` is a part of the ids of the operations. */
+function healthRoutesOf(path: string, name: string) {
+  return (['GET', 'HEAD'] as const).map((method) =>
+    route({
+      method,
+      path,
+      flags: { servesWhenAuditIsFull: true },
+      operation: {
+        operationId: `${method.toLowerCase()}${name}`,
+        tag: 'Health',
+        summary: 'Tell how the instance is',
+        responses: {
+          200: json('It serves; `degraded` where the cache or the bus is away.', 'Health', example, headersOf()),
+          503: json(
+            'The database is away.',
+            'Health',
+            { ...example, status: 'down', checks: { ...checks, database: 'down' } },
+            headersOf(),
+          ),
+        },
+      },
+      handlers: ({ health }: HealthServices) => [
+        (_req, res) => {
+          const report = health.report();
+          sendJson(res, report.status === 'down' ? 503 : 200, report);
+        },
+      ],
+    }),
+  );
+}
+
+/** The routes of the health of this process, which has three paths. */
+export const healthRoutes = [
+  ...healthRoutesOf('/health', 'Health'),
+  ...healthRoutesOf('/v1/health', 'HealthV1'),
+  ...healthRoutesOf('/v2/health', 'HealthV2'),
+];

@@ -1,0 +1,98 @@
+import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import type { McpServer } from '../mcp/mcp-server.ts';
+import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
+import { type JsonSchema, type Operation, refTo, responseOf } from '../openapi/operation.ts';
+import { type Route, route } from './route.ts';
+
+interface McpRouteServices {
+  mcp: McpServer;
+}
+
+const message: JsonSchema = { type: 'object', properties: { jsonrpc: { const: '2.0' } }, required: ['jsonrpc'] };
+
+/** Declares a route of the MCP server, which answers alike at its path and at each path below it. */
+function mcpRoute(
+  method: 'GET' | 'POST' | 'DELETE',
+  path: string,
+  operation: Pick<Operation, 'operationId' | 'summary' | 'requestBody' | 'responses'>,
+): Route<McpRouteServices> {
+  return route({
+    method,
+    path,
+    operation: {
+      tag: 'MCP',
+      description:
+        'The bearer is the secret of an active client. There are no sessions: a request with `Mcp-Session-Id` is 404. `Host` must be that of the public address, or loopback; `Origin`, where there is one, of those allowed: else 403.',
+      security: [{ clientSecret: [] }],
+      ...(path.endsWith('**') ? { parameters: [rest] } : {}),
+      ...operation,
+      responses: {
+        401: responseOf('Unauthorized'),
+        403: responseOf('Forbidden'),
+        404: responseOf('NotFound'),
+        429: responseOf('TooManyRequests'),
+        ...operation.responses,
+      },
+    },
+    handlers: ({ mcp }) => [(req) => mcp.handle(exchangeOf(req))],
+  });
+}
+
+const rest = {
+  name: 'path',
+  in: 'path',
+  required: true,
+  schema: { type: 'string' },
+  description: 'Any rest.',
+} as const;
+
+const noStream: Operation['responses'] = {
+  405: {
+    description: 'There are no sessions: only POST is served.',
+    headers: limitedHeadersOf('Allow'),
+    content: { 'application/json': { schema: refTo('MethodNotAllowed') } },
+  },
+};
+
+const sending: Pick<Operation, 'summary' | 'requestBody' | 'responses'> = {
+  summary: 'Send a message of the Model Context Protocol',
+  requestBody: {
+    required: true,
+    content: { 'application/json': { schema: message, example: { jsonrpc: '2.0', id: 1, method: 'tools/list' } } },
+  },
+  responses: {
+    200: {
+      description: 'The answer: a result, or an error of the protocol.',
+      headers: limitedHeadersOf('Cache-Control'),
+      content: { 'application/json': { schema: message } },
+    },
+    202: { description: 'A notification was taken; no body.', headers: limitedHeadersOf('Cache-Control') },
+    413: responseOf('PayloadTooLarge'),
+  },
+};
+
+/** Takes a message of the Model Context Protocol. */
+export const sendMcpMessage = mcpRoute('POST', '/v2/mcp', { operationId: 'sendMcpMessage', ...sending });
+
+const { path } = sendMcpMessage;
+
+/** The routes of the Model Context Protocol (Streamable HTTP). There are no streams and sessions: other methods than POST get 405. */
+export const mcpRoutes = [
+  sendMcpMessage,
+  mcpRoute('GET', path, {
+    operationId: 'openMcpStream',
+    summary: 'Ask for a stream, which there is none of',
+    responses: noStream,
+  }),
+  mcpRoute('DELETE', path, {
+    operationId: 'endMcpSession',
+    summary: 'End a session, which there is none of',
+    responses: noStream,
+  }),
+  mcpRoute('GET', `${path}/**`, {
+    operationId: 'openMcpStreamBelow',
+    summary: `The same as GET ${path}`,
+    responses: noStream,
+  }),
+  mcpRoute('POST', `${path}/**`, { operationId: 'sendMcpMessageBelow', ...sending }),
+];

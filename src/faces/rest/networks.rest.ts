@@ -1,0 +1,47 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import type { NetworkAssignments } from '../../domain/networks/networks.service.ts';
+import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { sendEmpty } from '../../gateway/exchange/responses.ts';
+import { uuidInput } from '../../lib/input.ts';
+import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
+import { responseOf } from '../openapi/operation.ts';
+import { orRefuse, parsed } from './rest-input.ts';
+import { route } from './route.ts';
+
+interface NetworkServices {
+  networkAssignments: NetworkAssignments;
+}
+
+const assignmentPath = z.object({ wallet_id: uuidInput(), network_id: uuidInput() });
+
+/** Assigns a network to a wallet (specification section 4.4). */
+export const assignNetwork = route({
+  method: 'POST',
+  path: '/v1/wallets/{wallet_id}/networks/{network_id}',
+  operation: {
+    operationId: 'assignNetwork',
+    tag: 'Wallets',
+    summary: "Assign a network of the wallet's chain to a wallet",
+    description: 'Repeating it changes nothing. A request body is ignored; a network of another chain is a 400.',
+    pathParameters: assignmentPath,
+    responses: {
+      204: { description: 'Assigned; no body.', headers: limitedHeadersOf() },
+      404: responseOf('NotFound'),
+    },
+  },
+  handlers: ({ networkAssignments }: NetworkServices) => [
+    async (req, res) => {
+      const { wallet_id: walletId, network_id: networkId } = parsed(assignmentPath, req.params);
+      await orRefuse(networkAssignments.assign(callerOf(req).nodeId, walletId, networkId));
+      // A body, which nobody asked for, is left to the server to discard; the rest of one over the limit is not read.
+      if (!req.complete && isTooLong(req)) res.setHeader('Connection', 'close');
+      sendEmpty(res, 204);
+    },
+  ],
+});
+
+function isTooLong(req: Request): boolean {
+  const { 'transfer-encoding': coding, 'content-length': length = '0' } = req.headers;
+  return coding !== undefined || Number(length) > (exchangeOf(req).found.endpoint?.max_body_bytes ?? 0);
+}

@@ -1,0 +1,231 @@
+import type { Request, Response } from 'express';
+import type { oas31 } from 'zod-openapi';
+import type { ClientRecord } from '../../access/identity/client-record.ts';
+import type { AccessDirectory } from '../../access/sessions/access-directory.ts';
+import type { TokenManagement } from '../../access/sessions/token-management.ts';
+import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
+import { oauthEnvelope, tokenEnvelope, tokenOAuthEnvelope } from '../../access/token-endpoint/oauth-error.ts';
+import { isStandardRequest } from '../../access/token-endpoint/parameters.ts';
+import {
+  clientOf,
+  issueToken as issue,
+  type ManagementCall,
+  type TokenCall,
+  type TokenStep,
+  tokenOf,
+} from '../../access/token-endpoint/token-endpoint.ts';
+import { sendJson } from '../../gateway/exchange/responses.ts';
+import { runSteps, type Step } from '../../lib/steps.ts';
+import type { ErrorMessage } from '../../platform/errors.ts';
+import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
+import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
+import { json, type Operation, refTo } from '../openapi/operation.ts';
+import { beforeCall, clientCallOf, endCall } from './oauth-calls.ts';
+import { route } from './route.ts';
+
+/** What these routes call. */
+interface OAuthServices {
+  tokenSteps: readonly TokenStep[];
+  managementSteps: readonly Step<ManagementCall>[];
+  tokenManagement: TokenManagement;
+  directory: AccessDirectory;
+  /** The issuer of tokens: `PUBLIC_URL`, or where the process listens, once it does. */
+  publicUrl: Readonly<{ value: string }>;
+}
+
+const tag = 'Tokens';
+
+/** The client is in the body: this much of it is read before the guards have judged anybody. */
+const MAX_BODY_BYTES = 64 * 1024;
+
+/** The client shows itself in the body or by HTTP Basic. */
+const security: oas31.SecurityRequirementObject[] = [{}, { clientBasic: [] }];
+
+/** Describes the refusals of a call that authenticates a client: the members of RFC 6749 stand beside those of the envelope. */
+function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
+  const refusal = (description: string, message: ErrorMessage, ...names: readonly string[]) =>
+    json(description, schema, { code: -1, domain: 0, message }, limitedHeadersOf('Cache-Control', ...names));
+  return {
+    400: refusal(
+      'A parameter is missing, malformed or repeated, or there are two client authentications.',
+      'invalid_request',
+    ),
+    401: refusal(
+      'Not this client; or the password, the refresh token, or the node of the supervisor is not right.',
+      'invalid_request',
+      'WWW-Authenticate',
+    ),
+    403: refusal("The grant is not one of the client's, or a guard of the client refuses.", 'ip_not_allowed'),
+    429: refusal(
+      'A rate of the client or its month is used up, or too many secrets were wrong.',
+      'rate_limit_exceeded',
+      'Retry-After',
+    ),
+  };
+}
+
+/**
+ * Issues a pair of tokens (specification section 4.1). The error body has exactly the documented three members; a request
+ * that is a form or has HTTP Basic gets those of RFC 6749 section 5.2 beside them.
+ */
+export const issueToken = route({
+  method: 'POST',
+  path: '/v2/oauth/token',
+  flags: { oauthErrors: true, bodyLimit: MAX_BODY_BYTES },
+  operation: {
+    operationId: 'issueToken',
+    tag,
+    summary: 'Get a pair of tokens',
+    description:
+      'The grants `password`, `client_credentials` and `refresh_token`. A request that is a form, or has HTTP Basic, gets `error` and `error_description` of RFC 6749 beside the three documented members of an error.',
+    security,
+    requestBody: {
+      required: true,
+      description: 'At most 64 KiB.',
+      content: {
+        'application/json': {
+          schema: refTo('TokenRequest'),
+          examples: {
+            password: { value: { grant_type: 'password', ...CLIENT, username: 'admin', password: 'correct horse' } },
+            client_credentials: { value: { grant_type: 'client_credentials', ...CLIENT } },
+            refresh_token: { value: { grant_type: 'refresh_token', ...CLIENT, refresh_token: REFRESH_JWT } },
+          },
+        },
+        'application/x-www-form-urlencoded': {
+          schema: refTo('TokenForm'),
+          examples: {
+            client_credentials: { summary: 'With HTTP Basic', value: { grant_type: 'client_credentials' } },
+          },
+        },
+      },
+    },
+    responses: {
+      200: json(
+        'A pair of tokens.',
+        'TokenResponse',
+        {
+          access_token: JWT,
+          refresh_token: REFRESH_JWT,
+          expires_in: 900,
+          token_type: 'Bearer',
+          scope: 'accounts:read wallets:read',
+          created_at: 1795257000,
+        },
+        limitedHeadersOf('Cache-Control'),
+      ),
+      ...refused('TokenError'),
+    },
+  },
+  errorBody: (error, { headers }) => (isStandardRequest(headers) ? tokenOAuthEnvelope(error) : tokenEnvelope(error)),
+  handlers: ({ tokenSteps, directory }: OAuthServices) => [
+    ...beforeCall,
+    async (req, res) => {
+      const call: TokenCall = { ...clientCallOf(req), request: undefined, granted: undefined };
+      const response = await issue(tokenSteps, call).finally(() =>
+        endCall({ req, res, directory }, call, call.granted?.isApi ?? call.request?.grant_type !== 'password'),
+      );
+      sendJson(res, 200, response);
+    },
+  ],
+});
+
+const tokenBody: oas31.RequestBodyObject = {
+  required: true,
+  description: 'At most 64 KiB. With HTTP Basic without the client.',
+  content: {
+    'application/json': { schema: refTo('TokenToManage'), example: { token: JWT, ...CLIENT } },
+    'application/x-www-form-urlencoded': { schema: refTo('TokenToManage'), example: { token: JWT } },
+  },
+};
+
+/** Makes handlers that answer with what `work` returns for a token, if its client passes the steps. */
+function managing(work: (tokens: TokenManagement, token: string, client: ClientRecord) => Promise<object>) {
+  return ({ managementSteps, tokenManagement, directory }: OAuthServices) => [
+    ...beforeCall,
+    async (req: Request, res: Response): Promise<void> => {
+      const call: ManagementCall = { ...clientCallOf(req), token: undefined };
+      await runSteps(managementSteps, call).finally(() => endCall({ req, res, directory }, call, true));
+      sendJson(res, 200, await work(tokenManagement, tokenOf(call), clientOf(call)));
+    },
+  ];
+}
+
+/** Revokes a token (RFC 7009). */
+const revokeToken = route({
+  method: 'POST',
+  path: '/v2/oauth/revoke',
+  flags: { bodyLimit: MAX_BODY_BYTES },
+  operation: {
+    operationId: 'revokeToken',
+    tag,
+    summary: 'End a token (RFC 7009)',
+    description:
+      'A refresh token ends with its family and its access tokens. A token that is unknown or of another client is left alone.',
+    security,
+    requestBody: tokenBody,
+    responses: {
+      200: json('The token has ended, or there was nothing to end.', 'Nothing', {}, limitedHeadersOf('Cache-Control')),
+      ...refused('OAuthError'),
+    },
+  },
+  errorBody: oauthEnvelope,
+  handlers: managing(async (tokens, token, client) => {
+    await tokens.revoke(token, client);
+    return {};
+  }),
+});
+
+/** Answers whether a token is active and, if it is, with its claims (RFC 7662). */
+const introspectToken = route({
+  method: 'POST',
+  path: '/v2/oauth/introspect',
+  flags: { bodyLimit: MAX_BODY_BYTES },
+  operation: {
+    operationId: 'introspectToken',
+    tag,
+    summary: 'Ask what a token says (RFC 7662)',
+    security,
+    requestBody: tokenBody,
+    responses: {
+      200: json(
+        "What a token of the client's node says while it is accepted; of every other that it is not active.",
+        'Introspection',
+        { active: false },
+        limitedHeadersOf('Cache-Control'),
+      ),
+      ...refused('OAuthError'),
+    },
+  },
+  errorBody: oauthEnvelope,
+  handlers: managing((tokens, token, client) => tokens.introspect(token, client)),
+});
+
+const PATHS = { token: issueToken.path, revocation: revokeToken.path, introspection: introspectToken.path };
+
+/** Tells where the endpoints for tokens are, and what they support (RFC 8414). */
+const getServerMetadata = route({
+  method: 'GET',
+  path: '/.well-known/oauth-authorization-server',
+  operation: {
+    operationId: 'getAuthorizationServerMetadata',
+    tag,
+    summary: 'Discover the endpoints for tokens (RFC 8414)',
+    responses: {
+      200: json(
+        'The metadata.',
+        'ServerMetadata',
+        { ...serverMetadata('https://gateway.example', PATHS), scopes_supported: ['accounts:read'] },
+        headersOf('Cache-Control'),
+      ),
+    },
+  },
+  handlers: ({ publicUrl }: OAuthServices) => [
+    (_req, res) => {
+      res.setHeader('Cache-Control', 'public, max-age=3600');
+      sendJson(res, 200, serverMetadata(publicUrl.value, PATHS));
+    },
+  ],
+});
+
+/** The routes of the token endpoint and of the management of tokens. */
+export const oauthRoutes = [issueToken, revokeToken, introspectToken, getServerMetadata];

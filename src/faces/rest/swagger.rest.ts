@@ -1,0 +1,47 @@
+import type { Request, Response } from 'express';
+import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { notFound } from '../../platform/errors.ts';
+import type { ServedFile, SwaggerFiles } from '../openapi/swagger-files.ts';
+import { route } from './route.ts';
+
+interface SwaggerServices {
+  swagger: SwaggerFiles;
+}
+
+/** Serves Swagger UI, which loads nothing from other origins, and the OpenAPI document (specification section 4.9). */
+export const showSwagger = route({
+  method: 'GET',
+  path: '/swagger/*',
+  handlers: ({ swagger }: SwaggerServices) => [
+    async (req, res) => {
+      // The gateway lets one segment through, empty or not.
+      const file = await swagger.find([req.params.rest ?? []].flat().join('/'));
+      if (!file) throw notFound();
+      // What everybody can read is recorded by its length.
+      exchangeOf(req).audit.operations = () => [{ request: {}, response: { text: '' } }];
+      res.setHeader('Content-Security-Policy', swagger.policy);
+      send(req, res, file);
+    },
+  ],
+});
+
+/** Sends a file, or 304 to a client that has it. */
+function send(req: Request, res: Response, { bytes, type, etag, cacheControl }: ServedFile): void {
+  res.setHeader('Cache-Control', cacheControl);
+  res.setHeader('ETag', etag);
+  res.setHeader('X-Content-Type-Options', 'nosniff');
+  res.setHeader('Referrer-Policy', 'no-referrer');
+  if (hasTag(req.headers['if-none-match'], etag)) {
+    res.statusCode = 304;
+    res.end();
+    return;
+  }
+  res.setHeader('Content-Type', type);
+  res.setHeader('Content-Length', bytes.length);
+  res.end(bytes);
+}
+
+/** Tells whether an `If-None-Match` header names an entity tag, compared weakly (RFC 9110 section 13.1.2). */
+function hasTag(header: string | undefined, etag: string): boolean {
+  return (header ?? '').split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
+}

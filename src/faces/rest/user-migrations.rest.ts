@@ -1,0 +1,140 @@
+import type { RequestHandler } from 'express';
+import type { z } from 'zod';
+import type { IdempotentResponses, StoredResponse } from '../../domain/idempotency/idempotent-responses.ts';
+import { migrateUserInput, migrateUsersInput } from '../../domain/user-migrations/migration.input.ts';
+import {
+  bulkResultView,
+  type MigratedUser,
+  type MigrationCaller,
+  type UserMigrations,
+} from '../../domain/user-migrations/user-migrations.service.ts';
+import { userView } from '../../domain/users/users.service.ts';
+import { readBody } from '../../gateway/exchange/body.ts';
+import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { MIGRATED, USER } from '../openapi/examples.ts';
+import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
+import { json, parameterOf, refTo, responseOf } from '../openapi/operation.ts';
+import { answerOnce } from './answer-once.ts';
+import { parsed } from './rest-input.ts';
+import { route } from './route.ts';
+
+interface MigrationServices {
+  userMigrations: UserMigrations;
+  idempotentResponses: IdempotentResponses;
+}
+
+const tag = 'Users';
+const parameters = [parameterOf('Idempotency-Key')];
+
+/** Migrates one user (specification section 4.6). */
+const migrateUser = route({
+  method: 'POST',
+  path: '/v2/users/migrate/with-wallet',
+  operation: {
+    operationId: 'migrateUser',
+    tag,
+    summary: 'Migrate a user that has a wallet',
+    description:
+      'Without `kyc_sent` a KYC token event is published for the user; with it the user is marked as verified. An empty email or external_id counts as absent; one of them is needed.',
+    parameters,
+    requestBody: {
+      required: true,
+      description: 'At most 1 MiB; a longer one is a 400.',
+      content: { 'application/json': { schema: refTo('MigrateUser'), example: USER } },
+    },
+    responses: {
+      201: json('The migrated user.', 'MigratedUser', MIGRATED, limitedHeadersOf()),
+      400: json(
+        'Not valid, with `errors`; or one of the documented reasons alone.',
+        'MigrationRefusal',
+        { code: -1, domain: 0, message: 'duplicate_email' },
+        limitedHeadersOf(),
+      ),
+      409: responseOf('Conflict'),
+    },
+  },
+  handlers: (services: MigrationServices) =>
+    migrateOnce(services, migrateUserInput, async (caller, user) =>
+      singleAnswer(await services.userMigrations.migrateOne(caller, user)),
+    ),
+});
+
+/** Migrates 1 to 500 users (specification section 4.7). */
+const migrateUsers = route({
+  method: 'POST',
+  path: '/v2/users/migrate/with-wallet/bulk',
+  operation: {
+    operationId: 'migrateUsers',
+    tag,
+    summary: 'Migrate 1 to 500 users',
+    description:
+      'Each row has an outcome of its own, in the order of the request: created, skipped for a documented reason, or failed. Rows see the created rows before them.',
+    parameters,
+    requestBody: {
+      required: true,
+      description: 'At most 2 MiB; a longer one is a 400. A row without `wallet_address` makes the body invalid.',
+      content: {
+        'application/json': {
+          schema: refTo('MigrateUsers'),
+          example: { users: [USER, { wallet_address: '0xdef0000000000000000000000000000000000789' }] },
+        },
+      },
+    },
+    responses: {
+      200: json(
+        'The outcome of every row.',
+        'BulkResult',
+        {
+          total: 2,
+          success: 1,
+          skipped: 1,
+          failed: 0,
+          results: [
+            { email: USER.email, external_id: USER.external_id, user_id: MIGRATED.id, status: 'created' },
+            { status: 'skipped', reason: 'missing_email_and_external_id' },
+          ],
+        },
+        limitedHeadersOf(),
+      ),
+      409: responseOf('Conflict'),
+    },
+  },
+  handlers: (services: MigrationServices) =>
+    migrateOnce(services, migrateUsersInput, async (caller, { users }) =>
+      answerOf(200, bulkResultView(await services.userMigrations.migrateMany(caller, users))),
+    ),
+});
+
+/** The routes of the migration of users that have a wallet. */
+export const userMigrationRoutes = [migrateUser, migrateUsers];
+
+/** Makes handlers that parse a body and answer with what `migrate` returns, once for each `Idempotency-Key`. */
+function migrateOnce<Schema extends z.ZodType>(
+  { userMigrations, idempotentResponses: answers }: MigrationServices,
+  schema: Schema,
+  migrate: (caller: MigrationCaller, input: z.output<Schema>) => Promise<StoredResponse>,
+): RequestHandler[] {
+  return [
+    readBody,
+    (req, res) => {
+      const { nodeId, subject, correlationId, traceparent } = callerOf(req);
+      const caller = { nodeId, createdBy: subject, correlationId, traceparent };
+      return answerOnce(req, res, {
+        answers,
+        parse: (body) => parsed(schema, body),
+        work: (input) => migrate(caller, input),
+        around: (work) => userMigrations.exclusively(nodeId, work),
+      });
+    },
+  ];
+}
+
+/** Answers 201 with the user, or 400 with the documented reason alone (specification section 7.4). */
+function singleAnswer(migrated: MigratedUser): StoredResponse {
+  if ('user' in migrated) return answerOf(201, userView(migrated.user));
+  return answerOf(400, { code: -1, domain: 0, message: migrated.skipped });
+}
+
+function answerOf(status: number, body: object): StoredResponse {
+  return { status, headers: {}, body: JSON.stringify(body) };
+}

@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import type { oas31 } from 'zod-openapi';
+import type { IdempotentResponses } from '../../domain/idempotency/idempotent-responses.ts';
+import { walletRuleInput } from '../../domain/wallet-rules/wallet-rule.input.ts';
+import type { WalletRules } from '../../domain/wallet-rules/wallet-rules.service.ts';
+import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
+import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { sendEmpty } from '../../gateway/exchange/responses.ts';
+import { uuidInput } from '../../lib/input.ts';
+import { invalidRequest } from '../../platform/errors.ts';
+import { AUTO_TRANSFER, GROUPED, TRANSFER_LIMIT } from '../openapi/examples.ts';
+import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
+import { parameterOf, refTo, responseOf } from '../openapi/operation.ts';
+import { answerOnce } from './answer-once.ts';
+import { orRefuse, parsed } from './rest-input.ts';
+import { route } from './route.ts';
+
+interface WalletRuleServices {
+  walletRules: WalletRules;
+  idempotentResponses: IdempotentResponses;
+}
+
+const ENTITY_TAG = /[\t ]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)")?[\t ]*(?:,|$)/y;
+const VERSION = /^[1-9]\d{0,9}$/;
+const MAX_VERSION = 2_147_483_647;
+
+const tag = 'Wallets';
+const walletPath = z.object({ wallet_id: uuidInput() });
+const rulePath = z.object({ wallet_id: uuidInput(), id: uuidInput() });
+
+const requestBody: oas31.RequestBodyObject = {
+  required: true,
+  description: 'At most 1 MiB. The object that the type names must be there; a null member counts as absent.',
+  content: {
+    'application/json': {
+      schema: refTo('WalletRule'),
+      examples: {
+        auto_transfer: { value: AUTO_TRANSFER },
+        permissionless_transfer_limit: { value: TRANSFER_LIMIT },
+        conditions_in_groups: { value: GROUPED },
+      },
+    },
+  },
+};
+
+/** Creates a rule of a wallet (specification section 4.2). */
+const createWalletRule = route({
+  method: 'POST',
+  path: '/v1/wallets/{wallet_id}/rules',
+  operation: {
+    operationId: 'createWalletRule',
+    tag,
+    summary: 'Create a wallet rule',
+    pathParameters: walletPath,
+    parameters: [parameterOf('Idempotency-Key')],
+    requestBody,
+    responses: {
+      201: { description: 'Created; no body.', headers: limitedHeadersOf('Location', 'ETag') },
+      404: responseOf('NotFound'),
+      409: responseOf('Conflict'),
+      413: responseOf('PayloadTooLarge'),
+    },
+    headerExamples: {
+      Location: locationOf('0b5d3f0e-58f2-4c55-9e6b-3a3c9ad0c9b1', '0193501f-2c1f-7c0a-9c4e-5b1f3a0d7e11'),
+    },
+  },
+  handlers: ({ walletRules, idempotentResponses: answers }: WalletRuleServices) => [
+    readBody,
+    (req, res) => {
+      const { wallet_id: walletId } = parsed(walletPath, req.params);
+      return answerOnce(req, res, {
+        answers,
+        parse: (body) => parsed(walletRuleInput, body),
+        work: async (content) => {
+          const { id, version } = await orRefuse(walletRules.create(callerOf(req).nodeId, walletId, content));
+          return { status: 201, headers: { Location: locationOf(walletId, id), ETag: entityTag(version) }, body: null };
+        },
+      });
+    },
+  ],
+});
+
+function locationOf(walletId: string, id: string): string {
+  return `/v1/wallets/${walletId}/rules/${id}`;
+}
+
+/** Replaces a rule in full, where it has a version that `If-Match` names (specification section 4.3). */
+const replaceWalletRule = route({
+  method: 'PUT',
+  path: '/v1/wallets/{wallet_id}/rules/{id}',
+  operation: {
+    operationId: 'replaceWalletRule',
+    tag,
+    summary: 'Replace a wallet rule in full',
+    pathParameters: rulePath,
+    parameters: [parameterOf('If-Match')],
+    requestBody,
+    responses: {
+      200: { description: 'Replaced; no body. The version is one higher.', headers: limitedHeadersOf('ETag') },
+      404: responseOf('NotFound'),
+      412: responseOf('PreconditionFailed'),
+      413: responseOf('PayloadTooLarge'),
+    },
+  },
+  handlers: ({ walletRules }: WalletRuleServices) => [
+    readBody,
+    async (req, res) => {
+      const { wallet_id: walletId, id } = parsed(rulePath, req.params);
+      const versions = versionsOf(req.headers['if-match']);
+      const content = parsed(walletRuleInput, jsonBody(req));
+      const { nodeId } = callerOf(req);
+      const { version } = await orRefuse(walletRules.replace(nodeId, { walletId, id }, content, versions));
+      res.setHeader('ETag', entityTag(version));
+      sendEmpty(res, 200);
+    },
+  ],
+});
+
+/** The routes of the rules of wallets. */
+export const walletRuleRoutes = [createWalletRule, replaceWalletRule];
+
+/**
+ * Gives the versions that an `If-Match` header lets through (RFC 9110 section 13.1.1); undefined: any, as without the
+ * header. A weak tag, and one that is no version, matches nothing.
+ * @throws AppError 400 for a value that is neither `*` nor a list of entity tags.
+ */
+export function versionsOf(header: string | undefined): number[] | undefined {
+  if (header === undefined || header.trim() === '*') return undefined;
+  const versions: number[] = [];
+  ENTITY_TAG.lastIndex = 0;
+  while (ENTITY_TAG.lastIndex < header.length) {
+    const match = ENTITY_TAG.exec(header);
+    if (!match)
+      throw invalidRequest([{ path: 'If-Match', message: 'must be * or a list of entity tags, such as "1"' }]);
+    const [, weak, tag = ''] = match;
+    if (weak === undefined && VERSION.test(tag) && Number(tag) <= MAX_VERSION) versions.push(Number(tag));
+  }
+  return [...new Set(versions)];
+}
+
+/** Writes a version as an entity tag (RFC 9110 section 8.8.3). */
+function entityTag(version: number): string {
+  return `"${version}"`;
+}

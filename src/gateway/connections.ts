@@ -1,0 +1,193 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { Counter, Gauge, type Metric } from 'prom-client';
+import { holderOf, plainAddress } from '../lib/ip-address.ts';
+import type { Exchange } from './exchange/exchange.ts';
+import { announcesBody } from './exchange/request-target.ts';
+import type { TrustedPeers } from './exchange/trusted-proxies.ts';
+
+/**
+ * Each `CHUNKS` chunks of a body must bring `MIN_BYTES`. A chunk costs as much as a hundred bytes do, however short it
+ * is. A sender of one byte a second sends fewer chunks than that in the hour that a request may take.
+ */
+const CHUNKS = 4_096;
+const MIN_BYTES = 16 * CHUNKS;
+
+/**
+ * Closes the connection of a body whose chunks are extremely short (RFC 9112 section 7.1 has no minimum), and calls
+ * `onExceeded`: its request ends as if the client had left.
+ */
+export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceeded: () => void): void {
+  if (!announcesBody(req)) return;
+  const push = req.push;
+  let chunks = 0;
+  let bytes = 0;
+  req.push = function counted(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding) {
+    if (!Buffer.isBuffer(chunk)) return push.call(this, chunk, encoding);
+    chunks += 1;
+    bytes += chunk.length;
+    if (chunks < CHUNKS) return push.call(this, chunk, encoding);
+    if (bytes < MIN_BYTES) {
+      // The parser continues to the end of the bytes that were read.
+      req.push = () => true;
+      req.socket.destroy();
+      onExceeded();
+      return true;
+    }
+    chunks = 0;
+    bytes = 0;
+    return push.call(this, chunk, encoding);
+  };
+  // Node would discard an unread body after the response chunk by chunk, without this count.
+  res.prependOnceListener('finish', () => {
+    if (req.complete || req.readableFlowing) return;
+    req.read();
+    req.resume();
+  });
+}
+
+/** How many requests of a connection may be unanswered. */
+const MAX_PENDING = 64;
+
+/**
+ * Serialises the requests of each connection (RFC 9112 section 9.3.2): the next one begins when the previous one is
+ * answered, and none after a response that ends the connection (section 9.6).
+ */
+export class PipelinedRequests {
+  readonly #latest = new WeakMap<Duplex, Exchange>();
+  readonly #pending = new WeakMap<Duplex, number>();
+  /** Connections that end with the current response. */
+  readonly #ending = new WeakSet<Duplex>();
+
+  /** Returns the latest request of a connection. */
+  latest(socket: Duplex): Exchange | undefined {
+    return this.#latest.get(socket);
+  }
+
+  /** Returns whether a connection may bring another request; a closed one may not, whatever the parser still finds. */
+  admitsAnother(socket: Duplex): boolean {
+    return !socket.destroyed && (this.#pending.get(socket) ?? 0) < MAX_PENDING;
+  }
+
+  /**
+   * Calls `take` when the requests before this one are answered, at once where there are none; never, where the
+   * connection ends before.
+   */
+  enter(exchange: Exchange, take: () => void): void {
+    const { socket } = exchange.req;
+    const before = this.#latest.get(socket);
+    this.#latest.set(socket, exchange);
+    this.#count(socket, 1);
+    exchange.res.once('close', () => this.#count(socket, -1));
+    if (!before) {
+      take();
+      return;
+    }
+    const takeIfOpen = () => {
+      if (!socket.destroyed && !endsConnection(before.res)) take();
+    };
+    if (before.res.closed) takeIfOpen();
+    else {
+      before.res.once('close', takeIfOpen);
+      // Node no longer watches a connection that is being upgraded.
+      if (exchange.upgrade) socket.on('drain', () => before.res.writableNeedDrain && before.res.emit('drain'));
+    }
+  }
+
+  /** Makes the current response the last of its connection. */
+  endAfter({ req: { socket }, res }: Exchange): void {
+    if (this.#ending.has(socket)) return;
+    this.#ending.add(socket);
+    if (res.closed) {
+      socket.end();
+      return;
+    }
+    if (!res.headersSent) res.setHeader('Connection', 'close');
+    res.once('close', () => socket.end());
+  }
+
+  #count(socket: Duplex, change: number): void {
+    this.#pending.set(socket, (this.#pending.get(socket) ?? 0) + change);
+  }
+}
+
+function endsConnection(res: ServerResponse): boolean {
+  return !res.shouldKeepAlive || /close/i.test(String(res.getHeader('connection') ?? ''));
+}
+
+const REASONS = ['all', 'peer', 'pipeline', 'chunks'] as const;
+
+/** Counts the connections of the public listener. */
+export class ConnectionMetrics {
+  readonly metrics: readonly Metric[];
+  readonly #refused = new Counter<'reason'>({
+    name: 'portcullis_connections_refused_total',
+    help: 'Connections that were closed: as many as may be are open (all), half of them by one peer (peer), too many requests wait on it (pipeline), or a body comes in chunks of hardly any bytes (chunks).',
+    labelNames: ['reason'],
+    registers: [],
+  });
+  #open = 0;
+
+  constructor() {
+    for (const reason of REASONS) this.#refused.inc({ reason }, 0);
+    const openNow = () => this.#open;
+    const open = new Gauge({
+      name: 'portcullis_connections',
+      help: 'Connections to the public listener that are open.',
+      registers: [],
+      collect() {
+        this.set(openNow());
+      },
+    });
+    this.metrics = [open, this.#refused];
+  }
+
+  /** Counts an accepted connection; `closed` is called once for it. */
+  opened(): void {
+    this.#open += 1;
+  }
+
+  closed(): void {
+    this.#open -= 1;
+  }
+
+  refused(reason: (typeof REASONS)[number]): void {
+    this.#refused.inc({ reason });
+  }
+}
+
+interface ConnectionLimit {
+  /** The most open connections. */
+  max: number;
+  trusts: TrustedPeers;
+  metrics: ConnectionMetrics;
+}
+
+/**
+ * Closes connections beyond a number, and beyond half of it for one peer that is no trusted proxy, without reading from
+ * them.
+ */
+export function limitConnections(server: Server, { max, trusts, metrics }: ConnectionLimit): void {
+  const maxOfPeer = Math.ceil(max / 2);
+  const open = new Map<string, number>();
+  server.maxConnections = max;
+  server.on('drop', () => metrics.refused('all'));
+  server.on('connection', (socket) => {
+    const address = plainAddress(socket.remoteAddress ?? '');
+    const peer = holderOf(address);
+    const before = open.get(peer) ?? 0;
+    if (before >= maxOfPeer && !trusts(address, 0)) {
+      metrics.refused('peer');
+      socket.destroy();
+      return;
+    }
+    open.set(peer, before + 1);
+    metrics.opened();
+    socket.once('close', () => {
+      metrics.closed();
+      const left = (open.get(peer) ?? 0) - 1;
+      if (left > 0) open.set(peer, left);
+      else open.delete(peer);
+    });
+  });
+}

@@ -1,0 +1,305 @@
+import type { Principal } from '../../access/identity/principal.ts';
+import { correlationKey } from '../../audit/correlation-key.ts';
+import { maskBody } from '../../audit/mask.ts';
+import { maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
+import { maskHeaders } from '../../audit/mask-headers.ts';
+import type { JsonRule } from '../../audit/mask-json.ts';
+import { maskTokens } from '../../audit/mask-keys.ts';
+import type { Log } from '../../lib/log.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import type { Capture } from './capture.ts';
+import type { AuditedBody, AuditedOperation, Exchange } from './exchange.ts';
+import type { Unparsed } from './unparsed.ts';
+
+const MAX_BODY_BYTES = 64 * 1024;
+const JSON_TYPE = 'application/json';
+
+/** The operation of a request that is only one: its captured bodies are recorded. */
+export const WHOLE: AuditedOperation = { request: {}, response: {} };
+
+/** The bodies of an audit record: masked, then cut at 64 KiB. */
+interface RecordedBodies {
+  request_body: string | null;
+  request_bytes: number;
+  response_body: string | null;
+  response_bytes: number;
+}
+
+interface BodyForm {
+  truncated: boolean;
+  /** Whether this process has written the body, or parsed it. */
+  wellFormed: boolean;
+  rule: JsonRule | undefined;
+}
+
+/** Returns the masked bodies of a request, or of one operation of it; without one only their lengths. */
+export function bodiesOf(exchange: Exchange, operation: AuditedOperation | undefined): RecordedBodies {
+  const { req, res, found } = exchange;
+  const { capture, isBodyRead, isBodyJson } = exchange.audit;
+  const { request, response } = operation ?? WHOLE;
+  const isHidden = operation === undefined || found.endpoint?.doNotLog === true;
+  const sentBytes = Math.max(capture.request.totalBytes, Number(req.headers['content-length'] ?? 0) || 0);
+  const answerType = headerText(res.getHeader('Content-Type'));
+  return {
+    request_body:
+      isHidden || !isBodyRead ? null : bodyText(request, req.headers['content-type'], capture.request, isBodyJson),
+    request_bytes: request.isPart ? Buffer.byteLength(request.text ?? '') : sentBytes,
+    response_body: isHidden ? null : bodyText(response, answerType, capture.response, found.upstream === undefined),
+    response_bytes: response.isPart ? Buffer.byteLength(response.text ?? '') : capture.response.totalBytes,
+  };
+}
+
+/** Returns the masked bodies of an operation of a socket: one JSON text, and one for each message that was sent. */
+function socketBodiesOf(operation: AuditedOperation | undefined): RecordedBodies {
+  const { request, response } = operation ?? WHOLE;
+  const [asked, sent] = [request, response].map(({ text = '' }) => Buffer.from(text));
+  const form = { truncated: false, wellFormed: true };
+  return {
+    request_body: asked ? storableBody(JSON_TYPE, asked, { ...form, rule: request.rule }) : null,
+    request_bytes: asked?.length ?? 0,
+    response_body: sent
+      ? storableBody('application/x-ndjson', sent, { ...form, truncated: true, rule: response.rule })
+      : null,
+    response_bytes: sent?.length ?? 0,
+  };
+}
+
+/** Replaces what PostgreSQL cannot store: U+0000 and lone surrogates. */
+export function storable(text: string): string {
+  return text.replaceAll('\0', '\ufffd').toWellFormed();
+}
+
+function bodyText(
+  { text, rule }: AuditedBody,
+  type: string | undefined,
+  captured: Capture['request'],
+  wellFormed: boolean,
+): string | null {
+  if (text !== undefined) {
+    return storableBody(JSON_TYPE, Buffer.from(text), { truncated: false, wellFormed: true, rule });
+  }
+  const { totalBytes, truncated, bytes } = captured;
+  return totalBytes === 0 ? null : storableBody(type, bytes, { truncated, wellFormed, rule });
+}
+
+function storableBody(type: string | undefined, bytes: Buffer, form: BodyForm): string | null {
+  const masked = maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, ...form });
+  // Responses contain correlation ids, too.
+  return masked === null ? null : storable(maskTokens(masked));
+}
+
+function headerText(value: number | string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value?.toString();
+}
+
+/** The longest path, and the longest query, in a record: a head may have 160 KiB. */
+const MAX_TARGET_PART_BYTES = 8 * 1024;
+
+/** The recorded part of a request target. */
+interface RecordedTarget {
+  path: string;
+  query: string | null;
+}
+
+/** The recorded head of a request, the same for all of its operations. */
+export interface RecordedHead extends RecordedTarget {
+  headers: ReturnType<typeof maskHeaders>;
+}
+
+/** Masks a request target. `maskOwn` masks a query whose form the path does not tell. */
+export function recordedTarget(target: string, maskOwn?: (query: string) => string): RecordedTarget {
+  const mark = target.indexOf('?');
+  const whole = mark < 0 ? target : target.slice(0, mark);
+  const path = maskPart(whole, MAX_TARGET_PART_BYTES, maskSpelled);
+  if (mark < 0) return { path: storable(path), query: null };
+  // A path that was cut may have been any.
+  const pathOfQuery = whole.length > MAX_TARGET_PART_BYTES ? null : whole;
+  const maskText = (text: string) => (maskOwn ? maskTokens(maskOwn(text)) : maskSpelled(maskQuery(text, pathOfQuery)));
+  const query = maskPart(target.slice(mark + 1), MAX_TARGET_PART_BYTES, maskText);
+  return { path: storable(path), query: storable(query) };
+}
+
+/** Masks the head of a request. */
+export function recordedHead(
+  target: string,
+  headers: NodeJS.Dict<string | string[]>,
+  maskOwn?: (query: string) => string,
+): RecordedHead {
+  return { ...recordedTarget(target, maskOwn), headers: maskHeaders(headers) };
+}
+
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** Takes the audit records. */
+interface RecordSpool {
+  /** Takes a record; `kept` is called when it survives the end of this process. */
+  add(line: string, kept?: () => void): void;
+  /** Stores at once what it has taken. */
+  commit(): void;
+}
+
+/** An audit record in the columns of `audit_records` (specification section 1). */
+export interface AuditRecordLine {
+  at: string;
+  id: string;
+  node_id: string | null;
+  correlation_id: string;
+  method: string;
+  path: string;
+  query: string | null;
+  status_code: number;
+  /** In milliseconds. */
+  elapsed: number;
+  headers: Record<string, unknown>;
+  remote_address: string;
+  real_ip: string;
+  request_body: string | null;
+  request_bytes: number;
+  response_body: string | null;
+  response_bytes: number;
+  is_api: boolean;
+  aborted: boolean;
+}
+
+/** An operation of a socket that has ended; it is recorded as a request. */
+interface EndedOperation {
+  /** The upgrade with which the socket began. */
+  exchange: Exchange;
+  principal: Principal;
+  startedTick: number;
+  startedAtMs: number;
+  /** The operation, and the beginning of what was sent: one JSON text per line for each message. */
+  audited: AuditedOperation | undefined;
+}
+
+/**
+ * Records every request once as it ends, or each operation of one that has several: in the spool, and as a line of the
+ * log.
+ */
+export class AuditLog {
+  readonly #spool: RecordSpool;
+  readonly #log: Log;
+
+  constructor(spool: RecordSpool, log: Log) {
+    this.#spool = spool;
+    this.#log = log;
+  }
+
+  /** Records a request whose response is about to end, or whose client has left; calls `kept` when that is done. */
+  record(exchange: Exchange, aborted: boolean, kept: () => void): void {
+    const records = this.#recordsOf(exchange, aborted);
+    for (const record of records) this.#keep(record, record === records.at(-1) ? kept : undefined);
+    if (records.length === 0) kept();
+  }
+
+  /** Records an operation of a socket, with the method `WS`, before its last message is sent. */
+  recordOperation(operation: EndedOperation): void {
+    this.#keep(this.#recordOfOperation(operation));
+    this.#spool.commit();
+  }
+
+  /** Records a response to what was no request; calls `kept` when that is done. */
+  recordUnparsed(unparsed: Unparsed, atMs: number, kept: () => void): void {
+    this.#keep(recordOfUnparsed(unparsed, atMs), kept);
+  }
+
+  /** Leaves out bodies that cannot be masked: the response is sent anyway. */
+  #recordsOf(exchange: Exchange, aborted: boolean): AuditRecordLine[] {
+    try {
+      const operations = exchange.audit.operations?.() ?? [WHOLE];
+      return operations.map((operation) => recordOf(exchange, aborted, operation));
+    } catch (error) {
+      this.#logUnmasked(exchange, error);
+      return [recordOf(exchange, aborted, undefined)];
+    }
+  }
+
+  #recordOfOperation(operation: EndedOperation): AuditRecordLine {
+    try {
+      return recordOfOperation(operation);
+    } catch (error) {
+      this.#logUnmasked(operation.exchange, error);
+      return recordOfOperation({ ...operation, audited: undefined });
+    }
+  }
+
+  #logUnmasked({ correlationId }: Exchange, error: unknown): void {
+    this.#log.error({ correlation_id: correlationId, err: error }, 'bodies could not be masked');
+  }
+
+  #keep(record: AuditRecordLine, kept?: () => void): void {
+    this.#spool.add(JSON.stringify(record), kept);
+    const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
+    const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
+    this.#log.info(
+      { correlation_id: escaped(correlation_id), method, path, status, elapsed_ms, is_api, real_ip, aborted },
+      'request',
+    );
+  }
+}
+
+function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecordLine {
+  const { req, res, found, audit } = exchange;
+  const { principal, client } = found;
+  const correlation_id = correlationKey(exchange.correlationId);
+  const headers = { ...req.headers, 'x-correlation-id': correlation_id };
+  audit.head ??= recordedHead(req.url ?? '', headers, operation?.maskQuery);
+  return {
+    at: new Date(exchange.startedAtMs).toISOString(),
+    id: uuidV7(exchange.startedAtMs),
+    node_id: found.nodeId ?? null,
+    correlation_id,
+    method: req.method ?? '',
+    ...audit.head,
+    status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
+    elapsed: performance.now() - exchange.startedTick,
+    remote_address: exchange.remoteAddress,
+    real_ip: exchange.realIp,
+    ...bodiesOf(exchange, operation),
+    is_api: principal ? principal.tokenUse === 'api' : (client?.isApi ?? false),
+    aborted,
+  };
+}
+
+function recordOfOperation(operation: EndedOperation): AuditRecordLine {
+  const { exchange, principal, audited } = operation;
+  return {
+    ...recordOf(exchange, false, undefined),
+    at: new Date(operation.startedAtMs).toISOString(),
+    id: uuidV7(operation.startedAtMs),
+    node_id: principal.nodeId,
+    method: 'WS',
+    status_code: 200,
+    elapsed: performance.now() - operation.startedTick,
+    ...socketBodiesOf(audited),
+    is_api: principal.tokenUse === 'api',
+  };
+}
+
+function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
+  const { correlationId, method, target, status, body, remoteAddress } = unparsed;
+  return {
+    at: new Date(atMs).toISOString(),
+    id: uuidV7(atMs),
+    node_id: null,
+    correlation_id: correlationKey(correlationId),
+    method,
+    ...recordedTarget(target),
+    status_code: status,
+    elapsed: 0,
+    headers: {},
+    remote_address: remoteAddress,
+    real_ip: remoteAddress,
+    request_body: null,
+    request_bytes: 0,
+    response_body: body,
+    response_bytes: Buffer.byteLength(body),
+    is_api: false,
+    aborted: false,
+  };
+}
+
+/** Escapes what is not printable ASCII in a line of the log. */
+function escaped(text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}

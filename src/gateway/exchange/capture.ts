@@ -1,0 +1,164 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatheredBytes } from '../../lib/gathered-bytes.ts';
+
+/** How much of a body is captured for the audit record, before it is masked and cut. */
+const KEPT_BYTES = 256 * 1024;
+const ONE_WRITE_BYTES = 64 * 1024;
+
+/** Captures the beginning of a body. */
+class BodyPrefix {
+  readonly #kept = new GatheredBytes();
+  #total = 0;
+
+  push(chunk: Buffer): void {
+    this.#total += chunk.length;
+    const room = KEPT_BYTES - this.#kept.length;
+    if (room > 0) this.#kept.push(chunk.subarray(0, room));
+  }
+
+  get bytes(): Buffer {
+    return this.#kept.bytes;
+  }
+
+  get totalBytes(): number {
+    return this.#total;
+  }
+
+  get truncated(): boolean {
+    return this.#total > this.#kept.length;
+  }
+}
+
+/** Called once as a request ends; the rest of its response is sent when `kept` is called. */
+type OnEnd = (aborted: boolean, kept: () => void) => void;
+
+/**
+ * Captures the bodies of a request and its response as they pass. Only the end of the response is held back. Everything
+ * is written as bytes: Node would otherwise send the headers of a text body in another encoding.
+ */
+export class Capture {
+  readonly request = new BodyPrefix();
+  readonly response = new BodyPrefix();
+  readonly #req: IncomingMessage;
+  readonly #res: ServerResponse;
+  #onEnd: OnEnd | undefined;
+  #isRecorded = false;
+  #isEnded = false;
+  /** The arguments of the write that completes a body of known length: its client would take the response for ended. */
+  #lastWrite: unknown[] | undefined;
+
+  constructor(req: IncomingMessage, res: ServerResponse) {
+    this.#req = req;
+    this.#res = res;
+    // What arrives while the request waits for those before it belongs to it.
+    this.#tapRequest();
+  }
+
+  /** Whether the response is complete, sent or about to be. */
+  get isEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  /**
+   * Starts capturing, once. `onEnd` is called before the last byte is handed to the socket, or when the client has
+   * left.
+   */
+  install(onEnd: OnEnd): void {
+    if (this.#onEnd) return;
+    this.#onEnd = onEnd;
+    this.#tapResponse();
+    this.#res.once('close', () => this.#record(true, nothing));
+  }
+
+  /** Ends a request whose response was not written here. */
+  finish(): void {
+    this.#record(false, nothing);
+  }
+
+  #record(aborted: boolean, kept: () => void): void {
+    if (this.#isRecorded || !this.#onEnd) {
+      kept();
+      return;
+    }
+    this.#isRecorded = true;
+    this.#onEnd(aborted, kept);
+  }
+
+  #tapRequest(): void {
+    const push = this.#req.push;
+    this.#req.push = (chunk: unknown, encoding?: BufferEncoding) => {
+      // What arrives after the response is discarded.
+      if (Buffer.isBuffer(chunk) && !this.#isRecorded) this.request.push(chunk);
+      return push.call(this.#req, chunk, encoding);
+    };
+  }
+
+  #tapResponse(): void {
+    const { method, socket } = this.#req;
+    const { write, end } = this.#res;
+    const keep = (chunk: unknown, encoding: unknown): unknown => {
+      const bytes = bytesOf(chunk, encoding);
+      if (Buffer.isBuffer(bytes) && method !== 'HEAD') this.response.push(bytes);
+      return bytes;
+    };
+    this.#res.write = ((chunk: unknown, ...rest: unknown[]) => {
+      if (this.#isEnded) return false;
+      const given = [keep(chunk, rest[0]), ...rest];
+      if (!this.#isComplete()) return Reflect.apply(write, this.#res, given);
+      this.#lastWrite ??= given;
+      return true;
+    }) as ServerResponse['write'];
+    this.#res.end = ((chunk?: unknown, ...rest: unknown[]) => {
+      if (this.#isEnded) return this.#res;
+      this.#isEnded = true;
+      const last = chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, rest[0]);
+      const [body, ...others] = [...(this.#lastWrite ?? []), last, ...rest];
+      const given = Buffer.isBuffer(body) ? asOneWrite(body, others) : [body, ...others];
+      // A handler may respond to the loss of its client before the response object notices it.
+      this.#record(socket.destroyed, () => this.#finish(end, given));
+      return this.#res;
+    }) as ServerResponse['end'];
+  }
+
+  /** Destroys a response that cannot be sent, so that nobody waits for it. */
+  #finish(end: ServerResponse['end'], given: readonly unknown[]): void {
+    try {
+      Reflect.apply(end, this.#res, [...given]);
+    } catch (error) {
+      this.#res.destroy();
+      throw error;
+    }
+  }
+
+  /** Returns whether all bytes that the head announces were given. */
+  #isComplete(): boolean {
+    const length = this.#res.getHeader('content-length');
+    return length !== undefined && this.response.totalBytes >= Number(length);
+  }
+}
+
+function nothing(): void {}
+
+function bytesOf(chunk: unknown, encoding: unknown): unknown {
+  if (typeof chunk === 'string') return Buffer.from(chunk, encodingOf(encoding));
+  if (Buffer.isBuffer(chunk) || !(chunk instanceof Uint8Array)) return chunk;
+  return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+}
+
+/**
+ * Returns the arguments of `end` for a short body. Node sends Latin-1 text in one write with the headers, byte for
+ * byte; a buffer would cost a second write, and UTF-8 text would send the headers in that encoding.
+ */
+function asOneWrite(bytes: Buffer, rest: readonly unknown[]): unknown[] {
+  const callbacks = rest.filter((argument) => typeof argument === 'function');
+  const tell = () => {
+    for (const callback of callbacks) callback();
+  };
+  const told = callbacks.length > 0 ? [tell] : [];
+  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...told];
+  return [bytes.toString('latin1'), 'latin1', ...told];
+}
+
+function encodingOf(value: unknown): BufferEncoding {
+  return typeof value === 'string' && Buffer.isEncoding(value) ? value : 'utf8';
+}

@@ -1,0 +1,169 @@
+import { Counter, Gauge, type Metric } from 'prom-client';
+import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
+import type { Tracer } from '../../lib/tracing.ts';
+import type { Endpoint } from '../table/gateway-config.ts';
+import type { Exchange, IncomingRequest } from './exchange.ts';
+
+/** The status of a request whose client left before the response, as in the audit record. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** The methods of the OpenTelemetry semantic conventions; any other one shares a series. */
+const METHODS: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'CONNECT',
+  'TRACE',
+]);
+const OTHER_METHOD = '_OTHER';
+const MAX_STATUS = 1_000;
+
+type Label = 'http_request_method' | 'http_route' | 'http_response_status_code';
+
+/** Returns the status with which a request ends. */
+function endStatusOf({ res }: IncomingRequest, aborted: boolean): number {
+  return aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode;
+}
+
+/** Returns a method as the OpenTelemetry semantic conventions name it. */
+export function methodOf(method: string | undefined): string {
+  return method !== undefined && METHODS.has(method) ? method : OTHER_METHOD;
+}
+
+/**
+ * Measures the requests of this listener, by the pattern of their endpoint and never by their path, so that the number
+ * of series is bounded. Event streams and WebSockets are counted apart: how long they last says nothing about how fast
+ * the service is.
+ */
+export class RequestMetrics {
+  readonly metrics: readonly Metric[];
+  readonly #durations = new BoundHistogram<Label>({
+    name: 'http_server_request_duration_seconds',
+    help: 'How long requests took, from their first byte to the last of the answer, by method, endpoint and status.',
+    labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
+  });
+  readonly #streams = new Counter<'http_route' | 'kind'>({
+    name: 'portcullis_streams_ended_total',
+    help: 'Event streams and WebSockets that have ended, by endpoint.',
+    labelNames: ['http_route', 'kind'],
+    registers: [],
+  });
+  /** The series of each endpoint, by method and status. */
+  readonly #ofEndpoint = new WeakMap<Endpoint, Map<string, Map<number, Durations>>>();
+  readonly #unmatched = new Map<string, Map<number, Durations>>();
+  #active = 0;
+
+  constructor() {
+    const activeOf = () => this.#active;
+    const active = new Gauge({
+      name: 'http_server_active_requests',
+      help: 'Requests that are being answered, event streams and WebSockets included.',
+      registers: [],
+      collect() {
+        this.set(activeOf());
+      },
+    });
+    this.metrics = [this.#durations, active, this.#streams];
+  }
+
+  /** Counts a request that begins; `ended` is called once for it. */
+  begun(): void {
+    this.#active += 1;
+  }
+
+  ended(exchange: Exchange, aborted: boolean): void {
+    this.#active -= 1;
+    const { req, res, upgrade } = exchange;
+    const { endpoint } = exchange.found;
+    const stream = upgrade && res.statusCode === 101 ? 'websocket' : isEventStream(exchange) ? 'sse' : undefined;
+    if (stream) {
+      this.#streams.inc({ http_route: endpoint?.path ?? '', kind: stream });
+      return;
+    }
+    const seconds = (performance.now() - exchange.startedTick) / 1_000;
+    this.#series(endpoint, req.method, endStatusOf(exchange, aborted)).observe(seconds);
+  }
+
+  /** Counts a response to bytes that were no HTTP. */
+  unparsed(status: number): void {
+    this.#series(undefined, undefined, status).observe(0);
+  }
+
+  #series(endpoint: Endpoint | undefined, given: string | undefined, status: number): Durations {
+    const method = methodOf(given);
+    const byMethod = this.#byMethod(endpoint);
+    let byStatus = byMethod.get(method);
+    if (!byStatus) {
+      byStatus = new Map();
+      byMethod.set(method, byStatus);
+    }
+    const code = status < MAX_STATUS ? status : 0;
+    const known = byStatus.get(code);
+    if (known) return known;
+    const bound = this.#durations.bind({
+      http_request_method: method,
+      http_route: endpoint?.path ?? '',
+      http_response_status_code: String(code),
+    });
+    byStatus.set(code, bound);
+    return bound;
+  }
+
+  #byMethod(endpoint: Endpoint | undefined): Map<string, Map<number, Durations>> {
+    if (!endpoint) return this.#unmatched;
+    const known = this.#ofEndpoint.get(endpoint);
+    if (known) return known;
+    const created = new Map<string, Map<number, Durations>>();
+    this.#ofEndpoint.set(endpoint, created);
+    return created;
+  }
+}
+
+/** Returns whether the response is an event stream, of this process or of an upstream. */
+function isEventStream({ res }: IncomingRequest): boolean {
+  const type = res.getHeader('content-type');
+  return typeof type === 'string' && type.startsWith('text/event-stream');
+}
+
+/** Starts the span of a request, as a child of the caller's `traceparent`, and runs the request within it. */
+export function runTraced(tracer: Tracer, request: IncomingRequest, run: () => void): void {
+  const { req } = request;
+  const method = methodOf(req.method);
+  const { traceparent } = req.headers;
+  const span = tracer.start(method, {
+    kind: 'server',
+    parent: typeof traceparent === 'string' ? traceparent : undefined,
+    attributes: { 'http.request.method': method, 'network.protocol.version': req.httpVersion },
+  });
+  request.span = span;
+  span.run(run);
+}
+
+/**
+ * Runs work of a request within its span, so that log lines carry its trace. An event of the connection has no span by
+ * itself.
+ */
+export function withinSpan({ span }: Pick<IncomingRequest, 'span'>, work: () => void): void {
+  if (span) span.run(work);
+  else work();
+}
+
+/**
+ * Ends the span, named by the pattern of the endpoint. Path and correlation id are left out: either may identify a
+ * caller or a person.
+ */
+export function endSpan(exchange: Exchange, aborted: boolean): void {
+  const { span, req, found } = exchange;
+  if (!span) return;
+  const status = endStatusOf(exchange, aborted);
+  const route = found.endpoint?.path;
+  span.tell(
+    { 'http.response.status_code': status, ...(route === undefined ? {} : { 'http.route': route }) },
+    route === undefined ? undefined : `${methodOf(req.method)} ${route}`,
+  );
+  span.end(status >= 500 ? String(status) : undefined);
+}

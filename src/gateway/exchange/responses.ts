@@ -1,0 +1,123 @@
+import type { ServerResponse } from 'node:http';
+import type { Log } from '../../lib/log.ts';
+import { AppError, type ErrorEnvelope, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
+import type { Endpoint } from '../table/gateway-config.ts';
+import type { Exchange, IncomingRequest } from './exchange.ts';
+import { announcesBody } from './request-target.ts';
+
+/**
+ * Tells a client that waits for leave to send its body to go on (RFC 9110 section 10.1.1). HTTP/1.0 knows no interim
+ * answers: its client would take it for the whole answer.
+ */
+export function sendContinue({ req, res }: IncomingRequest): void {
+  if (req.httpVersion !== '1.0' && /^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
+}
+
+const MAX_BYTES = 64 * 1024 * 1024;
+const MAX_MS = 5_000;
+
+/**
+ * Closes the connection of a request that is answered before it has come in full the way that a client still gets the answer
+ * (RFC 9112 section 9.6): the sending half first, and the other when the client has stopped sending, or after 64 MiB or 5 s.
+ * What comes is thrown away. A close with bytes unread would be a reset, which takes the answer with it.
+ */
+export function lingerOnClose({ req, res }: IncomingRequest): void {
+  const { socket } = req;
+  const destroySoon = socket.destroySoon;
+  socket.destroySoon = () => {
+    if (req.complete) destroySoon.call(socket);
+    else linger();
+  };
+  res.once('close', () => {
+    socket.destroySoon = destroySoon;
+  });
+
+  function linger(): void {
+    const cut = setTimeout(() => socket.destroy(), MAX_MS);
+    socket.once('close', () => clearTimeout(cut));
+    socket.end();
+    let bytes = 0;
+    req.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes > MAX_BYTES) socket.destroy();
+    });
+    req.once('end', () => socket.destroy());
+    req.resume();
+  }
+}
+
+/** Sends a JSON body. */
+export function sendJson(res: ServerResponse, status: number, body: unknown): void {
+  sendJsonText(res, status, JSON.stringify(body));
+}
+
+/** Sends a JSON text; as bytes, so that Node sends the headers unchanged. */
+export function sendJsonText(res: ServerResponse, status: number, text: string): void {
+  const bytes = Buffer.from(text, 'utf8');
+  res.statusCode = status;
+  res.setHeader('Content-Type', 'application/json; charset=utf-8');
+  res.setHeader('Content-Length', bytes.length);
+  res.end(bytes);
+}
+
+/** Sends a status without a body. */
+export function sendEmpty(res: ServerResponse, status: number): void {
+  res.statusCode = status;
+  if (status !== 204) res.setHeader('Content-Length', 0);
+  res.end();
+}
+
+/**
+ * Answers a request with the refusal that an error stands for. An unexpected error is logged once, with the
+ * correlation id, and answered as a masked 500. An answer that has begun is cut off.
+ */
+export function refuse(
+  exchange: Exchange,
+  error: unknown,
+  log: Log,
+  envelopeOf: (refusal: AppError) => ErrorEnvelope = errorEnvelope,
+): void {
+  const { req, res } = exchange;
+  if (exchange.isBroken && exchange.isAnswered && isLate(error)) return;
+  const refusal = refusalOf(exchange.found.endpoint, error);
+  if (refusal.status >= 500) logFault(exchange, error, log);
+  // An answer that is complete stays what it is.
+  if (exchange.audit.capture.isEnded) return;
+  if (res.headersSent) {
+    res.destroy();
+    return;
+  }
+  for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
+  if (!req.complete && announcesBody(req)) {
+    res.setHeader('Connection', 'close');
+    lingerOnClose(exchange);
+  }
+  const envelope = envelopeOf(refusal);
+  if (exchange.found.endpoint?.flags?.oauthErrors) delete envelope.errors;
+  sendJson(res, refusal.status, envelope);
+}
+
+/** Whether an error comes of nothing but that the request has been refused meanwhile. */
+function isLate(error: unknown): boolean {
+  if (error instanceof AppError) return error.status < 500;
+  return error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT';
+}
+
+/** The refusal of an error: senders of endpoints with closed statuses know no 413 and of the 5xx only 500. */
+function refusalOf(endpoint: Endpoint | undefined, error: unknown): AppError {
+  const refusal = error instanceof AppError ? error : new AppError(500, 'internal_error', { cause: error });
+  if (endpoint?.statuses !== 'closed') return refusal;
+  if (refusal.status === 413) {
+    return invalidRequest([{ path: '', message: `must be at most ${endpoint.max_body_bytes} bytes` }]);
+  }
+  if (refusal.status > 500) return new AppError(500, 'internal_error', { cause: refusal.cause });
+  return refusal;
+}
+
+function logFault(exchange: Exchange, error: unknown, log: Log): void {
+  const cause = error instanceof AppError ? error.cause : error;
+  if (cause === undefined) return;
+  const { correlationId, req, found, span } = exchange;
+  const fields = { correlation_id: correlationId, method: req.method, path: found.endpoint?.path, err: cause };
+  log.error(span ? { trace_id: span.traceId, ...fields } : fields, 'request failed');
+}

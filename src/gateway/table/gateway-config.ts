@@ -1,0 +1,302 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { SCOPE_TOKEN } from '../../access/identity/permissions.rules.ts';
+import { ConfigError } from '../../platform/config/config.ts';
+import type { TokenClass } from '../../platform/config/secrets.ts';
+import type { EndpointFlags } from './endpoint-flags.ts';
+import { type Fault, faultLines, parseYaml } from './yaml-text.ts';
+
+const LOCAL = 'local';
+
+/** Matches an http or https URL without user, query and fragment. */
+const PLAIN_URL = /^https?:\/\/[^\s?#@]+$/;
+
+const url = z
+  .string()
+  .regex(PLAIN_URL, {
+    error: 'must be local, or an http or https URL without user and query',
+    abort: true,
+  })
+  .refine((text) => URL.canParse(text), 'must be a URL');
+const remotePlace = url
+  .transform((text) => text.replace(/\/+$/, ''))
+  .meta({ description: 'Its URL; a path in it stands before the path of every request.' });
+
+const localSchema = z.strictObject({
+  at: z.literal(LOCAL).meta({ description: 'In this process.' }),
+  guards: z.enum(['here', 'front']).default('here').meta({
+    description: 'front: a gateway in front, which TRUST_PROXY names, has run the client guards already.',
+  }),
+});
+
+const remoteSchema = z.strictObject({
+  at: remotePlace,
+  guards: z.enum(['here', 'upstream']).default('here').meta({
+    description: 'Who runs the client guards: this gateway, or the Portcullis at the URL itself.',
+  }),
+  timeout_ms: z.int().min(1).optional().meta({
+    description: 'How long its endpoints may take to begin an answer, where an endpoint says nothing else.',
+  }),
+  idle_timeout_ms: z.int().min(1).default(120_000).meta({
+    description: 'How long an answer that has begun may stand still, for the service or for its reader.',
+  }),
+  max_body_bytes: z.int().min(0).optional().meta({
+    description: 'The largest request body of its endpoints, where an endpoint says nothing else; 0: no limit.',
+  }),
+  connections: z.int().min(1).max(10_000).default(128).meta({
+    description: 'Requests in progress at once, event streams included; no more connections are opened.',
+  }),
+  queue: z.int().min(0).max(100_000).default(256).meta({
+    description: 'Requests that may wait for their turn; more are answered 503.',
+  }),
+  websockets: z.int().min(0).max(100_000).default(1_000).meta({ description: 'WebSockets open at once.' }),
+  breaker: z
+    .strictObject({
+      failures: z.int().min(1).default(5).meta({ description: 'Failures in a row that open the circuit.' }),
+      open_ms: z
+        .int()
+        .min(1)
+        .default(10_000)
+        .meta({ description: 'How long nothing is sent, before one request tries.' }),
+    })
+    .default({ failures: 5, open_ms: 10_000 })
+    .meta({ description: 'When requests are answered 503 at once.' }),
+});
+
+/** A service of `gateway.yaml`: `local`, a URL, or either with its settings. */
+const serviceSchema = z.union([z.literal(LOCAL), url, localSchema, remoteSchema]).transform((given): ServiceConfig => {
+  if (given === LOCAL) return localSchema.parse({ at: LOCAL });
+  return typeof given === 'string' ? remoteSchema.parse({ at: given }) : given;
+});
+
+type LocalService = Readonly<z.output<typeof localSchema>>;
+export type RemoteService = Readonly<z.output<typeof remoteSchema>>;
+type ServiceConfig = LocalService | RemoteService;
+
+/** Returns whether a service is in another process. */
+export function isRemote(service: ServiceConfig | undefined): service is RemoteService {
+  return service !== undefined && service.at !== LOCAL;
+}
+
+/** Returns a remote service with default settings. */
+export function remoteService(at: string): RemoteService {
+  return remoteSchema.parse({ at });
+}
+
+/** Where to ask whose a transaction is: `transactions_lookup` of `gateway.yaml`. */
+const lookupSchema = z.strictObject({
+  url: z
+    .string()
+    .regex(PLAIN_URL, { error: 'must be an http or https URL without user and query', abort: true })
+    .refine((text) => URL.canParse(text), 'must be a URL')
+    .transform((text) => text.replace(/\/+$/, ''))
+    .meta({ description: 'GET {url}/{id} tells whose a transaction is; the id is percent-encoded.' }),
+  timeout_ms: z.int().min(1).max(60_000).default(5_000).meta({
+    description: 'How long an answer may take, to its last byte.',
+  }),
+  bearer_env: z
+    .string()
+    .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of a variable')
+    .optional()
+    .meta({ description: 'The variable whose value is sent as the bearer token.' }),
+});
+
+export type LookupConfig = Readonly<z.output<typeof lookupSchema>>;
+
+const TOKEN = /^[\x21-\x7e]+$/;
+
+/** Checks the variable that `transactions_lookup` names. Returns its issues; none where it is good. */
+export function lookupFaults(lookup: LookupConfig | undefined, variables: NodeJS.ProcessEnv): string[] {
+  const name = lookup?.bearer_env;
+  if (name === undefined) return [];
+  const value = variables[name];
+  if (value === undefined || value === '') return [`${name} is missing: transactions_lookup in gateway.yaml names it`];
+  return TOKEN.test(value) ? [] : [`${name} must be a token of visible ASCII characters`];
+}
+
+const MEBIBYTE = 1024 * 1024;
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_TOKENS: TokenClass[] = ['user', 'legacy'];
+
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const;
+
+const pathPattern = z
+  .string()
+  .regex(
+    /^(\*\*|(\/(\.?[A-Za-z0-9_-][A-Za-z0-9._-]*|\{[a-z_]+\}))+(\/\*|\/\*\*)?)$/,
+    'must be a path such as /v1/wallets/{wallet_id}/rules, /swagger/* or **',
+  );
+
+const endpointSchema = z.strictObject({
+  methods: z
+    .array(z.enum(METHODS))
+    .min(1)
+    .meta({ description: 'The methods that are registered; HEAD is not implied by GET.' }),
+  path: pathPattern.meta({ description: '{name} takes one segment, a trailing * one more segment, ** any rest.' }),
+  services: z
+    .array(z.string())
+    .default([])
+    .meta({ description: 'The names in X-Target-Server that reach it; none: any known name.' }),
+  visibility: z.enum(['protected', 'public', 'optional']).default('protected').meta({
+    description: 'protected needs a bearer token; public looks at none; optional passes without one.',
+  }),
+  tokens: z
+    .array(z.enum(['user', 'discover', 'legacy']))
+    .min(1)
+    .optional()
+    .meta({
+      description: 'The token classes that are accepted, user and legacy by default; none of a public endpoint.',
+    }),
+  permissions: z
+    .array(z.string().regex(SCOPE_TOKEN, 'must be a scope token of RFC 6749'))
+    .default([])
+    .meta({ description: 'All of these must be in the scope of the token; none of a public endpoint.' }),
+  doNotLog: z.boolean().default(false).meta({ description: 'Keeps the bodies out of the audit record.' }),
+  timeout_ms: z.int().min(1).optional().meta({
+    description: 'How long a remote service may take to begin its answer; else as its first service says, else 30000.',
+  }),
+  max_body_bytes: z.int().min(0).optional().meta({
+    description:
+      'The largest request body; 0: no limit, of remote services alone; else as its first service says, else 1 MiB.',
+  }),
+  statuses: z.enum(['open', 'closed']).default('open').meta({
+    description: 'closed: senders know no 413, 502, 503 or 504; they get 400 and 500 instead.',
+  }),
+});
+
+/** The schema of `gateway.yaml`; printed as `schema/gateway.schema.json`, for editors. */
+const gatewaySchema = z.strictObject({
+  services: z.record(z.string(), serviceSchema).meta({ description: 'The services by name, each local or at a URL.' }),
+  binding: z.array(z.string()).min(1).optional().meta({
+    description: 'The services that a request without X-Target-Server reaches; by default all, local ones first.',
+  }),
+  webhook_alias: z.strictObject({ deprecated_at: z.iso.datetime(), sunset: z.iso.datetime() }).meta({
+    description: 'Since when POST /v2/webhooks is deprecated, and until when it answers.',
+  }),
+  transactions_lookup: lookupSchema.optional().meta({
+    description: 'Who is asked for transactions that notifications name and nobody has registered; read at a start.',
+  }),
+  endpoints: z.array(endpointSchema).min(1),
+});
+
+type Written = z.output<typeof gatewaySchema>;
+type WrittenEndpoint = Written['endpoints'][number];
+
+/** An endpoint with its limits: its own, else those of its first service, else the defaults. */
+export type Endpoint = Readonly<
+  WrittenEndpoint & {
+    tokens: TokenClass[];
+    timeout_ms: number;
+    max_body_bytes: number;
+    upstream?: string;
+    flags?: EndpointFlags;
+  }
+>;
+
+export interface GatewayConfig extends Readonly<Omit<Written, 'endpoints'>> {
+  endpoints: readonly Endpoint[];
+  /** The upstream of `/v1/discovers/**`, which no service names. */
+  discovers?: { name: string; service: RemoteService };
+}
+
+/**
+ * Returns the JSON Schema (draft 2020-12) of `gateway.yaml`, for `schema/gateway.schema.json`; always the same text.
+ */
+export function gatewayJsonSchema(): string {
+  const schema = z.toJSONSchema(gatewaySchema, { io: 'input', target: 'draft-2020-12' });
+  return `${JSON.stringify({ title: 'gateway.yaml of Portcullis', ...schema }, null, 2)}\n`;
+}
+
+/**
+ * Reads and validates `gateway.yaml`.
+ * @throws ConfigError with file, line and field of every issue.
+ */
+export function readGatewayConfig(path: string): GatewayConfig {
+  let source: string;
+  try {
+    source = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+  return parseGatewayConfig(path, source);
+}
+
+/** Returns the error of a file that cannot be read. */
+export function unreadable(path: string, error: unknown): ConfigError {
+  const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  return new ConfigError([`GATEWAY_CONFIG: ${path} cannot be read (${reason}); name a readable file`]);
+}
+
+/**
+ * Validates the text of `gateway.yaml`; `path` is what issues are reported under.
+ * @throws ConfigError with file, line and field of every issue.
+ */
+export function parseGatewayConfig(path: string, source: string): GatewayConfig {
+  const { value, lineOf } = parseYaml(path, source);
+  const parsed = gatewaySchema.safeParse(value);
+  const faults = parsed.success ? crossFaults(parsed.data) : parsed.error.issues.flatMap(faultsOf);
+  if (!parsed.success || faults.length > 0) throw new ConfigError(faultLines(path, lineOf, faults));
+  const { services, endpoints } = parsed.data;
+  return { ...parsed.data, endpoints: endpoints.map((endpoint) => limited(endpoint, services)) };
+}
+
+/** Returns an endpoint as `gateway.yaml` would define it, with the defaults. */
+export function endpointOf(written: z.input<typeof endpointSchema>): Endpoint {
+  return limited(endpointSchema.parse(written), {});
+}
+
+function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConfig>): Endpoint {
+  const first = services[endpoint.services[0] ?? ''];
+  const given = isRemote(first) ? first : undefined;
+  return {
+    ...endpoint,
+    tokens: endpoint.tokens ?? DEFAULT_TOKENS,
+    timeout_ms: endpoint.timeout_ms ?? given?.timeout_ms ?? DEFAULT_TIMEOUT_MS,
+    max_body_bytes: endpoint.max_body_bytes ?? given?.max_body_bytes ?? MEBIBYTE,
+  };
+}
+
+/**
+ * Returns the issues of a value. Of several possible forms those of the one that was meant: whose kind of value is
+ * right.
+ */
+function faultsOf(issue: z.core.$ZodIssue): Fault[] {
+  if (issue.code !== 'invalid_union') return [{ at: issue.path, message: issue.message }];
+  const meant = issue.errors.findLast((issues) => issues.every(isOfItsKind)) ?? issue.errors.at(-1) ?? [];
+  return meant.flatMap(faultsOf).map(({ at, message }) => ({ at: [...issue.path, ...at], message }));
+}
+
+function isOfItsKind({ code, path: [member] }: z.core.$ZodIssue): boolean {
+  return member === undefined ? code !== 'invalid_type' && code !== 'invalid_value' : member !== 'at';
+}
+
+function crossFaults(config: Written): Fault[] {
+  const faults: Fault[] = [];
+  const seen = new Set<string>();
+  config.binding?.forEach((name, index) => {
+    if (!Object.hasOwn(config.services, name)) {
+      faults.push({ at: ['binding', index], message: `"${name}" is not under services` });
+    }
+  });
+  config.endpoints.forEach((endpoint, index) => {
+    for (const service of endpoint.services) {
+      if (!Object.hasOwn(config.services, service)) {
+        faults.push({ at: ['endpoints', index, 'services'], message: `"${service}" is not under services` });
+      }
+    }
+    const remote = endpoint.services.filter((name) => isRemote(config.services[name]));
+    if (endpoint.max_body_bytes === 0 && (remote.length === 0 || remote.length < endpoint.services.length)) {
+      faults.push({ at: ['endpoints', index, 'max_body_bytes'], message: 'no limit (0) is for remote services alone' });
+    }
+    for (const field of ['tokens', 'permissions'] as const) {
+      if (endpoint.visibility !== 'public' || (endpoint[field] ?? []).length === 0) continue;
+      faults.push({ at: ['endpoints', index, field], message: 'a public endpoint looks at no token' });
+    }
+    for (const method of endpoint.methods) {
+      const key = `${method} ${endpoint.path.replaceAll(/\{[a-z_]+\}/g, '{}')}`;
+      if (seen.has(key)) faults.push({ at: ['endpoints', index, 'path'], message: `${key} is registered twice` });
+      seen.add(key);
+    }
+  });
+  return faults;
+}

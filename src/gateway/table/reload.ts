@@ -1,0 +1,243 @@
+import { type StatsListener, unwatchFile, watchFile } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { setImmediate } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { Gauge } from 'prom-client';
+import type { Log } from '../../lib/log.ts';
+import { ConfigError } from '../../platform/config/config.ts';
+import { type GatewayConfig, parseGatewayConfig, unreadable } from './gateway-config.ts';
+
+/** How two endpoint tables differ, in the names of the log. */
+interface TableChanges {
+  endpoints: number;
+  endpoints_added: number;
+  endpoints_removed: number;
+  endpoints_changed: number;
+  services_added: number;
+  services_removed: number;
+  services_changed: number;
+}
+
+/** Compares two endpoint tables. An endpoint is identified by its methods and path, a service by its name. */
+export function tableChanges(before: GatewayConfig, after: GatewayConfig): TableChanges {
+  const endpoints = difference(endpointsOf(before), endpointsOf(after));
+  const services = difference(new Map(Object.entries(before.services)), new Map(Object.entries(after.services)));
+  return {
+    endpoints: after.endpoints.length,
+    endpoints_added: endpoints.added,
+    endpoints_removed: endpoints.removed,
+    endpoints_changed: endpoints.changed,
+    services_added: services.added,
+    services_removed: services.removed,
+    services_changed: services.changed,
+  };
+}
+
+function endpointsOf({ endpoints }: GatewayConfig): ReadonlyMap<string, unknown> {
+  return new Map(endpoints.map((endpoint) => [`${endpoint.methods.join()} ${endpoint.path}`, endpoint]));
+}
+
+function difference(before: ReadonlyMap<string, unknown>, after: ReadonlyMap<string, unknown>) {
+  let added = 0;
+  let changed = 0;
+  for (const [key, value] of after) {
+    if (!before.has(key)) added += 1;
+    else if (!isDeepStrictEqual(before.get(key), value)) changed += 1;
+  }
+  return { added, changed, removed: before.size + added - after.size };
+}
+
+/** A longer file (some 300 endpoints) is parsed in a thread of its own: it would delay requests. */
+const HERE_CHARACTERS = 32 * 1024;
+
+/** The input of the thread. */
+export interface TableText {
+  path: string;
+  source: string;
+}
+
+/** The output of the thread: the table as JSON, which is transferred faster than objects. */
+export type ParsedTable = { table: string } | { faults: readonly string[] };
+
+/**
+ * Reads the text of `gateway.yaml`.
+ * @throws ConfigError if it cannot be read.
+ */
+export async function readTableText(path: string): Promise<TableText> {
+  try {
+    return { path, source: await readFile(path, 'utf8') };
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+/**
+ * Validates the text of `gateway.yaml` as `parseGatewayConfig` does; in a thread if it is long.
+ * @throws ConfigError as that does; the reason of `signal` if it is aborted.
+ */
+export async function parseTable(text: TableText, signal: AbortSignal): Promise<GatewayConfig> {
+  if (text.source.length <= HERE_CHARACTERS) return parseGatewayConfig(text.path, text.source);
+  const parsed = await parseInThread(text, signal);
+  if ('faults' in parsed) throw new ConfigError(parsed.faults);
+  return JSON.parse(parsed.table);
+}
+
+async function parseInThread(text: TableText, signal: AbortSignal): Promise<ParsedTable> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<ParsedTable>();
+  const worker = new Worker(new URL('./table-thread.ts', import.meta.url), { workerData: text, execArgv: [] });
+  const abort = () => reject(signal.reason);
+  signal.addEventListener('abort', abort);
+  worker.once('message', resolve).once('error', reject);
+  worker.once('exit', () => reject(new Error('the thread that reads the gateway table has ended')));
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener('abort', abort);
+    await worker.terminate();
+  }
+}
+
+const SHOWN_FAULTS = 20;
+
+interface ReloadsParts {
+  /** The path of `gateway.yaml`. */
+  path: string;
+  /** The endpoint table in force, and the text that it was parsed from. */
+  table: GatewayConfig;
+  source: string;
+  /** Adds what does not come from the file. Throws ConfigError if the two contradict each other. */
+  complete(table: GatewayConfig): GatewayConfig;
+  log: Log;
+}
+
+/** Replaces the endpoint table when `gateway.yaml` changes. A file with issues is logged and changes nothing. */
+export class Reloads {
+  /** Reports whether the file, as last read, is in force. */
+  readonly inForce: Gauge;
+  readonly #parts: ReloadsParts;
+  readonly #stop = new AbortController();
+  #use: ((table: GatewayConfig) => void) | undefined;
+  #table: GatewayConfig;
+  /** Undefined if it could not be read. */
+  #source: string | undefined;
+  #latest = Promise.resolve();
+  /** The next read, if it has not begun, and whether an operator asked for it. */
+  #next: Promise<void> | undefined;
+  #isAsked = false;
+
+  constructor(parts: ReloadsParts) {
+    this.#parts = parts;
+    this.#table = parts.table;
+    this.#source = parts.source;
+    this.inForce = new Gauge({
+      name: 'portcullis_gateway_file_in_force',
+      help: 'Whether gateway.yaml is in force as it was read last (1), or was refused and an older table is (0).',
+      registers: [],
+    });
+    this.inForce.set(1);
+  }
+
+  /** Allows endpoint tables to come into force: `use` replaces the whole table at once. */
+  start(use: (table: GatewayConfig) => void): void {
+    this.#use = use;
+  }
+
+  /**
+   * Reads the file and replaces the endpoint table; never rejects. Calls during a read share one more read after it, so
+   * that the file as it is at the call, or later, comes into force.
+   */
+  async reload(): Promise<void> {
+    if (!this.#use) {
+      this.#parts.log.info({}, 'nothing to reload: this process has no gateway');
+      return;
+    }
+    this.#isAsked = true;
+    return this.#enqueue();
+  }
+
+  /** Does what `reload` does, but ignores an unchanged text. */
+  fileChanged(): Promise<void> {
+    return this.#enqueue();
+  }
+
+  /** Lets no further endpoint table come into force. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#latest;
+  }
+
+  #enqueue(): Promise<void> {
+    if (this.#next) return this.#next;
+    this.#latest = this.#latest.then(() => {
+      this.#next = undefined;
+      const isAsked = this.#isAsked;
+      this.#isAsked = false;
+      return this.#run(isAsked);
+    });
+    this.#next = this.#latest;
+    return this.#latest;
+  }
+
+  async #run(isAsked: boolean): Promise<void> {
+    const { signal } = this.#stop;
+    const { path, log } = this.#parts;
+    try {
+      await this.#replace(isAsked);
+    } catch (error) {
+      if (signal.aborted) return;
+      this.inForce.set(0);
+      const told =
+        error instanceof ConfigError
+          ? { faults: error.faults.slice(0, SHOWN_FAULTS), fault_count: error.faults.length }
+          : { err: error };
+      log.error({ file: path, ...told }, 'the gateway table stays as it was: its file is at fault');
+    }
+  }
+
+  async #replace(isAsked: boolean): Promise<void> {
+    const { signal } = this.#stop;
+    const { path, complete, log } = this.#parts;
+    const before = this.#source;
+    this.#source = undefined;
+    const text = await readTableText(path);
+    this.#source = text.source;
+    if (signal.aborted || (!isAsked && text.source === before)) return;
+    const table = complete(await parseTable(text, signal));
+    const changes = tableChanges(this.#table, table);
+    if (!isDeepStrictEqual(this.#table.transactions_lookup, table.transactions_lookup)) {
+      log.warn({ file: path }, 'transactions_lookup has changed: that needs a restart');
+    }
+    // Both take some milliseconds with thousands of endpoints: lets requests pass in between.
+    await setImmediate();
+    if (signal.aborted) return;
+    this.#use?.(table);
+    this.#table = table;
+    this.inForce.set(1);
+    log.info({ file: path, ...changes }, 'the gateway table was replaced');
+  }
+}
+
+const LOOK_EVERY_MS = 500;
+/** An editor writes in several steps, which are mostly over by then. Shorter than the polling interval. */
+const SETTLED_MS = 200;
+
+/**
+ * Calls `onChange` soon after a file has changed, until it is disposed. It polls instead of waiting for events, which
+ * end with the inode: editors replace a file by renaming another one over it, and may leave a moment without one.
+ */
+export function watchTable(path: string, onChange: () => void): Disposable {
+  let settling: NodeJS.Timeout | undefined;
+  const listener: StatsListener = () => {
+    clearTimeout(settling);
+    settling = setTimeout(onChange, SETTLED_MS).unref();
+  };
+  watchFile(path, { interval: LOOK_EVERY_MS, persistent: false }, listener);
+  return {
+    [Symbol.dispose]() {
+      unwatchFile(path, listener);
+      clearTimeout(settling);
+    },
+  };
+}

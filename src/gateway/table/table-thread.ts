@@ -1,0 +1,16 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { ConfigError } from '../../platform/config/config.ts';
+import { parseGatewayConfig } from './gateway-config.ts';
+import type { ParsedTable, TableText } from './reload.ts';
+
+const { path, source }: TableText = workerData;
+parentPort?.postMessage(parsed());
+
+function parsed(): ParsedTable {
+  try {
+    return { table: JSON.stringify(parseGatewayConfig(path, source)) };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return { faults: error.faults };
+  }
+}

@@ -1,0 +1,209 @@
+import { randomUUID } from 'node:crypto';
+import { type Cache, CacheUnavailableError, type NodeSessions, type SessionState } from './cache.ts';
+import {
+  type CountedFailure,
+  type CountedRequest,
+  FAILURE_WINDOW_MS,
+  HOUR_MS,
+  MINUTE_MS,
+  monthAtOf,
+  NOTHING_COUNTED,
+  type RequestLimits,
+  SECOND_MS,
+  secondsLeft,
+} from './counts.rules.ts';
+import { RedisConnection } from './redis-connection.ts';
+import {
+  ADD_SESSION,
+  BEGIN_REBUILD,
+  COUNT_FAILURE,
+  COUNT_REQUEST,
+  MAKE_READY,
+  PROLONG_SESSION,
+  REBUILD_SUBJECT,
+  RELEASE_LOCK,
+  REMOVE_SESSIONS,
+  SESSION_STATE,
+} from './redis-scripts.ts';
+
+type LimitArguments = readonly [perSecond: string, perMinute: string, perHour: string, perMonth: string];
+
+const known = new WeakMap<RequestLimits, LimitArguments>();
+
+/** Returns the limits as arguments of the script. */
+function limitArguments(limits: RequestLimits): LimitArguments {
+  const before = known.get(limits);
+  if (before) return before;
+  const { perSecond, perMinute, perHour, perMonth } = limits;
+  const texts: LimitArguments = [`${perSecond}`, `${perMinute}`, `${perHour}`, `${perMonth}`];
+  known.set(limits, texts);
+  return texts;
+}
+
+/** Parses the reply of the script to a process whose clock shows `nowMs`. @throws CacheUnavailableError for any other form. */
+function parseCount(reply: unknown, nowMs: number): CountedRequest {
+  if (reply === -1) return { ...NOTHING_COUNTED, outcome: 'unknown' };
+  if (!Array.isArray(reply)) throw new CacheUnavailableError(new Error('a count has another form'));
+  const counts: number[] = reply;
+  const [outcome, second = 0, minute = 0, hour = 0, month = 0, secondAt, minuteAt, hourAt, monthAt] = counts;
+  return {
+    outcome: outcome === 1 ? 'counted' : 'refused',
+    secondAt: secondAt ?? Math.floor(nowMs / SECOND_MS),
+    second,
+    minuteAt: minuteAt ?? Math.floor(nowMs / MINUTE_MS),
+    minute,
+    hourAt: hourAt ?? Math.floor(nowMs / HOUR_MS),
+    hour,
+    monthAt: monthAt ?? monthAtOf(nowMs),
+    month,
+  };
+}
+
+const REMOVED_FOR_MS = 60_000;
+const REBUILD_FOR_MS = 60_000;
+// Longer than any session can live, whatever the clocks say: it only clears away what nobody uses any more.
+const KEY_LIFETIME_MS = 366 * 24 * 3_600_000;
+const SUBJECTS_AT_ONCE = 200;
+
+export interface RedisCacheOptions {
+  url: string;
+  /** Stands before every key. */
+  keyPrefix?: string | undefined;
+  /** Called once for each outage, with its first error. */
+  onOutage?: ((error: unknown) => void) | undefined;
+}
+
+/** The cache that all processes share. Each script touches one slot: its keys carry the tenant's id as their hash tag. */
+export class RedisCache implements Cache {
+  readonly #redis: RedisConnection;
+  readonly #prefix: string;
+
+  /**
+   * Starts whether or not Redis is there; needs Redis 6.2 or later.
+   * @throws ConfigError where a cluster is there, and the URL names a database that it does not have.
+   */
+  static async open(options: RedisCacheOptions): Promise<RedisCache> {
+    return new RedisCache(await RedisConnection.open(options), options.keyPrefix ?? '');
+  }
+
+  private constructor(redis: RedisConnection, prefix: string) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  async sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): Promise<SessionState> {
+    const [sessions, , ready] = this.#keys(nodeId, subject);
+    const state = await this.#redis.route.run(SESSION_STATE, [sessions, ready], [sessionId, nowMs]);
+    if (state === -1) return 'unready';
+    return state === 1 ? 'live' : 'absent';
+  }
+
+  async addSession(
+    nodeId: string,
+    subject: string,
+    sessionId: string,
+    expiresAtMs: number,
+    nowMs: number,
+    maxSessions: number,
+  ): Promise<string[]> {
+    const args = [sessionId, expiresAtMs, nowMs, maxSessions, KEY_LIFETIME_MS, REMOVED_FOR_MS];
+    const evicted = await this.#redis.route.run(ADD_SESSION, this.#keys(nodeId, subject), args);
+    return Array.isArray(evicted) ? evicted.map(String) : [];
+  }
+
+  async prolongSession(nodeId: string, subject: string, sessionId: string, expiresAtMs: number): Promise<void> {
+    await this.#redis.route.run(PROLONG_SESSION, this.#keys(nodeId, subject), [
+      sessionId,
+      expiresAtMs,
+      KEY_LIFETIME_MS,
+    ]);
+  }
+
+  async removeSessions(nodeId: string, subject: string, sessionIds: readonly string[]): Promise<void> {
+    if (sessionIds.length === 0) return;
+    await this.#redis.route.run(REMOVE_SESSIONS, this.#keys(nodeId, subject), [REMOVED_FOR_MS, ...sessionIds]);
+  }
+
+  async rebuildSessions(nodeId: string, read: () => Promise<NodeSessions>): Promise<void> {
+    const token = randomUUID();
+    const rebuilding = `${this.#prefix}rebuilding:{${nodeId}}`;
+    await this.#redis.route.run(BEGIN_REBUILD, [rebuilding], [token, REBUILD_FOR_MS]);
+    const { live, ended = [] } = await read();
+    await ofEachSubject(ended, async (subject, own) => {
+      const ids = own.map(({ sessionId }) => sessionId);
+      await this.removeSessions(nodeId, subject, ids);
+    });
+    await ofEachSubject(live, async (subject, own) => {
+      const pairs = own.flatMap(({ sessionId, expiresAtMs }) => [sessionId, expiresAtMs]);
+      const keys = [...this.#keys(nodeId, subject), rebuilding];
+      await this.#redis.route.run(REBUILD_SUBJECT, keys, [KEY_LIFETIME_MS, token, ...pairs]);
+    });
+    const isWhole = await this.#redis.route.run(MAKE_READY, [rebuilding, this.#readyKey(nodeId)], [token]);
+    if (isWhole !== 1) throw new CacheUnavailableError(new Error('the cache was lost while it was rebuilt'));
+  }
+
+  async countRequest(
+    clientId: string,
+    limits: RequestLimits,
+    nowMs: number,
+    seed: number | undefined,
+  ): Promise<CountedRequest> {
+    const [perSecond, perMinute, perHour, perMonth] = limitArguments(limits);
+    const args = [`${nowMs}`, `${monthAtOf(nowMs)}`, `${seed ?? -1}`, perSecond, perMinute, perHour, perMonth];
+    return parseCount(
+      await this.#redis.route.runOnKey(COUNT_REQUEST, `${this.#prefix}limits:{${clientId}}`, args),
+      nowMs,
+    );
+  }
+
+  async countFailure(key: string, nowMs: number): Promise<CountedFailure> {
+    const args = [`${nowMs}`, `${FAILURE_WINDOW_MS}`];
+    const reply = await this.#redis.route.runOnKey(COUNT_FAILURE, `${this.#prefix}failures:{${key}}`, args);
+    const [count, startedAtMs] = Array.isArray(reply) ? reply.map(Number) : [];
+    return { count: count ?? 0, resetInSeconds: secondsLeft(startedAtMs ?? nowMs, nowMs) };
+  }
+
+  get generation(): number {
+    return this.#redis.generation;
+  }
+
+  async lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined> {
+    const key = `${this.#prefix}lock:${name}`;
+    const token = randomUUID();
+    if ((await this.#redis.route.commandOnKey(key, ['SET', key, token, 'NX', 'PX', String(ttlMs)])) === null)
+      return undefined;
+    return async () => {
+      // A lock that cannot be released now ends by itself.
+      await this.#redis.route.run(RELEASE_LOCK, [key], [token]).catch(() => undefined);
+    };
+  }
+
+  async checkHealth(): Promise<void> {
+    await this.#redis.route.checkHealth();
+  }
+
+  async stop(): Promise<void> {
+    await this.#redis.stop();
+  }
+
+  #readyKey(nodeId: string): string {
+    return `${this.#prefix}ready:{${nodeId}}`;
+  }
+
+  #keys(nodeId: string, subject: string): [sessions: string, removed: string, ready: string] {
+    const ofSubject = `{${nodeId}}:${subject}`;
+    return [`${this.#prefix}s:${ofSubject}`, `${this.#prefix}removed:${ofSubject}`, this.#readyKey(nodeId)];
+  }
+}
+
+/** Calls `work` for every subject, for so many at once. */
+async function ofEachSubject<Session extends { subject: string }>(
+  sessions: readonly Session[],
+  work: (subject: string, own: readonly Session[]) => Promise<void>,
+): Promise<void> {
+  const subjects = [...Map.groupBy(sessions, ({ subject }) => subject)];
+  for (let first = 0; first < subjects.length; first += SUBJECTS_AT_ONCE) {
+    const some = subjects.slice(first, first + SUBJECTS_AT_ONCE);
+    await Promise.all(some.map(([subject, own]) => work(subject, own)));
+  }
+}

@@ -1,0 +1,240 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { CacheUnavailableError } from './cache.ts';
+import type { LuaScript } from './redis-scripts.ts';
+import { type RedisRoute, RedisServer } from './redis-server.ts';
+import {
+  type Redirection,
+  redirectionOf,
+  SLOT_COUNT,
+  slotOf,
+  type Topology,
+  topologyOf,
+} from './redis-topology.rules.ts';
+
+const LOOK_AGAIN_MS = 500;
+const RETRY_MS = 50;
+/** How long a call waits for a slot that is on its way: no longer than for a server that is frozen. */
+const SETTLED_WITHIN_MS = 1_000;
+
+/** @throws CacheUnavailableError */
+export async function topologyBy(server: RedisServer): Promise<Topology> {
+  const [slots, nodes] = await Promise.all([
+    server.command(['CLUSTER', 'SLOTS']),
+    server.command(['CLUSTER', 'NODES']),
+  ]);
+  return topologyOf(slots, nodes, server.url);
+}
+
+/** Whether the server is one of a cluster. @throws CacheUnavailableError where it has gone meanwhile. */
+export async function isInCluster(server: RedisServer): Promise<boolean> {
+  const said = await server.command(['HELLO']).catch((error) => {
+    if (server.isReady) return undefined;
+    throw error;
+  });
+  return typeof said === 'object' && said !== null && 'mode' in said && said.mode === 'cluster';
+}
+
+interface RedisClusterOptions {
+  /** Whether an outage has been reported that lasts until all servers are there. */
+  isOut: boolean;
+  /** Called with each connection to a server, and when slots get another one. */
+  onChange(): void;
+  /** Called once for each outage, which lasts from the first server that is lost until all are there. */
+  onOutage(error: unknown): void;
+}
+
+/**
+ * The masters of a cluster, a connection to each: a command goes to the one that owns its key's slot, and is refused at
+ * once while that one is down. Looks for another master until all slots have one that answers.
+ */
+export class RedisCluster implements RedisRoute {
+  readonly #seed: RedisServer;
+  readonly #options: RedisClusterOptions;
+  readonly #timer: NodeJS.Timeout;
+  readonly #masters = new Map<string, RedisServer>();
+  /** Servers without slots that were named by others: new ones, which are given some. */
+  readonly #newcomers = new Map<string, Promise<RedisServer>>();
+  #owners: (RedisServer | undefined)[] = [];
+  #isCovered = false;
+  #isOut: boolean;
+  #looking: Promise<void> | undefined;
+  #looks = 0;
+  #isStopped = false;
+
+  /** @param seed the server of the configured URL, which may be a name for any of them; whoever opened it stops it. */
+  constructor(seed: RedisServer, options: RedisClusterOptions) {
+    this.#seed = seed;
+    this.#options = options;
+    this.#isOut = options.isOut;
+    this.#timer = setInterval(() => {
+      if (!this.isWhole) void this.look();
+    }, LOOK_AGAIN_MS).unref();
+  }
+
+  /** Whether each slot has a server that is connected. */
+  get isWhole(): boolean {
+    return this.#isCovered && this.#masters.values().every((server) => server.isReady);
+  }
+
+  /** Asks who owns which slot: one server if it is named, another where that does not answer. Never rejects. */
+  look(at?: RedisServer): Promise<void> {
+    this.#looking ??= this.#look(at).finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
+    return this.#follow(
+      key,
+      (server) => server.runOnKey(script, key, args),
+      (server) => server.runAsking(script, [key], args),
+    );
+  }
+
+  run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.#follow(
+      keys[0] ?? '',
+      (server) => server.run(script, keys, args),
+      (server) => server.runAsking(script, keys, args),
+    );
+  }
+
+  commandOnKey(key: string, args: readonly string[]): Promise<unknown> {
+    return this.#follow(
+      key,
+      (server) => server.command(args),
+      (server) => server.commandAsking(args),
+    );
+  }
+
+  async checkHealth(): Promise<void> {
+    if (!this.isWhole) throw new CacheUnavailableError(new Error('slots of the cluster have no server that answers'));
+    const states = await Promise.all([...this.#masters.values()].map((server) => server.command(['CLUSTER', 'INFO'])));
+    if (states.every((state) => String(state).includes('cluster_state:ok'))) return;
+    throw new CacheUnavailableError(new Error('the cluster is down: cluster_state is not ok'));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    for (const server of this.#masters.values()) server.stop();
+    // It may still find servers that are new.
+    await this.#looking;
+    for (const opening of this.#newcomers.values()) (await opening).stop();
+  }
+
+  async #follow(
+    key: string,
+    send: (server: RedisServer) => Promise<unknown>,
+    sendAsking: (server: RedisServer) => Promise<unknown>,
+  ): Promise<unknown> {
+    const slot = slotOf(key);
+    const until = performance.now() + SETTLED_WITHIN_MS;
+    let asked: RedisServer | undefined;
+    for (let redirections = 0; ; redirections += 1) {
+      const server = asked ?? this.#owners[slot];
+      if (!server) throw new CacheUnavailableError(new Error(`slot ${slot} of the cluster has no server`));
+      try {
+        return await (asked ? sendAsking(server) : send(server));
+      } catch (error) {
+        const said = redirectionOfError(error, server);
+        if (!said) throw error;
+        asked = await this.#redirected(said, server);
+        if (said.kind === 'down') throw error;
+        if (redirections < 2) continue;
+        // Servers that contradict each other agree soon, and keys on their way arrive.
+        if (performance.now() > until) throw error;
+        await delay(RETRY_MS);
+      }
+    }
+  }
+
+  /** @returns the server to ask next; undefined: the owner. */
+  async #redirected(said: Redirection, server: RedisServer): Promise<RedisServer | undefined> {
+    if (said.kind === 'ask') return this.#masters.get(said.url) ?? this.#newcomer(said.url);
+    if (said.kind === 'moved') await this.look(server);
+    if (said.kind === 'down') void this.look();
+    return undefined;
+  }
+
+  #newcomer(url: string): Promise<RedisServer> {
+    const before = this.#newcomers.get(url);
+    if (before) return before;
+    const opening = this.#open(url);
+    this.#newcomers.set(url, opening);
+    return opening;
+  }
+
+  async #look(at: RedisServer | undefined): Promise<void> {
+    const others = [this.#seed, ...this.#masters.values()];
+    // Another one each time: one that is cut off from the others still has the old topology.
+    this.#looks += 1;
+    const turned = others.map((_, index) => others[(index + this.#looks) % others.length]);
+    for (const server of [at, ...turned]) {
+      if (!server?.isReady) continue;
+      const topology = await topologyBy(server).catch((error) => this.#reportOutage(error));
+      // A server that was put out of its cluster knows of no slots.
+      if (topology && topology.ranges.length > 0) return this.#adopt(topology);
+    }
+  }
+
+  async #adopt({ ranges }: Topology): Promise<void> {
+    const urls = new Set(ranges.map(({ url }) => url));
+    const opened = await Promise.all(
+      [...urls].map(
+        async (url): Promise<[string, RedisServer]> => [url, this.#masters.get(url) ?? (await this.#newcomer(url))],
+      ),
+    );
+    if (this.#isStopped) return;
+    for (const [url, server] of opened) {
+      this.#masters.set(url, server);
+      this.#newcomers.delete(url);
+    }
+    const owners: (RedisServer | undefined)[] = [];
+    let isOther = false;
+    for (const { first, last, url, epoch } of ranges) {
+      const server = this.#masters.get(url);
+      if (server && server.epoch !== epoch) {
+        server.epoch = epoch;
+        isOther = true;
+      }
+      for (let slot = first; slot <= last; slot += 1) {
+        isOther ||= this.#owners[slot] !== server;
+        owners[slot] = server;
+      }
+    }
+    this.#owners = owners;
+    this.#isCovered = Array.from({ length: SLOT_COUNT }, (_, slot) => owners[slot]).every((owner) => owner);
+    if (!this.#isCovered) this.#reportOutage(new Error('slots of the cluster have no server'));
+    for (const [url, server] of this.#masters) {
+      if (urls.has(url)) continue;
+      server.stop();
+      this.#masters.delete(url);
+    }
+    if (this.isWhole) this.#isOut = false;
+    if (isOther) this.#options.onChange();
+  }
+
+  #open(url: string): Promise<RedisServer> {
+    return RedisServer.open({
+      url,
+      onReady: () => {
+        if (this.isWhole) this.#isOut = false;
+        this.#options.onChange();
+      },
+      onOutage: (error) => this.#reportOutage(error),
+    });
+  }
+
+  #reportOutage(error: unknown): void {
+    if (this.#isOut || this.#isStopped) return;
+    this.#isOut = true;
+    this.#options.onOutage(error);
+  }
+}
+
+function redirectionOfError(error: unknown, server: RedisServer): Redirection | undefined {
+  if (!(error instanceof CacheUnavailableError) || !(error.cause instanceof Error)) return undefined;
+  return redirectionOf(error.cause.message, server.url);
+}

@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto';
+
+/** A script that Redis runs as one step. */
+export interface LuaScript {
+  readonly source: string;
+  readonly sha1: string;
+  /** Whether its last argument is the epoch of the server that runs it. */
+  readonly needsEpoch: boolean;
+}
+
+/** Prepares a script; Redis knows it by the SHA-1 of its text. */
+function luaScript(source: string, { needsEpoch = false } = {}): LuaScript {
+  return { source, sha1: createHash('sha1').update(source).digest('hex'), needsEpoch };
+}
+
+/**
+ * `countRequest` of the rules, on one key for each client. ARGV: now in ms, number of the month, quota used as known
+ * from elsewhere (-1: not known), limits per second, minute, hour and month (0: none). Gives -1 (unknown), or the
+ * outcome (0 refused, 1 counted) and the four counts, and then the numbers of the windows where they are not the
+ * clock's.
+ */
+export const COUNT_REQUEST = luaScript(`
+local now, clock_month_at, seed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local per_second, per_minute = tonumber(ARGV[4]), tonumber(ARGV[5])
+local per_hour, per_month = tonumber(ARGV[6]), tonumber(ARGV[7])
+local second_at, second, minute_at, minute, hour_at, hour, month_at, month = 0, 0, 0, 0, 0, 0, 0, 0
+local stored = redis.call('GET', KEYS[1])
+if stored then
+  second_at, second, minute_at, minute, hour_at, hour, month_at, month = struct.unpack('<dddddddd', stored)
+end
+local skewed = false
+local clock = math.floor(now / 1000)
+if clock > second_at then second_at, second = clock, 0 elseif clock < second_at then skewed = true end
+clock = math.floor(now / 60000)
+if clock > minute_at then minute_at, minute = clock, 0 elseif clock < minute_at then skewed = true end
+clock = math.floor(now / 3600000)
+if clock > hour_at then hour_at, hour = clock, 0 elseif clock < hour_at then skewed = true end
+if per_month > 0 then
+  if clock_month_at > month_at then
+    if seed < 0 then return -1 end
+    month_at, month = clock_month_at, seed
+  elseif clock_month_at < month_at then skewed = true
+  elseif seed > month then month = seed end
+end
+local outcome = 1
+if (per_second > 0 and second >= per_second) or (per_minute > 0 and minute >= per_minute)
+  or (per_hour > 0 and hour >= per_hour) or (per_month > 0 and month >= per_month) then
+  outcome = 0
+else
+  second, minute, hour = second + 1, minute + 1, hour + 1
+  if per_month > 0 then month = month + 1 end
+end
+if outcome == 1 or seed >= 0 then
+  local counts = struct.pack('<dddddddd', second_at, second, minute_at, minute, hour_at, hour, month_at, month)
+  redis.call('SET', KEYS[1], counts, 'PX', per_month > 0 and 3456000000 or 7200000)
+end
+if skewed then return {outcome, second, minute, hour, month, second_at, minute_at, hour_at, month_at} end
+return {outcome, second, minute, hour, month}`);
+
+/** ARGV: now in ms, length of the window in ms. Gives the count and when the window began. */
+export const COUNT_FAILURE = luaScript(`
+local now, window = tonumber(ARGV[1]), tonumber(ARGV[2])
+local started, count = now, 0
+local stored = redis.call('GET', KEYS[1])
+if stored then started, count = struct.unpack('<dd', stored) end
+if now >= started + window then started, count = now, 0 end
+count = count + 1
+redis.call('SET', KEYS[1], struct.pack('<dd', started, count), 'PX', window)
+return {count, started}`);
+
+// KEYS[1] is the sorted set of a subject's sessions, KEYS[2] the set of those removed of late, KEYS[3] the marker: the
+// epoch in which the tenant was made ready. One from before a failover is none: the last writes may be lost.
+
+/**
+ * KEYS: the sorted set of a subject's sessions, the marker, and not what is mostly absent: while a slot moves, a script
+ * is refused that names a key which is not there. ARGV: session id, now in ms, epoch. -1 unready, 0 absent, 1 live.
+ */
+export const SESSION_STATE = luaScript(
+  `
+local ready = redis.call('GET', KEYS[2])
+if not ready or tonumber(ready) < tonumber(ARGV[3]) then return -1 end
+local expiry = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if expiry and tonumber(expiry) > tonumber(ARGV[2]) then return 1 end
+return 0`,
+  { needsEpoch: true },
+);
+
+/** ARGV: session id, expiry in ms, now in ms, most sessions, key lifetime in ms, memory of removals in ms. */
+export const ADD_SESSION = luaScript(`
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return {} end
+redis.call('ZREM', KEYS[1], ARGV[1])
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[3])
+local evicted = {}
+local surplus = redis.call('ZCARD', KEYS[1]) - (tonumber(ARGV[4]) - 1)
+if surplus > 0 then
+  evicted = redis.call('ZRANGE', KEYS[1], 0, surplus - 1)
+  for _, id in ipairs(evicted) do
+    redis.call('ZREM', KEYS[1], id)
+    redis.call('SADD', KEYS[2], id)
+  end
+  redis.call('PEXPIRE', KEYS[2], ARGV[6])
+end
+redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
+redis.call('PEXPIRE', KEYS[1], ARGV[5])
+return evicted`);
+
+/** ARGV: session id, expiry in ms, key lifetime in ms, epoch. In an unready tenant it adds: the rebuild may have read too early. */
+export const PROLONG_SESSION = luaScript(
+  `
+if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return end
+local ready = redis.call('GET', KEYS[3])
+if ready and tonumber(ready) >= tonumber(ARGV[4]) then
+  redis.call('ZADD', KEYS[1], 'XX', 'GT', ARGV[2], ARGV[1])
+else
+  redis.call('ZADD', KEYS[1], 'GT', ARGV[2], ARGV[1])
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[3])`,
+  { needsEpoch: true },
+);
+
+/** ARGV: memory of removals in ms, session ids. */
+export const REMOVE_SESSIONS = luaScript(`
+for i = 2, #ARGV do
+  redis.call('ZREM', KEYS[1], ARGV[i])
+  redis.call('SADD', KEYS[2], ARGV[i])
+end
+redis.call('PEXPIRE', KEYS[2], ARGV[1])`);
+
+/**
+ * KEYS[4]: the token of the rebuild under way. ARGV: key lifetime in ms, token, then an id and an expiry in ms for each
+ * session. Nothing comes of a rebuild that has ended: what was removed since it read may be forgotten as removed.
+ */
+export const REBUILD_SUBJECT = luaScript(`
+if not string.find(redis.call('GET', KEYS[4]) or '', ARGV[2], 1, true) then return end
+for i = 3, #ARGV, 2 do
+  if redis.call('SISMEMBER', KEYS[2], ARGV[i]) == 0 then
+    redis.call('ZADD', KEYS[1], 'GT', ARGV[i + 1], ARGV[i])
+  end
+end
+redis.call('PEXPIRE', KEYS[1], ARGV[1])`);
+
+/** KEYS: the token of the rebuild under way. ARGV: token, its lifetime in ms, epoch. */
+export const BEGIN_REBUILD = luaScript(`redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[3], 'PX', ARGV[2])`, {
+  needsEpoch: true,
+});
+
+/** KEYS: the token of the rebuild under way, the marker. ARGV: token, epoch. 0 where the cache was emptied, or another server took over, since. */
+export const MAKE_READY = luaScript(
+  `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] .. ' ' .. ARGV[2] then return 0 end
+redis.call('DEL', KEYS[1])
+redis.call('SET', KEYS[2], ARGV[2])
+return 1`,
+  { needsEpoch: true },
+);
+
+/** KEYS: the lock. ARGV: the holder's token. */
+export const RELEASE_LOCK = luaScript(`
+if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
+return 0`);

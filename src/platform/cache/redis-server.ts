@@ -1,0 +1,250 @@
+import type { createClient } from 'redis';
+import { backoffMs } from '../../lib/backoff.ts';
+import { ConfigError } from '../config/config.ts';
+import { CacheUnavailableError } from './cache.ts';
+import type { LuaScript } from './redis-scripts.ts';
+
+/** The way to the server that has a key: of one server, or of a cluster. All of it rejects with a CacheUnavailableError. */
+export interface RedisRoute {
+  /** Runs a script of one key: limits are asked with every request. */
+  runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown>;
+  /** Runs a script whose keys are in one slot. */
+  run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
+  /** Runs one command of a key. */
+  commandOnKey(key: string, args: readonly string[]): Promise<unknown>;
+  /** Resolves when every key has a server that answers. */
+  checkHealth(): Promise<void>;
+}
+
+const CONNECT_TIMEOUT_MS = 500;
+const WATCH_TICK_MS = 250;
+const SILENT_TICKS = 5;
+const RECONNECT_BACKOFF = { minMs: 50, maxMs: 1_000 };
+const MAX_QUEUED_COMMANDS = 10_000;
+
+type Client = ReturnType<typeof createClient>;
+
+interface RedisServerOptions {
+  url: string;
+  /** Called with each connection, the first one included. */
+  onReady?: ((server: RedisServer) => void) | undefined;
+  /** Called once for each outage, with its first error. */
+  onOutage?: ((error: unknown) => void) | undefined;
+}
+
+/**
+ * One connection to one server that never makes its caller wait for a server that is down: commands are refused at once
+ * while unconnected, a frozen server is noticed after 1.3 s under any load, and it reconnects in the background for ever.
+ */
+export class RedisServer implements RedisRoute {
+  readonly url: string;
+  /** Passed to the scripts that need it: in a cluster the epoch of this server's slots, which grows with each failover. */
+  epoch = '0';
+  readonly #client: Client;
+  readonly #onOutage: (error: unknown) => void;
+  readonly #watchdog: NodeJS.Timeout;
+  #silentTicks = 0;
+  /** Why the last PING failed. */
+  #refusal: unknown;
+  /** Of a connection that the server has accepted. */
+  #isShakingHands = false;
+  #isOut = false;
+  #isStopped = false;
+
+  /** Resolves when the first attempt to connect has succeeded or failed; never rejects. */
+  static async open(options: RedisServerOptions): Promise<RedisServer> {
+    const { createClient } = await import('redis');
+    const client: Client = createClient({
+      url: options.url,
+      disableOfflineQueue: true,
+      commandsQueueMaxLength: MAX_QUEUED_COMMANDS,
+      maintNotifications: 'disabled',
+      // A timer for each command costs more than the command; the watchdog bounds them all.
+      commandOptions: { timeout: 0 },
+      socket: {
+        connectTimeout: CONNECT_TIMEOUT_MS,
+        // Called whenever a connection is lost or an attempt has failed, and then alone.
+        reconnectStrategy: (retries) => {
+          server.#isShakingHands = false;
+          return backoffMs(retries + 1, RECONNECT_BACKOFF);
+        },
+      },
+    });
+    const server = new RedisServer(client, options);
+    const { promise: settled, resolve } = Promise.withResolvers<void>();
+    client.once('ready', resolve);
+    client.once('error', () => resolve());
+    client.once('end', resolve);
+    server.#connect();
+    await settled;
+    return server;
+  }
+
+  private constructor(client: Client, { url, onReady, onOutage }: RedisServerOptions) {
+    this.url = url;
+    this.#client = client;
+    this.#onOutage = onOutage ?? (() => undefined);
+    client.on('error', (error) => {
+      this.#reportOutage(error);
+      // What has come on a connection that still stands is no reply: later ones would be taken for those to other commands.
+      if (client.isReady) client.destroy();
+    });
+    client.on('connect', () => {
+      // The client does not take back an attempt to connect.
+      if (this.#isStopped) {
+        client.destroy();
+        return;
+      }
+      this.#silentTicks = 0;
+      this.#refusal = undefined;
+      this.#isShakingHands = true;
+    });
+    client.on('ready', () => {
+      this.#isShakingHands = false;
+      this.#silentTicks = 0;
+      onReady?.(this);
+    });
+    this.#watchdog = setInterval(() => this.#watch(), WATCH_TICK_MS).unref();
+  }
+
+  get isReady(): boolean {
+    return this.#client.isReady;
+  }
+
+  /** The cheapest way there is. */
+  async runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
+    try {
+      return this.#heard(await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]));
+    } catch (error) {
+      if (!isNoScript(error)) throw new CacheUnavailableError(error);
+    }
+    return this.command(['EVAL', script.source, '1', key, ...args]);
+  }
+
+  async run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    const options = { keys: [...keys], arguments: this.#argumentsOf(script, args) };
+    try {
+      return this.#heard(await this.#client.evalSha(script.sha1, options));
+    } catch (error) {
+      if (!isNoScript(error)) throw new CacheUnavailableError(error);
+    }
+    return this.command(['EVAL', script.source, String(options.keys.length), ...options.keys, ...options.arguments]);
+  }
+
+  /** Runs one command. @throws CacheUnavailableError */
+  async command(args: readonly string[]): Promise<unknown> {
+    try {
+      return this.#heard(await this.#client.sendCommand(args));
+    } catch (error) {
+      throw new CacheUnavailableError(error);
+    }
+  }
+
+  commandOnKey(_key: string, args: readonly string[]): Promise<unknown> {
+    return this.command(args);
+  }
+
+  /** Runs one command on a slot that this server is only about to own. @throws CacheUnavailableError */
+  async commandAsking(args: readonly string[]): Promise<unknown> {
+    // Sent together: ASKING holds for the next command of the connection alone.
+    const [, reply] = await Promise.all([this.command(['ASKING']), this.command(args)]);
+    return reply;
+  }
+
+  /** Runs a script on a slot that this server is only about to own. @throws CacheUnavailableError */
+  runAsking(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return this.commandAsking(['EVAL', script.source, `${keys.length}`, ...keys, ...this.#argumentsOf(script, args)]);
+  }
+
+  /**
+   * Subscribes to a channel now or once connected, and again after each reconnection; messages in between are lost. Resolves
+   * when the first attempt has succeeded or failed; never rejects.
+   */
+  async subscribe(channel: string, listener: (message: string) => void): Promise<void> {
+    // A failure here is the connection's own: the next `ready` comes back to it.
+    const start = () => this.#client.subscribe(channel, listener).catch((error) => this.#reportOutage(error));
+    this.#client.on('ready', start);
+    if (this.#client.isReady) await start();
+  }
+
+  async checkHealth(): Promise<void> {
+    await this.command(['PING']);
+  }
+
+  stop(): void {
+    if (this.#isStopped) return;
+    this.#isStopped = true;
+    clearInterval(this.#watchdog);
+    if (this.#client.isOpen) this.#client.destroy();
+  }
+
+  /** While so many commands wait that none is taken, no PING is either. */
+  #heard(answer: unknown): unknown {
+    this.#silentTicks = 0;
+    return answer;
+  }
+
+  #argumentsOf(script: LuaScript, args: readonly (string | number)[]): string[] {
+    const texts = args.map(String);
+    if (script.needsEpoch) texts.push(this.epoch);
+    return texts;
+  }
+
+  #connect(): void {
+    this.#client.connect().catch((error) => this.#reportOutage(error));
+  }
+
+  #reportOutage(error: unknown): void {
+    if (this.#isOut || this.#isStopped) return;
+    this.#isOut = true;
+    this.#onOutage(isDatabaseRefused(error) ? databaseFault(this.url) : error);
+  }
+
+  // Counts ticks of the own timer, so that a stall of this process is not taken for one of the server. The timeouts
+  // of a socket would not do: they end before what has arrived is read, and each command written to a frozen server
+  // starts them anew.
+  #watch(): void {
+    // Given up in the tick before.
+    if (!this.#client.isOpen) this.#connect();
+    if (!this.#client.isReady && !this.#isShakingHands) return;
+    this.#silentTicks += 1;
+    if (this.#silentTicks <= SILENT_TICKS) {
+      if (this.#client.isReady) this.#ping();
+      return;
+    }
+    this.#silentTicks = 0;
+    this.#isShakingHands = false;
+    this.#reportOutage(
+      this.#refusal ?? new Error(`Redis at ${new URL(this.url).host} is silent for ${SILENT_TICKS * WATCH_TICK_MS} ms`),
+    );
+    this.#client.destroy();
+  }
+
+  // A server may take connections and freeze, or refuse all while it loads its data: an outage ends with a reply.
+  #ping(): void {
+    this.#client.sendCommand(['PING']).then(
+      () => {
+        this.#silentTicks = 0;
+        this.#refusal = undefined;
+        this.#isOut = false;
+      },
+      (error) => {
+        this.#refusal = error;
+      },
+    );
+  }
+}
+
+function isNoScript(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('NOSCRIPT');
+}
+
+/** A cluster has one database; the handshake of a connection with another one fails. */
+function isDatabaseRefused(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('SELECT is not allowed in cluster mode');
+}
+
+function databaseFault(url: string): ConfigError {
+  const { pathname } = new URL(url);
+  return new ConfigError([`REDIS_URL: a Redis Cluster has database 0 alone; leave out ${pathname} at the end`]);
+}

@@ -1,0 +1,88 @@
+export const SLOT_COUNT = 16_384;
+
+const POLYNOMIAL = 0x1021;
+
+/** CRC-16/XMODEM of each byte. */
+const CRC_OF_BYTE = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit += 1) crc = crc & 0x8000 ? (crc << 1) ^ POLYNOMIAL : crc << 1;
+  return crc;
+});
+
+/** The slot of a key: of what stands in its first braces, where that is something. */
+export function slotOf(key: string): number {
+  const open = key.indexOf('{');
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1);
+  const hashed = close > open + 1 ? key.slice(open + 1, close) : key;
+  let crc = 0;
+  for (const byte of Buffer.from(hashed)) crc = ((crc << 8) & 0xffff) ^ (CRC_OF_BYTE[(crc >> 8) ^ byte] ?? 0);
+  return crc % SLOT_COUNT;
+}
+
+/** The master of a range of slots. */
+interface SlotRange {
+  readonly first: number;
+  readonly last: number;
+  readonly url: string;
+  /** Grows whenever the slots get another master. */
+  readonly epoch: string;
+}
+
+export interface Topology {
+  readonly ranges: readonly SlotRange[];
+  /** The URLs of all its members that bear slots, replicas of masters too. */
+  readonly members: readonly string[];
+}
+
+/**
+ * Parses the topology of a cluster from the replies of one of its members to CLUSTER SLOTS and CLUSTER NODES.
+ * @param asked the URL of that member: what stands in it but the address holds for the others too.
+ */
+export function topologyOf(slots: unknown, nodes: unknown, asked: string): Topology {
+  const epochs = new Map<string, string>();
+  for (const line of String(nodes).split('\n')) {
+    const [id = '', , , , , , epoch = '0'] = line.split(' ');
+    epochs.set(id, epoch);
+  }
+  const members = new Set<string>();
+  const ranges = listOf(slots).map((entry): SlotRange => {
+    const [first, last, ...servers] = listOf(entry);
+    const urls = servers.map((server) => {
+      const [host, port] = listOf(server);
+      return urlAt(asked, host, port);
+    });
+    for (const url of urls) members.add(url);
+    const [, , id] = listOf(servers[0]);
+    return { first: Number(first), last: Number(last), url: urls[0] ?? asked, epoch: epochs.get(String(id)) ?? '0' };
+  });
+  return { ranges, members: [...members] };
+}
+
+/** The reply of a server for a slot that it does not serve now. */
+export type Redirection =
+  | { kind: 'moved' | 'incomplete' | 'down' }
+  /** On its way: the server at this URL has what is not here any more. */
+  | { kind: 'ask'; url: string };
+
+/** Parses an error that names where to go; undefined for any other error. */
+export function redirectionOf(message: string, asked: string): Redirection | undefined {
+  const [code, , address = ''] = message.split(' ');
+  if (code === 'MOVED') return { kind: 'moved' };
+  if (code === 'TRYAGAIN') return { kind: 'incomplete' };
+  if (code === 'CLUSTERDOWN') return { kind: 'down' };
+  if (code !== 'ASK') return undefined;
+  const colon = address.lastIndexOf(':');
+  return { kind: 'ask', url: urlAt(asked, address.slice(0, colon), address.slice(colon + 1)) };
+}
+
+/** A server that does not know its own address is where it was asked. */
+function urlAt(asked: string, host: unknown, port: unknown): string {
+  const url = new URL(asked);
+  if (typeof host === 'string' && host !== '' && host !== '?') url.hostname = host.includes(':') ? `[${host}]` : host;
+  url.port = String(port);
+  return url.href;
+}
+
+function listOf(value: unknown): unknown[] {
+  return Array.isArray(value) ? value : [];
+}

@@ -1,0 +1,268 @@
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { GROUPS } from './variables.ts';
+
+/** Every environment variable, one by one; what one means together with another is decided in `config.ts`. */
+export const envSchema = z.object({
+  ...GROUPS.process,
+  ...GROUPS.stores,
+  ...GROUPS.secrets,
+  ...GROUPS.features,
+  ...GROUPS.telemetry,
+});
+
+export type Env = z.output<typeof envSchema>;
+
+/** Variables that production requires, beside those that the embedded run has a default for. */
+export const REQUIRED_IN_PRODUCTION = [
+  'PUBLIC_URL',
+  'DATABASE_URL',
+  'REDIS_URL',
+  'KAFKA_BROKERS',
+  'JWT_SECRET_USER',
+  'JWT_SECRET_DISCOVER',
+  'JWT_SECRET_LEGACY',
+  'SECRET_PEPPER',
+  'WEBHOOK_USERNAME',
+  'WEBHOOK_PASSWORD',
+] as const satisfies readonly (keyof Env)[];
+
+/** Variables that the roles gateway and worker require: they share the work of one instance. */
+export const REQUIRED_BY_ROLES = [
+  'DATABASE_URL',
+  'REDIS_URL',
+  'KAFKA_BROKERS',
+] as const satisfies readonly (keyof Env)[];
+
+/** Variables that hold a secret: their values are in no message, log or listing. */
+export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
+  'DATABASE_URL',
+  'REDIS_URL',
+  'KAFKA_SASL_PASSWORD',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'GAS_RPC_URLS',
+  'JWT_SECRET_USER',
+  'JWT_SECRET_USER_PREVIOUS',
+  'JWT_SECRET_DISCOVER',
+  'JWT_SECRET_DISCOVER_PREVIOUS',
+  'JWT_SECRET_LEGACY',
+  'JWT_SECRET_LEGACY_PREVIOUS',
+  'SECRET_PEPPER',
+  'SECRET_PEPPER_PREVIOUS',
+  'WEBHOOK_PASSWORD',
+  'WEBHOOK_PASSWORD_PREVIOUS',
+  'WEBHOOK_SIGNING_SECRET',
+  'WEBHOOK_SIGNING_SECRET_PREVIOUS',
+]);
+
+/** A start that cannot be: every fault at once, each naming its variable or place and what to change. Exit 78. */
+export class ConfigError extends Error {
+  override name = 'ConfigError';
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(faults.join('\n'));
+    this.faults = faults;
+  }
+}
+
+interface KafkaConfig {
+  brokers: string[];
+  ssl: boolean;
+  sasl: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string } | undefined;
+}
+
+/** Where spans go, and which. */
+export interface TracingConfig {
+  /** The base of the collector's OTLP addresses. */
+  endpoint: string;
+  /** Sent with each batch: credentials, say. */
+  headers: Readonly<Record<string, string>>;
+  serviceName: string;
+  /** The share of the traces that begin here; of others their beginning has decided. */
+  ratio: number;
+  /** How long a span waits for others to be sent with. */
+  exportEveryMs: number;
+}
+
+/** The resolved, frozen configuration; secrets stand apart in `secrets.ts`. */
+export interface Config {
+  production: boolean;
+  host: string;
+  /** 0 takes a free port. */
+  port: number;
+  adminPort: number;
+  /** Undefined: `http://host:port` as listened on. */
+  publicUrl: string | undefined;
+  role: 'all' | 'gateway' | 'worker';
+  databaseUrl: string | undefined;
+  /** Of statements that a request waits for. */
+  statementTimeoutMs: number;
+  redisUrl: string | undefined;
+  kafka: KafkaConfig | undefined;
+  topicPrefix: string;
+  dataDir: string;
+  auditSpoolDir: string;
+  gatewayConfigPath: string;
+  /** Whether a notification must be signed, where a signing secret is set. */
+  webhookSignature: Env['WEBHOOK_SIGNATURE'];
+  maxSessions: number;
+  /** Undefined: `/v1/discovers/**` is not registered. */
+  discoversUpstreamUrl: string | undefined;
+  /** The URLs of the RPC providers that are asked what gas costs, by the id of their network. */
+  gasNodes: ReadonlyMap<string, string>;
+  trustProxy: string[];
+  /** Of the public listener, at once. */
+  maxConnections: number;
+  corsOrigins: string[];
+  /** Whether the mutation registers ids that their owner has not named. */
+  registrationByMutation: boolean;
+  graphqlIntrospection: boolean;
+  graphqlMaxCost: number;
+  graphqlPersisted: Env['GRAPHQL_PERSISTED'];
+  /** Of the documents that ids stand for. */
+  graphqlPersistedFile: string | undefined;
+  auditRetentionDays: number;
+  eventsRetentionDays: number;
+  logLevel: Env['LOG_LEVEL'];
+  /** Undefined: nothing is traced. */
+  tracing: TracingConfig | undefined;
+}
+
+/** Nothing but its length holds up whoever guesses it: the webhook has no status for too many. */
+const MIN_WEBHOOK_PASSWORD = 16;
+const REPOSITORY = resolve(import.meta.dirname, '../../..');
+
+/**
+ * Reads the environment into a frozen configuration.
+ * @throws ConfigError that lists every missing or malformed variable.
+ */
+export function readConfig(env: NodeJS.ProcessEnv): { config: Config; env: Env } {
+  const given = withoutEmpty(env);
+  const parsed = envSchema.safeParse(given);
+  const production = given.NODE_ENV === 'production';
+  const faults = [
+    ...(parsed.success ? [] : malformed(parsed.error)),
+    ...missing(given, production),
+    ...clashes(given, production),
+  ];
+  if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
+  return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data };
+}
+
+type Given = Readonly<Record<string, string>>;
+
+/** A variable that is set to nothing is one that is not set. */
+function withoutEmpty(env: NodeJS.ProcessEnv): Given {
+  return Object.fromEntries(
+    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
+  );
+}
+
+function malformed({ issues }: z.ZodError): string[] {
+  return issues.map((issue) => `${issue.path.join('.')} must be ${issue.message}`);
+}
+
+function missing(given: Given, production: boolean): string[] {
+  const role = given.PORTCULLIS_ROLE;
+  const isShared = role === 'gateway' || role === 'worker';
+  const reason = production ? 'production' : `PORTCULLIS_ROLE=${role}`;
+  const required = production ? REQUIRED_IN_PRODUCTION : isShared ? REQUIRED_BY_ROLES : [];
+  return required
+    .filter((name) => given[name] === undefined)
+    .map((name) => `${name} is missing: ${reason} requires it`);
+}
+
+/** Returns what is wrong with variables that are each well-formed. */
+function clashes(given: Given, production: boolean): string[] {
+  const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off' } = given;
+  const isSet = (name: keyof Env) => given[name] !== undefined;
+  const sasl = (['KAFKA_SASL_MECHANISM', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'] as const).filter(isSet);
+  const jwtSecrets = ['JWT_SECRET_USER', 'JWT_SECRET_DISCOVER', 'JWT_SECRET_LEGACY'].flatMap(
+    (name) => given[name] ?? [],
+  );
+  const all: [isClash: boolean, message: string][] = [
+    [sasl.length % 3 !== 0, 'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD must be set together'],
+    [
+      new Set(jwtSecrets).size !== jwtSecrets.length,
+      'JWT_SECRET_USER, JWT_SECRET_DISCOVER and JWT_SECRET_LEGACY must all be different',
+    ],
+    [
+      production && password !== undefined && [...password].length < MIN_WEBHOOK_PASSWORD,
+      `WEBHOOK_PASSWORD must have at least ${MIN_WEBHOOK_PASSWORD} characters in production`,
+    ],
+    [
+      given.WEBHOOK_SIGNATURE === 'required' && !isSet('WEBHOOK_SIGNING_SECRET'),
+      'WEBHOOK_SIGNATURE=required needs WEBHOOK_SIGNING_SECRET',
+    ],
+    [
+      isSet('WEBHOOK_SIGNING_SECRET_PREVIOUS') && !isSet('WEBHOOK_SIGNING_SECRET'),
+      'WEBHOOK_SIGNING_SECRET_PREVIOUS needs WEBHOOK_SIGNING_SECRET',
+    ],
+    [persisted === 'only' && !isSet('GRAPHQL_PERSISTED_FILE'), 'GRAPHQL_PERSISTED=only needs GRAPHQL_PERSISTED_FILE'],
+    [
+      persisted === 'off' && isSet('GRAPHQL_PERSISTED_FILE'),
+      'GRAPHQL_PERSISTED_FILE needs GRAPHQL_PERSISTED to be allow or only',
+    ],
+  ];
+  return all.filter(([isClash]) => isClash).map(([, message]) => message);
+}
+
+function toConfig(env: Env, production: boolean): Config {
+  const dataDir = resolve(env.DATA_DIR);
+  return {
+    production,
+    host: env.HOST ?? (production ? '0.0.0.0' : '127.0.0.1'),
+    port: env.PORT,
+    adminPort: env.ADMIN_PORT,
+    publicUrl: env.PUBLIC_URL,
+    role: env.PORTCULLIS_ROLE,
+    databaseUrl: env.DATABASE_URL,
+    statementTimeoutMs: env.STATEMENT_TIMEOUT_MS,
+    redisUrl: env.REDIS_URL,
+    kafka: kafkaConfig(env),
+    topicPrefix: env.TOPIC_PREFIX,
+    dataDir,
+    auditSpoolDir: env.AUDIT_SPOOL_DIR === undefined ? join(dataDir, 'audit') : resolve(env.AUDIT_SPOOL_DIR),
+    gatewayConfigPath: gatewayConfigPath(env.GATEWAY_CONFIG),
+    webhookSignature: env.WEBHOOK_SIGNATURE,
+    maxSessions: env.MAX_SESSIONS,
+    discoversUpstreamUrl: env.DISCOVERS_UPSTREAM_URL,
+    gasNodes: new Map(env.GAS_RPC_URLS),
+    trustProxy: env.TRUST_PROXY,
+    maxConnections: env.MAX_CONNECTIONS,
+    corsOrigins: env.CORS_ORIGINS,
+    registrationByMutation: (env.REGISTRATION_BY_MUTATION ?? (production ? 'off' : 'on')) === 'on',
+    graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',
+    graphqlMaxCost: env.GRAPHQL_MAX_COST,
+    graphqlPersisted: env.GRAPHQL_PERSISTED,
+    graphqlPersistedFile: env.GRAPHQL_PERSISTED_FILE && resolve(env.GRAPHQL_PERSISTED_FILE),
+    auditRetentionDays: env.AUDIT_RETENTION_DAYS,
+    eventsRetentionDays: env.EVENTS_RETENTION_DAYS,
+    logLevel: env.LOG_LEVEL,
+    tracing: tracingConfig(env),
+  };
+}
+
+/** The path of the gateway's configuration: the one that is given, or the one of the repository. */
+export function gatewayConfigPath(given: string | undefined): string {
+  return given === undefined || given === '' ? join(REPOSITORY, 'gateway.yaml') : resolve(given);
+}
+
+function tracingConfig(env: Env): TracingConfig | undefined {
+  if (env.OTEL_EXPORTER_OTLP_ENDPOINT === undefined) return undefined;
+  return {
+    endpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT,
+    headers: env.OTEL_EXPORTER_OTLP_HEADERS ?? {},
+    serviceName: env.OTEL_SERVICE_NAME,
+    ratio: env.OTEL_TRACES_SAMPLER_ARG,
+    exportEveryMs: env.OTEL_BSP_SCHEDULE_DELAY,
+  };
+}
+
+function kafkaConfig(env: Env): KafkaConfig | undefined {
+  if (env.KAFKA_BROKERS === undefined) return undefined;
+  const { KAFKA_SASL_MECHANISM: mechanism, KAFKA_SASL_USERNAME: username, KAFKA_SASL_PASSWORD: password } = env;
+  const sasl = mechanism && username && password ? { mechanism, username, password } : undefined;
+  return { brokers: env.KAFKA_BROKERS, ssl: env.KAFKA_SSL, sasl };
+}

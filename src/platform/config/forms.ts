@@ -1,0 +1,132 @@
+import proxyAddr from 'proxy-addr';
+import { z } from 'zod';
+
+const MIN_BYTES = 24;
+const MAX_BYTES = 64;
+
+/** What a signing secret must be, in words for whoever has to write another. */
+const SIGNING_SECRET_FORM = `whsec_ and ${MIN_BYTES} to ${MAX_BYTES} bytes in base64`;
+
+/**
+ * The key of a symmetric secret of Standard Webhooks (its specification, section "Signature scheme"): `whsec_` and 24
+ * to 64 bytes in base64 with its padding. Undefined for anything else.
+ */
+export function signingKey(secret: string): Buffer | undefined {
+  const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1];
+  if (encoded === undefined) return undefined;
+  const key = Buffer.from(encoded, 'base64');
+  if (key.toString('base64') !== encoded) return undefined;
+  return key.length >= MIN_BYTES && key.length <= MAX_BYTES ? key : undefined;
+}
+
+const SECRET_BYTES = 32;
+
+export const text = z.string().min(1);
+export const port = integer(0, 65_535, 'a port number, 0 to 65535');
+export const atLeastOne = integer(1, 2 ** 31 - 1, 'a whole number, at least 1');
+export const ratio = z
+  .string()
+  .regex(/^(0(\.\d{1,6})?|1(\.0{1,6})?)$/, 'a number from 0 to 1')
+  .transform(Number);
+export const days = integer(1, 36_500, 'a number of days, 1 to 36500');
+const list = text.transform((value) =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== ''),
+);
+export const flag = z.enum(['true', 'false'], 'true or false').transform((value) => value === 'true');
+export const secret = z
+  .string()
+  .refine((value) => Buffer.byteLength(value) >= SECRET_BYTES, `at least ${SECRET_BYTES} bytes`);
+export const signingSecret = z.string().refine((value) => signingKey(value) !== undefined, SIGNING_SECRET_FORM);
+export const httpUrl = z
+  .url({ protocol: /^https?$/, error: 'a URL that begins with http:// or https://' })
+  .refine((url) => !/[?#@]/.test(url), 'a URL without a user, a query or a fragment')
+  .transform((url) => url.replace(/\/+$/, ''));
+export const databaseUrl = storeUrl(
+  z.url({ protocol: /^postgres(ql)?$/, error: 'a URL that begins with postgres:// or postgresql://', abort: true }),
+);
+export const redisUrl = storeUrl(
+  z.url({ protocol: /^rediss?$/, error: 'a URL that begins with redis:// or rediss://', abort: true }),
+).refine((url) => /^\/?\d*$/.test(new URL(url).pathname), 'a URL whose path is the number of a database, or none');
+export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every((host) => /^[^\s:]+:\d+$/.test(host)), {
+  error: 'a comma-separated list of host:port',
+});
+export const peers = list.refine(isPeerList, {
+  error: 'a comma-separated list of addresses, networks, loopback, linklocal or uniquelocal',
+});
+export const origins = list.refine((all) => all.length > 0 && all.every(isOrigin), {
+  error: '*, or a comma-separated list of origins such as https://app.example',
+});
+
+function integer(minimum: number, maximum: number, what: string) {
+  return z
+    .string()
+    .regex(/^\d{1,10}$/, what)
+    .transform(Number)
+    .refine((value) => value >= minimum && value <= maximum, what);
+}
+
+/** With a host, since what a client takes without one is nowhere to be seen. */
+function storeUrl(url: z.ZodURL) {
+  return url
+    .refine(hasHost, { error: 'a URL with a host', abort: true })
+    .refine(isDecodable, 'a URL whose parts are percent-encoded: % is %25');
+}
+
+/** One of PostgreSQL may have it, or the folder of its socket, in the query. */
+function hasHost(text: string): boolean {
+  const url = new URL(text);
+  return url.host !== '' || url.searchParams.has('host');
+}
+
+function isNodeUrl(text: string): boolean {
+  const url = URL.parse(text);
+  return url !== null && /^https?:$/.test(url.protocol) && isDecodable(url.username + url.password);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isPeerList(all: string[]): boolean {
+  try {
+    proxyAddr.compile(all);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isOrigin(text: string): boolean {
+  return text === '*' || (URL.canParse(text) && new URL(text).origin === text);
+}
+
+export const gasNodes = z.string().transform((text, context) => {
+  // A URL may hold a comma: only one before another id and its = parts two entries.
+  const entries = text.split(/,(?=\s*[0-9a-f-]{36}=)/i).map((entry) => /^\s*([^=]*)=(.*?)\s*$/.exec(entry));
+  const nodes = entries.map((entry) => [entry?.[1]?.toLowerCase() ?? '', entry?.[2] ?? ''] as const);
+  const isRight = nodes.every(([id, url]) => z.guid().safeParse(id).success && isNodeUrl(url));
+  if (isRight && new Set(nodes.map(([id]) => id)).size === nodes.length) return nodes;
+  context.addIssue('a comma-separated list of network_id=url, each network once, each URL http:// or https://');
+  return z.NEVER;
+});
+
+export const otlpHeaders = z.string().transform((text, context) => {
+  const pairs = text.split(',').map((part) => /^\s*([\w!#$%&'*+.^`|~-]+)=(.*?)\s*$/.exec(part));
+  try {
+    if (pairs.every((pair) => pair !== null)) {
+      return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, decodeURIComponent(value)]));
+    }
+  } catch {
+    // Reported as any other fault.
+  }
+  context.addIssue('a comma-separated list of name=value, the values percent-encoded');
+  return z.NEVER;
+});

@@ -1,0 +1,59 @@
+import { baseUrlOf } from '../../lib/base-url.ts';
+import { type Config, type Env, envSchema, SECRET_VARIABLES } from './config.ts';
+
+/** One variable as an instance would use it. */
+export interface ResolvedVariable {
+  name: keyof Env;
+  /** What is in force, for a person to read; secrets are masked. */
+  value: string;
+  source: 'environment' | 'default';
+}
+
+const MASK = '***';
+const ADDRESSES: ReadonlySet<string> = new Set<keyof Env>(['DATABASE_URL', 'REDIS_URL']);
+
+/** Every variable with the value in force, in the order of the documentation. */
+export function resolvedVariables(config: Config, env: Env, given: NodeJS.ProcessEnv): ResolvedVariable[] {
+  const defaults = defaultsOf(config);
+  return envSchema.keyof().options.map((name) => {
+    const text = given[name];
+    if (text === undefined || text === '')
+      return { name, value: defaults[name] ?? shown(env[name]), source: 'default' };
+    return { name, value: SECRET_VARIABLES.has(name) ? masked(name, text) : shown(env[name]), source: 'environment' };
+  });
+}
+
+/** What stands for an unset variable where its schema cannot say it. */
+function defaultsOf(config: Config): Partial<Record<keyof Env, string>> {
+  const generated = config.production ? 'unset' : 'generated once into DATA_DIR';
+  return {
+    HOST: config.host,
+    PUBLIC_URL: baseUrlOf(config.host, config.port),
+    DATABASE_URL: 'embedded in DATA_DIR',
+    REDIS_URL: 'in process',
+    KAFKA_BROKERS: 'in the database',
+    TOPIC_PREFIX: 'none',
+    DATA_DIR: config.dataDir,
+    AUDIT_SPOOL_DIR: config.auditSpoolDir,
+    GATEWAY_CONFIG: config.gatewayConfigPath,
+    JWT_SECRET_USER: generated,
+    JWT_SECRET_DISCOVER: generated,
+    JWT_SECRET_LEGACY: generated,
+    SECRET_PEPPER: generated,
+    WEBHOOK_USERNAME: 'chain-processor',
+    WEBHOOK_PASSWORD: generated,
+    REGISTRATION_BY_MUTATION: config.registrationByMutation ? 'on' : 'off',
+    GRAPHQL_INTROSPECTION: config.graphqlIntrospection ? 'on' : 'off',
+  };
+}
+
+function shown(value: Env[keyof Env]): string {
+  return value === undefined ? 'unset' : String(value);
+}
+
+/** Of an address its user and place are shown, and nothing else that could be a secret. */
+function masked(name: keyof Env, text: string): string {
+  if (!ADDRESSES.has(name)) return MASK;
+  const { protocol, username, host, pathname } = new URL(text);
+  return `${protocol}//${username === '' ? '' : `${username}:${MASK}@`}${host}${pathname}`;
+}

@@ -1,0 +1,246 @@
+import { z } from 'zod';
+import {
+  atLeastOne,
+  brokers,
+  databaseUrl,
+  days,
+  flag,
+  gasNodes,
+  httpUrl,
+  origins,
+  otlpHeaders,
+  peers,
+  port,
+  ratio,
+  redisUrl,
+  secret,
+  signingSecret,
+  text,
+} from './forms.ts';
+
+/** What the reference of the configuration says of a variable beside its form and its default. */
+export interface About {
+  description: string;
+  /** What holds where it is unset and its schema has no default. */
+  unset?: string;
+  /** The one role besides `all` that reads it; without it both do. */
+  role?: 'gateway' | 'worker';
+}
+
+function about<Schema extends z.ZodType>(schema: Schema, words: About): Schema {
+  return schema.meta({ ...words });
+}
+
+const GENERATED = 'generated once into `DATA_DIR`';
+
+function rotating<Schema extends z.ZodType>(schema: Schema, name: string): Schema {
+  return about(schema, {
+    description: `the former \`${name}\`: it still verifies, and is used for nothing else`,
+    unset: 'none',
+    role: 'gateway',
+  });
+}
+
+function jwtSecret(tokens: string) {
+  return about(secret.optional(), {
+    description: `the HMAC key of ${tokens}, as the raw bytes of its text; no two classes may share one`,
+    unset: GENERATED,
+    role: 'gateway',
+  });
+}
+
+const process = {
+  NODE_ENV: about(z.string().optional(), {
+    description: '`production` refuses to guess: no generated secret, no embedded store, no demo',
+    unset: 'not production',
+  }),
+  PORTCULLIS_ROLE: about(z.enum(['all', 'gateway', 'worker'], 'one of all, gateway, worker').default('all'), {
+    description:
+      'what the process does: `gateway` serves HTTP, `worker` consumes, relays and runs jobs, `all` does both',
+  }),
+  HOST: about(text.optional(), {
+    description: 'the address that both listeners bind to',
+    unset: '`127.0.0.1`; in production `0.0.0.0`',
+  }),
+  PORT: about(port.default(4000), { description: 'the public listener; 0 takes a free port', role: 'gateway' }),
+  ADMIN_PORT: about(port.default(4001), {
+    description: 'the listener of `/metrics`, `/livez` and `/readyz`; keep it private',
+  }),
+  PUBLIC_URL: about(httpUrl.optional(), {
+    description: 'where clients reach the gateway: the `iss` of tokens and the addresses in its documents',
+    unset: '`http://HOST:PORT`',
+    role: 'gateway',
+  }),
+  TRUST_PROXY: about(peers.default(['loopback']), {
+    description:
+      'peers whose `X-Forwarded-*`, `Forwarded`, `X-Real-IP` and `ssl-client-*` are believed; from any other all of these are removed, with underscores for hyphens too',
+    role: 'gateway',
+  }),
+  MAX_CONNECTIONS: about(atLeastOne.default(20_000), {
+    description:
+      'how many connections the public listener takes at once, half of them at most from one peer that is not in `TRUST_PROXY`; one more is closed. The process needs as many open files (`ulimit -n`)',
+    role: 'gateway',
+  }),
+  CORS_ORIGINS: about(origins.default(['*']), {
+    description: 'origins that browsers may call from, without credentials',
+    role: 'gateway',
+  }),
+  LOG_LEVEL: about(
+    z
+      .enum(
+        ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
+        'one of fatal, error, warn, info, debug, trace, silent',
+      )
+      .default('info'),
+    { description: 'from which level on the log has a line: JSON on standard output, readable in a terminal' },
+  ),
+};
+
+const stores = {
+  DATABASE_URL: about(databaseUrl.optional(), {
+    description:
+      'PostgreSQL; TLS by `sslmode=verify-full`, with `sslrootcert=FILE` for a private authority; a pooler in between must keep prepared statements (PgBouncer 1.21 and later do)',
+    unset: 'embedded in `DATA_DIR`',
+  }),
+  STATEMENT_TIMEOUT_MS: about(atLeastOne.default(10_000), {
+    description:
+      'milliseconds after which a statement of PostgreSQL ends that a request waits for (504); work in the background takes as long as it takes',
+    role: 'gateway',
+  }),
+  REDIS_URL: about(redisUrl.optional(), {
+    description:
+      'Redis, or one server of a Redis Cluster, which tells of the others: sessions, rates and quotas, wake-ups. A cluster has database 0 alone',
+    unset: 'in process',
+  }),
+  KAFKA_BROKERS: about(brokers.optional(), { description: 'Kafka', unset: 'in process, durable in the database' }),
+  KAFKA_SSL: about(flag.default(false), { description: 'whether the brokers are spoken to by TLS' }),
+  KAFKA_SASL_MECHANISM: about(
+    z.enum(['plain', 'scram-sha-256', 'scram-sha-512'], 'one of plain, scram-sha-256, scram-sha-512').optional(),
+    {
+      description: 'how the brokers are logged in to; the three `KAFKA_SASL_` variables are set together',
+      unset: 'no login',
+    },
+  ),
+  KAFKA_SASL_USERNAME: about(text.optional(), { description: 'the name at the brokers', unset: 'no login' }),
+  KAFKA_SASL_PASSWORD: about(text.optional(), { description: 'the password at the brokers', unset: 'no login' }),
+  TOPIC_PREFIX: about(
+    z
+      .string()
+      .regex(/^[a-zA-Z0-9._-]*$/, 'letters, digits, dot, dash and underscore')
+      .default(''),
+    { description: 'stands before every topic, consumer group, cache key and channel' },
+  ),
+  DATA_DIR: about(text.default('.data'), {
+    description: 'the folder of the embedded stores, of generated secrets and of the audit spool',
+  }),
+  AUDIT_SPOOL_DIR: about(text.optional(), {
+    description: 'audit records that are not in the database yet: keep it on a disk that survives the process',
+    unset: '`DATA_DIR/audit`',
+  }),
+  AUDIT_RETENTION_DAYS: about(days.default(90), { description: 'how long audit records are kept', role: 'worker' }),
+  EVENTS_RETENTION_DAYS: about(days.default(30), {
+    description: 'how long transaction events are kept, and so how far back a subscription resumes',
+    role: 'worker',
+  }),
+};
+
+const secrets = {
+  JWT_SECRET_USER: jwtSecret('tokens of the user class, those that this product issues'),
+  JWT_SECRET_USER_PREVIOUS: rotating(secret.optional(), 'JWT_SECRET_USER'),
+  JWT_SECRET_DISCOVER: jwtSecret('tokens of the discover class'),
+  JWT_SECRET_DISCOVER_PREVIOUS: rotating(secret.optional(), 'JWT_SECRET_DISCOVER'),
+  JWT_SECRET_LEGACY: jwtSecret('tokens of the legacy class'),
+  JWT_SECRET_LEGACY_PREVIOUS: rotating(secret.optional(), 'JWT_SECRET_LEGACY'),
+  SECRET_PEPPER: about(secret.optional(), {
+    description: 'the HMAC key of stored client secrets; the command line needs the same one',
+    unset: GENERATED,
+    role: 'gateway',
+  }),
+  SECRET_PEPPER_PREVIOUS: rotating(secret.optional(), 'SECRET_PEPPER'),
+  WEBHOOK_USERNAME: about(text.regex(/^[^:]*$/, 'without a colon (RFC 7617)').optional(), {
+    description: 'the name of the chain processor at the webhook',
+    unset: '`chain-processor`',
+    role: 'gateway',
+  }),
+  WEBHOOK_PASSWORD: about(text.optional(), {
+    description: 'its password: at least 16 characters in production',
+    unset: GENERATED,
+    role: 'gateway',
+  }),
+  WEBHOOK_PASSWORD_PREVIOUS: rotating(text.optional(), 'WEBHOOK_PASSWORD'),
+  WEBHOOK_SIGNING_SECRET: about(signingSecret.optional(), {
+    description: 'the secret by which notifications are signed (Standard Webhooks)',
+    unset: 'signatures are ignored',
+    role: 'gateway',
+  }),
+  WEBHOOK_SIGNING_SECRET_PREVIOUS: rotating(signingSecret.optional(), 'WEBHOOK_SIGNING_SECRET'),
+  WEBHOOK_SIGNATURE: about(z.enum(['optional', 'required'], 'optional or required').default('optional'), {
+    description: 'whether a notification must be signed; `required` needs `WEBHOOK_SIGNING_SECRET`',
+    role: 'gateway',
+  }),
+};
+
+const features = {
+  GATEWAY_CONFIG: about(text.optional(), {
+    description: 'the file of services and endpoints; its schema is `schema/gateway.schema.json`',
+    unset: '`gateway.yaml` of the product',
+  }),
+  MAX_SESSIONS: about(atLeastOne.default(1000), { description: 'live logins of one supervisor', role: 'gateway' }),
+  DISCOVERS_UPSTREAM_URL: about(httpUrl.optional(), {
+    description: 'where `/v1/discovers/**` goes',
+    unset: 'the path is not registered',
+    role: 'gateway',
+  }),
+  GAS_RPC_URLS: about(gasNodes.optional(), {
+    description: 'nodes of the Ethereum kind that are asked what gas costs; the URLs are kept as secrets',
+    unset: 'the gas fee route answers an empty list',
+    role: 'gateway',
+  }),
+  REGISTRATION_BY_MUTATION: about(z.enum(['on', 'off'], 'on or off').optional(), {
+    description:
+      'whether `registerTransaction` registers ids that neither the topic nor the lookup has named; whoever does so sees what was parked for them',
+    unset: '`on`; in production `off`',
+    role: 'gateway',
+  }),
+  GRAPHQL_INTROSPECTION: about(z.enum(['on', 'off'], 'on or off').optional(), {
+    description: 'whether clients may ask for the schema; `off`, errors suggest no names either',
+    unset: '`on`; in production `off`',
+    role: 'gateway',
+  }),
+  GRAPHQL_MAX_COST: about(atLeastOne.default(5000), {
+    description:
+      'the objects that one operation may ask for, or those of a batch together; each `totalCount` in a document counts as 200',
+    role: 'gateway',
+  }),
+  GRAPHQL_PERSISTED: about(z.enum(['off', 'allow', 'only'], 'off, allow or only').default('off'), {
+    description:
+      'persisted operations: refused, understood, or the only ones that run (docs/operations/persisted-operations.md)',
+    role: 'gateway',
+  }),
+  GRAPHQL_PERSISTED_FILE: about(text.optional(), {
+    description: 'the file that lists them; `only` needs it',
+    unset: 'none',
+    role: 'gateway',
+  }),
+};
+
+const telemetry = {
+  OTEL_EXPORTER_OTLP_ENDPOINT: about(httpUrl.optional(), {
+    description: 'where traces go, by OTLP over HTTP (docs/operations/traces.md)',
+    unset: 'nothing is traced',
+  }),
+  OTEL_EXPORTER_OTLP_HEADERS: about(otlpHeaders.optional(), {
+    description: 'what each export is sent with: a comma-separated list of `name=value`, the values percent-encoded',
+    unset: 'none',
+  }),
+  OTEL_SERVICE_NAME: about(text.default('portcullis'), { description: 'the name of the service in traces' }),
+  OTEL_TRACES_SAMPLER_ARG: about(ratio.default(1), {
+    description: 'the part of the traces that is kept where the caller has not decided, 0 to 1',
+  }),
+  OTEL_BSP_SCHEDULE_DELAY: about(atLeastOne.default(5000), {
+    description: 'milliseconds between two exports of spans',
+  }),
+};
+
+/** The variables by what they are about, in the order of the documentation. */
+export const GROUPS = { process, stores, secrets, features, telemetry };

@@ -1,0 +1,177 @@
+import type { Compilable, Expression, ExpressionBuilder, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
+import { isUuid } from '../../lib/input.ts';
+import {
+  newestFirst,
+  type Page,
+  type PageRead,
+  type PageRequest,
+  pageOf,
+  pageRead,
+  pagesBy,
+} from '../../lib/keyset.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { isOneOf, keysetPage } from './conditions.ts';
+import type { Db } from './database.ts';
+import type { FormedQuery } from './prepared-query.ts';
+import type { Scoped } from './tenant-db.ts';
+
+type ScopedTables = Scoped<Tables>;
+type ScopedKysely = Kysely<ScopedTables>;
+
+/** Selects every row that a list can have, with all that is read of it. */
+type Rows<DB, TB extends keyof DB, Row> = (k: ScopedKysely) => SelectQueryBuilder<DB, TB, Row>;
+
+/** Stands for the row of any list: which columns that has is known to the list's own declaration alone. */
+interface AnyRow {
+  column: string;
+}
+
+type Listed = SelectQueryBuilder<ScopedTables & { listed: AnyRow }, 'listed', object>;
+
+function listedRows<DB, TB extends keyof DB, Row>(k: ScopedKysely, rows: Rows<DB, TB, Row>): Listed {
+  const query: unknown = k.selectFrom(rows(k).as('listed'));
+  return query as Listed;
+}
+
+/** Names a column of the row `of`, for the types one of `AnyRow`. */
+function columnOf<Of extends string>(of: Of, name: string): `${Of}.column` {
+  return `${of}.${name}` as `${Of}.column`;
+}
+
+interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter> {
+  rows: Rows<DB, TB, Row>;
+  /** Returns the values that the conditions of a filter are given; without it they are given the filter itself. */
+  given?(filter: Filter): Given;
+  /** Returns the conditions of a filter, all of which a row must meet. It cannot compute anything from a value. */
+  where?(eb: ExpressionBuilder<ScopedTables & { listed: Row }, 'listed'>, given: Given): Expression<SqlBool>[];
+  /** Names the columns of the order: a time, or another text that sorts, and the id. */
+  order: readonly [at: keyof Row & string, id: keyof Row & string];
+  isNewestFirst?: boolean;
+  /** Whether ids are any texts; they are UUIDs unless given. */
+  hasTextIds?: boolean;
+}
+
+/** Reads the rows of a tenant by id, and page by page: a page costs the same wherever in the list it is. */
+export interface KeysetList<Row, Filter> {
+  /** Reads a page of the rows that the filter lets through. */
+  page(nodeId: string, filter: Filter, request: PageRequest): Promise<Page<Row>>;
+  /** Counts the rows that the filter lets through. */
+  count(nodeId: string, filter: Filter): Promise<number>;
+  /** Reads the rows with these ids, in no order; ids of other tenants are left out. */
+  byIds(nodeId: string, ids: readonly string[]): Promise<Row[]>;
+  /** Reads the row with this id; undefined where the tenant has none, or where the text is no id at all. */
+  find(nodeId: string, id: string): Promise<Row | undefined>;
+}
+
+/**
+ * Makes the class that reads a list, of what the list declares. Its queries are compiled once for each form of a filter:
+ * `where` sees which members there are, booleans and nulls, and stands for every other value by a placeholder.
+ */
+export function keysetList<DB, TB extends keyof DB, Row, Given extends object = object, Filter extends object = Given>(
+  spec: ListSpec<DB, TB, Row, Given, Filter>,
+): new (
+  db: Db,
+) => KeysetList<Row, Filter> {
+  const { rows, where, isNewestFirst = false, hasTextIds = false } = spec;
+  const at = columnOf('listed', spec.order[0]);
+  const id = columnOf('listed', spec.order[1]);
+  const filtered = (k: ScopedKysely, given: Given): Listed =>
+    listedRows(k, rows).where((eb) => eb.and(where?.(eb as never, given) ?? []));
+  const givenBy = spec.given ?? ((filter: object) => filter as Given);
+
+  return class implements KeysetList<Row, Filter> {
+    readonly #page: FormedQuery<Row, { given: Given; page: PageRead }>;
+    readonly #count: FormedQuery<{ total: string }, Given>;
+    readonly #byIds: FormedQuery<Row, { ids: readonly string[] }>;
+
+    constructor(db: Db) {
+      this.#page = db.prepareForms((k, { given, page }) => rowsOf<Row>(keysetPage(filtered(k, given), page, [at, id])));
+      this.#count = db.prepareForms((k, given) =>
+        filtered(k, given).select((eb) => eb.fn.countAll<string>().as('total')),
+      );
+      this.#byIds = db.prepareForms((k, { ids }) =>
+        rowsOf<Row>(listedRows(k, rows).where((eb) => isOneOf(eb, id, ids))),
+      );
+    }
+
+    async page(nodeId: string, filter: Filter, request: PageRequest): Promise<Page<Row>> {
+      const page = pageRead(isNewestFirst ? newestFirst(request) : request);
+      return pageOf(await this.#page.run(nodeId, { given: givenBy(filter), page }), request);
+    }
+
+    async count(nodeId: string, filter: Filter): Promise<number> {
+      const [counted] = await this.#count.run(nodeId, givenBy(filter));
+      return Number(counted?.total ?? 0);
+    }
+
+    byIds(nodeId: string, ids: readonly string[]): Promise<Row[]> {
+      return this.#byIds.run(nodeId, { ids });
+    }
+
+    async find(nodeId: string, id: string): Promise<Row | undefined> {
+      if (!hasTextIds && !isUuid(id)) return undefined;
+      return (await this.byIds(nodeId, [id]))[0];
+    }
+  };
+}
+
+function rowsOf<Row>(query: Pick<Listed, 'selectAll'>): Compilable<Row> {
+  const rows: unknown = query.selectAll();
+  return rows as Compilable<Row>;
+}
+
+interface NestedSpec<DB, TB extends keyof DB, Row> {
+  /** The table of the owners, whose key is `id`. */
+  owners: keyof ScopedTables & string;
+  rows: Rows<DB, TB, Row>;
+  /** Names the column in which a row has its owner's id. */
+  owner: keyof Row & string;
+  /** Names the columns of the order; the second one is the row's id, where the first does not tell rows apart. */
+  order: readonly [at: keyof Row & string] | readonly [at: keyof Row & string, id: keyof Row & string];
+}
+
+/** Reads the lists that rows of a tenant own, of many owners at once. */
+export interface NestedList<Row> {
+  /** Reads the same page of each owner's list in one statement; an owner without rows in it is not in the map. */
+  pages(nodeId: string, ownerIds: readonly string[], request: PageRequest): Promise<Map<string, Page<Row>>>;
+  /** Counts the rows of each owner in one statement; an owner without any is not in the map. */
+  counts(nodeId: string, ownerIds: readonly string[]): Promise<Map<string, number>>;
+}
+
+/** Makes the reader of a nested list, of what the list declares. */
+export function nestedList<DB, TB extends keyof DB, Row>(
+  db: Db,
+  { owners, rows, owner, order }: NestedSpec<DB, TB, Row>,
+): NestedList<Row> {
+  const orderOf = <Of extends string>(of: Of) => order.map((name) => columnOf(of, name)) as [`${Of}.column`];
+  const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: readonly string[]; page: PageRead }) => {
+    const direction = page.backward ? 'desc' : 'asc';
+    const ownerId = `${owners}.id` as 'wallets.id';
+    const own = listedRows(k, rows)
+      .whereRef(columnOf('listed', owner), '=', ownerId as never)
+      .selectAll();
+    return k
+      .selectFrom(owners as 'wallets')
+      .innerJoinLateral(keysetPage(own, page, orderOf('listed')).as('row'), (join) => join.onTrue())
+      .selectAll('row')
+      .where((eb) => isOneOf(eb, ownerId, ownerIds))
+      .$call((query) => orderOf('row').reduce((ordered, column) => ordered.orderBy(column, direction), query));
+  });
+  const counts = db.prepareForms((k, { ownerIds }: { ownerIds: readonly string[] }) => {
+    const ownerId = columnOf('listed', owner);
+    return listedRows(k, rows)
+      .select([`${ownerId} as owner`, (eb) => eb.fn.countAll<string>().as('total')])
+      .where((eb) => isOneOf(eb, ownerId, ownerIds))
+      .groupBy(ownerId);
+  });
+  return {
+    async pages(nodeId, ownerIds, request) {
+      const read = await pages.run(nodeId, { ownerIds, page: pageRead(request) });
+      return pagesBy(read as Row[], (row) => String(row[owner]), request);
+    },
+    async counts(nodeId, ownerIds) {
+      const counted = await counts.run(nodeId, { ownerIds });
+      return new Map(counted.map((row) => [row.owner, Number(row.total)]));
+    },
+  };
+}

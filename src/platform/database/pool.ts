@@ -1,0 +1,180 @@
+import { Gauge, type Metric } from 'prom-client';
+import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
+import type { Semaphore } from '../../lib/semaphore.ts';
+import { sqlState } from './sql-state.ts';
+import type { StatementPool } from './tenant-db.ts';
+
+type Query = (text: unknown, ...rest: unknown[]) => unknown;
+
+/** A connection of the driver `pg`, as far as this file changes it. */
+interface PoolClient {
+  query: Query;
+  end(): Promise<void>;
+  /** Gives it back to the pool; with an error it leaves the pool. */
+  release(error: unknown): void;
+}
+
+/** The connection pool of the driver `pg`. */
+export interface ServerPool extends StatementPool {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  on(event: 'connect', listener: (client: PoolClient) => void): unknown;
+}
+
+/** Puts what `wrap` makes in the place of `query`, in each connection that the pool makes from now on. */
+function wrapQueries(pool: ServerPool, wrap: (query: Query, client: PoolClient) => Query): void {
+  pool.on('connect', (client) => {
+    client.query = wrap(client.query.bind(client), client);
+  });
+}
+
+const OPERATIONS: ReadonlySet<string> = new Set([
+  ...['select', 'insert', 'update', 'delete', 'with'],
+  ...['begin', 'commit', 'rollback', 'savepoint', 'release'],
+]);
+const LONGEST = 9;
+
+/** Metrics of the connections to PostgreSQL and of the statements that go over them. */
+export class DatabaseMetrics {
+  readonly metrics: readonly Metric[];
+  readonly #statements = new BoundHistogram({
+    name: 'db_client_operation_duration_seconds',
+    help: 'How long PostgreSQL took to answer statements, by their first word and SQLSTATE of their error.',
+    labelNames: ['db_operation_name', 'error_type'],
+  });
+  readonly #succeeded = new Map<string, Durations>();
+  /** Before the first statement there is no pool. */
+  #pool: Pick<ServerPool, 'totalCount' | 'idleCount'> = { totalCount: 0, idleCount: 0 };
+
+  /** `max` is how many connections there may be, `connections` the permits for them. */
+  constructor(max: number, connections: Pick<Semaphore, 'waiting'>) {
+    const pool = () => this.#pool;
+    this.metrics = [
+      this.#statements,
+      new Gauge({
+        // `db_client_connection_count` in the conventions: that ending is taken by histograms.
+        name: 'db_client_connections',
+        help: 'Connections to PostgreSQL, by whether they are in use.',
+        labelNames: ['db_client_connection_state'],
+        registers: [],
+        collect() {
+          const { totalCount, idleCount } = pool();
+          this.set({ db_client_connection_state: 'idle' }, idleCount);
+          this.set({ db_client_connection_state: 'used' }, totalCount - idleCount);
+        },
+      }),
+      new Gauge({
+        name: 'db_client_connection_max',
+        help: 'The most connections to PostgreSQL that there may be.',
+        registers: [],
+        collect() {
+          this.set(max);
+        },
+      }),
+      new Gauge({
+        name: 'db_client_connection_pending_requests',
+        help: 'Statements and transactions that wait for a connection to PostgreSQL.',
+        registers: [],
+        collect() {
+          this.set(connections.waiting());
+        },
+      }),
+    ];
+  }
+
+  /** Measures the statements that go over a pool from now on. */
+  watch(pool: ServerPool): void {
+    this.#pool = pool;
+    wrapQueries(pool, (query) => (text, ...rest) => {
+      const startedTick = performance.now();
+      const done = (error?: unknown) => this.#observe(text, error, (performance.now() - startedTick) / 1_000);
+      const last = rest.at(-1);
+      if (typeof last === 'function') {
+        const observed = (error: unknown, ...others: unknown[]) => {
+          done(error);
+          last(error, ...others);
+        };
+        return query(text, ...rest.slice(0, -1), observed);
+      }
+      const result = query(text, ...rest);
+      if (result instanceof Promise) result.then(() => done(), done);
+      return result;
+    });
+  }
+
+  #observe(statement: unknown, error: unknown, seconds: number): void {
+    const operation = operationOf(statement);
+    const errorType = error ? (sqlState(error) ?? 'connection') : '';
+    if (errorType === '') {
+      let series = this.#succeeded.get(operation);
+      if (!series) {
+        series = this.#statements.bind({ db_operation_name: operation, error_type: '' });
+        this.#succeeded.set(operation, series);
+      }
+      series.observe(seconds);
+    } else this.#statements.bind({ db_operation_name: operation, error_type: errorType }).observe(seconds);
+  }
+}
+
+/** Returns the first word of a statement if it is a known one, or else `other`. */
+function operationOf(statement: unknown): string {
+  const text = typeof statement === 'object' && statement !== null && 'text' in statement ? statement.text : statement;
+  if (typeof text !== 'string') return 'other';
+  const [word = ''] = text
+    .trimStart()
+    .slice(0, LONGEST)
+    .toLowerCase()
+    .split(/[^a-z]/, 1);
+  return OPERATIONS.has(word) ? word : 'other';
+}
+
+/**
+ * Releases connections that the query builder keeps: it releases one neither when its `begin` nor when its `rollback`
+ * fails, so that a pool would be empty for good after a few lost servers. A connection whose `begin` fails leaves the
+ * pool, and the error is rethrown. PostgreSQL itself rolls back a session that has died, so a failing `rollback` succeeds
+ * here; its connection is closed, and the pool replaces it.
+ */
+export function releaseDeadConnections(pool: ServerPool): void {
+  wrapQueries(pool, (query, client) => (text, ...rest) => {
+    const result = query(text, ...rest);
+    if (!(result instanceof Promise)) return result;
+    if (text === 'begin') {
+      return result.catch((error) => {
+        client.release(error);
+        throw error;
+      });
+    }
+    if (text === 'rollback') {
+      return result.catch(() => {
+        client.end().catch(() => undefined);
+        return { command: 'ROLLBACK', rowCount: null, oid: 0, rows: [], fields: [] };
+      });
+    }
+    return result;
+  });
+}
+
+/**
+ * Limits the statements and transactions for which `hasDeadline` holds to `timeoutMs` (SQLSTATE 57014); all others have the
+ * limit of the server. The limit is a setting of the session, changed before a statement or a transaction that needs the
+ * other one.
+ */
+export function limitStatements(
+  pool: ServerPool,
+  { timeoutMs, hasDeadline }: { timeoutMs: number; hasDeadline(statement: unknown): boolean },
+): void {
+  wrapQueries(pool, (query) => {
+    let isLimited = false;
+    let isInTransaction = false;
+    return (statement, ...rest) => {
+      const isSet = isInTransaction || hasDeadline(statement) === isLimited;
+      if (statement === 'begin') isInTransaction = true;
+      else if (statement === 'commit' || statement === 'rollback') isInTransaction = false;
+      const run = () => query(statement, ...rest);
+      if (isSet) return run();
+      isLimited = !isLimited;
+      // Where the connection has ended, what comes behind it fails by itself.
+      return Promise.resolve(query(`set statement_timeout to ${isLimited ? timeoutMs : 'default'}`)).then(run, run);
+    };
+  });
+}

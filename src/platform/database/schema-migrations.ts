@@ -1,0 +1,55 @@
+import { readdirSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { SqlEntityManager } from '@mikro-orm/sql';
+import { type Database, SCHEMA_MIGRATIONS } from './database.ts';
+
+const LOCK = 4_273_001;
+
+/** Returns the names of the migrations that have not run in the database yet, oldest first. */
+export async function pendingSchemaMigrations({ db }: Database): Promise<string[]> {
+  const names = readdirSync(SCHEMA_MIGRATIONS)
+    .filter((file) => /^migration-.*\.ts$/.test(file))
+    .map((file) => basename(file, '.ts'))
+    .sort();
+  const done = new Set(await executedMigrations(db));
+  return names.filter((name) => !done.has(name));
+}
+
+/** Called as each migration begins; `done` of `total` have ended. */
+type OnSchemaMigration = (step: { name: string; done: number; total: number }) => void;
+
+/**
+ * Brings the schema up to date and returns the names of the migrations that ran. An advisory lock keeps other processes
+ * waiting meanwhile; the embedded database has one process and one connection, and needs none.
+ */
+export async function migrate(database: Database, onMigration: OnSchemaMigration = () => undefined): Promise<string[]> {
+  if (database.isEmbedded) return runMigrations(database, onMigration);
+  return database.db.transaction(async () => {
+    await database.db.unscoped('one process migrates').raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
+    return runMigrations(database, onMigration);
+  });
+}
+
+async function runMigrations(database: Database, onMigration: OnSchemaMigration): Promise<string[]> {
+  const total = (await pendingSchemaMigrations(database)).length;
+  if (total === 0) return [];
+  const { Migrator } = await import('@mikro-orm/migrations');
+  Migrator.register(database.orm);
+  let begun = 0;
+  const migrator = new Migrator(database.orm.em as SqlEntityManager).on('migrating', ({ name }) => {
+    onMigration({ name, done: begun, total });
+    begun += 1;
+  });
+  const done = await migrator.up();
+  return done.map((migration) => migration.name);
+}
+
+async function executedMigrations(db: Database['db']): Promise<string[]> {
+  const door = db.unscoped('the schema is of no node');
+  const [table] = await door.raw(
+    (sql) => sql<{ exists: boolean }>`select to_regclass('mikro_orm_migrations') is not null as exists`,
+  );
+  if (!table?.exists) return [];
+  const rows = await door.raw((sql) => sql<{ name: string }>`select name from mikro_orm_migrations`);
+  return rows.map((row) => row.name);
+}

@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import { FileLock } from '../../lib/file-lock.ts';
+import { makeFolder } from '../../lib/files.ts';
+import { StartError } from '../errors.ts';
+
+const ADVICE = 'stop it, or give this one a DATA_DIR of its own';
+
+/**
+ * Takes `DATA_DIR` for this process alone: two on one embedded database would lose rows. `advice` is for the message.
+ * @throws StartError while another process has it.
+ */
+export function lockDataDir(dataDir: string, advice = ADVICE): Disposable {
+  const path = join(dataDir, 'lock');
+  const lock = createLock(dataDir, path);
+  if (!lock) {
+    throw new StartError(`another Portcullis is running on ${dataDir}: ${advice}`);
+  }
+  return { [Symbol.dispose]: () => lock.release() };
+}
+
+function createLock(dataDir: string, path: string): FileLock | undefined {
+  try {
+    makeFolder(dataDir);
+    return FileLock.create(path);
+  } catch (error) {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    throw new StartError(`DATA_DIR ${dataDir} cannot be used (${reason}): name a folder that can be written`);
+  }
+}

@@ -1,0 +1,195 @@
+import {
+  type Context,
+  SpanKind as Kind,
+  type Span as OtelSpan,
+  ROOT_CONTEXT,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
+  type SpanProcessor,
+  TraceIdRatioBasedSampler,
+} from '@opentelemetry/sdk-trace-base';
+import { ATTR_ERROR_TYPE, ATTR_SERVICE_NAME, ATTR_SERVICE_VERSION } from '@opentelemetry/semantic-conventions';
+import {
+  type Span,
+  type SpanAttributes,
+  type SpanKind,
+  type SpanStart,
+  type Tracer,
+  validTraceparent,
+} from '../../lib/tracing.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
+import type { TracingConfig } from '../config/config.ts';
+
+/** Spans that wait for the collector; those that come when there are so many are dropped. */
+const MAX_WAITING_SPANS = 2_048;
+const BATCH_SPANS = 512;
+
+/** What has become of spans: taken by the collector, not taken, or not even sent for want of room. */
+type SpanOutcome = 'taken' | 'refused' | 'dropped';
+
+/** Called with a number of spans and what has become of them. */
+type OnSpans = (spans: number, outcome: SpanOutcome) => void;
+
+interface BoundedSpansOptions {
+  exporter: SpanExporter;
+  exportEveryMs: number;
+  exportTimeoutMs: number;
+  onSpans: OnSpans;
+}
+
+/** Spans on their way to the exporter, in batches. OpenTelemetry's own queue tells nobody of what it has no room for. */
+class BoundedSpans implements SpanProcessor {
+  readonly #batches: BatchSpanProcessor;
+  readonly #onSpans: OnSpans;
+  #waiting = 0;
+
+  constructor({ exporter, exportEveryMs, exportTimeoutMs, onSpans }: BoundedSpansOptions) {
+    this.#onSpans = onSpans;
+    this.#batches = new BatchSpanProcessor(this.#counted(exporter), {
+      maxQueueSize: MAX_WAITING_SPANS,
+      maxExportBatchSize: BATCH_SPANS,
+      exportTimeoutMillis: exportTimeoutMs,
+      scheduledDelayMillis: exportEveryMs,
+    });
+  }
+
+  onStart(): void {}
+
+  onEnd(span: ReadableSpan): void {
+    if (this.#waiting === MAX_WAITING_SPANS) {
+      this.#onSpans(1, 'dropped');
+      return;
+    }
+    this.#waiting += 1;
+    this.#batches.onEnd(span);
+  }
+
+  forceFlush(): Promise<void> {
+    return this.#batches.forceFlush();
+  }
+
+  shutdown(): Promise<void> {
+    return this.#batches.shutdown();
+  }
+
+  #counted(exporter: SpanExporter): SpanExporter {
+    return {
+      export: (spans, done) => {
+        this.#waiting -= spans.length;
+        exporter.export(spans, (result) => {
+          this.#onSpans(spans.length, result.code === 0 ? 'taken' : 'refused');
+          done(result);
+        });
+      },
+      shutdown: () => exporter.shutdown(),
+      forceFlush: async () => exporter.forceFlush?.(),
+    };
+  }
+}
+
+const EXPORT_TIMEOUT_MS = 5_000;
+const EXPORTS_AT_ONCE = 2;
+const STOP_MS = 1_500;
+const MAX_ATTRIBUTE_CHARACTERS = 256;
+
+const KINDS: Record<SpanKind, Kind> = {
+  server: Kind.SERVER,
+  client: Kind.CLIENT,
+  producer: Kind.PRODUCER,
+  consumer: Kind.CONSUMER,
+  internal: Kind.INTERNAL,
+};
+
+/** Spans over OTLP. Whatever the collector does, nothing waits for it: the queue is bounded, the rest is dropped. */
+export class OtelTracer implements Tracer {
+  readonly #contexts = new AsyncLocalStorageContextManager().enable();
+  readonly #provider: BasicTracerProvider;
+  readonly #tracer;
+
+  constructor(
+    { endpoint, headers, serviceName, ratio, exportEveryMs }: TracingConfig,
+    version: string,
+    onSpans: OnSpans,
+  ) {
+    const exporter = new OTLPTraceExporter({
+      url: `${endpoint}/v1/traces`,
+      headers: { ...headers },
+      timeoutMillis: EXPORT_TIMEOUT_MS,
+      concurrencyLimit: EXPORTS_AT_ONCE,
+    });
+    this.#provider = new BasicTracerProvider({
+      resource: resourceFromAttributes({ [ATTR_SERVICE_NAME]: serviceName, [ATTR_SERVICE_VERSION]: version }),
+      sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
+      spanProcessors: [new BoundedSpans({ exporter, exportEveryMs, exportTimeoutMs: EXPORT_TIMEOUT_MS, onSpans })],
+      generalLimits: { attributeValueLengthLimit: MAX_ATTRIBUTE_CHARACTERS },
+    });
+    this.#tracer = this.#provider.getTracer('portcullis', version);
+  }
+
+  start(name: string, { kind, parent, attributes = {} }: SpanStart): Span {
+    const context = contextOf(parent);
+    const span = this.#tracer.startSpan(name, { kind: KINDS[kind], attributes }, context);
+    return new StartedSpan(span, this.#contexts);
+  }
+
+  get activeTraceId(): string | undefined {
+    return trace.getSpanContext(this.#contexts.active())?.traceId;
+  }
+
+  /** Sends what waits, within a bounded time. */
+  async stop(): Promise<void> {
+    await withTimeout(this.#provider.shutdown(), STOP_MS).catch(() => undefined);
+    this.#contexts.disable();
+  }
+}
+
+class StartedSpan implements Span {
+  readonly traceparent: string;
+  readonly traceId: string;
+  readonly #span: OtelSpan;
+  readonly #contexts: AsyncLocalStorageContextManager;
+
+  constructor(span: OtelSpan, contexts: AsyncLocalStorageContextManager) {
+    const { traceId, spanId, traceFlags } = span.spanContext();
+    this.traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+    this.traceId = traceId;
+    this.#span = span;
+    this.#contexts = contexts;
+  }
+
+  tell(attributes: SpanAttributes, name?: string): void {
+    this.#span.setAttributes(attributes);
+    if (name !== undefined) this.#span.updateName(name);
+  }
+
+  end(error?: string): void {
+    if (error !== undefined) {
+      this.#span.setAttribute(ATTR_ERROR_TYPE, error);
+      this.#span.setStatus({ code: SpanStatusCode.ERROR });
+    }
+    this.#span.end();
+  }
+
+  run<Result>(work: () => Result): Result {
+    return this.#contexts.with(trace.setSpan(ROOT_CONTEXT, this.#span), work);
+  }
+}
+
+/** A remote or local parent, which are the same to a child. */
+function contextOf(traceparent: string | undefined): Context {
+  const given = validTraceparent(traceparent);
+  if (given === undefined) return ROOT_CONTEXT;
+  const [, traceId = '', spanId = '', flags = ''] = given.split('-');
+  const spanContext = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true };
+  return trace.setSpanContext(ROOT_CONTEXT, spanContext);
+}

@@ -1,0 +1,76 @@
+import type { InferKyselyDB } from '@mikro-orm/sql';
+import {
+  AccessChange,
+  Client,
+  ClientQuota,
+  ClientSecret,
+  LoginFailure,
+  RevokedToken,
+  Session,
+  SpentRefreshToken,
+  Supervisor,
+} from './access.entity.ts';
+import { Account, AccountBlock, AccountChange, AccountSuperblock } from './accounts.entity.ts';
+import { Asset } from './assets.entity.ts';
+import { AuditRecord } from './audit.entity.ts';
+import { BusMessage, BusOffset, OutboxEvent } from './events.entity.ts';
+import { IdempotentAnswer } from './idempotency.entity.ts';
+import { Chain, Network, NetworkCurrency, Node, ReferenceParked, ReferenceTombstone } from './reference.entity.ts';
+import {
+  NodeEventSeq,
+  ParkedNotification,
+  Transaction,
+  TransactionEvent,
+  TransactionId,
+  TransactionLookup,
+} from './transactions.entity.ts';
+import { Migration, MigrationFile, MigrationJob, MigrationRow } from './user-migrations.entity.ts';
+import { User } from './users.entity.ts';
+import { WalletRule } from './wallet-rules.entity.ts';
+import { Wallet, WalletNetwork } from './wallets.entity.ts';
+
+/** Every table of the database. */
+export const entities = [
+  AccessChange,
+  Account,
+  AccountBlock,
+  AccountChange,
+  AccountSuperblock,
+  Asset,
+  AuditRecord,
+  BusMessage,
+  BusOffset,
+  Chain,
+  Client,
+  ClientQuota,
+  ClientSecret,
+  IdempotentAnswer,
+  LoginFailure,
+  Migration,
+  MigrationFile,
+  MigrationJob,
+  MigrationRow,
+  Network,
+  NetworkCurrency,
+  Node,
+  NodeEventSeq,
+  OutboxEvent,
+  ParkedNotification,
+  ReferenceParked,
+  ReferenceTombstone,
+  RevokedToken,
+  Session,
+  SpentRefreshToken,
+  Supervisor,
+  Transaction,
+  TransactionEvent,
+  TransactionId,
+  TransactionLookup,
+  User,
+  Wallet,
+  WalletNetwork,
+  WalletRule,
+];
+
+/** The tables as Kysely sees them: column names and the plain values that rows are read and written in. */
+export type Tables = InferKyselyDB<(typeof entities)[number]>;

@@ -1,0 +1,13 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { ROOT } from '../start/process.ts';
+import { sourceFiles } from './imports.ts';
+
+it('no two advisory locks have one number: the work under one would wait for that under the other', () => {
+  const numbers = sourceFiles().flatMap((file) =>
+    Array.from(readFileSync(join(ROOT, 'src', file), 'utf8').matchAll(/LOCK = ([\d_]+);/g), ([, number]) => number),
+  );
+  expect(numbers.length).toBeGreaterThan(4);
+  expect(numbers).toEqual([...new Set(numbers)]);
+});

@@ -1,0 +1,42 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Complaint, complaints } from './lint-copy.ts';
+
+const WIRE = 'knows no wire and no environment';
+
+/** Files that are added, and the rule that refuses each. */
+const BAD: [file: string, text: string, says: string][] = [
+  ...['express', 'graphql-yoga', 'graphql', '@pothos/core', '@envelop/core', 'ws', 'node:http', 'node:process'].map(
+    (name, at): [string, string, string] => [`src/domain/accounts/bad-${at}.ts`, `import '${name}';\n`, WIRE],
+  ),
+  ['src/access/bad.ts', "import 'express';\n", WIRE],
+  ['src/domain/accounts/env.ts', 'export const home = process.env.HOME;\n', 'process.env'],
+  ['src/gateway/env.ts', 'export const home = process.env.HOME;\n', 'process.env'],
+  [
+    'src/domain/accounts/env-by-name.ts',
+    'const { env } = process;\nexport const home = env.HOME;\n',
+    'process is not handed around',
+  ],
+  [
+    'src/domain/accounts/type.ts',
+    "export type Hidden = import('../../app/context.ts').Context;\n",
+    'An import inside a type hides its direction',
+  ],
+];
+
+describe('the wire and the environment below the gateway', () => {
+  let found: Complaint[];
+
+  beforeAll(async () => {
+    found = await complaints(Object.fromEntries(BAD.map(([file, text]) => [file, text])));
+  });
+
+  it.each(BAD)('are refused: %s with %s', (file, _text, says) => {
+    const messages = found.filter((complaint) => complaint.file === file).map(({ message }) => message);
+    expect(messages).toContainEqual(expect.stringContaining(says));
+  });
+
+  it('are kept out of the sources as they are', async () => {
+    const says = [...BAD.map(([, , text]) => text), 'Raw SQL', 'database.ts'];
+    expect((await complaints()).filter(({ message }) => says.some((text) => message.includes(text)))).toEqual([]);
+  });
+});

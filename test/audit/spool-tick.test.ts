@@ -1,0 +1,88 @@
+import { setImmediate as turnOfLoop } from 'node:timers/promises';
+import { expect, it, vi } from 'vitest';
+import { SpoolTick } from '../../src/audit/spool-tick.ts';
+
+/** A spool that tells what it was given, and refuses lines that say so. */
+function stand() {
+  const told: string[] = [];
+  const append = (...lines: string[]) => {
+    told.push(lines.length > 4 ? `append ${lines.length}` : `append ${lines.join(' ')}`);
+    if (lines.some((line) => line.startsWith('bad'))) throw new Error('refused');
+  };
+  const onLost = (error: unknown, line: string) => told.push(`lost ${line}: ${String(error)}`);
+  return { told, turn: new SpoolTick({ spool: { append }, onLost }) };
+}
+
+it('D2-07: lines of one turn of the event loop are kept by one write, and then those who wait are told', async () => {
+  const { told, turn } = stand();
+  turn.add('a', () => told.push('kept a'));
+  queueMicrotask(() => turn.add('b', () => told.push('kept b')));
+  process.nextTick(() => turn.add('c'));
+  expect(told).toEqual([]);
+  await turnOfLoop();
+  expect(told).toEqual(['append a b c', 'kept a', 'kept b']);
+  turn.add('d');
+  await turnOfLoop();
+  expect(told.slice(3)).toEqual(['append d']);
+});
+
+it('D2-07: a commit keeps at once, and the end of the turn keeps nothing twice', async () => {
+  const { told, turn } = stand();
+  turn.add('a', () => told.push('kept a'));
+  turn.commit();
+  expect(told).toEqual(['append a', 'kept a']);
+  turn.commit();
+  await turnOfLoop();
+  expect(told).toEqual(['append a', 'kept a']);
+});
+
+it('D2-07: a line that cannot be kept takes no other with it, and nobody waits for it', async () => {
+  const { told, turn } = stand();
+  for (const line of ['a', 'bad', 'c']) turn.add(line, () => told.push(`answered ${line}`));
+  await turnOfLoop();
+  expect(told).toEqual([
+    'append a bad c',
+    'append a',
+    'append bad',
+    'lost bad: Error: refused',
+    'append c',
+    'answered a',
+    'answered bad',
+    'answered c',
+  ]);
+});
+
+it('D2-07: a turn that brings much is written in pieces, in order', async () => {
+  const { told, turn } = stand();
+  for (let line = 0; line < 25; line += 1) turn.add('x'.repeat(100_000));
+  expect(told).toEqual(['append 11', 'append 11']);
+  await turnOfLoop();
+  expect(told.map((text) => text.slice(0, 10))).toEqual(['append 11', 'append 11', 'append xxx']);
+});
+
+it('D2-07: one who throws when told that its line is kept keeps no other from being told', () => {
+  const { told, turn } = stand();
+  const fault = new Error('cannot answer');
+  turn.add('a', () => {
+    throw fault;
+  });
+  turn.add('b', () => told.push('kept b'));
+  // The process would end of it.
+  const apart = vi.spyOn(globalThis, 'queueMicrotask').mockImplementation(() => {});
+  turn.commit();
+  expect(told).toEqual(['append a b', 'kept b']);
+  expect(apart).toHaveBeenCalledOnce();
+  expect(apart.mock.calls[0]?.[0]).toThrow(fault);
+  apart.mockRestore();
+});
+
+it('D2-07: whoever wants to hear of those faults does, and nobody else', () => {
+  const faults: unknown[] = [];
+  const parts = { spool: { append: () => {} }, onLost: () => {}, onFault: (error: unknown) => faults.push(error) };
+  const turn = new SpoolTick(parts);
+  turn.add('a', () => {
+    throw new Error('cannot answer');
+  });
+  turn.commit();
+  expect(faults).toEqual([new Error('cannot answer')]);
+});

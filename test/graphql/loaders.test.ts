@@ -1,0 +1,53 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import type { GraphqlContext } from '../../src/faces/graphql/kit/graphql-context.ts';
+import { loaderPerField } from '../../src/faces/graphql/kit/loaders.ts';
+
+const context = () => ({}) as GraphqlContext;
+const at = (place: object) => ({ fieldNodes: [place] }) as unknown as GraphQLResolveInfo;
+
+function recorded() {
+  const loads: { keys: string[]; args: string }[] = [];
+  const loader = loaderPerField(async (keys, _context, args: string) => {
+    loads.push({ keys: [...keys], args });
+    await undefined;
+    return keys.map((key) => `${key} of ${args}`);
+  });
+  const load = (key: string, args: string, one: GraphqlContext, place: GraphQLResolveInfo) =>
+    loader(args, one, place).load(key);
+  return { loads, load };
+}
+
+describe('objects that have a field at one place of an operation', () => {
+  it('are read together, each gets its own, in whatever turn of the same moment they ask', async () => {
+    const { loads, load } = recorded();
+    const [one, place] = [context(), at({})];
+    const late = Promise.resolve().then(() => load('c', 'x', one, place));
+    const values = await Promise.all([load('a', 'x', one, place), load('b', 'x', one, place), late]);
+    expect(values).toEqual(['a of x', 'b of x', 'c of x']);
+    expect(loads).toEqual([{ keys: ['a', 'b', 'c'], args: 'x' }]);
+  });
+
+  it('are read apart from those of another place, whose arguments are others, and of another operation', async () => {
+    const { loads, load } = recorded();
+    const [one, place] = [context(), at({})];
+    const asked = [load('a', 'x', one, place), load('a', 'y', one, at({})), load('a', 'z', context(), place)];
+    expect(await Promise.all(asked)).toEqual(['a of x', 'a of y', 'a of z']);
+    expect(loads.map(({ args }) => args)).toEqual(['x', 'y', 'z']);
+  });
+
+  it('are read again when they ask after the read has begun', async () => {
+    const { loads, load } = recorded();
+    const [one, place] = [context(), at({})];
+    await load('a', 'x', one, place);
+    await load('b', 'x', one, place);
+    expect(loads.map(({ keys }) => keys)).toEqual([['a'], ['b']]);
+  });
+
+  it('all fail when the read fails', async () => {
+    const loader = loaderPerField<string, string>(() => Promise.reject(new Error('gone')));
+    const both = loader('x', context(), at({}));
+    const settled = await Promise.allSettled([both.load('a'), both.load('b')]);
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  });
+});

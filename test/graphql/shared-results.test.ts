@@ -1,0 +1,251 @@
+import fc from 'fast-check';
+import { buildSchema, type ExecutionResult, type GraphQLSchema, parse } from 'graphql';
+import { describe, expect, it } from 'vitest';
+import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
+import type { EventStream } from '../../src/events/streams/event-streams.ts';
+import { SlowConsumerError } from '../../src/events/streams/stream-errors.ts';
+import { createEngine } from '../../src/faces/graphql/execution/engine.ts';
+import { SharedResults, sharedOf } from '../../src/faces/graphql/execution/shared-results.ts';
+import { callerOf, type GraphqlContext } from '../../src/faces/graphql/kit/graphql-context.ts';
+import { Gate, modelStreams, NODE, seqs, settle } from '../realtime/model.ts';
+
+/** Answers that count their executions, by event. */
+function counted() {
+  const answers = new SharedResults();
+  const executions = new Map<LoggedEvent, number>();
+  const answer = (event: LoggedEvent, key: string) =>
+    answers.answer(event, key, async () => {
+      executions.set(event, (executions.get(event) ?? 0) + 1);
+      return { data: { cursor: String(event.seq) } };
+    });
+  return { answers, executions, answer };
+}
+
+type Counted = ReturnType<typeof counted>;
+
+/** Takes a stream's events and asks for their answers; `done` is what the stream has ended with. */
+function answered(stream: EventStream, { answer }: Counted, key = 'key') {
+  const results: ExecutionResult[] = [];
+  const read = async () => {
+    for await (const event of stream) results.push(await answer(event, key));
+  };
+  const done = read().catch((error: unknown) => error);
+  return { results, done, seqs: () => results.map((result) => BigInt(sharedOf(result)?.eventId ?? -1)) };
+}
+
+type Step = { write: number } | { joinAfter: number | undefined } | 'let one read through';
+
+/** Fewer events altogether than a subscriber may leave untaken. */
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ write: fc.integer({ min: 1, max: 45 }) }),
+    fc.record({ joinAfter: fc.option(fc.nat({ max: 600 }), { nil: undefined }) }),
+    fc.constant<Step>('let one read through'),
+  ),
+  { minLength: 1, maxLength: 20 },
+);
+
+describe('answers of subscribers that share', () => {
+  it('D6-10: whenever one joins, from wherever, it sees each event once and in order; what is live is executed once', async () => {
+    await fc.assert(
+      fc.asyncProperty(steps, async (taken) => {
+        const { log, wakeUps, subscribe, streams } = modelStreams();
+        const gate = new Gate();
+        log.reading = gate.reading;
+        const shared = counted();
+        const joined: { stream: EventStream; after: bigint | undefined; reader: ReturnType<typeof answered> }[] = [];
+        const write = (count: number) => wakeUps.notify(NODE, String(log.append(NODE, count)));
+        for (const one of taken) {
+          if (one === 'let one read through') await gate.letOne();
+          else if ('write' in one) write(one.write);
+          else {
+            const head = log.head(NODE);
+            const given = one.joinAfter === undefined ? undefined : BigInt(one.joinAfter);
+            const after = given !== undefined && given > head ? head : given;
+            const stream = subscribe({ after });
+            joined.push({ stream, after, reader: answered(stream, shared) });
+          }
+        }
+        while (gate.held > 0) await gate.letOne();
+        const behind = log.head(NODE);
+        write(2);
+        await settle();
+        while (gate.held > 0) await gate.letOne();
+        for (const { stream, after, reader } of joined) {
+          const start = after ?? (await stream.started);
+          expect(reader.seqs()).toEqual(seqs(Number(start) + 1, Number(behind) + 2));
+        }
+        const live = [...shared.executions].filter(([event]) => event.seq > behind);
+        expect(live.map(([, times]) => times)).toEqual(joined.length === 0 ? [] : [1, 1]);
+        streams.stop();
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('D6-10: 1,000 subscribers, one execution and one text of each event', async () => {
+    const { subscribe, write } = modelStreams();
+    const shared = counted();
+    const readers = Array.from({ length: 1_000 }, () => answered(subscribe(), shared));
+    await settle();
+    await write(3);
+    for (const { seqs: seen } of readers) expect(seen()).toEqual(seqs(1, 3));
+    expect([...shared.executions.values()]).toEqual([1, 1, 1]);
+    for (const at of [0, 1, 2]) {
+      expect(new Set(readers.map(({ results }) => results[at])).size).toBe(1);
+    }
+    const [result] = readers[0]?.results ?? [];
+    expect(sharedOf(result ?? {})?.text).toBe('{"data":{"cursor":"1"}}');
+    expect(sharedOf(result ?? {})?.bytes).toBe(sharedOf(result ?? {})?.bytes);
+  });
+
+  it('D6-10: subscribers with different keys share nothing', async () => {
+    const { subscribe, write } = modelStreams();
+    const shared = counted();
+    const readers = ['a', 'b', 'a'].map((key) => answered(subscribe(), shared, key));
+    await settle();
+    await write();
+    const [one, other, same] = readers.map(({ results }) => results[0]);
+    expect(one).toBe(same);
+    expect(one).not.toBe(other);
+    expect([...shared.executions.values()]).toEqual([2]);
+  });
+
+  it('D6-19: one that is slow is told and ends; the others see everything, executed once', async () => {
+    const { subscribe, write, writePast } = modelStreams();
+    const shared = counted();
+    const slow = subscribe();
+    const readers = [answered(subscribe(), shared), answered(subscribe(), shared)];
+    await settle();
+    for (let page = 0; page < 5; page += 1) await writePast(250);
+    await expect(slow.next()).rejects.toBeInstanceOf(SlowConsumerError);
+    for (const { seqs: seen } of readers) expect(seen()).toEqual(seqs(1, 1_250));
+    expect(new Set(shared.executions.values())).toEqual(new Set([1]));
+    await write();
+    expect(readers[1]?.seqs().at(-1)).toBe(1_251n);
+  });
+
+  it('one whose token ends goes; the others go on', async () => {
+    const { subscribe, write } = modelStreams();
+    const shared = counted();
+    const ends: (() => void)[] = [];
+    const watchToken = (onEnd: () => void) => {
+      ends.push(onEnd);
+      return () => undefined;
+    };
+    const readers = [0, 1, 2].map(() => answered(subscribe({ watchToken }), shared));
+    await settle();
+    await write();
+    ends[0]?.();
+    await write();
+    expect(String(await readers[0]?.done)).toContain('TokenEnded');
+    expect(readers.map(({ seqs: seen }) => seen())).toEqual([seqs(1, 1), seqs(1, 2), seqs(1, 2)]);
+    expect([...shared.executions.values()]).toEqual([1, 1]);
+  });
+
+  it('what is kept for those who are behind is bounded; whoever is further behind has an execution of its own', async () => {
+    const answers = new SharedResults();
+    let executions = 0;
+    const text = 'x'.repeat(100_000);
+    const execute = () => {
+      executions += 1;
+      return { data: { text } };
+    };
+    const events = Array.from({ length: 200 }, (_, at) => ({ seq: BigInt(at) }));
+    for (const event of events) await answers.answer(event, 'key', execute);
+    expect(answers.size).toBe(41);
+    for (const event of events.slice(-41)) await answers.answer(event, 'key', execute);
+    expect(executions).toBe(200);
+    await answers.answer(events[0], 'key', execute);
+    expect(executions).toBe(201);
+  });
+});
+
+describe('the engine', () => {
+  const schema = slowSchema();
+  const document = parse('subscription { events { id slow } }');
+  const principal: GraphqlContext['principal'] = {
+    nodeId: 'node',
+    tokenClass: 'user',
+    tokenUse: 'api',
+    permissions: new Set<string>(),
+  };
+  const { subscribe } = createEngine({ introspection: false, hideSuggestions: false });
+
+  it('D6-10: one that leaves, or aborts, during the execution that it shares takes nothing from the others', async () => {
+    const event = { id: '1', slow: Promise.withResolvers<string>() };
+    let executions = 0;
+    const shown = {
+      id: () => {
+        executions += 1;
+        return '1';
+      },
+      slow: () => event.slow.promise,
+    };
+    const contextOf = (correlationId: string) => ({ principal, correlationId, shown, services: {} });
+    const abort = new AbortController();
+    const streams = await Promise.all(
+      ['leaves', 'aborts', 'stays'].map((name) =>
+        subscribe({
+          schema,
+          document,
+          contextValue: contextOf(name),
+          ...(name === 'aborts' ? { abortSignal: abort.signal } : {}),
+        }),
+      ),
+    );
+    const [leaves, aborts, stays] = streams.map(streamOf);
+    const nexts = [leaves, aborts, stays].map((stream) => stream?.next());
+    for (const next of nexts) next?.catch(() => undefined);
+    await settle();
+    void leaves?.return(undefined);
+    abort.abort(new Error('gone'));
+    await settle();
+    event.slow.resolve('done');
+    expect((await nexts[2])?.value).toMatchObject({ data: { events: { id: '1', slow: 'done' } } });
+    expect(executions).toBe(1);
+  });
+
+  it('D4-01 D6-10: an event is answered with nothing of its subscriber but what the key is made from', async () => {
+    const seen: { context: GraphqlContext; asked: unknown }[] = [];
+    const shown = {
+      id: (_args: unknown, context: GraphqlContext) => {
+        seen.push({ context, asked: thrownBy(() => callerOf(context)) });
+        return '1';
+      },
+    };
+    const services = {};
+    const caller = { principal: { ...principal, subject: 'somebody' }, correlationId: 'c', lastEventId: '7' };
+    const contextValue = { principal, caller, services, shown, exchange: {}, request: {} };
+    const stream = await subscribe({ schema, document, contextValue });
+    await streamOf(stream).next();
+    expect(seen).toEqual([{ context: { principal, caller: undefined, services }, asked: expect.any(Error) }]);
+  });
+});
+
+function thrownBy(work: () => unknown): unknown {
+  try {
+    return work();
+  } catch (error) {
+    return error;
+  }
+}
+
+function streamOf(result: unknown): AsyncGenerator<ExecutionResult> {
+  return result as AsyncGenerator<ExecutionResult>;
+}
+
+/** A subscription whose one event is the context's. */
+function slowSchema(): GraphQLSchema {
+  const schema = buildSchema(`
+    type Query { nothing: String }
+    type Event { id: String slow: String }
+    type Subscription { events: Event }`);
+  const field = schema.getSubscriptionType()?.getFields().events;
+  if (!field) throw new Error('the schema has the field');
+  field.subscribe = async function* (_root: unknown, _args: unknown, { shown }: { shown: object }) {
+    yield shown;
+  };
+  field.resolve = (event: unknown) => event;
+  return schema;
+}

@@ -1,0 +1,23 @@
+import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
+import { expect, it } from 'vitest';
+import { withTimeout } from '../../src/lib/with-timeout.ts';
+import { standStill } from './stand-still.ts';
+
+const TIMEOUT_MS = 200;
+
+it('gives what the work gives', async () => {
+  expect(await withTimeout(Promise.resolve('done'), TIMEOUT_MS)).toBe('done');
+  await expect(withTimeout(Promise.reject(new Error('refused')), TIMEOUT_MS)).rejects.toThrow('refused');
+});
+
+it('gives work up that does not end, and tells after how long', async () => {
+  await expect(withTimeout(new Promise(() => undefined), TIMEOUT_MS)).rejects.toThrow('no answer in 200 ms');
+});
+
+it('reads first what has come while the process stood still', async () => {
+  const work = once(createReadStream(import.meta.filename), 'data').then(() => 'read');
+  const answer = withTimeout(work, TIMEOUT_MS);
+  standStill(2 * TIMEOUT_MS);
+  expect(await answer).toBe('read');
+});

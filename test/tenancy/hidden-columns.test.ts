@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { isRequiredArgument } from 'graphql';
+import { DefaultQueryExecutor, type QueryResult } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { TOOLS } from '../../src/faces/mcp/tools.ts';
+import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { callOf, post } from '../mcp/agents.ts';
+import { rows } from '../oauth/clients.ts';
+import { operate } from './graphql-operation.ts';
+import type { Things } from './marked-node.ts';
+import { selectionOf } from './schema-slots.ts';
+import { type TwoMarkedNodes, twoMarkedNodes } from './two-marked-nodes.ts';
+
+/** A member that every row has while it is planted, and what it holds. */
+const MEMBER = 'of_no_face';
+const VALUE = `hidden-${randomUUID()}`;
+
+const queries = Object.values(buildSchema().getQueryType()?.getFields() ?? {});
+const { endpoints } = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
+const reads = endpoints.filter(({ methods }) => methods.includes('GET')).map(({ path }) => path);
+const tools = [...TOOLS.values()].filter(({ listed }) => listed.annotations?.readOnlyHint);
+
+let stand: TwoMarkedNodes;
+let mine: Things;
+
+beforeAll(async () => {
+  stand = await twoMarkedNodes();
+  ({ mine } = stand);
+  plantInEveryRow();
+});
+afterAll(async () => {
+  vi.restoreAllMocks();
+  await stand[Symbol.asyncDispose]();
+});
+
+/** Makes every query return rows that have the member, as they would of a table with one more column. */
+function plantInEveryRow(): void {
+  const executor = Object.getPrototypeOf(DefaultQueryExecutor.prototype);
+  const execute: (...given: unknown[]) => Promise<QueryResult<object>> = executor.executeQuery;
+  vi.spyOn(executor, 'executeQuery').mockImplementation(async function (this: unknown, ...given: unknown[]) {
+    const result = await execute.apply(this, given);
+    for (const row of result.rows) Object.assign(row, { [MEMBER]: VALUE });
+    return result;
+  });
+}
+
+/** The values of arguments and parts of paths, by their names. */
+function named(of: Things): Readonly<Record<string, unknown>> {
+  const { account, wallet, asset, rule, migration, transaction, user } = of;
+  return {
+    ...{ account_id: account, wallet_id: wallet, asset_id: asset, rule_id: rule, migration_id: migration },
+    ...{ transaction_id: transaction, user_id: user, balances: [], id: asset },
+  };
+}
+
+function namedValue(name: string): unknown {
+  const value = named(mine)[name];
+  if (value === undefined) throw new Error(`no value for ${name}`);
+  return value;
+}
+
+function showsNothingHidden(text: string): void {
+  expect(text).not.toContain(MEMBER);
+  expect(text).not.toContain(VALUE);
+}
+
+describe('a column that no face declares', () => {
+  it('is in every row that is read', async () => {
+    const read = await rows(stand.p).run((k) => k.selectFrom('accounts').select('id'));
+    expect(read.length).toBeGreaterThan(0);
+    expect(JSON.stringify(read).split(VALUE)).toHaveLength(read.length + 1);
+  });
+
+  it('is seen where a face gives a row as it is', async () => {
+    const [account] = await rows(stand.p).run((k) => k.selectFrom('accounts').select('id'));
+    expect(() => showsNothingHidden(JSON.stringify({ ...account }))).toThrow(MEMBER);
+  });
+
+  it.each(reads)('is not in the answer of GET %s', async (path) => {
+    const filled = path.replace(/\{(\w+)\}/g, (_match, name: string) => String(namedValue(name))).replace(/\*+/, 'x');
+    showsNothingHidden((await stand.as(mine)('GET', filled)).text);
+  });
+
+  it.each(queries.map((field) => [field.name, field] as const))(
+    'is in no object of the answer of the query %s',
+    async (_name, field) => {
+      const required = field.args.filter(isRequiredArgument).map(({ name }) => name);
+      const given = required.map((name) => `${name}: $${name}`).join(', ');
+      const selection = selectionOf(field, 3);
+      const text = selection.replace(/^\w+ ?(\()?/, (start, open) => {
+        if (given === '') return start;
+        return open ? `${field.name}(${given}, ` : `${field.name}(${given}) `;
+      });
+      const ids = { id: idOf(field.name), walletId: mine.wallet, ...inputOf(field.name) };
+      const answer = await operate(stand.as(mine), `query { ${text} }`, ids);
+      expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
+      showsNothingHidden(answer.text);
+    },
+  );
+
+  it.each(tools.map((tool) => [tool.name, tool] as const))(
+    'is not in what the tool %s gives',
+    async (name, { listed }) => {
+      const { required = [] } = listed.inputSchema;
+      const more = name === 'preview_wallet_rule' ? { rule_id: mine.rule } : {};
+      const given = Object.fromEntries(required.map((argument) => [argument, namedValue(argument)]));
+      const answer = await post(stand.p, mine.client.client_secret, callOf(name, { ...given, ...more }));
+      expect(answer.json.result.isError ?? false).toBe(false);
+      showsNothingHidden(answer.text);
+    },
+  );
+});
+
+function idOf(query: string): string {
+  const ids: Readonly<Record<string, string>> = {
+    ...{ account: mine.account, wallet: mine.wallet, walletRule: mine.rule, asset: mine.asset, user: mine.user },
+    ...{ migration: mine.migration, transaction: mine.transaction, client: mine.idleClient },
+  };
+  return ids[query] ?? '';
+}
+
+function inputOf(query: string): object {
+  return query === 'previewWalletRule' ? { input: { ruleId: mine.rule, balances: [] } } : {};
+}
