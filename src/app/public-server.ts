@@ -1,23 +1,27 @@
 import type { Server } from 'node:http';
+import type { Request, Response, Router } from 'express';
 import { SwaggerFiles } from '../faces/openapi/swagger-files.ts';
+import { type Route, reaches } from '../faces/rest/route.ts';
 import { ROUTES, type RouteServices } from '../faces/rest/routes.ts';
-import { type ChainParts, gatewayChain } from '../gateway/chain.ts';
+import { type ChainParts, gatewayChain, type LocalServices } from '../gateway/chain.ts';
 import { guardRequest } from '../gateway/client-guards.ts';
 import { limitConnections } from '../gateway/connections.ts';
-import { cors } from '../gateway/cors.ts';
+import { answerPreflight, cors } from '../gateway/cors.ts';
 import type { Exchange } from '../gateway/exchange/exchange.ts';
 import { endSpan, runTraced, withinSpan } from '../gateway/exchange/request-metrics.ts';
+import { refuse, sendJson } from '../gateway/exchange/responses.ts';
 import { compileTrust } from '../gateway/exchange/trusted-proxies.ts';
 import { Gateway, ingress } from '../gateway/gateway.ts';
 import { Services } from '../gateway/services.ts';
 import type { FlagsByPath } from '../gateway/table/endpoint-flags.ts';
 import { EndpointTable } from '../gateway/table/endpoint-table.ts';
-import type { GatewayConfig } from '../gateway/table/gateway-config.ts';
+import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/table/gateway-config.ts';
 import type { Upstreams } from '../gateway/upstream/upstreams.ts';
+import type { Log } from '../lib/log.ts';
 import { inRequest } from '../platform/database/tenant-db.ts';
+import { errorEnvelope, serviceUnavailable } from '../platform/errors.ts';
 import type { Context } from './context.ts';
 import { mcpOf } from './faces.ts';
-import { localServices, unservedEndpoints } from './local-services.ts';
 
 /** What the gateway must know of the routes behind it. */
 const FLAGS: FlagsByPath = Object.fromEntries(ROUTES.flatMap(({ path, flags }) => (flags ? [[path, flags]] : [])));
@@ -119,4 +123,82 @@ function routeServices(context: Context, graphql: Behind['graphql']): Omit<Route
     graphql,
     mcp: mcpOf(context),
   };
+}
+
+interface ServedRoute {
+  route: Route<RouteServices>;
+  router: Router;
+}
+
+/** Serves requests that the gateway has let through by the routes that their endpoint can reach, which are looked up once for each endpoint. */
+function localServices(routes: readonly Route<RouteServices>[], services: RouteServices, log: Log): LocalServices {
+  const served = routes.map((route): ServedRoute => ({ route, router: route.router(services) }));
+  const known = new WeakMap<Endpoint, ReadonlyMap<string, readonly ServedRoute[]>>();
+
+  function reachedBy(endpoint: Endpoint): ReadonlyMap<string, readonly ServedRoute[]> {
+    return new Map(
+      endpoint.methods.map((method) => [method, served.filter(({ route }) => reaches(method, endpoint.path, route))]),
+    );
+  }
+
+  function handle(exchange: Exchange): void {
+    const { endpoint } = exchange.found;
+    const { method = '' } = exchange.req;
+    if (!endpoint) throw new Error('a request without an endpoint came through');
+    if (method === 'OPTIONS') {
+      answerPreflight(exchange);
+      return;
+    }
+    let reached = known.get(endpoint);
+    if (!reached) {
+      reached = reachedBy(endpoint);
+      known.set(endpoint, reached);
+    }
+    dispatch(exchange, reached.get(method) ?? [], log);
+  }
+
+  return { handle };
+}
+
+/** Hands a request to the first route that takes it: there is one, unless the endpoint is a pattern of several routes. */
+function dispatch(exchange: Exchange, [served, ...others]: readonly ServedRoute[], log: Log): void {
+  if (!served) {
+    answerUnserved(exchange);
+    return;
+  }
+  const { req, res } = exchange;
+  const { errorBody } = served.route;
+  // Express calls back a tick after a handler has thrown: a body that came with its head has been read by then, and the
+  // connection is kept.
+  served.router(req as Request, res as Response, (error?: unknown) => {
+    if (error === undefined) dispatch(exchange, others, log);
+    else refuse(exchange, error, log, errorBody && ((refusal) => errorBody(refusal, req)));
+  });
+}
+
+/** Answers 503, also where the endpoint's statuses are closed: that it has no route is the operator's to correct. */
+function answerUnserved({ res }: Exchange): void {
+  const refusal = serviceUnavailable();
+  for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
+  sendJson(res, refusal.status, errorEnvelope(refusal));
+}
+
+/**
+ * Lists the methods and paths, as `GET /v1/thing`, that a table lets through to services of this process and that have no
+ * route: they answer 503.
+ */
+export function unservedEndpoints(
+  { endpoints, services }: GatewayConfig,
+  routes: readonly Route<RouteServices>[],
+): string[] {
+  const isHere = (endpoint: Endpoint) =>
+    endpoint.upstream === undefined &&
+    (endpoint.services.length === 0 || endpoint.services.some((name) => !isRemote(services[name])));
+  return endpoints
+    .filter(isHere)
+    .flatMap(({ methods, path }) =>
+      methods
+        .filter((method) => method !== 'OPTIONS' && !routes.some((route) => reaches(method, path, route)))
+        .map((method) => `${method} ${path}`),
+    );
 }

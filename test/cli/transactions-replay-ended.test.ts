@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { deadLetterTopicOf, TOPICS } from '../../src/events/bus/topics.ts';
+import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { freePorts } from '../services/ports.ts';
 import { describeReal } from '../services/real.ts';

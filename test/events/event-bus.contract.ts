@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { deadLetterTopicOf, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
 import type { EventBus } from '../../src/events/bus/event-bus.ts';
-import { withDeadLetters } from '../../src/events/bus/poison.ts';
-import { deadLetterTopicOf } from '../../src/events/bus/topics.ts';
 import { message, Recorder } from './recorder.ts';
 
 class Poison extends Error {}

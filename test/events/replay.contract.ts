@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { deadLetterTopicOf, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
 import { BusUnavailableError, type EventBus, type LogReader } from '../../src/events/bus/event-bus.ts';
-import { withDeadLetters } from '../../src/events/bus/poison.ts';
 import { Replay, type ReplayPlan, type ReplayPositions } from '../../src/events/bus/replay.ts';
-import { deadLetterTopicOf } from '../../src/events/bus/topics.ts';
 import { message, Recorder } from './recorder.ts';
 
 /** A store or cluster, and what remembers replays. */

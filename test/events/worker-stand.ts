@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
 import { vi } from 'vitest';
-import { deadLetterTopicOf, TOPICS } from '../../src/events/bus/topics.ts';
+import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startReplica } from '../harness.ts';
 import { endOf } from '../services/kafka-behind.ts';
 import { emptyFolder } from '../start/folders.ts';

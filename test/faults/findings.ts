@@ -1,6 +1,7 @@
 import { Kafka, logLevel } from 'kafkajs';
 import { vi } from 'vitest';
-import { ALL_TOPICS, isDeadLetterTopic, TOPICS } from '../../src/events/bus/topics.ts';
+import { isDeadLetterTopic } from '../../src/events/bus/dead-letters.ts';
+import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
 import type { Lab } from './lab.ts';
 import type { Journal } from './load.ts';

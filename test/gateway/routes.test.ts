@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { unservedEndpoints } from '../../src/app/local-services.ts';
+import { unservedEndpoints } from '../../src/app/public-server.ts';
 import { reaches } from '../../src/faces/rest/route.ts';
 import { ROUTES } from '../../src/faces/rest/routes.ts';
 import { type GatewayConfig, parseGatewayConfig, readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';

@@ -7,10 +7,11 @@ import { parseReferenceChange } from '../../src/domain/reference/reference.input
 import { kindOfTopic, REFERENCE_KINDS, type ReferenceKind } from '../../src/domain/reference/reference-kinds.ts';
 import { parseNotification } from '../../src/domain/transactions/notification.input.ts';
 import { parseRegistration } from '../../src/domain/transactions/registration.input.ts';
+import { isDeadLetterTopic } from '../../src/events/bus/dead-letters.ts';
 import { EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import type { IncomingMessage, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
-import { ALL_TOPICS, isDeadLetterTopic, REFERENCE_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
+import { ALL_TOPICS, REFERENCE_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { printedAsyncApi } from '../../src/faces/asyncapi/asyncapi.ts';
 import { message, Recorder } from '../events/recorder.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DiskFullError, refuseWhenFull } from '../../src/platform/database/free-space.ts';
+import { DiskFullError, refuseWhenFull } from '../../src/platform/database/database.ts';
 
 function full(): never {
   throw new DiskFullError('full');

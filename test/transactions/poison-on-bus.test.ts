@@ -1,9 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startTransactionConsumers } from '../../src/domain/transactions/transaction-consumers.ts';
+import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
-import { deadLetterTopicOf, TOPICS } from '../../src/events/bus/topics.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { message, Recorder } from '../events/recorder.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';

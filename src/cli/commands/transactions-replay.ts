@@ -1,8 +1,9 @@
 import { openBus, openLogReader } from '../../app/stores.ts';
 import { lateReferenceHandler } from '../../domain/reference/reference-consumers.ts';
+import { deadLetterTopicOf } from '../../events/bus/dead-letters.ts';
 import { BusUnavailableError, type EventBus } from '../../events/bus/event-bus.ts';
 import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/replay.ts';
-import { deadLetterTopicOf, isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
+import { isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
 import { parseInstant } from '../../lib/instants.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 import { z } from 'zod';
-import { BodyTooLongError, bytesOf } from '../../platform/bounded-body.ts';
+import { BodyTooLongError, bytesOf } from '../../lib/gathered-bytes.ts';
 import { type GasPrices, gasPricesOf, PERCENTILES } from './fee-history.rules.ts';
 
 /** The node gave no answer, or none that counts. The message never holds its address, which may carry a key. */

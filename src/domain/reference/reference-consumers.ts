@@ -1,5 +1,5 @@
+import { withDeadLetters } from '../../events/bus/dead-letters.ts';
 import type { BatchHandler, EventBus, IncomingMessage, Subscription } from '../../events/bus/event-bus.ts';
-import { withDeadLetters } from '../../events/bus/poison.ts';
 import { REFERENCE_TOPICS } from '../../events/bus/topics.ts';
 import { decodeUtf8, parseJson, Utf8Error } from '../../lib/json.ts';
 import { isRefusedValue } from '../../platform/database/sql-state.ts';

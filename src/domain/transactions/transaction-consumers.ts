@@ -1,5 +1,5 @@
+import { withDeadLetters } from '../../events/bus/dead-letters.ts';
 import type { EventBus, IncomingMessage, Subscription } from '../../events/bus/event-bus.ts';
-import { withDeadLetters } from '../../events/bus/poison.ts';
 import { TOPICS } from '../../events/bus/topics.ts';
 import type { Log } from '../../lib/log.ts';
 import { validTraceparent } from '../../lib/tracing.ts';

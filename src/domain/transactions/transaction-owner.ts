@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { BodyTooLongError, bytesOf } from '../../platform/bounded-body.ts';
+import { BodyTooLongError, bytesOf } from '../../lib/gathered-bytes.ts';
 import { PoisonError, parseRegistration } from './registration.input.ts';
 import type { NewTransaction } from './transactions.service.ts';
 

@@ -2,9 +2,10 @@ import { setTimeout } from 'node:timers/promises';
 import type { Admin } from 'kafkajs';
 import { backoffMs } from '../../lib/backoff.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
+import { isDeadLetterTopic } from './dead-letters.ts';
 import { type BusLog, BusUnavailableError, type GroupLag } from './event-bus.ts';
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
-import { isCompactedTopic, isDeadLetterTopic } from './topics.ts';
+import { isCompactedTopic } from './topics.ts';
 
 const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 1_500;

@@ -2,6 +2,7 @@ import { Counter, Gauge, type Metric } from 'prom-client';
 import { BoundHistogram } from '../../lib/bound-histogram.ts';
 import { MemoizedRead } from '../../lib/memoized-read.ts';
 import { type Span, type SpanAttributes, type Tracer, validTraceparent } from '../../lib/tracing.ts';
+import { isDeadLetterTopic } from './dead-letters.ts';
 import type {
   BatchHandler,
   EventBus,
@@ -11,7 +12,6 @@ import type {
   SubscribeOptions,
   Subscription,
 } from './event-bus.ts';
-import { isDeadLetterTopic } from './topics.ts';
 
 const SYSTEM = 'kafka';
 

@@ -1,3 +1,4 @@
+import { deadLetterTopicOf } from './dead-letters.ts';
 import type { BusDatabase } from './embedded-store.ts';
 import type {
   BatchHandler,
@@ -7,7 +8,6 @@ import type {
   OutgoingMessage,
   PartitionSpan,
 } from './event-bus.ts';
-import { deadLetterTopicOf } from './topics.ts';
 
 const GROUP = 'portcullis.transactions.replay';
 

@@ -1,3 +1,5 @@
+import { deadLetterTopicOf } from './dead-letters.ts';
+
 /** The topics of notifications, registrations and users' KYC tokens, by what they carry (the deployment's prefix is the bus's matter). */
 export const TOPICS = {
   admin: 'transactions.admin',
@@ -5,16 +7,6 @@ export const TOPICS = {
   registered: 'transactions.registered',
   kycToken: 'users.kyc-token',
 } as const;
-
-/** Returns the topic of a topic's dead letters. */
-export function deadLetterTopicOf(topic: string): string {
-  return `${topic}.dlq`;
-}
-
-/** Returns whether `topic` holds the dead letters of another. */
-export function isDeadLetterTopic(topic: string): boolean {
-  return topic.endsWith('.dlq');
-}
 
 /** The topics of rows that other services of the platform own. Compacted: the latest row of each id stays for good. */
 export const REFERENCE_TOPICS = [

@@ -1,7 +1,7 @@
 import { at, type Clock, systemClock } from './clock.ts';
 import type { EventLog, LoggedEvent } from './event-log.ts';
+import { PAGE_EVENTS, RetryingLog } from './event-log.ts';
 import { EventQueue, eventBytes } from './event-queue.ts';
-import { PAGE_EVENTS, RetryingLog } from './retrying-log.ts';
 import { CursorExpiredError, StreamStoppedError, TokenEndedError } from './stream-errors.ts';
 import { EventTailers } from './tailer.ts';
 import type { WakeUps } from './wake-ups.ts';

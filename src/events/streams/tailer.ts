@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Clock } from './clock.ts';
 import type { LoggedEvent } from './event-log.ts';
+import { PAGE_EVENTS, type RetryingLog } from './event-log.ts';
 import { eventBytes } from './event-queue.ts';
-import { PAGE_EVENTS, type RetryingLog } from './retrying-log.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 interface Subscriber {

@@ -5,8 +5,9 @@ import { notificationInput } from '../../domain/transactions/notification.input.
 import { NOTIFICATION_EVENT } from '../../domain/transactions/notification-publisher.ts';
 import { registrationInput } from '../../domain/transactions/registration.input.ts';
 import { KYC_EVENT } from '../../domain/user-migrations/migration-outcome.rules.ts';
+import { isDeadLetterTopic } from '../../events/bus/dead-letters.ts';
 import { DAY_MS, PARTITIONS, retentionDays } from '../../events/bus/kafka-admin.ts';
-import { ALL_TOPICS, isCompactedTopic, isDeadLetterTopic, TOPICS } from '../../events/bus/topics.ts';
+import { ALL_TOPICS, isCompactedTopic, TOPICS } from '../../events/bus/topics.ts';
 import { VERSION } from '../../platform/health.ts';
 import { describedAs } from '../openapi/descriptions.ts';
 import { merged, schemaOf, withExactNumbers } from '../openapi/input-schemas.ts';

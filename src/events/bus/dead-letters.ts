@@ -1,5 +1,14 @@
 import type { BatchHandler, EventBus, IncomingMessage } from './event-bus.ts';
-import { deadLetterTopicOf } from './topics.ts';
+
+/** Returns the topic of a topic's dead letters. */
+export function deadLetterTopicOf(topic: string): string {
+  return `${topic}.dlq`;
+}
+
+/** Returns whether `topic` holds the dead letters of another. */
+export function isDeadLetterTopic(topic: string): boolean {
+  return topic.endsWith('.dlq');
+}
 
 const MAX_ERROR_LENGTH = 1_024;
 
