@@ -1,6 +1,6 @@
 import findMyWay, { type HTTPMethod } from 'find-my-way';
 import { match } from 'path-to-regexp';
-import { EndpointTable } from '../../src/gateway/table/endpoint-table.ts';
+import { EndpointTable } from '../../src/gateway/routing.ts';
 import { endpointOf } from '../../src/gateway/table/gateway-config.ts';
 import type { WrittenEndpoint } from './endpoints.ts';
 

@@ -119,7 +119,7 @@ export async function buildAccess(
   stack.defer(() => limits.stop());
   const guards = new ClientGuards({ limits, clients: directory });
   const throttle = new Throttle({ cache, nowMs });
-  const issuer = new TokenIssuer({ keys, issuer: issuerUrl, nowMs: () => clock.nowMs() });
+  const issuer = new TokenIssuer({ keys, issuer: issuerUrl, clock });
   const spent = new SpentTokens({ db, nowMs });
   const revocations = new Revocations({ db, changes, sessions, nowMs });
   const refreshTokens = new RefreshTokens({ verifier, directory, supervisors, sessions, spent, nowMs });

@@ -1,4 +1,4 @@
-import { keyedLog } from '../audit/correlation-key.ts';
+import { keyedLog } from '../audit/mask-keys.ts';
 import { ALL_TOPICS } from '../events/bus/topics.ts';
 import { PersistedFile } from '../faces/graphql/execution/persisted-operations.ts';
 import { getGraphql } from '../faces/rest/graphql.rest.ts';

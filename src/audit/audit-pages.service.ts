@@ -3,7 +3,7 @@ import { newestFirst, type Page, type PageRequest, pageOf, pageRead } from '../l
 import { keysetPage } from '../platform/database/conditions.ts';
 import type { Db } from '../platform/database/database.ts';
 import type { Tables } from '../tables/tables.ts';
-import { correlationKey } from './correlation-key.ts';
+import { correlationKey } from './mask-keys.ts';
 
 /** An audit record as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
 export type AuditRecordRow = Selectable<Tables['audit_records']>;

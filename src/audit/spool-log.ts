@@ -169,9 +169,8 @@ const PROBE_BYTES = 64 * 1024;
 type ActiveSegment = { path: string; fd: number; bytes: number };
 
 /** The lines of this process: appended to segments, and read from memory as long as they fit there. */
-export class SpoolLog {
+export class SpoolLog extends SegmentChain {
   readonly #options: SpoolLogOptions;
-  readonly #chain = new SegmentChain();
   // In the chain as well, from its first line on.
   #active: ActiveSegment | undefined;
   #sequence = 0;
@@ -181,15 +180,8 @@ export class SpoolLog {
   #memoryBytes = 0;
 
   constructor(options: SpoolLogOptions) {
+    super();
     this.#options = options;
-  }
-
-  get bytesOnDisk(): number {
-    return this.#chain.bytesOnDisk;
-  }
-
-  get bytesLeft(): number {
-    return this.#chain.bytesLeft;
   }
 
   get pendingLines(): number {
@@ -229,11 +221,13 @@ export class SpoolLog {
   /** The oldest lines, or undefined when there are none. */
   next(limits: BatchLimits): SpoolBatch | undefined {
     if (this.bytesLeft === 0) return undefined;
-    return this.#memory.length > 0 ? this.#nextOfMemory(limits) : this.#nextOfFile(limits);
+    if (this.#memory.length > 0) return this.#nextOfMemory(limits);
+    const { lines, damaged, bytes } = this.read(limits);
+    return { lines, damaged, done: () => this.#handedOn(bytes, lines.length + damaged) };
   }
 
   close(): void {
-    this.#chain.closeReader();
+    this.closeReader();
     this.#closeActive();
   }
 
@@ -258,19 +252,14 @@ export class SpoolLog {
     const done = () => {
       this.#memory = this.#memory.slice(count);
       this.#memoryBytes -= bytes;
-      this.#advance(bytes, count);
+      this.#handedOn(bytes, count);
     };
     return { lines, damaged: 0, done };
   }
 
-  #nextOfFile(limits: BatchLimits): SpoolBatch {
-    const { lines, damaged, bytes } = this.#chain.read(limits);
-    return { lines, damaged, done: () => this.#advance(bytes, lines.length + damaged) };
-  }
-
-  #advance(bytes: number, lines: number): void {
+  #handedOn(bytes: number, lines: number): void {
     try {
-      this.#chain.advance(bytes);
+      this.advance(bytes);
     } finally {
       this.#pendingLines = this.bytesLeft > 0 ? this.#pendingLines - lines : 0;
       // The chain is done with the file of its last line.
@@ -288,8 +277,8 @@ export class SpoolLog {
       this.#undo(this.#active);
       throw error;
     }
-    if (this.#active.bytes === 0) this.#chain.add({ path: this.#active.path, bytes: encoded.length });
-    else this.#chain.grow(encoded.length);
+    if (this.#active.bytes === 0) this.add({ path: this.#active.path, bytes: encoded.length });
+    else this.grow(encoded.length);
     this.#active.bytes += encoded.length;
   }
 

@@ -50,15 +50,13 @@ export class SpoolTick {
     this.#waiting = [];
     this.#characters = 0;
     if (lines.length > 0) this.#store(lines);
-    for (const onStored of waiting) this.#call(onStored);
-  }
-
-  #call(onStored: () => void): void {
     const { onFault = throwApart } = this.#parts;
-    try {
-      onStored();
-    } catch (error) {
-      onFault(error);
+    for (const onStored of waiting) {
+      try {
+        onStored();
+      } catch (error) {
+        onFault(error);
+      }
     }
   }
 

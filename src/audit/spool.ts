@@ -10,38 +10,34 @@ const SEGMENT_NAME = /^([0-9a-z-]+)\.\d{8}\.seg$/;
 const LOCK_NAME = /^([0-9a-z-]+)\.lock$/;
 
 /** What a dead process left: its segments, under its lock. One that is empty, or gone meanwhile, is none. */
-class Leftover {
+class Leftover extends SegmentChain {
   readonly #lock: FileLock;
-  readonly #chain = new SegmentChain();
 
   constructor(lock: FileLock, paths: string[]) {
+    super();
     this.#lock = lock;
     for (const path of paths) {
       const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-      if (bytes > 0) this.#chain.add({ path, bytes });
+      if (bytes > 0) this.add({ path, bytes });
       else rmSync(path, { force: true });
     }
   }
 
-  get bytesOnDisk(): number {
-    return this.#chain.bytesOnDisk;
-  }
-
-  get bytesLeft(): number {
-    return this.#chain.bytesLeft;
-  }
-
   next(limits: BatchLimits): SpoolBatch {
-    const { lines, damaged, bytes } = this.#chain.read(limits);
-    return { lines, damaged, done: () => this.#chain.advance(bytes) };
+    const { lines, damaged, bytes } = this.read(limits);
+    return { lines, damaged, done: () => this.advance(bytes) };
   }
 
-  /** Lets go; what is left stays for the next process, and where nothing is left the lock's file is removed too. */
   close(): void {
-    this.#chain.closeReader();
-    if (this.bytesLeft === 0) this.#lock.remove();
-    else this.#lock.release();
+    this.closeReader();
+    letGo(this.#lock, this.bytesLeft);
   }
+}
+
+/** Lets go of a folder; what is left stays for the next process, and where nothing is left the lock's file is removed too. */
+function letGo(lock: FileLock, bytesLeft: number): void {
+  if (bytesLeft === 0) lock.remove();
+  else lock.release();
 }
 
 function lockPath(dir: string, owner: string): string {
@@ -219,8 +215,7 @@ export class AuditSpool {
     this.#isClosed = true;
     this.#log.close();
     for (const leftover of this.#leftovers) leftover.close();
-    if (this.#log.bytesLeft === 0) this.#lock.remove();
-    else this.#lock.release();
+    letGo(this.#lock, this.#log.bytesLeft);
   }
 
   async #drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {

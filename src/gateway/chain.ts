@@ -2,13 +2,11 @@ import { bearerOf, missingPermissions } from '../access/identity/principal.ts';
 import type { TokenAuthenticator } from '../access/sessions/token-authenticator.ts';
 import type { Step } from '../lib/steps.ts';
 import { forbidden, invalidRequest, noToken, notFound, serviceUnavailable } from '../platform/errors.ts';
-import { correlation } from './exchange/correlation.ts';
-import { attachExchange, type Exchange, type IncomingRequest } from './exchange/exchange.ts';
-import { headFault, normalTarget } from './exchange/request-target.ts';
+import { attachExchange, type Exchange } from './exchange/exchange.ts';
+import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
 import { NOT_HTTP } from './exchange/unparsed.ts';
 import type { Upstream } from './remote/upstream.ts';
-import type { Services } from './services.ts';
-import type { EndpointTable } from './table/endpoint-table.ts';
+import type { EndpointTable, Services } from './routing.ts';
 
 /** One step of the chain: adds to the exchange, or refuses by throwing an `AppError`. */
 export type Stage = Step<Exchange>;
@@ -95,7 +93,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
 }
 
 /** @throws AppError 400 for a head that two readers can take in two ways; nothing behind it on its connection is taken. */
-function refuseBadHead({ req, res, upgrade, isBroken }: IncomingRequest): void {
+function refuseBadHead({ req, res, upgrade, isBroken }: Exchange): void {
   const fault = isBroken ? NOT_HTTP : headFault(req, upgrade !== undefined);
   if (!fault) return;
   res.shouldKeepAlive = false;
@@ -103,7 +101,7 @@ function refuseBadHead({ req, res, upgrade, isBroken }: IncomingRequest): void {
 }
 
 /** Returns the service that the caller names in `X-Target-Server`; undefined for none: the gateway's own binding. */
-function targetServer({ req }: IncomingRequest): string | undefined {
+function targetServer({ req }: Exchange): string | undefined {
   const header = req.headers['x-target-server'];
   const name = Array.isArray(header) ? header.join(',') : header;
   return name === '' ? undefined : name;

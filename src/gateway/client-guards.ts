@@ -2,7 +2,7 @@ import type { ClientRecord } from '../access/identity/client-record.ts';
 import type { Principal } from '../access/identity/principal.ts';
 import { type ClientGuards, checkOrigin, type LimitHeaders, type Origin } from '../access/limits/guards.ts';
 import { AppError } from '../platform/errors.ts';
-import type { Exchange, IncomingRequest } from './exchange/exchange.ts';
+import type { Exchange } from './exchange/exchange.ts';
 
 /**
  * Runs the guards of the client whose API token a request carries; login tokens are not guarded after they are issued. A 429
@@ -35,7 +35,7 @@ export async function guardOperation(guards: ClientGuards, exchange: Exchange, p
  */
 export async function guardSocket(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
   const client = await guards.clientOf(principal);
-  if (client) checkOrigin(client, originOf(exchange));
+  if (client) checkOrigin({ client, origin: originOf(exchange) });
 }
 
 /** Runs the guards of a client, and sets the headers of its limits on the response, refusals included; a socket has none. */
@@ -53,7 +53,7 @@ export function guardClient(guards: ClientGuards, exchange: Exchange, client: Cl
 }
 
 /** Returns where a request comes from, as the guards of its client see it. */
-export function originOf({ req, clientAddress: address }: IncomingRequest): Origin {
+export function originOf({ req, clientAddress: address }: Exchange): Origin {
   const header = req.headers['ssl-client-fingerprint'];
   return { address, fingerprint: Array.isArray(header) ? header.join(',') : header };
 }
@@ -73,7 +73,7 @@ function refuseRequest({ req, found }: Exchange, error: unknown): void {
   found.limitRefusal = error;
 }
 
-function setHeaders({ res, upgrade }: IncomingRequest, headers: LimitHeaders): void {
+function setHeaders({ res, upgrade }: Exchange, headers: LimitHeaders): void {
   if (upgrade) return;
   for (const name in headers) res.setHeader(name, headers[name] ?? '');
 }

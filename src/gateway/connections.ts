@@ -3,8 +3,7 @@ import type { Duplex } from 'node:stream';
 import { Counter, Gauge, type Metric } from 'prom-client';
 import { holderOf, plainAddress } from '../lib/ip-address.ts';
 import type { Exchange } from './exchange/exchange.ts';
-import { announcesBody } from './exchange/request-target.ts';
-import type { TrustedPeers } from './exchange/trusted-proxies.ts';
+import { announcesBody, type TrustedPeers } from './exchange/request-head.ts';
 
 /**
  * Each `CHUNKS` chunks of a body must bring `MIN_BYTES`. A chunk costs as much as a hundred bytes do, however short it

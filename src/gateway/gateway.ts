@@ -4,12 +4,12 @@ import type { Duplex } from 'node:stream';
 import type { Log } from '../lib/log.ts';
 import { runSteps } from '../lib/steps.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
-import { type AppError, type ErrorEnvelope, errorEnvelope, invalidRequest } from '../platform/errors.ts';
+import { invalidRequest } from '../platform/errors.ts';
 import type { Stage } from './chain.ts';
 import { limitChunks, PipelinedRequests } from './connections.ts';
 import { Exchange } from './exchange/exchange.ts';
+import { settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
 import { refuse } from './exchange/responses.ts';
-import { settleClientAddress, type TrustedPeers } from './exchange/trusted-proxies.ts';
 import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedResponse } from './exchange/unparsed.ts';
 import type { FlagsByPath } from './table/endpoint-flags.ts';
 
@@ -145,7 +145,7 @@ export class Gateway {
     else {
       latest.isBroken = true;
       // A request that still waits is refused when it begins.
-      if (latest.hasBegun) this.#refuse(latest, invalidRequest([NOT_HTTP]));
+      if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#parts.log);
     }
   }
 
@@ -174,7 +174,8 @@ export class Gateway {
     settleClientAddress(exchange, this.#parts.trusts);
     exchange.isUnrecordable = this.#parts.isAuditFull();
     this.#parts.cors(exchange);
-    const { around } = this.#parts;
+    const { around, flags = {} } = this.#parts;
+    exchange.pathFlags = flags[exchange.req.url?.split('?', 1)[0] ?? ''];
     if (around) around(exchange, () => this.#pass(exchange));
     else this.#pass(exchange);
   }
@@ -183,19 +184,7 @@ export class Gateway {
     runSteps(this.#chain, exchange).catch((error: unknown) => {
       exchange.correlationId ||= uuidV7();
       exchange.audit.capture.install((aborted, kept) => this.#parts.onEnd(exchange, aborted, kept));
-      this.#refuse(exchange, error);
+      refuse(exchange, error, this.#parts.log);
     });
   }
-
-  /** Refuses a request, before its endpoint is known as its path says. */
-  #refuse(exchange: Exchange, error: unknown): void {
-    const { flags = {}, log } = this.#parts;
-    const path = exchange.req.url?.split('?', 1)[0] ?? '';
-    refuse(exchange, error, log, flags[path]?.oauthErrors ? withoutIssues : undefined);
-  }
-}
-
-function withoutIssues(refusal: AppError): ErrorEnvelope {
-  const { errors: _issues, ...envelope } = errorEnvelope(refusal);
-  return envelope;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { correlationKey } from '../../src/audit/correlation-key.ts';
+import { correlationKey } from '../../src/audit/mask-keys.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { portcullis } from '../cli/in-process.ts';
 import { request, sendRaw } from '../gateway/raw.ts';

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it, vi } from 'vitest';
-import { cors } from '../../src/gateway/cors.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
-import { compileTrust } from '../../src/gateway/exchange/trusted-proxies.ts';
+import { compileTrust } from '../../src/gateway/exchange/request-head.ts';
+import { cors } from '../../src/gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../../src/gateway/gateway.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { listening } from '../gateway/forwarder.ts';

@@ -9,13 +9,12 @@ import {
 } from 'node:http';
 import type { AddressInfo, Server as NetServer } from 'node:net';
 import { gatewayChain } from '../../src/gateway/chain.ts';
-import { cors } from '../../src/gateway/cors.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
-import { compileTrust } from '../../src/gateway/exchange/trusted-proxies.ts';
+import { compileTrust } from '../../src/gateway/exchange/request-head.ts';
+import { cors } from '../../src/gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../../src/gateway/gateway.ts';
 import type { Upstream } from '../../src/gateway/remote/upstream.ts';
-import { Services } from '../../src/gateway/services.ts';
-import { EndpointTable } from '../../src/gateway/table/endpoint-table.ts';
+import { EndpointTable, Services } from '../../src/gateway/routing.ts';
 import { type GatewayConfig, parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { Upstreams } from '../../src/gateway/upstream/upstreams.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { normalTarget } from '../../src/gateway/exchange/request-target.ts';
+import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { envelope } from './envelopes.ts';
 import { startForwarder, startUpstream } from './forwarder.ts';

@@ -1,9 +1,8 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { cors } from '../../src/gateway/cors.ts';
-import { correlation } from '../../src/gateway/exchange/correlation.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
-import { compileTrust } from '../../src/gateway/exchange/trusted-proxies.ts';
+import { compileTrust, correlation } from '../../src/gateway/exchange/request-head.ts';
+import { cors } from '../../src/gateway/exchange/responses.ts';
 import { type ConnectionTimes, Gateway, ingress } from '../../src/gateway/gateway.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { listening } from './forwarder.ts';

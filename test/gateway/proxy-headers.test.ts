@@ -2,7 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Exchange } from '../../src/gateway/exchange/exchange.ts';
-import { compileTrust, settleClientAddress } from '../../src/gateway/exchange/trusted-proxies.ts';
+import { compileTrust, settleClientAddress } from '../../src/gateway/exchange/request-head.ts';
 import { recordOf } from '../audit/records.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';

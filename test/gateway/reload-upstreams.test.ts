@@ -2,7 +2,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import { describe, expect, it, vi } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import type { Findings } from '../../src/gateway/exchange/exchange.ts';
-import { Services } from '../../src/gateway/services.ts';
+import { Services } from '../../src/gateway/routing.ts';
 import { parseGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { Upstreams, upstreamMetrics } from '../../src/gateway/upstream/upstreams.ts';
 import { silentLog } from '../../src/lib/log.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { gatewayChain } from '../../src/gateway/chain.ts';
-import { Services } from '../../src/gateway/services.ts';
-import { EndpointTable } from '../../src/gateway/table/endpoint-table.ts';
+import { EndpointTable, Services } from '../../src/gateway/routing.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';

@@ -13,7 +13,7 @@ import { createYogaServer, sendResponse } from '../../src/faces/graphql/executio
 import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
 import { AuditLog, type AuditRecordLine } from '../../src/gateway/exchange/audit.ts';
 import { Exchange } from '../../src/gateway/exchange/exchange.ts';
-import { normalTarget } from '../../src/gateway/exchange/request-target.ts';
+import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
 import { refuse } from '../../src/gateway/exchange/responses.ts';
 import type { Log } from '../../src/lib/log.ts';
 

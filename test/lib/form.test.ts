@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseForm } from '../../src/access/token-endpoint/parameters.ts';
+import { parseForm } from '../../src/access/token-endpoint/token-request.input.ts';
 
 function parsed(text: string) {
   return parseForm(Buffer.from(text, 'latin1'));

@@ -1,6 +1,6 @@
 import { array, assert, constantFrom, jsonValue, property, string, tuple, uniqueArray } from 'fast-check';
 import { expect, it } from 'vitest';
-import { repeatsMember } from '../../src/access/token-endpoint/parameters.ts';
+import { repeatsMember } from '../../src/access/token-endpoint/token-request.input.ts';
 
 it.each([
   '{"a":1,"a":1}',

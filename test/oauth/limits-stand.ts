@@ -59,9 +59,19 @@ export function counter(db: Db, { cache = new MemoryCache(), save = (real) => re
   };
 }
 
+/** The limits of a client; none where nothing is given. */
+interface LimitSettings {
+  rateLimit?: Record<'perSecond' | 'perMinute' | 'perHour', number | undefined>;
+  monthlyLimit?: number;
+}
+
 /** A client that is in the database. */
-export async function limitedClient(db: Db, settings: Partial<ClientRecord> = {}): Promise<ClientRecord> {
-  const client = clientRecord({ clientId: randomUUID(), ...settings });
+export async function limitedClient(
+  db: Db,
+  { rateLimit, monthlyLimit: perMonth = 0 }: LimitSettings = {},
+): Promise<ClientRecord> {
+  const { perSecond = 0, perMinute = 0, perHour = 0 } = rateLimit ?? {};
+  const client = clientRecord({ clientId: randomUUID(), limits: { perSecond, perMinute, perHour, perMonth } });
   const door = db.unscoped('test');
   await door.run((k) =>
     k

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { validate } from '@readme/openapi-parser';
 import { describe, expect, it } from 'vitest';
-import { parseForm } from '../../src/access/token-endpoint/parameters.ts';
 import {
   clientBesideBasicInput,
   clientInput,
+  parseForm,
   parseTokenRequest,
   tokenInput,
 } from '../../src/access/token-endpoint/token-request.input.ts';

@@ -75,12 +75,12 @@ function toRecord(row: ClientRow): ClientRecord {
     allowedIps: row.allowed_ips,
     requireCertificate: row.require_certificate,
     certFingerprint: row.cert_fingerprint ?? undefined,
-    rateLimit: {
-      perSecond: row.requests_per_second ?? undefined,
-      perMinute: row.requests_per_minute ?? undefined,
-      perHour: row.requests_per_hour ?? undefined,
+    limits: {
+      perSecond: row.requests_per_second ?? 0,
+      perMinute: row.requests_per_minute ?? 0,
+      perHour: row.requests_per_hour ?? 0,
+      perMonth: row.monthly_limit ?? 0,
     },
-    monthlyLimit: row.monthly_limit ?? undefined,
     refreshReuseDetection: row.refresh_reuse_detection,
     active: row.status === 'active',
     tokensFromSeconds,

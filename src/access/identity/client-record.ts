@@ -1,4 +1,6 @@
-/** A client as the token endpoint, the guards and the gateway know it. An absent limit means unlimited. */
+import type { RequestLimits } from '../../platform/cache/counts.rules.ts';
+
+/** A client as the token endpoint, the guards and the gateway know it. */
 export interface ClientRecord {
   clientId: string;
   nodeId: string;
@@ -9,8 +11,7 @@ export interface ClientRecord {
   allowedIps: readonly string[];
   requireCertificate: boolean;
   certFingerprint: string | undefined;
-  rateLimit: { perSecond: number | undefined; perMinute: number | undefined; perHour: number | undefined };
-  monthlyLimit: number | undefined;
+  limits: RequestLimits;
   refreshReuseDetection: boolean;
   active: boolean;
   /** In seconds since the epoch: tokens that were issued before have ended. */

@@ -6,7 +6,7 @@ import { type CountedRequest, monthAtOf, type RequestLimits } from '../../platfo
 import { MemoryRequestCounts } from '../../platform/cache/memory-cache.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
-import { addLimitHeaders, type LimitVerdict, limitsOf, refusalOf, WITHIN_LIMITS } from './limits.rules.ts';
+import { addLimitHeaders, type LimitVerdict, refusalOf, WITHIN_LIMITS } from './limits.rules.ts';
 import { type QuotaCount, QuotaCounts } from './quota-counts.ts';
 import type { QuotaStore } from './quota-store.ts';
 
@@ -76,8 +76,8 @@ export class ClientLimits {
     const { cache } = this.#parts;
     const nowMs = this.#parts.nowMs();
     const use = this.#uses.of(client);
-    const limits = limitsOf(client);
-    if (!limits) {
+    const { limits } = client;
+    if (limits.perSecond + limits.perMinute + limits.perHour + limits.perMonth === 0) {
       use.used(nowMs);
       return WITHIN_LIMITS;
     }

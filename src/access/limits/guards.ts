@@ -1,4 +1,5 @@
 import { Counter } from 'prom-client';
+import type { Step } from '../../lib/steps.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Principal } from '../identity/principal.ts';
@@ -25,12 +26,10 @@ interface GuardedRequest {
   verdict: LimitVerdict | undefined;
 }
 
-/** Lets a request pass, or refuses it by throwing an `AppError`. */
-type Guard = (request: GuardedRequest) => void | Promise<void>;
-
 interface CountedGuard {
   name: string;
-  guard: Guard;
+  /** Lets a request pass, or refuses it by throwing an `AppError`. */
+  guard: Step<GuardedRequest>;
   passed: number;
   refused: number;
   failed: number;
@@ -58,8 +57,8 @@ export class ClientGuards {
 
     this.#clients = clients;
     this.#guards = [
-      counted('certificate', ({ client, origin }) => checkCertificate(client, origin)),
-      counted('ip_allowlist', ({ client, origin }) => checkAddress(client, origin)),
+      counted('certificate', checkCertificate),
+      counted('ip_allowlist', checkAddress),
       counted('rate_limit', rateLimit),
       counted('monthly_quota', checkQuota),
     ];
@@ -93,9 +92,9 @@ export class ClientGuards {
  * Checks the guards that count nothing: certificate and addresses.
  * @throws AppError 403 where one refuses.
  */
-export function checkOrigin(client: ClientRecord, origin: Origin): void {
-  checkCertificate(client, origin);
-  checkAddress(client, origin);
+export function checkOrigin(request: Pick<GuardedRequest, 'client' | 'origin'>): void {
+  checkCertificate(request);
+  checkAddress(request);
 }
 
 /** Returns a fingerprint as it is compared: without colons, in small letters; empty for none. */
@@ -103,13 +102,13 @@ export function plainFingerprint(fingerprint: string | undefined): string {
   return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
 }
 
-function checkCertificate(client: ClientRecord, { fingerprint }: Origin): void {
+function checkCertificate({ client, origin }: Pick<GuardedRequest, 'client' | 'origin'>): void {
   if (!client.requireCertificate) return;
   const expected = plainFingerprint(client.certFingerprint);
-  if (expected === '' || plainFingerprint(fingerprint) !== expected) throw new AppError(403, 'mtls_required');
+  if (expected === '' || plainFingerprint(origin.fingerprint) !== expected) throw new AppError(403, 'mtls_required');
 }
 
-function checkAddress(client: ClientRecord, { address }: Origin): void {
+function checkAddress({ client, origin: { address } }: Pick<GuardedRequest, 'client' | 'origin'>): void {
   if (client.allowedIps.length === 0) return;
   if (address === undefined || !isAllowedAddress(client, address)) throw new AppError(403, 'ip_not_allowed');
 }
@@ -128,7 +127,7 @@ function tooMany(message: NonNullable<LimitVerdict['refusal']>, { retryAfterSeco
   return new AppError(429, message, { headers: { 'Retry-After': String(retryAfterSeconds) } });
 }
 
-function counted(name: string, guard: Guard): CountedGuard {
+function counted(name: string, guard: Step<GuardedRequest>): CountedGuard {
   return { name, guard, passed: 0, refused: 0, failed: 0 };
 }
 

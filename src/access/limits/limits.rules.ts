@@ -6,7 +6,6 @@ import {
   type RequestLimits,
   SECOND_MS,
 } from '../../platform/cache/counts.rules.ts';
-import type { ClientRecord } from '../identity/client-record.ts';
 
 /** Says whether a request is within the limits of its client, and otherwise why not and for how long. */
 export interface LimitVerdict {
@@ -18,16 +17,22 @@ export interface LimitVerdict {
 /** The verdict for a request that was counted. */
 export const WITHIN_LIMITS: LimitVerdict = { refusal: undefined, retryAfterSeconds: 0 };
 
-const known = new WeakMap<ClientRecord, RequestLimits | undefined>();
+/** A limited rate: how many requests its window has had, and when that ends. */
+interface Rate {
+  suffix: '-Second' | '-Minute' | '-Hour';
+  limit: number;
+  used: number;
+  endsAtMs: number;
+}
 
-/** Returns the limits of a client; undefined where it has none. */
-export function limitsOf(client: ClientRecord): RequestLimits | undefined {
-  if (known.has(client)) return known.get(client);
-  const { perSecond = 0, perMinute = 0, perHour = 0 } = client.rateLimit;
-  const limits = { perSecond, perMinute, perHour, perMonth: client.monthlyLimit ?? 0 };
-  const given = perSecond + perMinute + perHour + limits.perMonth > 0 ? limits : undefined;
-  known.set(client, given);
-  return given;
+/** Returns the rates that have a limit, from the shortest window to the longest. */
+function ratesOf({ perSecond, perMinute, perHour }: RequestLimits, counts: RequestCounts): Rate[] {
+  const rates: Rate[] = [
+    { suffix: '-Second', limit: perSecond, used: counts.second, endsAtMs: (counts.secondAt + 1) * SECOND_MS },
+    { suffix: '-Minute', limit: perMinute, used: counts.minute, endsAtMs: (counts.minuteAt + 1) * MINUTE_MS },
+    { suffix: '-Hour', limit: perHour, used: counts.hour, endsAtMs: (counts.hourAt + 1) * HOUR_MS },
+  ];
+  return rates.filter(({ limit }) => limit > 0);
 }
 
 /**
@@ -35,15 +40,12 @@ export function limitsOf(client: ClientRecord): RequestLimits | undefined {
  * that are exceeded.
  */
 export function refusalOf(limits: RequestLimits, counts: RequestCounts, nowMs: number): LimitVerdict {
-  const { perSecond, perMinute, perHour, perMonth } = limits;
-  let ratesEndAtMs = 0;
-  if (isFull(perSecond, counts.second)) ratesEndAtMs = secondEndsAtMs(counts);
-  if (isFull(perMinute, counts.minute)) ratesEndAtMs = Math.max(ratesEndAtMs, minuteEndsAtMs(counts));
-  if (isFull(perHour, counts.hour)) ratesEndAtMs = Math.max(ratesEndAtMs, hourEndsAtMs(counts));
-  const quotaEndsAtMs = isFull(perMonth, counts.month) ? monthStartsAtMs(counts.monthAt + 1) : 0;
+  const fullRates = ratesOf(limits, counts).filter(({ limit, used }) => used >= limit);
+  const isMonthFull = limits.perMonth > 0 && counts.month >= limits.perMonth;
+  const quotaEndsAtMs = isMonthFull ? monthStartsAtMs(counts.monthAt + 1) : 0;
   return {
-    refusal: ratesEndAtMs > 0 ? 'rate_limit_exceeded' : 'monthly_limit_exceeded',
-    retryAfterSeconds: secondsUntil(Math.max(ratesEndAtMs, quotaEndsAtMs), nowMs),
+    refusal: fullRates.length > 0 ? 'rate_limit_exceeded' : 'monthly_limit_exceeded',
+    retryAfterSeconds: secondsUntil(Math.max(quotaEndsAtMs, ...fullRates.map(({ endsAtMs }) => endsAtMs)), nowMs),
   };
 }
 
@@ -57,67 +59,32 @@ export function addLimitHeaders(
   counts: RequestCounts,
   nowMs: number,
 ): void {
-  const { perSecond, perMinute, perHour, perMonth } = limits;
-  let limit = 0;
-  let left = Number.POSITIVE_INFINITY;
-  let reset = 0;
-  // From the shortest to the longest: among equals the later one stays.
-  if (perSecond > 0) {
-    limit = perSecond;
-    left = leftOf(perSecond, counts.second);
-    reset = secondsUntil(secondEndsAtMs(counts), nowMs);
-    addRate(headers, '-Second', limit, left, reset);
+  let tightest = { limit: 0, left: Number.POSITIVE_INFINITY, reset: 0 };
+  for (const { suffix, limit, used, endsAtMs } of ratesOf(limits, counts)) {
+    const rate = { limit, left: Math.max(0, limit - used), reset: secondsUntil(endsAtMs, nowMs) };
+    addRate(headers, suffix, rate);
+    const { left, reset } = tightest;
+    if (rate.left < left || (rate.left === left && rate.reset >= reset)) tightest = rate;
   }
-  if (perMinute > 0) {
-    const leftNow = leftOf(perMinute, counts.minute);
-    const resetNow = secondsUntil(minuteEndsAtMs(counts), nowMs);
-    addRate(headers, '-Minute', perMinute, leftNow, resetNow);
-    if (leftNow < left || (leftNow === left && resetNow >= reset))
-      [limit, left, reset] = [perMinute, leftNow, resetNow];
-  }
-  if (perHour > 0) {
-    const leftNow = leftOf(perHour, counts.hour);
-    const resetNow = secondsUntil(hourEndsAtMs(counts), nowMs);
-    addRate(headers, '-Hour', perHour, leftNow, resetNow);
-    if (leftNow < left || (leftNow === left && resetNow >= reset)) [limit, left, reset] = [perHour, leftNow, resetNow];
-  }
-  if (limit > 0) addRate(headers, '', limit, left, reset);
-  if (perMonth > 0) {
-    headers['X-MonthlyLimit-Limit'] = String(perMonth);
-    headers['X-MonthlyLimit-Remaining'] = String(leftOf(perMonth, counts.month));
+  if (tightest.limit > 0) addRate(headers, '', tightest);
+  if (limits.perMonth > 0) {
+    headers['X-MonthlyLimit-Limit'] = String(limits.perMonth);
+    headers['X-MonthlyLimit-Remaining'] = String(Math.max(0, limits.perMonth - counts.month));
     headers['X-MonthlyLimit-Reset'] = String(secondsUntil(monthStartsAtMs(counts.monthAt + 1), nowMs));
   }
 }
 
-/** Returns seconds from now, at least 1. */
-function secondsUntil(endsAtMs: number, nowMs: number): number {
-  return Math.max(1, Math.ceil((endsAtMs - nowMs) / 1_000));
-}
-
-type Suffix = '' | '-Second' | '-Minute' | '-Hour';
-
-function addRate(headers: Record<string, string>, suffix: Suffix, limit: number, left: number, reset: number): void {
+function addRate(
+  headers: Record<string, string>,
+  suffix: Rate['suffix'] | '',
+  { limit, left, reset }: { limit: number; left: number; reset: number },
+): void {
   headers[`X-Ratelimit-Limit${suffix}`] = String(limit);
   headers[`X-Ratelimit-Remaining${suffix}`] = String(left);
   headers[`X-Ratelimit-Reset${suffix}`] = String(reset);
 }
 
-function isFull(limit: number, used: number): boolean {
-  return limit > 0 && used >= limit;
-}
-
-function leftOf(limit: number, used: number): number {
-  return Math.max(0, limit - used);
-}
-
-function secondEndsAtMs({ secondAt }: RequestCounts): number {
-  return (secondAt + 1) * SECOND_MS;
-}
-
-function minuteEndsAtMs({ minuteAt }: RequestCounts): number {
-  return (minuteAt + 1) * MINUTE_MS;
-}
-
-function hourEndsAtMs({ hourAt }: RequestCounts): number {
-  return (hourAt + 1) * HOUR_MS;
+/** Returns seconds from now, at least 1. */
+function secondsUntil(endsAtMs: number, nowMs: number): number {
+  return Math.max(1, Math.ceil((endsAtMs - nowMs) / 1_000));
 }

@@ -1,4 +1,4 @@
-import { AppError, type ErrorEnvelope, errorEnvelope, type Issue } from '../../platform/errors.ts';
+import { AppError, type ErrorEnvelope, errorEnvelope } from '../../platform/errors.ts';
 
 /** The error codes of RFC 6749 section 5.2, and those of section 4.1.2.1 that other statuses use. */
 export type OAuthErrorCode = keyof typeof DESCRIPTIONS;
@@ -43,12 +43,6 @@ export function tokenEnvelope({ message }: AppError): ErrorEnvelope {
 export function oauthEnvelope(error: AppError): OAuthEnvelope {
   const code = codeOf(error);
   return { ...errorEnvelope(error), error: code, error_description: DESCRIPTIONS[code] };
-}
-
-/** Returns `oauthEnvelope` without the issues of the input. */
-export function tokenOAuthEnvelope(error: AppError): OAuthEnvelope & { errors?: Issue[] } {
-  const { errors: _issues, ...envelope } = oauthEnvelope(error);
-  return envelope;
 }
 
 function codeOf(error: AppError): OAuthErrorCode {

@@ -6,10 +6,12 @@ import type { AccessDirectory } from '../sessions/access-directory.ts';
 import type { TokenResponse } from '../tokens/token-issuer.ts';
 import type { Grant, Granted } from './grants.ts';
 import { invalidClient, OAuthError } from './oauth-error.ts';
-import { basicClient, type ClientCredentials, isBasic } from './parameters.ts';
 import {
+  basicClient,
+  type ClientCredentials,
   clientBesideBasicInput,
   clientInput,
+  isBasic,
   parseTokenRequest,
   type TokenRequest,
   tokenInput,
@@ -153,14 +155,12 @@ export interface ManagementCall extends ClientCall {
   token: string | undefined;
 }
 
-interface ManagementParts {
-  directory: AccessDirectory;
-  throttle: SecretThrottle;
-  guards: ClientGuards;
-}
-
 /** Lists the steps before a token is revoked or introspected (RFC 7009 section 2.1, RFC 7662 section 2.1). */
-export function managementSteps({ directory, throttle, guards }: ManagementParts): readonly Step<ManagementCall>[] {
+export function managementSteps({
+  directory,
+  throttle,
+  guards,
+}: Omit<TokenEndpointParts, 'grants'>): readonly Step<ManagementCall>[] {
   return [requireCredentials, parseToken, authenticateClient(directory, throttle), guardClient(guards)];
 }
 

@@ -1,4 +1,4 @@
-import { createHash, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import type { RotatingSecret, TokenClass } from '../../platform/config/secrets.ts';
 
 /** A key of a token class. `keyId` names class and key, so that verification tries no others. */
@@ -45,23 +45,4 @@ async function importKey(tokenClass: TokenClass, secret: string): Promise<JwtKey
   const hash = createHash('sha256').update('portcullis key id').update(bytes).digest('hex').slice(0, 16);
   const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify']);
   return { keyId: `${tokenClass}.${hash}`, tokenClass, key, secret: createSecretKey(bytes) };
-}
-
-/** Signs claims as a compact JWT. */
-export type SignJwt = (claims: object) => string;
-
-/**
- * Creates a signer with one key: HS256 in compact serialisation (RFC 7515 section 3.1, RFC 7518 section 3.2). It does
- * not use Web Cryptography, whose thread costs ten times the signature (docs/decisions/007-signing.md).
- */
-export function jwtSigner({ keyId, secret }: JwtKey): SignJwt {
-  const header = base64url(JSON.stringify({ alg: 'HS256', typ: 'JWT', kid: keyId }));
-  return (claims) => {
-    const signingInput = `${header}.${base64url(JSON.stringify(claims))}`;
-    return `${signingInput}.${createHmac('sha256', secret).update(signingInput).digest('base64url')}`;
-  };
-}
-
-function base64url(text: string): string {
-  return Buffer.from(text, 'utf8').toString('base64url');
 }

@@ -1,6 +1,7 @@
+import { createHmac } from 'node:crypto';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
-import { type JwtKeys, jwtSigner, type SignJwt } from './jwt-keys.ts';
+import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 
 const LOGIN_ACCESS_SECONDS = 15 * 60;
 const LOGIN_REFRESH_SECONDS = 30 * 24 * 3600;
@@ -26,7 +27,8 @@ interface IssuerParts {
   keys: JwtKeys;
   /** Returns `PUBLIC_URL`, which is known once the process listens. */
   issuer(): string;
-  nowMs(): number;
+  /** The time of tokens. */
+  clock: { nowMs(): number };
 }
 
 interface PairPlan {
@@ -49,7 +51,7 @@ interface PairPlan {
 /** Signs pairs of access and refresh tokens (decisions: tokens and clients). */
 export class TokenIssuer {
   readonly #parts: IssuerParts;
-  readonly #sign: SignJwt;
+  readonly #sign: (claims: object) => string;
 
   constructor(parts: IssuerParts) {
     this.#parts = parts;
@@ -125,6 +127,18 @@ export class TokenIssuer {
   }
 
   #nowSeconds(): number {
-    return Math.floor(this.#parts.nowMs() / 1000);
+    return Math.floor(this.#parts.clock.nowMs() / 1000);
   }
+}
+
+/**
+ * Creates a signer of claims with one key: HS256 in compact serialisation (RFC 7515 section 3.1, RFC 7518 section 3.2). It
+ * does not use Web Cryptography, whose thread costs ten times the signature (docs/decisions/007-signing.md).
+ */
+export function jwtSigner({ keyId, secret }: JwtKey): (claims: object) => string {
+  const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT', kid: keyId })).toString('base64url');
+  return (claims) => {
+    const signingInput = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+    return `${signingInput}.${createHmac('sha256', secret).update(signingInput).digest('base64url')}`;
+  };
 }

@@ -1,6 +1,6 @@
 import type { oas31 } from 'zod-openapi';
 import { IDEMPOTENCY_KEY } from '../../domain/idempotency/idempotent-responses.ts';
-import { MAX_CORRELATION_ID_BYTES } from '../../gateway/exchange/correlation.ts';
+import { MAX_CORRELATION_ID_BYTES } from '../../gateway/exchange/request-head.ts';
 import { schemaOf } from './input-schemas.ts';
 import type { Operation } from './operation.ts';
 

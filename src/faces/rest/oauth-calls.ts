@@ -1,8 +1,8 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { AccessDirectory } from '../../access/sessions/access-directory.ts';
-import { basicClient, isBasic, parametersOf } from '../../access/token-endpoint/parameters.ts';
 import type { ClientCall } from '../../access/token-endpoint/token-endpoint.ts';
+import { basicClient, isBasic, parametersOf } from '../../access/token-endpoint/token-request.input.ts';
 import { originOf } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';

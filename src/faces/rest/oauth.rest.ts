@@ -4,8 +4,7 @@ import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { AccessDirectory } from '../../access/sessions/access-directory.ts';
 import type { TokenManagement } from '../../access/sessions/token-management.ts';
 import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
-import { oauthEnvelope, tokenEnvelope, tokenOAuthEnvelope } from '../../access/token-endpoint/oauth-error.ts';
-import { isStandardRequest } from '../../access/token-endpoint/parameters.ts';
+import { oauthEnvelope, tokenEnvelope } from '../../access/token-endpoint/oauth-error.ts';
 import {
   clientOf,
   issueToken as issue,
@@ -14,6 +13,7 @@ import {
   type TokenStep,
   tokenOf,
 } from '../../access/token-endpoint/token-endpoint.ts';
+import { isStandardRequest } from '../../access/token-endpoint/token-request.input.ts';
 import { sendJson } from '../../gateway/exchange/responses.ts';
 import { runSteps, type Step } from '../../lib/steps.ts';
 import type { ErrorMessage } from '../../platform/errors.ts';
@@ -116,7 +116,7 @@ export const issueToken = route({
       ...refused('TokenError'),
     },
   },
-  errorBody: (error, { headers }) => (isStandardRequest(headers) ? tokenOAuthEnvelope(error) : tokenEnvelope(error)),
+  errorBody: (error, { headers }) => (isStandardRequest(headers) ? oauthEnvelope(error) : tokenEnvelope(error)),
   handlers: ({ tokenSteps, directory }: OAuthServices) => [
     ...beforeCall,
     async (req, res) => {

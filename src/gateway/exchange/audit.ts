@@ -1,10 +1,9 @@
 import type { Principal } from '../../access/identity/principal.ts';
-import { correlationKey } from '../../audit/correlation-key.ts';
 import { maskBody } from '../../audit/mask.ts';
 import { maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
 import type { JsonRule } from '../../audit/mask-json.ts';
-import { maskTokens } from '../../audit/mask-keys.ts';
+import { correlationKey, maskTokens } from '../../audit/mask-keys.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Capture } from './capture.ts';

@@ -8,10 +8,11 @@ const ONE_WRITE_BYTES = 64 * 1024;
 /** Captures the beginning of a body. */
 class BodyPrefix {
   readonly #kept = new GatheredBytes();
-  #total = 0;
+  /** The length of the whole body. */
+  totalBytes = 0;
 
   push(chunk: Buffer): void {
-    this.#total += chunk.length;
+    this.totalBytes += chunk.length;
     const room = KEPT_BYTES - this.#kept.length;
     if (room > 0) this.#kept.push(chunk.subarray(0, room));
   }
@@ -20,12 +21,8 @@ class BodyPrefix {
     return this.#kept.bytes;
   }
 
-  get totalBytes(): number {
-    return this.#total;
-  }
-
   get truncated(): boolean {
-    return this.#total > this.#kept.length;
+    return this.totalBytes > this.#kept.length;
   }
 }
 
@@ -43,7 +40,8 @@ export class Capture {
   readonly #res: ServerResponse;
   #onEnd: OnEnd | undefined;
   #isRecorded = false;
-  #isEnded = false;
+  /** Whether the response is complete, sent or about to be. */
+  isEnded = false;
   /** The arguments of the write that completes a body of known length: its client would take the response for ended. */
   #lastWrite: unknown[] | undefined;
 
@@ -54,11 +52,6 @@ export class Capture {
     this.#tapRequest();
   }
 
-  /** Whether the response is complete, sent or about to be. */
-  get isEnded(): boolean {
-    return this.#isEnded;
-  }
-
   /**
    * Starts capturing, once. `onEnd` is called before the last byte is handed to the socket, or when the client has
    * left.
@@ -67,12 +60,12 @@ export class Capture {
     if (this.#onEnd) return;
     this.#onEnd = onEnd;
     this.#tapResponse();
-    this.#res.once('close', () => this.#record(true, nothing));
+    this.#res.once('close', () => this.#record(true, () => undefined));
   }
 
   /** Ends a request whose response was not written here. */
   finish(): void {
-    this.#record(false, nothing);
+    this.#record(false, () => undefined);
   }
 
   #record(aborted: boolean, kept: () => void): void {
@@ -96,38 +89,37 @@ export class Capture {
   #tapResponse(): void {
     const { method, socket } = this.#req;
     const { write, end } = this.#res;
+    const finish = (given: readonly unknown[]): void => {
+      try {
+        Reflect.apply(end, this.#res, given);
+      } catch (error) {
+        // It cannot be sent: nobody shall wait for it.
+        this.#res.destroy();
+        throw error;
+      }
+    };
     const keep = (chunk: unknown, encoding: unknown): unknown => {
       const bytes = bytesOf(chunk, encoding);
       if (Buffer.isBuffer(bytes) && method !== 'HEAD') this.response.push(bytes);
       return bytes;
     };
     this.#res.write = ((chunk: unknown, ...rest: unknown[]) => {
-      if (this.#isEnded) return false;
+      if (this.isEnded) return false;
       const given = [keep(chunk, rest[0]), ...rest];
       if (!this.#isComplete()) return Reflect.apply(write, this.#res, given);
       this.#lastWrite ??= given;
       return true;
     }) as ServerResponse['write'];
     this.#res.end = ((chunk?: unknown, ...rest: unknown[]) => {
-      if (this.#isEnded) return this.#res;
-      this.#isEnded = true;
+      if (this.isEnded) return this.#res;
+      this.isEnded = true;
       const last = chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, rest[0]);
       const [body, ...others] = [...(this.#lastWrite ?? []), last, ...rest];
       const given = Buffer.isBuffer(body) ? asOneWrite(body, others) : [body, ...others];
       // A handler may respond to the loss of its client before the response object notices it.
-      this.#record(socket.destroyed, () => this.#finish(end, given));
+      this.#record(socket.destroyed, () => finish(given));
       return this.#res;
     }) as ServerResponse['end'];
-  }
-
-  /** Destroys a response that cannot be sent, so that nobody waits for it. */
-  #finish(end: ServerResponse['end'], given: readonly unknown[]): void {
-    try {
-      Reflect.apply(end, this.#res, [...given]);
-    } catch (error) {
-      this.#res.destroy();
-      throw error;
-    }
   }
 
   /** Returns whether all bytes that the head announces were given. */
@@ -137,10 +129,10 @@ export class Capture {
   }
 }
 
-function nothing(): void {}
-
 function bytesOf(chunk: unknown, encoding: unknown): unknown {
-  if (typeof chunk === 'string') return Buffer.from(chunk, encodingOf(encoding));
+  if (typeof chunk === 'string') {
+    return Buffer.from(chunk, typeof encoding === 'string' && Buffer.isEncoding(encoding) ? encoding : 'utf8');
+  }
   if (Buffer.isBuffer(chunk) || !(chunk instanceof Uint8Array)) return chunk;
   return Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
 }
@@ -151,14 +143,7 @@ function bytesOf(chunk: unknown, encoding: unknown): unknown {
  */
 function asOneWrite(bytes: Buffer, rest: readonly unknown[]): unknown[] {
   const callbacks = rest.filter((argument) => typeof argument === 'function');
-  const tell = () => {
-    for (const callback of callbacks) callback();
-  };
-  const told = callbacks.length > 0 ? [tell] : [];
+  const told = callbacks.length > 0 ? [() => callbacks.forEach((callback) => void callback())] : [];
   if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...told];
   return [bytes.toString('latin1'), 'latin1', ...told];
-}
-
-function encodingOf(value: unknown): BufferEncoding {
-  return typeof value === 'string' && Buffer.isEncoding(value) ? value : 'utf8';
 }

@@ -5,10 +5,11 @@ import type { JsonRule } from '../../audit/mask-json.ts';
 import type { Span } from '../../lib/tracing.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { Upstream } from '../remote/upstream.ts';
+import type { EndpointFlags } from '../table/endpoint-flags.ts';
 import type { Endpoint } from '../table/gateway-config.ts';
 import type { RecordedHead } from './audit.ts';
 import { Capture } from './capture.ts';
-import type { NormalTarget } from './request-target.ts';
+import type { NormalTarget } from './request-head.ts';
 
 /** The raw socket of a WebSocket upgrade, before it is accepted or refused. */
 interface Upgrade {
@@ -32,41 +33,6 @@ export interface AuditedOperation {
   response: AuditedBody;
   /** Masks the query string; without it the query of a GraphQL request shows nothing of an operation. */
   maskQuery?: ((query: string) => string) | undefined;
-}
-
-/** What a request is, whoever may send it: its messages, its connection, its times. Settled before the chain judges. */
-export class IncomingRequest {
-  readonly req: IncomingMessage;
-  readonly res: ServerResponse;
-  readonly upgrade: Upgrade | undefined;
-  /** The address of the peer, which may be a proxy. */
-  remoteAddress = '';
-  /** The client's address, or the peer's where the client's is not known. */
-  realIp = '';
-  /** The client's address; undefined where a trusted proxy has named none. */
-  clientAddress: string | undefined;
-  /** Whether the peer is a trusted proxy. */
-  isPeerTrusted = false;
-  /** When the chain began: milliseconds since the epoch, and of the monotonic clock. */
-  startedAtMs = 0;
-  startedTick = 0;
-  correlationId = '';
-  /** Undefined where the request is not traced. */
-  span: Span | undefined;
-  /** The normalised request target, once it has matched an endpoint. */
-  target: NormalTarget | undefined;
-  /** Whether the requests before it on its connection are answered. */
-  hasBegun = false;
-  /** Whether the bytes behind its head are no HTTP: it is refused, whatever still works on it. */
-  isBroken = false;
-  /** Whether no audit record of it can be stored. */
-  isUnrecordable = false;
-
-  constructor(req: IncomingMessage, res: ServerResponse, upgrade: Upgrade | undefined) {
-    this.req = req;
-    this.res = res;
-    this.upgrade = upgrade;
-  }
 }
 
 /** What the stages of the chain, and handlers that authenticate by themselves, have found out about a request. */
@@ -93,30 +59,58 @@ export class Findings {
 }
 
 /** What is kept of a request for its audit records. */
-class AuditNotes {
+interface AuditNotes {
   readonly capture: Capture;
   /** The masked head, made with the first of the records. */
   head: RecordedHead | undefined;
   /** Returns the operations of a request that has several, as it ends. */
   operations: (() => readonly AuditedOperation[]) | undefined;
   /** Whether a handler has begun to read the body: that of a refused request is not recorded. */
-  isBodyRead = false;
+  isBodyRead: boolean;
   /** Whether a handler has parsed the whole body as JSON in UTF-8. */
-  isBodyJson = false;
-
-  constructor(capture: Capture) {
-    this.capture = capture;
-  }
+  isBodyJson: boolean;
 }
 
 /** A request and its response on their way through the chain: what it is, what was found out, what the audit keeps. */
-export class Exchange extends IncomingRequest {
+export class Exchange {
+  // What it is, whoever may send it: its messages, its connection, its times. Settled before the chain judges.
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  readonly upgrade: Upgrade | undefined;
+  /** The address of the peer, which may be a proxy. */
+  remoteAddress = '';
+  /** The client's address, or the peer's where the client's is not known. */
+  realIp = '';
+  /** The client's address; undefined where a trusted proxy has named none. */
+  clientAddress: string | undefined;
+  /** Whether the peer is a trusted proxy. */
+  isPeerTrusted = false;
+  /** When the chain began: milliseconds since the epoch, and of the monotonic clock. */
+  startedAtMs = 0;
+  startedTick = 0;
+  correlationId = '';
+  /** Undefined where the request is not traced. */
+  span: Span | undefined;
+  /** What the routes say of the path as it was sent: its endpoint, once that is found, knows better. */
+  pathFlags: EndpointFlags | undefined;
+  /** The normalised request target, once it has matched an endpoint. */
+  target: NormalTarget | undefined;
+  /** Whether the requests before it on its connection are answered. */
+  hasBegun = false;
+  /** Whether the bytes behind its head are no HTTP: it is refused, whatever still works on it. */
+  isBroken = false;
+  /** Whether no audit record of it can be stored. */
+  isUnrecordable = false;
+
   readonly found = new Findings();
   readonly audit: AuditNotes;
 
   constructor(req: IncomingMessage, res: ServerResponse, upgrade?: Upgrade) {
-    super(req, res, upgrade);
-    this.audit = new AuditNotes(new Capture(req, res));
+    this.req = req;
+    this.res = res;
+    this.upgrade = upgrade;
+    const capture = new Capture(req, res);
+    this.audit = { capture, head: undefined, operations: undefined, isBodyRead: false, isBodyJson: false };
   }
 
   /** Whether the response has begun: it can be cut, and no longer be replaced. */
@@ -146,16 +140,10 @@ export function exchangeOf(req: IncomingMessage): Exchange {
   return exchange;
 }
 
-/** Returns the principal of a request to a protected endpoint. */
-function principalOf(req: IncomingMessage): Principal {
-  const { principal } = exchangeOf(req).found;
-  if (!principal) throw new Error('a protected handler ran without a principal');
-  return principal;
-}
-
 /** Returns the caller of a request to a protected endpoint, as domain functions take it. */
 export function callerOf(req: IncomingMessage): Caller {
-  const { nodeId, subject, clientId, permissions } = principalOf(req);
-  const { correlationId, span } = exchangeOf(req);
+  const { found, correlationId, span } = exchangeOf(req);
+  if (!found.principal) throw new Error('a protected handler ran without a principal');
+  const { nodeId, subject, clientId, permissions } = found.principal;
   return { nodeId, subject, clientId, permissions, correlationId, traceparent: span?.traceparent };
 }

@@ -1,8 +1,7 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
 import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
 import type { Tracer } from '../../lib/tracing.ts';
-import type { Endpoint } from '../table/gateway-config.ts';
-import type { Exchange, IncomingRequest } from './exchange.ts';
+import type { Exchange } from './exchange.ts';
 
 /** The status of a request whose client left before the response, as in the audit record. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -25,7 +24,7 @@ const MAX_STATUS = 1_000;
 type Label = 'http_request_method' | 'http_route' | 'http_response_status_code';
 
 /** Returns the status with which a request ends. */
-function endStatusOf({ res }: IncomingRequest, aborted: boolean): number {
+function endStatusOf({ res }: Exchange, aborted: boolean): number {
   return aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode;
 }
 
@@ -52,9 +51,8 @@ export class RequestMetrics {
     labelNames: ['http_route', 'kind'],
     registers: [],
   });
-  /** The series of each endpoint, by method and status. */
-  readonly #ofEndpoint = new WeakMap<Endpoint, Map<string, Map<number, Durations>>>();
-  readonly #unmatched = new Map<string, Map<number, Durations>>();
+  /** The series by method, status and endpoint. */
+  readonly #byKey = new Map<string, Durations>();
   #active = 0;
 
   constructor() {
@@ -78,59 +76,43 @@ export class RequestMetrics {
   ended(exchange: Exchange, aborted: boolean): void {
     this.#active -= 1;
     const { req, res, upgrade } = exchange;
-    const { endpoint } = exchange.found;
+    const route = exchange.found.endpoint?.path ?? '';
     const stream = upgrade && res.statusCode === 101 ? 'websocket' : isEventStream(exchange) ? 'sse' : undefined;
     if (stream) {
-      this.#streams.inc({ http_route: endpoint?.path ?? '', kind: stream });
+      this.#streams.inc({ http_route: route, kind: stream });
       return;
     }
     const seconds = (performance.now() - exchange.startedTick) / 1_000;
-    this.#series(endpoint, req.method, endStatusOf(exchange, aborted)).observe(seconds);
+    this.#series(route, req.method, endStatusOf(exchange, aborted)).observe(seconds);
   }
 
   /** Counts a response to bytes that were no HTTP. */
   unparsed(status: number): void {
-    this.#series(undefined, undefined, status).observe(0);
+    this.#series('', undefined, status).observe(0);
   }
 
-  #series(endpoint: Endpoint | undefined, given: string | undefined, status: number): Durations {
+  #series(route: string, given: string | undefined, status: number): Durations {
     const method = methodOf(given);
-    const byMethod = this.#byMethod(endpoint);
-    let byStatus = byMethod.get(method);
-    if (!byStatus) {
-      byStatus = new Map();
-      byMethod.set(method, byStatus);
-    }
     const code = status < MAX_STATUS ? status : 0;
-    const known = byStatus.get(code);
-    if (known) return known;
-    const bound = this.#durations.bind({
-      http_request_method: method,
-      http_route: endpoint?.path ?? '',
-      http_response_status_code: String(code),
-    });
-    byStatus.set(code, bound);
-    return bound;
-  }
-
-  #byMethod(endpoint: Endpoint | undefined): Map<string, Map<number, Durations>> {
-    if (!endpoint) return this.#unmatched;
-    const known = this.#ofEndpoint.get(endpoint);
-    if (known) return known;
-    const created = new Map<string, Map<number, Durations>>();
-    this.#ofEndpoint.set(endpoint, created);
-    return created;
+    const key = `${method} ${code} ${route}`;
+    let series = this.#byKey.get(key);
+    if (!series) {
+      const labels = { http_request_method: method, http_route: route, http_response_status_code: String(code) };
+      series = this.#durations.bind(labels);
+      this.#byKey.set(key, series);
+    }
+    return series;
   }
 }
 
 /** Returns whether the response is an event stream, of this process or of an upstream. */
-function isEventStream({ res }: IncomingRequest): boolean {
+function isEventStream({ res }: Exchange): boolean {
   const type = res.getHeader('content-type');
   return typeof type === 'string' && type.startsWith('text/event-stream');
 }
 
 /** Starts the span of a request, as a child of the caller's `traceparent`, and runs the request within it. */
-export function runTraced(tracer: Tracer, request: IncomingRequest, run: () => void): void {
+export function runTraced(tracer: Tracer, request: Exchange, run: () => void): void {
   const { req } = request;
   const method = methodOf(req.method);
   const { traceparent } = req.headers;
@@ -147,7 +129,7 @@ export function runTraced(tracer: Tracer, request: IncomingRequest, run: () => v
  * Runs work of a request within its span, so that log lines carry its trace. An event of the connection has no span by
  * itself.
  */
-export function withinSpan({ span }: Pick<IncomingRequest, 'span'>, work: () => void): void {
+export function withinSpan({ span }: Pick<Exchange, 'span'>, work: () => void): void {
   if (span) span.run(work);
   else work();
 }

@@ -2,14 +2,14 @@ import type { ServerResponse } from 'node:http';
 import type { Log } from '../../lib/log.ts';
 import { AppError, type ErrorEnvelope, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
 import type { Endpoint } from '../table/gateway-config.ts';
-import type { Exchange, IncomingRequest } from './exchange.ts';
-import { announcesBody } from './request-target.ts';
+import type { Exchange } from './exchange.ts';
+import { announcesBody } from './request-head.ts';
 
 /**
  * Tells a client that waits for leave to send its body to go on (RFC 9110 section 10.1.1). HTTP/1.0 knows no interim
  * answers: its client would take it for the whole answer.
  */
-export function sendContinue({ req, res }: IncomingRequest): void {
+export function sendContinue({ req, res }: Exchange): void {
   if (req.httpVersion !== '1.0' && /^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
 }
 
@@ -21,7 +21,7 @@ const MAX_MS = 5_000;
  * (RFC 9112 section 9.6): the sending half first, and the other when the client has stopped sending, or after 64 MiB or 5 s.
  * What comes is thrown away. A close with bytes unread would be a reset, which takes the answer with it.
  */
-export function lingerOnClose({ req, res }: IncomingRequest): void {
+export function lingerOnClose({ req, res }: Exchange): void {
   const { socket } = req;
   const destroySoon = socket.destroySoon;
   socket.destroySoon = () => {
@@ -93,7 +93,8 @@ export function refuse(
     lingerOnClose(exchange);
   }
   const envelope = envelopeOf(refusal);
-  if (exchange.found.endpoint?.flags?.oauthErrors) delete envelope.errors;
+  const flags = exchange.found.endpoint?.flags ?? exchange.pathFlags;
+  if (flags?.oauthErrors) delete envelope.errors;
   sendJson(res, refusal.status, envelope);
 }
 
@@ -120,4 +121,57 @@ function logFault(exchange: Exchange, error: unknown, log: Log): void {
   const { correlationId, req, found, span } = exchange;
   const fields = { correlation_id: correlationId, method: req.method, path: found.endpoint?.path, err: cause };
   log.error(span ? { trace_id: span.traceId, ...fields } : fields, 'request failed');
+}
+
+const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
+
+/** Listed, since `*` excludes Authorization (Fetch standard, section 3.3.3). */
+const REQUEST_HEADERS = [
+  'authorization',
+  'content-type',
+  'x-target-server',
+  'x-correlation-id',
+  'idempotency-key',
+  'if-match',
+  'mcp-session-id',
+  'mcp-protocol-version',
+  'last-event-id',
+].join(', ');
+
+const windows = ['', '-Second', '-Minute', '-Hour'];
+const EXPOSED_HEADERS = [
+  'X-Correlation-ID',
+  'WWW-Authenticate',
+  'Retry-After',
+  'Location',
+  'ETag',
+  ...['Limit', 'Remaining', 'Reset'].flatMap((name) => windows.map((window) => `X-Ratelimit-${name}${window}`)),
+  'X-MonthlyLimit-Limit',
+  'X-MonthlyLimit-Remaining',
+  'X-MonthlyLimit-Reset',
+].join(', ');
+
+/** Creates the function that sets the CORS headers of every response, errors included; credentials are not allowed. */
+export function cors(origins: readonly string[]): (request: Exchange) => void {
+  const any = origins.includes('*');
+  const allowed = new Set(origins);
+  return function setCors({ req, res }: Exchange): void {
+    const { origin } = req.headers;
+    if (any) res.setHeader('Access-Control-Allow-Origin', '*');
+    else {
+      res.setHeader('Vary', 'Origin');
+      if (origin === undefined || !allowed.has(origin)) return;
+      res.setHeader('Access-Control-Allow-Origin', origin);
+    }
+    res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
+  };
+}
+
+/** Answers a preflight request (OPTIONS on any path). */
+export function answerPreflight({ res }: Exchange): void {
+  res.setHeader('Access-Control-Allow-Methods', METHODS);
+  res.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS);
+  res.setHeader('Access-Control-Max-Age', '600');
+  res.statusCode = 204;
+  res.end();
 }

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { errorEnvelope, invalidRequest, notFound } from '../../platform/errors.ts';
-import { MAX_CORRELATION_ID_BYTES } from './correlation.ts';
+import { MAX_CORRELATION_ID_BYTES } from './request-head.ts';
 
 /** The issue of bytes that are no HTTP. */
 export const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };

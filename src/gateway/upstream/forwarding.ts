@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { Semaphore, Waiter } from '../../lib/semaphore.ts';
 import { type AppError, gatewayTimeout, invalidRequest, payloadTooLarge } from '../../platform/errors.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { announcesBody } from '../exchange/request-target.ts';
+import { announcesBody } from '../exchange/request-head.ts';
 import type { Outcome } from '../remote/breaker.rules.ts';
 import type { LongStream, Upstream, UpstreamCounts } from '../remote/upstream.ts';
 import { badGateway, requestFields, unavailable } from './headers.ts';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { validTraceparent } from '../../lib/tracing.ts';
 import { AppError } from '../../platform/errors.ts';
-import type { IncomingRequest } from '../exchange/exchange.ts';
+import type { Exchange } from '../exchange/exchange.ts';
 
 /** 502: the upstream could not be reached, or what it sent is no answer. */
 export function badGateway(cause: unknown): AppError {
@@ -64,10 +64,7 @@ const END_TO_END: ReadonlySet<string> = new Set([
  * connection, and the caller as the gateway has determined it. The host is that of the upstream. `traceparent` replaces
  * a received one; a `tracestate` is dropped then, since it belongs to its own trace (W3C Trace Context).
  */
-export function requestFields(
-  { req, realIp, clientAddress, isPeerTrusted }: IncomingRequest,
-  traceparent?: string,
-): string[] {
+export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exchange, traceparent?: string): string[] {
   const { headers } = req;
   const named = namedBy(headers.connection);
   const isNewTrace = traceparent !== undefined && validTraceparent(headers.traceparent) === undefined;

@@ -1,6 +1,6 @@
 import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
 import type { Span, Tracer } from '../../lib/tracing.ts';
-import type { IncomingRequest } from '../exchange/exchange.ts';
+import type { Exchange } from '../exchange/exchange.ts';
 import { methodOf } from '../exchange/request-metrics.ts';
 
 type Label = 'service' | 'http_request_method' | 'http_response_status_code' | 'error_type';
@@ -23,7 +23,7 @@ export class UpstreamCalls {
   }
 
   /** Begins an attempt, counted from 1. */
-  begin(service: string, { req, span }: IncomingRequest, attempt: number): UpstreamCall {
+  begin(service: string, { req, span }: Exchange, attempt: number): UpstreamCall {
     const method = methodOf(req.method);
     const resent = attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {};
     const attributes = { 'http.request.method': method, 'peer.service': service, ...resent };
