@@ -145,7 +145,9 @@ function isWithin(text: string, maxBytes: number): boolean {
   return text.length * 3 <= maxBytes || (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes);
 }
 
-function cut(text: string, maxBytes: number): string {
+/** Returns the longest beginning of a text, in whole characters, that has at most `maxBytes` of UTF-8. */
+export function cut(text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
   return text.slice(0, read);
 }

@@ -1,5 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
-import { maskForm } from './mask-form.ts';
+import { cut, maskForm } from './mask-form.ts';
 import { type JsonRule, maskEmbedded, maskJson, startsDocument } from './mask-json.ts';
 import { maskText, mayNameSecret } from './mask-keys.ts';
 
@@ -144,10 +144,4 @@ function maskFormText(text: string, maxLength: number): string {
 
 function decode(body: Buffer, truncated: boolean): string {
   return truncated ? new StringDecoder('utf8').write(body) : body.toString('utf8');
-}
-
-function cut(text: string, maxBytes: number): string {
-  if (text.length * 3 <= maxBytes) return text;
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
-  return text.slice(0, read);
 }

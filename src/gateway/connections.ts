@@ -22,19 +22,21 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
   let chunks = 0;
   let bytes = 0;
   req.push = function counted(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding) {
-    if (!Buffer.isBuffer(chunk)) return push.call(this, chunk, encoding);
-    chunks += 1;
-    bytes += chunk.length;
-    if (chunks < CHUNKS) return push.call(this, chunk, encoding);
-    if (bytes < MIN_BYTES) {
-      // The parser continues to the end of the bytes that were read.
-      req.push = () => true;
-      req.socket.destroy();
-      onExceeded();
-      return true;
+    if (Buffer.isBuffer(chunk)) {
+      chunks += 1;
+      bytes += chunk.length;
     }
-    chunks = 0;
-    bytes = 0;
+    if (chunks === CHUNKS) {
+      if (bytes < MIN_BYTES) {
+        // The parser continues to the end of the bytes that were read.
+        req.push = () => true;
+        req.socket.destroy();
+        onExceeded();
+        return true;
+      }
+      chunks = 0;
+      bytes = 0;
+    }
     return push.call(this, chunk, encoding);
   };
   // Node would discard an unread body after the response chunk by chunk, without this count.

@@ -56,13 +56,25 @@ export class ClientGuards {
     }
 
     this.#clients = clients;
-    this.#guards = [
+    const guards = [
       counted('certificate', checkCertificate),
       counted('ip_allowlist', checkAddress),
       counted('rate_limit', rateLimit),
       counted('monthly_quota', checkQuota),
     ];
-    this.decisions = decisionsOf(this.#guards);
+    this.#guards = guards;
+    this.decisions = new Counter({
+      name: 'portcullis_guard_decisions_total',
+      help: 'Requests of clients that a guard has let pass or refused, or could not judge, by guard.',
+      labelNames: ['guard', 'outcome'],
+      registers: [],
+      collect() {
+        this.reset();
+        for (const guard of guards)
+          for (const outcome of ['passed', 'refused', 'failed'] as const)
+            this.inc({ guard: guard.name, outcome }, guard[outcome]);
+      },
+    });
   }
 
   /** Returns the client whose guards a principal's requests must pass: that of an API token. */
@@ -154,19 +166,4 @@ function runCounted(guard: CountedGuard, request: GuardedRequest): void | Promis
 function countThrown(guard: CountedGuard, error: unknown): never {
   guard[error instanceof AppError && error.status < 500 ? 'refused' : 'failed'] += 1;
   throw error;
-}
-
-function decisionsOf(guards: readonly CountedGuard[]): Counter {
-  return new Counter({
-    name: 'portcullis_guard_decisions_total',
-    help: 'Requests of clients that a guard has let pass or refused, or could not judge, by guard.',
-    labelNames: ['guard', 'outcome'],
-    registers: [],
-    collect() {
-      this.reset();
-      for (const guard of guards)
-        for (const outcome of ['passed', 'refused', 'failed'] as const)
-          this.inc({ guard: guard.name, outcome }, guard[outcome]);
-    },
-  });
 }

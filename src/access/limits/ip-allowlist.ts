@@ -43,14 +43,10 @@ function listOf(client: ClientRecord): Allowlist {
   const known = compiled.get(client);
   if (known) return known;
   const list = { ipv4: new BlockList(), ipv6: new BlockList() };
-  for (const entry of client.allowedIps) addEntry(list, entry.trim());
+  for (const { family, address, prefix } of networksOf(client.allowedIps))
+    list[family].addSubnet(address, prefix, family);
   compiled.set(client, list);
   return list;
-}
-
-function addEntry(list: Allowlist, entry: string): void {
-  const network = networkOf(entry);
-  if (network) list[network.family].addSubnet(network.address, network.prefix, network.family);
 }
 
 /** Parses an address or a network (RFC 4632, RFC 4291); undefined for any other text, which lets nobody in. */

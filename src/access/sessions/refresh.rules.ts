@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isUuid } from '../../lib/input.ts';
-import { isClaimText } from '../tokens/claims.rules.ts';
+import { isClaimText, isOptionalText } from '../tokens/claims.rules.ts';
 
 /** The age from which a refresh token is refused, whatever the client's settings (specification section 8). */
 export const MAX_REFRESH_AGE_MS = 365 * 24 * 3600 * 1000;
@@ -108,8 +108,4 @@ function sessionIdOf(token: string): string {
 
 function isFiniteNumber(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
-}
-
-function isOptionalText(value: unknown): value is string | undefined {
-  return value === undefined || isClaimText(value);
 }

@@ -22,18 +22,38 @@ interface SeenSupervisor {
 /** Selects the sessions of a supervisor or of a client, or one session. */
 type SessionsOf = { supervisorId: string } | { clientId: string } | { sessionId: string };
 
-interface SessionsParts extends SessionCacheParts {
+const REBUILD_LOCK_MS = 10_000;
+/**
+ * How many more logins the cache takes than may live: those that a login ends leave the cache after it has been added.
+ */
+const CACHE_SURPLUS = 100;
+
+interface SessionKey {
+  nodeId: string;
+  subject: string;
+  sessionId: string;
+}
+
+/** A session as the cache holds it. */
+type CachedLogin = Omit<NewSession, 'clientId'>;
+
+interface SessionsParts {
+  db: Db;
   changes: AccessChanges;
+  cache: Cache;
+  /** Whether all processes share the cache: a session that is not in it is not live then. */
+  isShared: boolean;
+  maxSessions: number;
+  nowMs(): number;
 }
 
 /** Opens, prolongs and ends sessions: PostgreSQL decides, the cache answers. */
 export class Sessions {
   readonly #parts: SessionsParts;
-  readonly #cached: SessionCache;
+  readonly #rebuilds = new Map<string, Promise<void>>();
 
   constructor(parts: SessionsParts) {
     this.#parts = parts;
-    this.#cached = new SessionCache(parts);
   }
 
   /**
@@ -41,7 +61,13 @@ export class Sessions {
    * @throws AppError 503 while the cache is down or being rebuilt.
    */
   isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): boolean | Promise<boolean> {
-    return this.#cached.isLive(principal);
+    const { nodeId, subject, sessionId } = principal;
+    if (sessionId === undefined) return false;
+    const { cache, isShared, nowMs } = this.#parts;
+    const state = orUnavailable(() => cache.sessionState(nodeId, subject, sessionId, nowMs()));
+    if (state === 'live') return true;
+    if (state === 'absent' && isShared) return false;
+    return this.#judge(state, { nodeId, subject, sessionId });
   }
 
   /**
@@ -74,7 +100,7 @@ export class Sessions {
       return true;
     });
     if (!isOpen) return false;
-    await this.#cached.add(session);
+    await this.#cache(session);
     return true;
   }
 
@@ -98,8 +124,10 @@ export class Sessions {
   }
 
   /** Removes sessions that have ended from the cache. */
-  forget(changes: readonly AccessChange[]): Promise<void> {
-    return this.#cached.forget(changes);
+  async forget(changes: readonly AccessChange[]): Promise<void> {
+    for (const { nodeId, subject, item } of changes) {
+      if (item !== null) await this.#parts.cache.removeSessions(nodeId, subject, [item]);
+    }
   }
 
   /** Prolongs a session that is not revoked. Returns false where there is none. */
@@ -117,7 +145,7 @@ export class Sessions {
         .returning('id'),
     );
     if (rows.length === 0) return false;
-    await this.#cached.prolong(session);
+    await withCache(() => this.#parts.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
     return true;
   }
 
@@ -168,83 +196,13 @@ export class Sessions {
     );
     return rows.map((row) => row.id);
   }
-}
 
-function placeOf(which: SessionsOf): { column: 'supervisor_id' | 'client_id' | 'id'; id: string } {
-  if ('supervisorId' in which) return { column: 'supervisor_id', id: which.supervisorId };
-  return 'clientId' in which ? { column: 'client_id', id: which.clientId } : { column: 'id', id: which.sessionId };
-}
-
-const REBUILD_LOCK_MS = 10_000;
-/**
- * How many more logins the cache takes than may live: those that a login ends leave the cache after it has been added.
- */
-const CACHE_SURPLUS = 100;
-
-interface SessionKey {
-  nodeId: string;
-  subject: string;
-  sessionId: string;
-}
-
-/** A session as the cache holds it. */
-interface CachedLogin {
-  nodeId: string;
-  supervisorId: string;
-  sessionId: string;
-  expiresAtMs: number;
-}
-
-export interface SessionCacheParts {
-  db: Db;
-  cache: Cache;
-  /** Whether all processes share the cache: a session that is not in it is not live then. */
-  isShared: boolean;
-  maxSessions: number;
-  nowMs(): number;
-}
-
-/** Answers from the cache which sessions are live, and rebuilds it from PostgreSQL where it has lost them. */
-export class SessionCache {
-  readonly #parts: SessionCacheParts;
-  readonly #rebuilds = new Map<string, Promise<void>>();
-
-  constructor(parts: SessionCacheParts) {
-    this.#parts = parts;
-  }
-
-  /**
-   * Returns whether the session of a login token is live.
-   * @throws AppError 503 while the cache is down or being rebuilt.
-   */
-  isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): boolean | Promise<boolean> {
-    const { nodeId, subject, sessionId } = principal;
-    if (sessionId === undefined) return false;
-    const { cache, isShared, nowMs } = this.#parts;
-    const state = orUnavailable(() => cache.sessionState(nodeId, subject, sessionId, nowMs()));
-    if (state === 'live') return true;
-    if (state === 'absent' && isShared) return false;
-    return this.#judge(state, { nodeId, subject, sessionId });
-  }
-
-  /** Adds a session. Those that had to end for it have left the cache before. */
-  async add({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
+  /** Adds a session to the cache. Those that had to end for it have left the cache before. */
+  async #cache({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
     const { cache, maxSessions, nowMs } = this.#parts;
     await withCache(() =>
       cache.addSession(nodeId, supervisorId, sessionId, expiresAtMs, nowMs(), maxSessions + CACHE_SURPLUS),
     );
-  }
-
-  /** Moves the expiry of a session. */
-  async prolong({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
-    await withCache(() => this.#parts.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
-  }
-
-  /** Removes sessions that have ended from the cache. */
-  async forget(changes: readonly AccessChange[]): Promise<void> {
-    for (const { nodeId, subject, item } of changes) {
-      if (item !== null) await this.#parts.cache.removeSessions(nodeId, subject, [item]);
-    }
   }
 
   async #judge(pending: Promise<SessionState> | SessionState, session: SessionKey): Promise<boolean> {
@@ -276,7 +234,7 @@ export class SessionCache {
           .where('expires_at', '>', new Date(nowMs()).toISOString()),
       );
     if (!row) return false;
-    await this.add({ nodeId, supervisorId: subject, sessionId, expiresAtMs: Date.parse(row.expires_at) });
+    await this.#cache({ nodeId, supervisorId: subject, sessionId, expiresAtMs: Date.parse(row.expires_at) });
     return true;
   }
 
@@ -318,6 +276,11 @@ export class SessionCache {
     const { live = [], ended = [] } = Object.groupBy(rows, (row) => (row.revoked_at === null ? 'live' : 'ended'));
     return { live: live.map(sessionOf), ended: ended.map(sessionOf) };
   }
+}
+
+function placeOf(which: SessionsOf): { column: 'supervisor_id' | 'client_id' | 'id'; id: string } {
+  if ('supervisorId' in which) return { column: 'supervisor_id', id: which.supervisorId };
+  return 'clientId' in which ? { column: 'client_id', id: which.clientId } : { column: 'id', id: which.sessionId };
 }
 
 function orUnavailable<Result>(work: () => Result): Result {

@@ -3,7 +3,7 @@ import { unlessInvalid } from '../identity/invalid-token.ts';
 import type { Principal, SignedToken, TokenUse } from '../identity/principal.ts';
 import type { Supervisors } from '../supervisors/supervisors.service.ts';
 import type { AccessDirectory } from './access-directory.ts';
-import type { RefreshClaims } from './refresh.rules.ts';
+
 import { isOfClient, type RefreshTokens } from './refresh-tokens.ts';
 import type { Revocations } from './revocations.ts';
 import type { TokenAuthenticator } from './token-authenticator.ts';
@@ -107,14 +107,10 @@ export class TokenManagement {
     return {
       active: true,
       scope: textOf(scope),
-      username: await this.#loginNameOf(claims),
+      username: isOfClient(claims) ? undefined : await this.#usernameOf(claims.nodeId, claims.subject),
       ...membersOf(signed.claims),
       token_use: 'refresh',
     };
-  }
-
-  #loginNameOf(claims: RefreshClaims): Promise<string | undefined> | undefined {
-    return isOfClient(claims) ? undefined : this.#usernameOf(claims.nodeId, claims.subject);
   }
 
   async #usernameOf(nodeId: string, supervisorId: string): Promise<string | undefined> {

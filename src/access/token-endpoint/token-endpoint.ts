@@ -39,7 +39,7 @@ export interface TokenCall extends ClientCall {
 }
 
 /** Returns the parsed request. */
-export function requestOf(call: TokenCall): TokenRequest {
+function requestOf(call: TokenCall): TokenRequest {
   if (!call.request) throw new Error('the request is parsed first');
   return call.request;
 }

@@ -64,7 +64,8 @@ function timesOf(claims: Claims, nowMs: number): { expiresAtMs: number | undefin
   return { expiresAtMs: Math.min(exp * 1000, LAST_INSTANT_MS) };
 }
 
-function isOptionalText(value: unknown): value is string | undefined {
+/** Returns whether a claim is absent, or a text that can be stored. */
+export function isOptionalText(value: unknown): value is string | undefined {
   return value === undefined || isClaimText(value);
 }
 

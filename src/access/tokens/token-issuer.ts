@@ -135,7 +135,7 @@ export class TokenIssuer {
  * Creates a signer of claims with one key: HS256 in compact serialisation (RFC 7515 section 3.1, RFC 7518 section 3.2). It
  * does not use Web Cryptography, whose thread costs ten times the signature (docs/decisions/007-signing.md).
  */
-export function jwtSigner({ keyId, secret }: JwtKey): (claims: object) => string {
+function jwtSigner({ keyId, secret }: JwtKey): (claims: object) => string {
   const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT', kid: keyId })).toString('base64url');
   return (claims) => {
     const signingInput = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;

@@ -8,6 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Capture } from './capture.ts';
 import type { AuditedBody, AuditedOperation, Exchange } from './exchange.ts';
+import { endStatusOf } from './request-metrics.ts';
 import type { Unparsed } from './unparsed.ts';
 
 const MAX_BODY_BYTES = 64 * 1024;
@@ -127,8 +128,6 @@ export function recordedHead(
   return { ...recordedTarget(target, maskOwn), headers: maskHeaders(headers) };
 }
 
-const CLIENT_CLOSED_REQUEST = 499;
-
 /** Takes the audit records. */
 interface RecordSpool {
   /** Takes a record; `kept` is called when it survives the end of this process. */
@@ -238,7 +237,7 @@ export class AuditLog {
 }
 
 function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecordLine {
-  const { req, res, found, audit } = exchange;
+  const { req, found, audit } = exchange;
   const { principal, client } = found;
   const correlation_id = correlationKey(exchange.correlationId);
   const headers = { ...req.headers, 'x-correlation-id': correlation_id };
@@ -250,7 +249,7 @@ function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperat
     correlation_id,
     method: req.method ?? '',
     ...audit.head,
-    status_code: aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode,
+    status_code: endStatusOf(exchange, aborted),
     elapsed: performance.now() - exchange.startedTick,
     remote_address: exchange.remoteAddress,
     real_ip: exchange.realIp,

@@ -104,6 +104,7 @@ const UNRESERVED = /[A-Za-z0-9._~-]/;
 const ESCAPE = /%([0-9A-Fa-f]{2})/g;
 /** Also with a parameter (RFC 3986 section 3.3): some services cut that off first. */
 const DOT_SEGMENT = /(?:^|\/)\.\.?(?:[;/]|%3B|$)/;
+const AMBIGUOUS = /\/\/|\\|\0/;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
 /** Scheme, user and host of the absolute form; a host is never empty (RFC 9110 section 4.2). */
 const ORIGIN = /^https?:\/\/(?:[\w.~!$&'()*+,;=:%-]*@)?((?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=-]+)(?::\d*)?)(?=[/?]|$)/i;
@@ -136,7 +137,7 @@ function normalRelative(relative: string): NormalTarget | undefined {
   const mark = relative.indexOf('?');
   const raw = mark < 0 ? relative : relative.slice(0, mark);
   const path = raw.includes('%') ? decodeUnreserved(raw) : raw;
-  if (path === undefined || !isPlain(path)) return undefined;
+  if (path === undefined || AMBIGUOUS.test(path) || DOT_SEGMENT.test(path)) return undefined;
   return { path, query: mark < 0 ? '' : relative.slice(mark + 1) };
 }
 
@@ -153,11 +154,6 @@ function decodeUnreserved(path: string): string | undefined {
     return undefined;
   }
   return decoded;
-}
-
-function isPlain(path: string): boolean {
-  if (path.includes('//') || path.includes('\\') || path.includes('\0')) return false;
-  return !DOT_SEGMENT.test(path);
 }
 
 type Head = Pick<IncomingMessage, 'httpVersion' | 'headers' | 'rawHeaders'>;

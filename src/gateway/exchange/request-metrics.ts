@@ -3,7 +3,6 @@ import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
 import type { Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from './exchange.ts';
 
-/** The status of a request whose client left before the response, as in the audit record. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 /** The methods of the OpenTelemetry semantic conventions; any other one shares a series. */
@@ -23,8 +22,8 @@ const MAX_STATUS = 1_000;
 
 type Label = 'http_request_method' | 'http_route' | 'http_response_status_code';
 
-/** Returns the status with which a request ends. */
-function endStatusOf({ res }: Exchange, aborted: boolean): number {
+/** Returns the status with which a request ends: 499 where its client left before the response. */
+export function endStatusOf({ res }: Exchange, aborted: boolean): number {
   return aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode;
 }
 

@@ -1,10 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { Log } from '../../lib/log.ts';
 import type { Semaphore, Waiter } from '../../lib/semaphore.ts';
 import { type AppError, gatewayTimeout, invalidRequest, payloadTooLarge } from '../../platform/errors.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { announcesBody } from '../exchange/request-head.ts';
+import { refuse } from '../exchange/responses.ts';
 import type { Outcome } from '../remote/breaker.rules.ts';
 import type { LongStream, Upstream, UpstreamCounts } from '../remote/upstream.ts';
 import { badGateway, requestFields, unavailable } from './headers.ts';
@@ -33,14 +35,11 @@ export function mayRetry({ attempt, wasSent }: FailedAttempt): boolean {
 
 type Controller = Dispatcher.DispatchController;
 
-/** Answers a request with a refusal; cuts a response that has begun. */
-export type Refuse = (exchange: Exchange, refusal: AppError) => void;
-
 interface ForwardingParts {
   exchange: Exchange;
   upstream: Upstream;
   calls: UpstreamCalls;
-  refuse: Refuse;
+  log: Log;
 }
 
 /** The reason why a request to an upstream is aborted. */
@@ -66,7 +65,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #exchange: Exchange;
   readonly #upstream: Upstream;
   readonly #calls: UpstreamCalls;
-  readonly #refuse: Refuse;
+  readonly #log: Log;
   readonly #response: UpstreamResponse;
   readonly #body: RequestBody | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -83,11 +82,11 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #wasSent = false;
   #wasAnswered = false;
 
-  constructor({ exchange, upstream, calls, refuse }: ForwardingParts) {
+  constructor({ exchange, upstream, calls, log }: ForwardingParts) {
     this.#exchange = exchange;
     this.#upstream = upstream;
     this.#calls = calls;
-    this.#refuse = refuse;
+    this.#log = log;
     this.#response = new UpstreamResponse(exchange, upstream.service.idle_timeout_ms, () => this.#cut());
     if (!announcesBody(exchange.req)) return;
     this.#body = new RequestBody({
@@ -192,7 +191,9 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#upstream.counts.answered += 1;
     const isStream = headers['content-type']?.startsWith('text/event-stream') === true;
     this.#call?.answered(status, isStream);
-    if (isStream) this.#enlist({ stop: () => this.#cut() });
+    if (!isStream) return;
+    this.#stream = { stop: () => this.#cut() };
+    this.#upstream.streams.add(this.#stream);
   }
 
   /** Replaces a response whose status the sender does not know. */
@@ -263,7 +264,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#response.revoke();
     // To HTTP/1.0 the end of the connection would be the end of the body.
     if (res.headersSent && req.httpVersion === '1.0') req.socket.resetAndDestroy();
-    this.#refuse(this.#exchange, refusal);
+    refuse(this.#exchange, refusal, this.#log);
     this.#takeBack();
   }
 
@@ -273,11 +274,6 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     clearTimeout(this.#timer);
     this.#response.stop();
     if (this.#stream) this.#upstream.streams.delete(this.#stream);
-  }
-
-  #enlist(stream: LongStream): void {
-    this.#stream = stream;
-    this.#upstream.streams.add(stream);
   }
 
   #takeBack(): void {

@@ -1,4 +1,4 @@
-import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
+import { BoundHistogram } from '../../lib/bound-histogram.ts';
 import type { Span, Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { methodOf } from '../exchange/request-metrics.ts';
@@ -16,7 +16,6 @@ export class UpstreamCalls {
     labelNames: ['service', 'http_request_method', 'http_response_status_code', 'error_type'],
   });
   readonly #tracer: Tracer | undefined;
-  readonly #series = new Map<string, Durations>();
 
   constructor(tracer?: Tracer) {
     this.#tracer = tracer;
@@ -39,17 +38,12 @@ export class UpstreamCalls {
     call: { status: number; error: CallError | undefined; seconds: number },
   ): void {
     const { status, error = '', seconds } = call;
-    const key = `${service} ${method} ${status} ${error}`;
-    let series = this.#series.get(key);
-    if (!series) {
-      series = this.durations.bind({
-        service,
-        http_request_method: method,
-        http_response_status_code: status === 0 ? '' : String(status),
-        error_type: error,
-      });
-      this.#series.set(key, series);
-    }
+    const series = this.durations.bind({
+      service,
+      http_request_method: method,
+      http_response_status_code: status === 0 ? '' : String(status),
+      error_type: error,
+    });
     series.observe(seconds);
   }
 }

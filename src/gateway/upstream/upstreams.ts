@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { Counter, Gauge, type Metric } from 'prom-client';
 import type { Log } from '../../lib/log.ts';
 import type { Exchange } from '../exchange/exchange.ts';
-import { refuse } from '../exchange/responses.ts';
+
 import { Upstream, type UpstreamCounts } from '../remote/upstream.ts';
 import { type GatewayConfig, isRemote, type RemoteService } from '../table/gateway-config.ts';
-import { Forwarding, type Refuse } from './forwarding.ts';
+import { Forwarding } from './forwarding.ts';
 import { UpstreamCalls } from './upstream-call.ts';
 
 interface UpstreamsParts {
@@ -61,8 +61,7 @@ export class Upstreams {
 
   /** Forwards a request to an upstream and its response to the client; every failure is answered. */
   forward(exchange: Exchange, upstream: Upstream): void {
-    const refused: Refuse = (ended, refusal) => refuse(ended, refusal, this.#parts.log);
-    new Forwarding({ exchange, upstream, calls: this.#calls, refuse: refused }).start();
+    new Forwarding({ exchange, upstream, calls: this.#calls, log: this.#parts.log }).start();
     // The request began under an older endpoint table.
     if (upstream.isRetired) this.#retire(upstream);
   }
