@@ -6,7 +6,8 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { type Command, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
 import { type GivenPassword, givenPassword } from '../kit/given-password.ts';
-import { openAdministration, orCommandError } from '../kit/open-administration.ts';
+import { openAdministration } from '../kit/open-administration.ts';
+import { nodeOf, orCommandError } from '../kit/open-database.ts';
 import { printable } from '../kit/progress.ts';
 
 /** A supervisor in the REST names, without the password. */
@@ -49,8 +50,8 @@ export const supervisorCreate: Command = {
     const given = await givenPassword(input);
     const members = { username, role: text(flags, 'role'), password: given.password };
     const supervisor = checked(supervisorInput, members, FLAG_OF);
-    const { supervisors } = await openAdministration(input, 'mutation createSupervisor');
-    const created = supervisors.create(nodeId, OPERATOR, supervisor);
+    const { supervisorAdministration } = await openAdministration(input, 'mutation createSupervisor');
+    const created = supervisorAdministration.create(nodeId, OPERATOR, supervisor);
     return input.answer(...withPassword(await orCommandError(`there is no node ${nodeId}`, created), given));
   },
 };
@@ -63,7 +64,7 @@ function usernameOf(username: string | undefined, name: string | undefined): str
   return given;
 }
 
-type Administration = Awaited<ReturnType<typeof openAdministration>>['supervisors'];
+type Administration = Awaited<ReturnType<typeof openAdministration>>['supervisorAdministration'];
 
 /** Changes the supervisor that the first positional names; `operation` is the mutation of GraphQL that does the same. */
 async function change(
@@ -72,9 +73,9 @@ async function change(
   work: (supervisors: Administration, nodeId: string, id: string) => Promise<SupervisorRow>,
 ): Promise<SupervisorRow> {
   const id = uuid('ID', input.positionals[0]);
-  const { supervisors, nodeOfSupervisor } = await openAdministration(input, `mutation ${operation}`);
-  const changed = work(supervisors, await nodeOfSupervisor(id), id);
-  return orCommandError(`there is no supervisor ${id}`, changed);
+  const { supervisorAdministration, db } = await openAdministration(input, `mutation ${operation}`);
+  const absent = `there is no supervisor ${id}`;
+  return orCommandError(absent, work(supervisorAdministration, await nodeOf(db, 'supervisors', id, absent), id));
 }
 
 /** `portcullis supervisor disable`: the end of a supervisor and of the sessions. */

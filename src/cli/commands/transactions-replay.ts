@@ -5,12 +5,10 @@ import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/repla
 import { deadLetterTopicOf, isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
 import { parseInstant } from '../../lib/instants.ts';
 import { silentLog } from '../../lib/log.ts';
-import { readConfig } from '../../platform/config/config.ts';
 import { type Command, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
 import { listOf, text } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { openMigrated } from '../kit/open-database.ts';
-import { referenceFor } from '../kit/open-reference.ts';
+import { openDomain } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const ADVICE = 'stop it first; what is replayed is applied when it starts again';
@@ -33,15 +31,12 @@ async function openReplay(
   topics: readonly string[],
   stack: AsyncDisposableStack,
 ): Promise<OpenReplay> {
-  const { config } = readConfig(env);
-  const database = await openMigrated(config, { advice: ADVICE }, stack);
+  const { config, database, reference, dropped } = await openDomain({ env, stack }, { advice: ADVICE });
   const { db } = database;
   const bus = await openBus(config, db, silentLog, stack);
   const missing = await bus.missingTopics(topics);
   if (missing.length > 0) throw new CommandError(`Kafka lacks ${missing.join(', ')}: run portcullis migrate first`);
   const reader = await openLogReader(config, db, silentLog);
-  const dropped: string[] = [];
-  const reference = referenceFor(db, dropped);
   const deadAgain = new Map<string, number>();
   const applying = (topic: string) => {
     if (!isCompactedTopic(topic)) return undefined;

@@ -36,12 +36,14 @@ type IndexedChange = ReferenceChange & Indexed;
 type IndexedRow = VersionedRow & Indexed;
 type Orphan = ParkedRow & Indexed;
 
+/** Is told of a row that had waited for its parent and that the parent has shown to be impossible. */
+export type ReferenceDropped = (kind: ReferenceKind, id: string, reason: string) => void;
+
 interface WorkOptions {
   /** Whether nobody else writes meanwhile: only then rows are parked, or deleted. */
   isExclusive: boolean;
   nowMs: () => number;
-  /** Told of a row that had waited for its parent and that the parent has shown to be impossible. */
-  dropped(kind: ReferenceKind, id: string, reason: string): void;
+  dropped: ReferenceDropped;
 }
 
 /** The work is to be rolled back and begun anew, alone. */
@@ -202,15 +204,14 @@ const UNIQUE_VIOLATION = '23505';
 interface ReferenceParts {
   db: Db;
   nowMs: () => number;
-  /** Told of a row that had waited for its parent and that the parent has shown to be impossible. */
-  dropped?(kind: ReferenceKind, id: string, reason: string): void;
+  dropped?: ReferenceDropped;
 }
 
 /** Reference data of the platform: nodes, chains, networks, currencies, accounts, wallets and assets. */
 export class Reference {
   readonly #db: Db;
   readonly #nowMs: () => number;
-  readonly #dropped: NonNullable<ReferenceParts['dropped']>;
+  readonly #dropped: ReferenceDropped;
   readonly #store: ReferenceStore;
 
   constructor({ db, nowMs, dropped = () => undefined }: ReferenceParts) {

@@ -117,7 +117,7 @@ interface MigrationJobsParts {
   nowMs(): number;
   userMigrations: Pick<UserMigrations, 'exclusively'>;
   /** Told after each batch how many rows of its file have an outcome. */
-  onBatch?(rows: number): void;
+  onBatch?: ((rows: number) => void) | undefined;
 }
 
 /** What a turn came to: no job is free; the job has ended; others have it or it rests after a fault; there is more to do. */
