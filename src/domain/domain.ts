@@ -9,7 +9,7 @@ import { GasFees, type GasSource } from './gas-fee/gas-fees.service.ts';
 import { IdempotentResponses } from './idempotency/idempotent-responses.ts';
 import { NetworkAssignments, NetworkPages } from './networks/networks.service.ts';
 import { Reference, type ReferenceDropped } from './reference/reference.service.ts';
-import { NotificationPublisher } from './transactions/notification-publisher.ts';
+import { NotificationPublisher } from './transactions/transaction-messages.ts';
 import { TransactionEventPages, TransactionPages } from './transactions/transaction-pages.service.ts';
 import { Transactions } from './transactions/transactions.service.ts';
 import { MigrationFiles } from './user-migrations/migration-files.service.ts';

@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
-import { settleAssets } from '../transactions/asset-effects.ts';
+import { settleAssets } from '../transactions/transaction-store.ts';
 import { outcomeOf, type Tombstone } from './reference.rules.ts';
 import {
   isParent,

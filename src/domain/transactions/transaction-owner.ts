@@ -1,6 +1,5 @@
 import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
-import { PoisonError, parseRegistration } from './registration.input.ts';
-import type { NewTransaction } from './transactions.service.ts';
+import { type NewTransaction, PoisonError, parseRegistration } from './notification.input.ts';
 
 /** Where the service is that owns the transactions, and how it is asked. */
 interface OwnerSettings {
