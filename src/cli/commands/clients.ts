@@ -7,7 +7,7 @@ import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import type { PageKey } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type Command, CommandError, type CommandInput } from '../kit/command.ts';
-import { checked, list, listOf, text, uuid, wholeNumber } from '../kit/flags.ts';
+import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { openAdministration } from '../kit/open-administration.ts';
 import { nodeOf, nodesOf, openReading, orCommandError } from '../kit/open-database.ts';
 import { printRows } from '../kit/print-rows.ts';
@@ -114,8 +114,8 @@ function withSecret({ client, secret }: { client: ClientRow; secret: string }, m
 function members(flags: CommandInput['flags']): object {
   return {
     name: text(flags, 'name'),
-    grant_types: listOf(flags, 'grants', GRANT_TYPES),
-    scopes: listOf(flags, 'scopes', PERMISSIONS),
+    grant_types: list(flags, 'grants', GRANT_TYPES),
+    scopes: list(flags, 'scopes', PERMISSIONS),
     token_expiry: {
       enabled: flags['no-token-expiry'] !== true,
       duration: wholeNumber(flags, 'token-duration') ?? DEFAULT_DURATION_SECONDS,
@@ -175,6 +175,20 @@ function line({ id, node_id: nodeId, status, grant_types: grants, name }: Client
   return `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${grants.join(',')}  ${printable(name)}\n`;
 }
 
+type Administration = Awaited<ReturnType<typeof openAdministration>>['clientAdministration'];
+
+/** Changes the client that the first positional names; `operation` is the mutation of GraphQL that does the same. */
+async function changeClient<Result>(
+  input: CommandInput,
+  operation: string,
+  work: (clients: Administration, nodeId: string) => Promise<Result>,
+): Promise<Result> {
+  const id = uuid('CLIENT_ID', input.positionals[0]);
+  const { clientAdministration, db } = await openAdministration(input, `mutation ${operation}`);
+  const absent = `there is no client ${id}`;
+  return orCommandError(absent, work(clientAdministration, await nodeOf(db, 'clients', id, absent)));
+}
+
 /** `portcullis client rotate-secret`: another secret, and how long the one so far lives on. */
 export const clientRotateSecret: Command = {
   name: 'client rotate-secret',
@@ -194,11 +208,9 @@ export const clientRotateSecret: Command = {
     const clientId = uuid('CLIENT_ID', input.positionals[0]);
     const members = { overlap_seconds: wholeNumber(input.flags, 'overlap') };
     const { overlap_seconds: overlap } = checked(rotationInput, members, { overlap_seconds: '--overlap' });
-    const { clientAdministration, db } = await openAdministration(input, 'mutation rotateClientSecret');
-    const absent = `there is no client ${clientId}`;
-    const nodeId = await nodeOf(db, 'clients', clientId, absent);
-    const rotating = clientAdministration.rotateSecret(nodeId, OPERATOR, clientId, overlap);
-    const rotated = await orCommandError(absent, rotating);
+    const rotated = await changeClient(input, 'rotateClientSecret', (clients, nodeId) =>
+      clients.rotateSecret(nodeId, OPERATOR, clientId, overlap),
+    );
     const before = overlap === 0 ? 'has ended' : `ends in ${overlap} s at the latest`;
     return input.answer(...withSecret(rotated, ` The one before ${before}.`));
   },
@@ -216,11 +228,9 @@ export const clientDisable: Command = {
   examples: ['portcullis client disable CLIENT_ID', 'portcullis client disable CLIENT_ID --json'],
   async run(input) {
     const clientId = uuid('CLIENT_ID', input.positionals[0]);
-    const { clientAdministration, db } = await openAdministration(input, 'mutation setClientStatus');
-    const absent = `there is no client ${clientId}`;
-    const nodeId = await nodeOf(db, 'clients', clientId, absent);
-    const disabled = clientAdministration.setStatus(nodeId, OPERATOR, clientId, 'disabled');
-    const client = await orCommandError(absent, disabled);
+    const client = await changeClient(input, 'setClientStatus', (clients, nodeId) =>
+      clients.setStatus(nodeId, OPERATOR, clientId, 'disabled'),
+    );
     return input.answer(clientView(client), `Client ${client.id} is disabled.\n`);
   },
 };

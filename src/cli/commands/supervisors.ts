@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../access/administration/administration.ts';
 import { passwordInput, supervisorInput } from '../../access/administration/supervisor.input.ts';
 import { ROLE_NAMES } from '../../access/identity/permissions.rules.ts';
@@ -5,7 +6,6 @@ import type { SupervisorRow } from '../../access/supervisors/supervisors.service
 import { isoFromPg } from '../../lib/instants.ts';
 import { type Command, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
-import { type GivenPassword, givenPassword } from '../kit/given-password.ts';
 import { openAdministration } from '../kit/open-administration.ts';
 import { nodeOf, orCommandError } from '../kit/open-database.ts';
 import { printable } from '../kit/progress.ts';
@@ -13,6 +13,26 @@ import { printable } from '../kit/progress.ts';
 /** A supervisor in the REST names, without the password. */
 function supervisorView(row: SupervisorRow) {
   return { ...row, created_at: isoFromPg(row.created_at), updated_at: isoFromPg(row.updated_at) };
+}
+
+const GENERATED_BYTES = 18;
+
+/** A password, and whether it was made here: then it is to be shown, once. */
+interface GivenPassword {
+  password: string;
+  isGenerated: boolean;
+}
+
+/**
+ * The password on the first line of the standard input, or one that is made here where there is none. Never a flag:
+ * others on the machine see those.
+ * @throws UsageError for an empty line.
+ */
+async function givenPassword({ readLine }: Pick<CommandInput, 'readLine'>): Promise<GivenPassword> {
+  const line = await readLine();
+  if (line === undefined) return { password: randomBytes(GENERATED_BYTES).toString('base64url'), isGenerated: true };
+  if (line === '') throw new UsageError('the standard input begins with an empty line: pipe the password, or nothing');
+  return { password: line, isGenerated: false };
 }
 
 /** The answer of a supervisor whose password was just set: the password is shown only where it was made here. */

@@ -6,7 +6,7 @@ import { deadLetterTopicOf, isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '.
 import { parseInstant } from '../../lib/instants.ts';
 import { silentLog } from '../../lib/log.ts';
 import { type Command, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
-import { listOf, text } from '../kit/flags.ts';
+import { list, text } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
 import { openDomain } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
@@ -86,7 +86,7 @@ export const transactionsReplay: Command = {
   async run({ flags, env, json, stack, complain, answer }) {
     const span = spanOf(flags);
     const choice = span ? REPUBLISHED : REPLAYABLE;
-    const topics = listOf(flags, 'topic', choice) ?? choice;
+    const topics = list(flags, 'topic', choice) ?? choice;
     if (topics.length === 0) throw new UsageError('--topic names none');
     const needed = [
       ...topics.filter((topic) => !isCompactedTopic(topic)),
@@ -103,7 +103,8 @@ export const transactionsReplay: Command = {
     const counts = await runAll(replay, plans, { signal, again });
     const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, report));
     if (!json) complain(report.dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
-    return answer(view(results, report), summary(results));
+    const replayed = counts.reduce((sum, count) => sum + count, 0);
+    return answer({ replayed, topics: results, dropped: report.dropped }, summary(results));
   },
 };
 
@@ -174,10 +175,6 @@ interface Result {
 function resultOf({ source, topic }: ReplayPlan, replayed: number, { deadAgain }: Report): Result {
   const result = { from: source, topic, replayed };
   return isCompactedTopic(topic) ? { ...result, dead_again: deadAgain.get(topic) ?? 0 } : result;
-}
-
-function view(topics: readonly Result[], { dropped }: Report) {
-  return { replayed: topics.reduce((sum, { replayed }) => sum + replayed, 0), topics, dropped };
 }
 
 function summary(results: readonly Result[]): string {
