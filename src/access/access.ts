@@ -1,7 +1,7 @@
 import type { Log } from '../lib/log.ts';
 import type { Cache } from '../platform/cache/cache.ts';
 import type { RotatingSecret, Secrets } from '../platform/config/secrets.ts';
-import type { Database } from '../platform/database/database.ts';
+import type { Database, Db } from '../platform/database/database.ts';
 import { ClientAdministration } from './administration/client-administration.service.ts';
 import { SupervisorAdministration } from './administration/supervisor-administration.service.ts';
 import { ClientPages, Clients } from './clients/clients.service.ts';
@@ -26,6 +26,11 @@ import { managementSteps, tokenSteps } from './token-endpoint/token-endpoint.ts'
 import { importJwtKeys } from './tokens/jwt-keys.ts';
 import { TokenIssuer } from './tokens/token-issuer.ts';
 import { TokenVerifier } from './tokens/token-verifier.ts';
+
+/** Builds what lists clients and supervisors: it needs no secret. */
+export function buildAccessPages(db: Db) {
+  return { clientPages: new ClientPages(db), supervisorPages: new SupervisorPages(db) };
+}
 
 /** What administers clients and supervisors, for a process that verifies no token. */
 interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
@@ -67,11 +72,10 @@ export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
     sessions,
     locks,
     passwords,
+    ...buildAccessPages(db),
     clients: new Clients(db, pepper),
-    clientPages: new ClientPages(db),
     clientAdministration: new ClientAdministration({ db, changes, clock, sessions, pepper: pepper.current, nowMs }),
     supervisors: new Supervisors(db),
-    supervisorPages: new SupervisorPages(db),
     supervisorAdministration: new SupervisorAdministration({ db, changes, sessions, passwords, locks, nowMs }),
   };
 }

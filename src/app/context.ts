@@ -9,6 +9,7 @@ import { RefusedRecords } from '../audit/refused-records.ts';
 import { AuditSpool } from '../audit/spool.ts';
 import { SpoolTick } from '../audit/spool-tick.ts';
 import { buildDomain } from '../domain/domain.ts';
+import { RpcProvider } from '../domain/gas-fee/rpc-provider.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
@@ -156,20 +157,23 @@ export async function createContext({ config, secrets, log: given, overrides, st
     },
     stack,
   );
-  const domain = buildDomain(
-    {
-      database,
-      bus,
-      log,
-      nowMs,
-      gasNodes: config.gasNodes,
-      registersByMutation: config.registrationByMutation,
-      wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
-      // Other processes have spools of their own.
-      auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
-    },
-    stack,
+  const gasSources = new Map(
+    Array.from(config.gasNodes, ([networkId, url]) => [
+      networkId,
+      stack.adopt(new RpcProvider(url), (source) => source.close()),
+    ]),
   );
+  const domain = buildDomain({
+    database,
+    bus,
+    log,
+    nowMs,
+    gasSources,
+    registersByMutation: config.registrationByMutation,
+    wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+    // Other processes have spools of their own.
+    auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
+  });
   return {
     config,
     secrets,

@@ -14,7 +14,7 @@ export function manualPage(commands: readonly Command[]): string {
     '',
     ...table(
       ['command', 'what it does'],
-      commands.map(({ name, summary }) => [`[\`${name}\`](#${anchorOf(name)})`, summary]),
+      commands.map(({ name, summary }) => [`[\`${name}\`](#${name.replaceAll(' ', '-')})`, summary]),
     ),
     '',
     '## All commands',
@@ -62,8 +62,4 @@ function fenced(lines: readonly string[]): string[] {
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)];
-}
-
-function anchorOf(name: string): string {
-  return name.replaceAll(' ', '-');
 }

@@ -124,19 +124,16 @@ export async function startStandOn(
   const principals = new Map<string, Principal>();
   const records: OperationRecord[] = [];
   const stack = new AsyncDisposableStack();
-  const domain = buildDomain(
-    {
-      database,
-      bus: stack.adopt(new EmbeddedBus(db, () => undefined), (bus) => bus.stop()),
-      log,
-      nowMs: Date.now,
-      gasNodes: new Map(),
-      registersByMutation: true,
-      wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
-      auditSettled: async () => undefined,
-    },
-    stack,
-  );
+  const domain = buildDomain({
+    database,
+    bus: stack.adopt(new EmbeddedBus(db, () => undefined), (bus) => bus.stop()),
+    log,
+    nowMs: Date.now,
+    gasSources: new Map(),
+    registersByMutation: true,
+    wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+    auditSettled: async () => undefined,
+  });
   const administration = buildAdministration({
     database,
     cache: new MemoryCache(),

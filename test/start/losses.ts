@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { emptyState, joinNotification, type TransactionState } from '../../src/domain/transactions/join.rules.ts';
 import { type Notification, parseNotification } from '../../src/domain/transactions/notification.input.ts';
-import { snapshotOf, stateOfRow } from '../../src/domain/transactions/transaction-store.ts';
+import { snapshotOf, stateOfRow } from '../../src/domain/transactions/transaction-view.ts';
 import type { Db } from '../../src/platform/database/database.ts';
 import type { Journal, SentNotification } from './load.ts';
 

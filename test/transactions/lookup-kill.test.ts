@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type ServerResponse } from 'node:http';
 import { expect, it, vi } from 'vitest';
-import { LookupStore } from '../../src/domain/transactions/lookup-store.ts';
+import { LookupStore } from '../../src/domain/transactions/transaction-lookups.ts';
 import { changesOf, notify, workerHere, workerProcess } from '../events/worker-stand.ts';
 import { listening } from '../gateway/forwarder.ts';
 import { gatewayFile } from '../gateway/gateway-file.ts';

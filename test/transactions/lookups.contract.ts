@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { LookupStore } from '../../src/domain/transactions/lookup-store.ts';
-import { LOOKUPS_AT_ONCE, lookupBackoffMs } from '../../src/domain/transactions/transaction-lookups.ts';
+import { LOOKUPS_AT_ONCE, LookupStore, lookupBackoffMs } from '../../src/domain/transactions/transaction-lookups.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { type Asked, askedOwner, dueOf, lookupsLeft, lookupsOn } from './lookup-stand.ts';
 import {

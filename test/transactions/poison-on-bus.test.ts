@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startTransactionConsumers } from '../../src/domain/transactions/transaction-consumers.ts';
+import { startTransactionConsumers } from '../../src/domain/transactions/transaction-messages.ts';
 import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus } from '../../src/events/bus/event-bus.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startTransactionConsumers } from '../../src/domain/transactions/transaction-consumers.ts';
+import { startTransactionConsumers } from '../../src/domain/transactions/transaction-messages.ts';
 import type { BatchHandler, EventBus, IncomingMessage, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';

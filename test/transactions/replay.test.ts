@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startTransactionConsumers } from '../../src/domain/transactions/transaction-consumers.ts';
+import { startTransactionConsumers } from '../../src/domain/transactions/transaction-messages.ts';
 import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import { Replay, ReplayPositions } from '../../src/events/bus/replay.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';

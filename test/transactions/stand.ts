@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Delivery } from '../../src/domain/transactions/transaction-store.ts';
-import { type NewTransaction, Transactions } from '../../src/domain/transactions/transactions.service.ts';
+import type { Delivery, NewTransaction } from '../../src/domain/transactions/notification.input.ts';
+import { Transactions } from '../../src/domain/transactions/transactions.service.ts';
 import type { TransactionTopic } from '../../src/domain/transactions/type-codes.rules.ts';
 import type { Database, Db } from '../../src/platform/database/database.ts';
 

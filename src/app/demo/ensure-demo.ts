@@ -1,13 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { hashClientSecret } from '../../access/clients/clients.service.ts';
+import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import type { Passwords } from '../../access/sessions/passwords.ts';
 import type { Transactions } from '../../domain/transactions/transactions.service.ts';
+import { TRANSACTION_COLLECTIONS } from '../../domain/transactions/type-codes.rules.ts';
 import { baseUrlOf } from '../../lib/base-url.ts';
 import type { Config } from '../../platform/config/config.ts';
 import { notWhole, PARTS } from '../../platform/config/data-dir.ts';
 import { instanceOfSecrets, type Secrets } from '../../platform/config/secrets.ts';
-import type { Database } from '../../platform/database/database.ts';
+import type { Database, Db } from '../../platform/database/database.ts';
 import { type Demo, newDemo } from './demo.ts';
 import { readDemo, writeDemo } from './demo-file.ts';
-import { hasDemo, isSeeded, seedDemo } from './seed-demo.ts';
 
 interface DemoParts {
   config: Config;
@@ -34,4 +37,202 @@ export async function ensureDemo({ config, secrets, database, passwords, transac
   writeDemo(config.dataDir, demo, { baseUrl, webhook: { username, password: password.current } });
   await seedDemo({ db, passwords, transactions, pepper: secrets.pepper.current }, demo);
   return demo;
+}
+
+interface SeedParts {
+  db: Db;
+  passwords: Passwords;
+  transactions: Transactions;
+  pepper: string;
+}
+
+interface NodeSeed {
+  nodeId: string;
+  name: string;
+  supervisor: Demo['supervisor'];
+  client: Demo['client'];
+}
+
+/** Puts the demo into the database, in one transaction; a demo that is there already stays as it is. */
+async function seedDemo(parts: SeedParts, demo: Demo): Promise<void> {
+  const { db } = parts;
+  if (await isSeeded(db, demo)) return;
+  const other = demo.other_node;
+  const hashes = await Promise.all([demo, other].map((node) => parts.passwords.hash(node.supervisor.password)));
+  await db.transaction(async () => {
+    const chainId = await insertGlobals(db, demo);
+    const demoNode = { nodeId: demo.node_id, name: 'Demo', supervisor: demo.supervisor, client: demo.client };
+    const otherNode = { nodeId: other.node_id, name: 'Neighbour', supervisor: other.supervisor, client: other.client };
+    await insertAccess(parts, demoNode, hashes[0] ?? '');
+    await insertAccess(parts, otherNode, hashes[1] ?? '');
+    await insertDemoHoldings(db, demo, chainId);
+    const neighbour = db.forNode(other.node_id);
+    await neighbour.run((k) => k.insertInto('accounts').values(otherAccounts(demo)));
+    await neighbour.run((k) => k.insertInto('wallets').values(wallet(other.wallet_id, other.account_id, chainId)));
+    await registerTransactions(parts.transactions, demo);
+  });
+}
+
+/** Whether the database has this demo. */
+async function isSeeded(db: Db, demo: Demo): Promise<boolean> {
+  const rows = await db
+    .unscoped('whether the demo is there')
+    .run((k) => k.selectFrom('nodes').select('id').where('id', '=', demo.node_id));
+  return rows.length > 0;
+}
+
+/** Whether the database has a demo, were it another one. */
+async function hasDemo(db: Db): Promise<boolean> {
+  const rows = await db.unscoped('whether a demo is there').run((k) =>
+    k
+      .selectFrom('accounts')
+      .select('id')
+      .where((eb) => eb.and(FIRST_ACCOUNT))
+      .limit(1),
+  );
+  return rows.length > 0;
+}
+
+async function insertGlobals(db: Db, demo: Demo): Promise<string> {
+  const { chains, networks, network_currencies, ethereum } = globalRows(demo);
+  const door = db.unscoped('chains and networks are of no node');
+  await door.run((k) => k.insertInto('chains').values(chains));
+  await door.run((k) => k.insertInto('networks').values(networks));
+  await door.run((k) => k.insertInto('network_currencies').values(network_currencies));
+  return ethereum;
+}
+
+async function insertAccess({ db, pepper }: SeedParts, node: NodeSeed, passwordHash: string): Promise<void> {
+  const { nodeId, name, supervisor } = node;
+  await db.unscoped('a node is of no node').run((k) => k.insertInto('nodes').values({ id: nodeId, name }));
+  const door = db.forNode(nodeId);
+  await door.run((k) => k.insertInto('clients').values(clientRow(node.client.client_id, `${name} client`)));
+  const hash = hashClientSecret(pepper, node.client.client_secret);
+  await door.run((k) => k.insertInto('client_secrets').values({ hash, client_id: node.client.client_id }));
+  await door.run((k) =>
+    k.insertInto('supervisors').values({
+      id: randomUUID(),
+      username: supervisor.username,
+      password_hash: passwordHash,
+      role: 'admin',
+    }),
+  );
+}
+
+async function insertDemoHoldings(db: Db, demo: Demo, chainId: string): Promise<void> {
+  const door = db.forNode(demo.node_id);
+  const accounts = demoAccounts(demo);
+  await door.run((k) => k.insertInto('accounts').values(accounts));
+  const wallets = [
+    wallet(demo.wallet_id, demo.account_id, chainId),
+    wallet(demo.target_wallet_id, accounts[1]?.id ?? demo.account_id, chainId),
+  ];
+  await door.run((k) => k.insertInto('wallets').values(wallets));
+  await door.run((k) =>
+    k.insertInto('wallet_networks').values({ wallet_id: demo.wallet_id, network_id: demo.network_id }),
+  );
+  await door.run((k) => k.insertInto('assets').values(asset(demo)));
+  await door.run((k) =>
+    k.insertInto('users').values({
+      id: demo.user_id,
+      name: 'Ada',
+      surname: 'Lovelace',
+      email: 'ada@example.com',
+      external_id: 'demo-user-1',
+      address: '0x00000000000000000000000000000000000ada01',
+    }),
+  );
+}
+
+async function registerTransactions(transactions: Transactions, demo: Demo): Promise<void> {
+  for (const collection of TRANSACTION_COLLECTIONS) {
+    const assetId = collection === 'token_transactions' ? demo.asset_id : null;
+    const id = demo.transactions[collection];
+    await transactions.register({ id, nodeId: demo.node_id, collection, type: 1, assetId });
+  }
+}
+
+const ACCOUNTS = 25;
+const DELETED_ACCOUNTS = 2;
+const OTHER_ACCOUNTS = 3;
+const FIRST_DAY_MS = Date.UTC(2026, 0, 5, 9, 30);
+const DAY_MS = 24 * 3600 * 1000;
+
+/** What tells the demo's first account from those that an operator may make. */
+const FIRST_ACCOUNT = { name: 'Acme Treasury', created_at: new Date(FIRST_DAY_MS).toISOString() };
+
+/** What of the demo is the same for every node. */
+function globalRows(demo: Demo) {
+  const ethereum = randomUUID();
+  const polygon = randomUUID();
+  return {
+    chains: [
+      { id: ethereum, name: 'ethereum' },
+      { id: polygon, name: 'polygon' },
+    ],
+    networks: [
+      { id: demo.network_id, chain_id: ethereum, name: 'Ethereum mainnet' },
+      { id: demo.second_network_id, chain_id: ethereum, name: 'Ethereum Sepolia' },
+      { id: demo.other_chain_network_id, chain_id: polygon, name: 'Polygon mainnet' },
+    ],
+    network_currencies: [{ id: demo.network_currency_id, network_id: demo.network_id, symbol: 'EURC' }],
+    ethereum,
+  };
+}
+
+/** The accounts of the demo node: 25 that are not deleted, and two that are. */
+function demoAccounts(demo: Demo) {
+  return [
+    account(demo.account_id, 0, FIRST_ACCOUNT.name, 'organisation'),
+    ...Array.from({ length: ACCOUNTS - 1 }, (_, index) =>
+      account(randomUUID(), index + 1, `Customer ${index + 1}`, 'customer-segregated'),
+    ),
+    ...Array.from({ length: DELETED_ACCOUNTS }, (_, index) => {
+      const gone = account(randomUUID(), ACCOUNTS + index, `Former customer ${index + 1}`, 'customer-segregated');
+      return { ...gone, status: 3, deleted_at: gone.updated_at };
+    }),
+  ];
+}
+
+/** The accounts of the other node. */
+function otherAccounts({ other_node: other }: Demo) {
+  return Array.from({ length: OTHER_ACCOUNTS }, (_, index) =>
+    account(index === 0 ? other.account_id : randomUUID(), index, `Neighbour ${index + 1}`, 'organisation'),
+  );
+}
+
+/** A wallet row, made on the demo's first day. */
+function wallet(id: string, accountId: string, chainId: string) {
+  const at = new Date(FIRST_DAY_MS).toISOString();
+  return { id, account_id: accountId, chain_id: chainId, created_at: at, updated_at: at };
+}
+
+/** The asset whose contract address the demo's token transaction sets. */
+function asset(demo: Demo) {
+  const at = new Date(FIRST_DAY_MS).toISOString();
+  return {
+    id: demo.asset_id,
+    name: 'Acme Bond 2030',
+    symbol: 'ACME30',
+    type: 'bond',
+    network_id: demo.network_id,
+    status: 'draft',
+    created_at: at,
+    updated_at: at,
+  };
+}
+
+/** A client with all three grants, every permission and no limits. */
+function clientRow(clientId: string, name: string) {
+  return {
+    id: clientId,
+    name,
+    grant_types: ['password', 'client_credentials', 'refresh_token'],
+    scopes: [...PERMISSIONS],
+  };
+}
+
+function account(id: string, day: number, name: string, type: string) {
+  const at = new Date(FIRST_DAY_MS + day * DAY_MS).toISOString();
+  return { id, name, type, status: 1, created_at: at, updated_at: at, deleted_at: null as string | null };
 }

@@ -3,7 +3,7 @@ import { isoFromPg, parseInstant, pgFromInstant } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type Command, type CommandInput, UsageError } from '../kit/command.ts';
 import { text, uuid, wholeNumber } from '../kit/flags.ts';
-import { openReading } from '../kit/open-administration.ts';
+import { openReading } from '../kit/open-database.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
 

@@ -1,13 +1,15 @@
+import { buildAccessPages } from '../../access/access.ts';
 import { OPERATOR } from '../../access/administration/administration.ts';
 import { clientInput, GRANT_TYPES, rotationInput } from '../../access/administration/client.input.ts';
-import { ClientPages, type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
+import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import type { PageKey } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type Command, CommandError, type CommandInput } from '../kit/command.ts';
-import { checked, list, listOf, text, uuid, wholeNumber } from '../kit/flags.ts';
-import { openAdministration, openReading, orCommandError } from '../kit/open-administration.ts';
+import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
+import { openAdministration } from '../kit/open-administration.ts';
+import { nodeOf, nodesOf, openReading, orCommandError } from '../kit/open-database.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
 
@@ -94,9 +96,9 @@ export const clientCreate: Command = {
   async run(input) {
     const nodeId = uuid('--node', text(input.flags, 'node'));
     const client = checked(clientInput, members(input.flags), FLAG_OF);
-    const { clients } = await openAdministration(input, 'mutation createClient');
-    const created = await orCommandError(`there is no node ${nodeId}`, clients.create(nodeId, OPERATOR, client));
-    return input.answer(...withSecret(created, ''));
+    const { clientAdministration } = await openAdministration(input, 'mutation createClient');
+    const creating = clientAdministration.create(nodeId, OPERATOR, client);
+    return input.answer(...withSecret(await orCommandError(`there is no node ${nodeId}`, creating), ''));
   },
 };
 
@@ -112,8 +114,8 @@ function withSecret({ client, secret }: { client: ClientRow; secret: string }, m
 function members(flags: CommandInput['flags']): object {
   return {
     name: text(flags, 'name'),
-    grant_types: listOf(flags, 'grants', GRANT_TYPES),
-    scopes: listOf(flags, 'scopes', PERMISSIONS),
+    grant_types: list(flags, 'grants', GRANT_TYPES),
+    scopes: list(flags, 'scopes', PERMISSIONS),
     token_expiry: {
       enabled: flags['no-token-expiry'] !== true,
       duration: wholeNumber(flags, 'token-duration') ?? DEFAULT_DURATION_SECONDS,
@@ -153,33 +155,14 @@ export const clientList: Command = {
   },
 };
 
-async function nodesOf(db: Db, nodeId: string | undefined): Promise<string[]> {
-  const rows = await db.unscoped('the operator lists every node').run((k) =>
-    k
-      .selectFrom('nodes')
-      .select('id')
-      .$if(nodeId !== undefined, (query) => query.where('id', '=', nodeId ?? ''))
-      .orderBy('id'),
-  );
-  return rows.map(({ id }) => id);
-}
-
 /** Page by page: however many there are, few are held. */
 async function* rowsOf(db: Db, nodes: readonly string[]): AsyncGenerator<ClientRow> {
-  const pages = new ClientPages(db);
+  const { clientPages } = buildAccessPages(db);
   for (const nodeId of nodes) {
     let after: PageKey | undefined;
     for (;;) {
-      const { rows, hasMore } = await pages.page(
-        nodeId,
-        {},
-        {
-          size: PAGE_SIZE,
-          backward: false,
-          after,
-          before: undefined,
-        },
-      );
+      const request = { size: PAGE_SIZE, backward: false, after, before: undefined };
+      const { rows, hasMore } = await clientPages.page(nodeId, {}, request);
       yield* rows;
       const last = rows.at(-1);
       if (!hasMore || !last) break;
@@ -190,6 +173,20 @@ async function* rowsOf(db: Db, nodes: readonly string[]): AsyncGenerator<ClientR
 
 function line({ id, node_id: nodeId, status, grant_types: grants, name }: ClientRow): string {
   return `${id}  ${nodeId}  ${status.padEnd('disabled'.length)}  ${grants.join(',')}  ${printable(name)}\n`;
+}
+
+type Administration = Awaited<ReturnType<typeof openAdministration>>['clientAdministration'];
+
+/** Changes the client that the first positional names; `operation` is the mutation of GraphQL that does the same. */
+async function changeClient<Result>(
+  input: CommandInput,
+  operation: string,
+  work: (clients: Administration, nodeId: string) => Promise<Result>,
+): Promise<Result> {
+  const id = uuid('CLIENT_ID', input.positionals[0]);
+  const { clientAdministration, db } = await openAdministration(input, `mutation ${operation}`);
+  const absent = `there is no client ${id}`;
+  return orCommandError(absent, work(clientAdministration, await nodeOf(db, 'clients', id, absent)));
 }
 
 /** `portcullis client rotate-secret`: another secret, and how long the one so far lives on. */
@@ -211,9 +208,9 @@ export const clientRotateSecret: Command = {
     const clientId = uuid('CLIENT_ID', input.positionals[0]);
     const members = { overlap_seconds: wholeNumber(input.flags, 'overlap') };
     const { overlap_seconds: overlap } = checked(rotationInput, members, { overlap_seconds: '--overlap' });
-    const { clients, nodeOfClient } = await openAdministration(input, 'mutation rotateClientSecret');
-    const rotating = clients.rotateSecret(await nodeOfClient(clientId), OPERATOR, clientId, overlap);
-    const rotated = await orCommandError(`there is no client ${clientId}`, rotating);
+    const rotated = await changeClient(input, 'rotateClientSecret', (clients, nodeId) =>
+      clients.rotateSecret(nodeId, OPERATOR, clientId, overlap),
+    );
     const before = overlap === 0 ? 'has ended' : `ends in ${overlap} s at the latest`;
     return input.answer(...withSecret(rotated, ` The one before ${before}.`));
   },
@@ -231,9 +228,9 @@ export const clientDisable: Command = {
   examples: ['portcullis client disable CLIENT_ID', 'portcullis client disable CLIENT_ID --json'],
   async run(input) {
     const clientId = uuid('CLIENT_ID', input.positionals[0]);
-    const { clients, nodeOfClient } = await openAdministration(input, 'mutation setClientStatus');
-    const disabled = clients.setStatus(await nodeOfClient(clientId), OPERATOR, clientId, 'disabled');
-    const client = await orCommandError(`there is no client ${clientId}`, disabled);
+    const client = await changeClient(input, 'setClientStatus', (clients, nodeId) =>
+      clients.setStatus(nodeId, OPERATOR, clientId, 'disabled'),
+    );
     return input.answer(clientView(client), `Client ${client.id} is disabled.\n`);
   },
 };

@@ -2,7 +2,7 @@ import { parseReferenceChange } from '../../domain/reference/reference.input.ts'
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Command, CommandError, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
-import { openReference } from '../kit/open-reference.ts';
+import { openDomain, REFERENCE_OPENING } from '../kit/open-domain.ts';
 
 /** The version of a node that was made by hand: the platform's own row outranks it. */
 const VERSION = 0;
@@ -25,7 +25,7 @@ export const nodeCreate: Command = {
     if (name.trim() === '') throw new UsageError('--name must not be empty');
     const given = text(flags, 'id');
     const id = given === undefined ? uuidV7() : uuid('--id', given);
-    const { reference } = await openReference(env, stack);
+    const { reference } = await openDomain({ env, stack }, REFERENCE_OPENING);
     const { applied } = await reference.apply([parseReferenceChange('nodes', id, { name, version: VERSION })]);
     if (applied === 0) throw new CommandError(`there is a node ${id} already, or there was one`);
     return answer({ id, name }, `${id}\n`);

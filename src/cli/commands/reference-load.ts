@@ -1,7 +1,7 @@
 import { type LoadCounts, loadReference } from '../../domain/reference/reference-file.ts';
 import { type Command, EXIT_FAILED } from '../kit/command.ts';
 import { openInput } from '../kit/input-file.ts';
-import { openReference } from '../kit/open-reference.ts';
+import { openDomain, REFERENCE_OPENING } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const KEPT_REJECTIONS = 1_000;
@@ -30,7 +30,7 @@ export const referenceLoad: Command = {
   ],
   async run({ positionals: [file = '-'], env, json, stack, complain, answer }) {
     const { parts, size } = openInput(file);
-    const { reference, dropped } = await openReference(env, stack);
+    const { reference, dropped } = await openDomain({ env, stack }, REFERENCE_OPENING);
     const rejections: Rejection[] = [];
     const progress = new Progress(process.stderr);
     const counts = await loadReference({

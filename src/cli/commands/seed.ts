@@ -1,11 +1,10 @@
 import { Passwords } from '../../access/sessions/passwords.ts';
 import { ensureDemo } from '../../app/demo/ensure-demo.ts';
-import { Transactions } from '../../domain/transactions/transactions.service.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/data-dir.ts';
 import { readSecrets } from '../../platform/config/secrets.ts';
 import { type Command, CommandError } from '../kit/command.ts';
-import { openMigrated } from '../kit/open-database.ts';
+import { openDomain } from '../kit/open-domain.ts';
 
 /** `portcullis seed`: the demo of the embedded instance, on real servers. */
 export const seed: Command = {
@@ -20,11 +19,8 @@ export const seed: Command = {
   async run({ env, stack, answer }) {
     const { config, env: variables } = readConfig(env);
     if (config.production) throw new CommandError('the demo never goes into production: unset NODE_ENV');
-    const database = await openMigrated(config, { advice: 'it has the demo since its start', makes: true }, stack);
-    const secrets = readSecrets(config, variables);
-    // Nobody is subscribed in this process; the readers of others poll.
-    const transactions = new Transactions({ db: database.db, wake: () => undefined });
-    const demo = await ensureDemo({ config, secrets, database, passwords: new Passwords(), transactions });
+    const domain = await openDomain({ env, stack }, { advice: 'it has the demo since its start', makes: true });
+    const demo = await ensureDemo({ ...domain, secrets: readSecrets(config, variables), passwords: new Passwords() });
     const path = demoPath(config.dataDir);
     const document = { demo: path, node_id: demo.node_id, client_id: demo.client.client_id };
     return answer(document, `The demo is in the database, its credentials in ${path}\n`);

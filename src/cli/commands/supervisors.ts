@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../access/administration/administration.ts';
 import { passwordInput, supervisorInput } from '../../access/administration/supervisor.input.ts';
 import { ROLE_NAMES } from '../../access/identity/permissions.rules.ts';
@@ -5,13 +6,33 @@ import type { SupervisorRow } from '../../access/supervisors/supervisors.service
 import { isoFromPg } from '../../lib/instants.ts';
 import { type Command, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
-import { type GivenPassword, givenPassword } from '../kit/given-password.ts';
-import { openAdministration, orCommandError } from '../kit/open-administration.ts';
+import { openAdministration } from '../kit/open-administration.ts';
+import { nodeOf, orCommandError } from '../kit/open-database.ts';
 import { printable } from '../kit/progress.ts';
 
 /** A supervisor in the REST names, without the password. */
 function supervisorView(row: SupervisorRow) {
   return { ...row, created_at: isoFromPg(row.created_at), updated_at: isoFromPg(row.updated_at) };
+}
+
+const GENERATED_BYTES = 18;
+
+/** A password, and whether it was made here: then it is to be shown, once. */
+interface GivenPassword {
+  password: string;
+  isGenerated: boolean;
+}
+
+/**
+ * The password on the first line of the standard input, or one that is made here where there is none. Never a flag:
+ * others on the machine see those.
+ * @throws UsageError for an empty line.
+ */
+async function givenPassword({ readLine }: Pick<CommandInput, 'readLine'>): Promise<GivenPassword> {
+  const line = await readLine();
+  if (line === undefined) return { password: randomBytes(GENERATED_BYTES).toString('base64url'), isGenerated: true };
+  if (line === '') throw new UsageError('the standard input begins with an empty line: pipe the password, or nothing');
+  return { password: line, isGenerated: false };
 }
 
 /** The answer of a supervisor whose password was just set: the password is shown only where it was made here. */
@@ -49,8 +70,8 @@ export const supervisorCreate: Command = {
     const given = await givenPassword(input);
     const members = { username, role: text(flags, 'role'), password: given.password };
     const supervisor = checked(supervisorInput, members, FLAG_OF);
-    const { supervisors } = await openAdministration(input, 'mutation createSupervisor');
-    const created = supervisors.create(nodeId, OPERATOR, supervisor);
+    const { supervisorAdministration } = await openAdministration(input, 'mutation createSupervisor');
+    const created = supervisorAdministration.create(nodeId, OPERATOR, supervisor);
     return input.answer(...withPassword(await orCommandError(`there is no node ${nodeId}`, created), given));
   },
 };
@@ -63,7 +84,7 @@ function usernameOf(username: string | undefined, name: string | undefined): str
   return given;
 }
 
-type Administration = Awaited<ReturnType<typeof openAdministration>>['supervisors'];
+type Administration = Awaited<ReturnType<typeof openAdministration>>['supervisorAdministration'];
 
 /** Changes the supervisor that the first positional names; `operation` is the mutation of GraphQL that does the same. */
 async function change(
@@ -72,9 +93,9 @@ async function change(
   work: (supervisors: Administration, nodeId: string, id: string) => Promise<SupervisorRow>,
 ): Promise<SupervisorRow> {
   const id = uuid('ID', input.positionals[0]);
-  const { supervisors, nodeOfSupervisor } = await openAdministration(input, `mutation ${operation}`);
-  const changed = work(supervisors, await nodeOfSupervisor(id), id);
-  return orCommandError(`there is no supervisor ${id}`, changed);
+  const { supervisorAdministration, db } = await openAdministration(input, `mutation ${operation}`);
+  const absent = `there is no supervisor ${id}`;
+  return orCommandError(absent, work(supervisorAdministration, await nodeOf(db, 'supervisors', id, absent), id));
 }
 
 /** `portcullis supervisor disable`: the end of a supervisor and of the sessions. */

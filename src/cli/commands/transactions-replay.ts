@@ -6,12 +6,10 @@ import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/repla
 import { isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
 import { parseInstant } from '../../lib/instants.ts';
 import { silentLog } from '../../lib/log.ts';
-import { readConfig } from '../../platform/config/config.ts';
 import { type Command, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
-import { listOf, text } from '../kit/flags.ts';
+import { list, text } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { openMigrated } from '../kit/open-database.ts';
-import { referenceFor } from '../kit/open-reference.ts';
+import { openDomain } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const ADVICE = 'stop it first; what is replayed is applied when it starts again';
@@ -34,15 +32,12 @@ async function openReplay(
   topics: readonly string[],
   stack: AsyncDisposableStack,
 ): Promise<OpenReplay> {
-  const { config } = readConfig(env);
-  const database = await openMigrated(config, { advice: ADVICE }, stack);
+  const { config, database, reference, dropped } = await openDomain({ env, stack }, { advice: ADVICE });
   const { db } = database;
   const bus = await openBus(config, db, silentLog, stack);
   const missing = await bus.missingTopics(topics);
   if (missing.length > 0) throw new CommandError(`Kafka lacks ${missing.join(', ')}: run portcullis migrate first`);
   const reader = await openLogReader(config, db, silentLog);
-  const dropped: string[] = [];
-  const reference = referenceFor(db, dropped);
   const deadAgain = new Map<string, number>();
   const applying = (topic: string) => {
     if (!isCompactedTopic(topic)) return undefined;
@@ -92,7 +87,7 @@ export const transactionsReplay: Command = {
   async run({ flags, env, json, stack, complain, answer }) {
     const span = spanOf(flags);
     const choice = span ? REPUBLISHED : REPLAYABLE;
-    const topics = listOf(flags, 'topic', choice) ?? choice;
+    const topics = list(flags, 'topic', choice) ?? choice;
     if (topics.length === 0) throw new UsageError('--topic names none');
     const needed = [
       ...topics.filter((topic) => !isCompactedTopic(topic)),
@@ -109,7 +104,8 @@ export const transactionsReplay: Command = {
     const counts = await runAll(replay, plans, { signal, again });
     const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, report));
     if (!json) complain(report.dropped.map((what) => `dropped ${printable(what)}\n`).join(''));
-    return answer(view(results, report), summary(results));
+    const replayed = counts.reduce((sum, count) => sum + count, 0);
+    return answer({ replayed, topics: results, dropped: report.dropped }, summary(results));
   },
 };
 
@@ -180,10 +176,6 @@ interface Result {
 function resultOf({ source, topic }: ReplayPlan, replayed: number, { deadAgain }: Report): Result {
   const result = { from: source, topic, replayed };
   return isCompactedTopic(topic) ? { ...result, dead_again: deadAgain.get(topic) ?? 0 } : result;
-}
-
-function view(topics: readonly Result[], { dropped }: Report) {
-  return { replayed: topics.reduce((sum, { replayed }) => sum + replayed, 0), topics, dropped };
 }
 
 function summary(results: readonly Result[]): string {

@@ -1,72 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import { MigrationFiles } from '../../domain/user-migrations/migration-files.service.ts';
-import { MigrationJobs } from '../../domain/user-migrations/migration-jobs.ts';
-import {
-  MigrationPages,
-  type MigrationRowRow,
-  type MigrationTableRow,
-} from '../../domain/user-migrations/migration-pages.service.ts';
-import { UserMigrations } from '../../domain/user-migrations/user-migrations.service.ts';
+import type { MigrationRowRow, MigrationTableRow } from '../../domain/user-migrations/migration-pages.service.ts';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
-import { readConfig } from '../../platform/config/config.ts';
-import type { Db } from '../../platform/database/database.ts';
 import { RefusalError } from '../../platform/errors.ts';
 import { type Command, CommandError, EXIT_FAILED, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
 import { type InputFile, openInput } from '../kit/input-file.ts';
 import { Interruption } from '../kit/interruption.ts';
-import { openMigrated } from '../kit/open-database.ts';
+import { nodesOf } from '../kit/open-database.ts';
+import { openDomain } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
 const ADVICE = 'use its GraphQL mutation startUserMigration, which does the same';
 
-/** What a command migrates users with. Events that it writes are relayed by servers. */
-interface CommandMigrations {
-  files: MigrationFiles;
-  jobs: MigrationJobs;
-  pages: MigrationPages;
-}
-
-interface MigrationsOptions {
-  env: NodeJS.ProcessEnv;
-  /** The node has to be there. */
-  nodeId: string;
-  log: Log;
-  onBatch(rows: number): void;
-}
-
-/**
- * Migrations for a command, until `stack` is disposed of.
- * @throws StartError while an embedded server runs on `DATA_DIR`, CommandError where the schema is older than the program
- * or there is no such node.
- */
-async function openMigrations(
-  { env, nodeId, log, onBatch }: MigrationsOptions,
-  stack: AsyncDisposableStack,
-): Promise<CommandMigrations> {
-  const { config } = readConfig(env);
-  const database = await openMigrated(config, { advice: ADVICE }, stack);
-  const { db } = database;
-  if (!(await hasNode(db, nodeId))) throw new CommandError(`there is no node ${nodeId}`);
-  const shared = { db, log, nowMs: Date.now, notify: () => undefined };
-  const userMigrations = new UserMigrations(shared);
-  return {
-    files: new MigrationFiles(shared),
-    jobs: new MigrationJobs({ ...shared, userMigrations, onBatch }),
-    pages: new MigrationPages(db),
-  };
-}
-
-async function hasNode(db: Db, id: string): Promise<boolean> {
-  const rows = await db
-    .unscoped('the operator names a node')
-    .run((k) => k.selectFrom('nodes').select('id').where('id', '=', id));
-  return rows.length > 0;
-}
+type Migrations = Pick<Awaited<ReturnType<typeof openDomain>>, 'migrationFiles' | 'migrationJobs'>;
 
 interface ImportRun {
-  migrations: CommandMigrations;
+  migrations: Migrations;
   nodeId: string;
   id: string;
   signal: AbortSignal;
@@ -84,16 +34,16 @@ const WATCH_MS = 500;
  * aborts. While the database is away it waits.
  */
 async function importRun(run: ImportRun): Promise<MigrationTableRow> {
-  const { jobs, files } = run.migrations;
+  const { migrationJobs, migrationFiles } = run.migrations;
   // Whoever has it may be dead; one who is not yields. Only once, or two of these would take it from each other.
   let isForced = true;
   for (let failures = 0; ; ) {
     try {
-      const end = run.signal.aborted ? 'none' : await jobs.iterate(run.signal, { id: run.id, isForced });
+      const end = run.signal.aborted ? 'none' : await migrationJobs.iterate(run.signal, { id: run.id, isForced });
       if (end !== 'none') isForced = false;
       failures = 0;
       if (end === 'more' && !run.signal.aborted) continue;
-      const progress = await files.progress(run.nodeId, run.id);
+      const progress = await migrationFiles.progress(run.nodeId, run.id);
       if (!progress) throw new CommandError('the migration is gone');
       if (progress.done || run.signal.aborted) return progress.migration;
       run.onProgress(progress.migration);
@@ -138,14 +88,15 @@ export const usersImport: Command = {
     const given = resumed === undefined ? undefined : uuid('--resume', resumed);
     if (given === undefined && file === undefined) throw new UsageError('name a FILE, or --resume MIGRATION_ID');
     const input = given === undefined ? openInput(file ?? '-') : undefined;
-    const interruption = stack.use(new Interruption());
+    const { signal } = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
     const told = new Told(progress);
-    const migrations = await openMigrations({ env, nodeId, log: told.log, onBatch: (rows) => told.rows(rows) }, stack);
-    const { signal } = interruption;
+    const telling = { log: told.log, onBatch: (rows: number) => told.rows(rows) };
+    const { database, migrationPages, ...migrations } = await openDomain({ env, stack }, { advice: ADVICE }, telling);
+    if ((await nodesOf(database.db, nodeId)).length === 0) throw new CommandError(`there is no node ${nodeId}`);
     const id = given ?? (await store({ migrations, nodeId, input, signal, progress }));
     if (given === undefined) told.line(`Migration ${id} has begun.`);
-    const known = await migrations.files.progress(nodeId, id);
+    const known = await migrations.migrationFiles.progress(nodeId, id);
     if (!known) throw new CommandError(`the node ${nodeId} has no migration ${id}`);
     told.total = known.total ?? undefined;
     const migration = await importRun({
@@ -158,7 +109,7 @@ export const usersImport: Command = {
     });
     progress.end();
     if (migration.status === 'running') throw new CommandError(interrupted(migration));
-    const failures = migration.failed === 0 ? [] : await migrations.pages.failures(nodeId, id, SHOWN_FAILURES);
+    const failures = migration.failed === 0 ? [] : await migrationPages.failures(nodeId, id, SHOWN_FAILURES);
     if (!json) complain(faultsOf(migration, failures));
     const exit = answer(view(migration, failures), summary(migration));
     return migration.status === 'done' && migration.failed === 0 ? exit : EXIT_FAILED;
@@ -166,7 +117,7 @@ export const usersImport: Command = {
 };
 
 interface StoreOptions {
-  migrations: CommandMigrations;
+  migrations: Migrations;
   nodeId: string;
   input: InputFile | undefined;
   signal: AbortSignal;
@@ -186,7 +137,7 @@ async function store({ migrations, nodeId, input, signal, progress }: StoreOptio
   }
   const caller = { nodeId, createdBy: CREATED_BY, correlationId: randomUUID() };
   try {
-    return (await migrations.files.start(caller, shown(), () => migrations.jobs.lease())).id;
+    return (await migrations.migrationFiles.start(caller, shown(), () => migrations.migrationJobs.lease())).id;
   } catch (error) {
     if (signal.aborted) throw interruptedEarly();
     throw error instanceof RefusalError ? new CommandError(`the file ${error.message}`) : error;

@@ -26,19 +26,13 @@ export function wholeNumber(flags: Flags, name: string): number | undefined {
   return Number(value);
 }
 
-/** A flag's items between commas; undefined where it is not given. */
-export function list(flags: Flags, name: string): string[] | undefined {
-  const value = text(flags, name);
-  if (value === undefined) return undefined;
-  return value.trim() === '' ? [] : value.split(',').map((item) => item.trim());
-}
-
-/** The same of items that are known. @throws UsageError that names the known ones. */
-export function listOf(flags: Flags, name: string, known: readonly string[]): string[] | undefined {
-  const items = list(flags, name);
-  const unknown = items?.find((item) => !known.includes(item));
+/** A flag's items between commas; undefined where it is not given. @throws UsageError that names the known ones for another. */
+export function list(flags: Flags, name: string, known?: readonly string[]): string[] | undefined {
+  const value = text(flags, name)?.trim();
+  const items = value === '' ? [] : value?.split(',').map((item) => item.trim());
+  const unknown = known && items?.find((item) => !known.includes(item));
   if (unknown === undefined) return items;
-  throw new UsageError(`--${name} has ${JSON.stringify(unknown)}: write some of ${known.join(',')}`);
+  throw new UsageError(`--${name} has ${JSON.stringify(unknown)}: write some of ${known?.join(',')}`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { createReadStream, fstatSync, openSync } from 'node:fs';
-import type { Readable } from 'node:stream';
+import { addAbortSignal, type Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError } from './command.ts';
 
@@ -9,7 +9,7 @@ const SIGNAL_MS = 200;
 
 /** What a command reads, and how many bytes it is where that is known. */
 export interface InputFile {
-  /** The bytes, once. @throws the reason of `signal` as soon as that aborts, were it after the last byte. */
+  /** The bytes, once. @throws AbortError as soon as `signal` aborts, were it after the last byte. */
   parts(signal?: AbortSignal): AsyncIterable<Buffer>;
   size: number | undefined;
 }
@@ -47,13 +47,6 @@ async function* pipedParts(signal?: AbortSignal): AsyncGenerator<Buffer> {
   if (signal) await delay(SIGNAL_MS, undefined, { signal });
 }
 
-async function* partsOf(stream: Readable, signal?: AbortSignal): AsyncGenerator<Buffer> {
-  const abort = () => stream.destroy(signal?.reason);
-  if (signal?.aborted) abort();
-  signal?.addEventListener('abort', abort, { once: true });
-  try {
-    yield* stream;
-  } finally {
-    signal?.removeEventListener('abort', abort);
-  }
+function partsOf(stream: Readable, signal?: AbortSignal): AsyncIterable<Buffer> {
+  return signal ? addAbortSignal(signal, stream) : stream;
 }

@@ -94,7 +94,8 @@ export function unknownCommand(names: readonly string[], args: readonly string[]
     if (meant !== undefined) return `no command ${first} ${second}: did you mean ${meant}?`;
     return `no command ${first}${hasSecond ? ` ${second}` : ''}: there is ${group.join(', ')}`;
   }
-  const meant = closest(hasSecond ? `${first} ${second}` : first, names) ?? closest(first, names.map(firstWord));
+  const firsts = names.map((name) => name.split(' ')[0] ?? name);
+  const meant = closest(hasSecond ? `${first} ${second}` : first, names) ?? closest(first, firsts);
   return meant === undefined ? `no command ${first}` : `no command ${first}: did you mean ${meant}?`;
 }
 
@@ -144,8 +145,4 @@ function unknownFlag(command: Command, message: string): string {
   const meant = closest(given, Object.keys(flagHelp(command)));
   if (meant !== undefined) return `${what}: did you mean --${meant}? Its flags are ${flagNames(command)}`;
   return `${what}: its flags are ${flagNames(command)}`;
-}
-
-function firstWord(name: string): string {
-  return name.split(' ')[0] ?? name;
 }

@@ -5,7 +5,7 @@ import type { GasPrices } from './fee-history.rules.ts';
 export type GasFee = { networkId: string } & ((GasPrices & { updatedAtMs: number }) | { error: 'unavailable' });
 
 /** Who is asked about one network. */
-interface GasSource {
+export interface GasSource {
   gasPrices(): Promise<GasPrices>;
 }
 

@@ -1,6 +1,5 @@
-import { Pool } from 'undici';
 import { z } from 'zod';
-import { BodyTooLongError, bytesOf } from '../../lib/gathered-bytes.ts';
+import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
 import { type GasPrices, gasPricesOf, PERCENTILES } from './fee-history.rules.ts';
 
 /** The node gave no answer, or none that counts. The message never holds its address, which may carry a key. */
@@ -17,26 +16,18 @@ const answerSchema = z.object({ jsonrpc: z.literal('2.0'), id: z.literal(1), res
 /** Its message may hold the key. */
 const errorSchema = z.object({ error: z.object({ code: z.int() }) });
 
-/** A node of a network of the Ethereum kind, asked by JSON-RPC over HTTP. Its redirects lead nowhere. */
+/** A node of a network of the Ethereum kind, asked by JSON-RPC over HTTP. */
 export class RpcProvider {
   readonly #path: string;
-  readonly #authorization: string | undefined;
-  readonly #pool: Pool;
+  readonly #agent: HttpAgent;
   #chainId: number | undefined;
 
   constructor(url: string) {
     const { origin, pathname, search, username, password } = new URL(url);
     this.#path = pathname + search;
     const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-    this.#authorization = credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
-    this.#pool = new Pool(origin, {
-      connections: CONNECTIONS,
-      connect: { timeout: TIMEOUT_MS },
-      allowH2: false,
-      // One time for all of it is set at each request.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    const authorization = credentials === ':' ? undefined : `Basic ${Buffer.from(credentials).toString('base64')}`;
+    this.#agent = new HttpAgent(origin, { connections: CONNECTIONS, timeoutMs: TIMEOUT_MS, authorization });
   }
 
   /**
@@ -60,30 +51,20 @@ export class RpcProvider {
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await this.#agent.close();
   }
 
   async #call(method: string, params: unknown[], signal: AbortSignal): Promise<unknown> {
-    const { statusCode, body } = await this.#pool.request({
-      method: 'POST',
-      path: this.#path,
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        ...(this.#authorization === undefined ? {} : { authorization: this.#authorization }),
-      },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
-      signal,
-    });
+    const json = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+    const { statusCode, body } = await this.#agent.request({ path: this.#path, json, signal });
     if (statusCode !== 200) {
       await body.dump({ limit: MAX_ANSWER_BYTES, signal });
       throw new RpcProviderError(`the answer is ${statusCode}`);
     }
-    const json = jsonOf(await bytesOf(body, MAX_ANSWER_BYTES));
-    const answer = answerSchema.safeParse(json);
+    const value = jsonOf(await bytesOf(body, MAX_ANSWER_BYTES));
+    const answer = answerSchema.safeParse(value);
     if (answer.success && answer.data.result !== undefined) return answer.data.result;
-    const failed = errorSchema.safeParse(json);
+    const failed = errorSchema.safeParse(value);
     throw new RpcProviderError(
       failed.success ? `the answer is the error ${failed.data.error.code}` : 'the answer is no result',
     );

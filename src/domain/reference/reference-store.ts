@@ -1,4 +1,6 @@
 import type { Db } from '../../platform/database/database.ts';
+import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
+import type { Tables } from '../../tables/tables.ts';
 import type { KnownState, Tombstone } from './reference.rules.ts';
 import {
   isOfNode,
@@ -40,27 +42,27 @@ const LOCK = 72_050_012;
 
 /** The tables of reference data, set-wise. Every method is to run inside of a transaction. */
 export class ReferenceStore {
-  readonly #db: Db;
+  readonly #door: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#db = db;
+    this.#door = db.unscoped('reference data is of every node, and of none');
   }
 
   /** Many write at once; who parks or deletes is alone, so that no parent comes and no child is left meanwhile. */
   async lock(isExclusive: boolean): Promise<void> {
-    await this.#door().raw((sql) =>
+    await this.#door.raw((sql) =>
       isExclusive ? sql`select pg_advisory_xact_lock(${LOCK})` : sql`select pg_advisory_xact_lock_shared(${LOCK})`,
     );
   }
 
   /** Waits for the transactions' writers: those to come will find the assets that are about to be inserted. */
   async lockTransactions(): Promise<void> {
-    await this.#door().raw((sql) => sql`lock table transactions in share mode`);
+    await this.#door.raw((sql) => sql`lock table transactions in share mode`);
   }
 
   /** What is known of the ids; one that nothing is known of is not in the map. */
   async states(kind: ReferenceKind, ids: readonly string[]): Promise<Map<string, StoredState>> {
-    const rows = await this.#door().raw<StateRow>((sql) => {
+    const rows = await this.#door.raw<StateRow>((sql) => {
       const nodeId = isOfNode(kind) ? sql`r.node_id` : sql`null::uuid`;
       return sql<StateRow>`
         select k.id, ${nodeId} as node_id, greatest(r.version, p.version) as version, t.version as dead_version,
@@ -76,7 +78,7 @@ export class ReferenceStore {
 
   /** The ids that are there, with the node of each, where the kind has one. */
   async existing(kind: ReferenceKind, ids: readonly string[]): Promise<Map<string, string | null>> {
-    const rows = await this.#door().raw((sql) => {
+    const rows = await this.#door.raw((sql) => {
       const nodeId = isOfNode(kind) ? sql`node_id` : sql`null::uuid`;
       const table = sql.table(TABLES[kind].table);
       return sql<{ id: string; node_id: string | null }>`
@@ -92,7 +94,7 @@ export class ReferenceStore {
     // Sorted: two that write at once never wait for each other in a ring.
     const sorted = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const records = JSON.stringify(sorted.map(({ id, version, row }) => ({ ...row, id, version: version.toString() })));
-    await this.#door().raw((sql) => {
+    await this.#door.raw((sql) => {
       const names = ['id', 'version', ...Object.keys(columns)].map((name) => sql.ref(name));
       const types = Object.entries(columns).map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(type)}`);
       const updates = Object.keys(columns)
@@ -118,11 +120,11 @@ export class ReferenceStore {
   /** Deletes what nobody refers to any more; what somebody does stays until a later deletion. */
   async delete(kind: ReferenceKind, ids: readonly string[]): Promise<void> {
     const { table } = TABLES[kind];
-    if (ids.length > 0) await this.#door().raw((sql) => sql`select delete_unreferenced(${table}, ${ids}::uuid[])`);
+    if (ids.length > 0) await this.#door.raw((sql) => sql`select delete_unreferenced(${table}, ${ids}::uuid[])`);
   }
 
   async setDeletedAt(ids: readonly string[], at: string): Promise<void> {
-    await this.#door().raw(
+    await this.#door.raw(
       (sql) => sql`
         update accounts set deleted_at = ${at}::timestamptz where id = any(${ids}::uuid[]) and deleted_at is null`,
     );
@@ -130,7 +132,7 @@ export class ReferenceStore {
 
   /** The ids that a tombstone has deleted and that are there still, since somebody referred to them. */
   async undead(kind: ReferenceKind): Promise<string[]> {
-    const rows = await this.#door().raw(
+    const rows = await this.#door.raw(
       (sql) => sql<{ id: string }>`
         select t.id from reference_tombstones t join ${sql.table(TABLES[kind].table)} r on r.id = t.id
         where t.kind = ${kind} and r.version <= t.version`,
@@ -147,7 +149,7 @@ export class ReferenceStore {
       log_offset: place?.offset.toString() ?? null,
       log_time_ms: place?.timeMs.toString() ?? null,
     }));
-    await this.#door().run((k) =>
+    await this.#door.run((k) =>
       k
         .insertInto('reference_tombstones')
         .values(rows)
@@ -172,7 +174,7 @@ export class ReferenceStore {
       waits_for_id: waitsFor?.id,
       reason,
     }));
-    await this.#door().raw(
+    await this.#door.raw(
       (sql) => sql`
         insert into reference_parked (kind, id, version, value, waits_for_kind, waits_for_id, reason)
         select ${kind}, id, version, value, waits_for_kind, waits_for_id, reason
@@ -182,13 +184,11 @@ export class ReferenceStore {
   }
 
   async unpark(kind: ReferenceKind, ids: readonly string[]): Promise<void> {
-    await this.#door().raw(
-      (sql) => sql`delete from reference_parked where kind = ${kind} and id = any(${ids}::uuid[])`,
-    );
+    await this.#door.raw((sql) => sql`delete from reference_parked where kind = ${kind} and id = any(${ids}::uuid[])`);
   }
 
   async countWaiting(): Promise<number> {
-    const [row] = await this.#door().raw(
+    const [row] = await this.#door.raw(
       (sql) => sql<{ waiting: number }>`
         select count(*)::integer as waiting from reference_parked where waits_for_id is not null`,
     );
@@ -203,7 +203,7 @@ export class ReferenceStore {
       version: string;
       value: ReferenceRow;
     }
-    const rows = await this.#door().raw(
+    const rows = await this.#door.raw(
       (sql) => sql<Waiting>`
         delete from reference_parked where waits_for_kind = ${parent} and waits_for_id = any(${ids}::uuid[])
         returning kind, id, version, value`,
@@ -213,15 +213,11 @@ export class ReferenceStore {
 
   /** Those of the assets that transactions name. */
   async withTransactions(assetIds: readonly string[]): Promise<string[]> {
-    const rows = await this.#door().raw(
+    const rows = await this.#door.raw(
       (sql) => sql<{ asset_id: string }>`
         select distinct asset_id from transactions where asset_id = any(${assetIds}::uuid[])`,
     );
     return rows.map((row) => row.asset_id);
-  }
-
-  #door() {
-    return this.#db.unscoped('reference data is of every node, and of none');
   }
 }
 

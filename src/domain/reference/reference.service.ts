@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
-import { settleAssets } from '../transactions/asset-effects.ts';
+import { settleAssets } from '../transactions/transaction-store.ts';
 import { outcomeOf, type Tombstone } from './reference.rules.ts';
 import {
   isParent,
@@ -36,12 +36,14 @@ type IndexedChange = ReferenceChange & Indexed;
 type IndexedRow = VersionedRow & Indexed;
 type Orphan = ParkedRow & Indexed;
 
+/** Is told of a row that had waited for its parent and that the parent has shown to be impossible. */
+export type ReferenceDropped = (kind: ReferenceKind, id: string, reason: string) => void;
+
 interface WorkOptions {
   /** Whether nobody else writes meanwhile: only then rows are parked, or deleted. */
   isExclusive: boolean;
   nowMs: () => number;
-  /** Told of a row that had waited for its parent and that the parent has shown to be impossible. */
-  dropped(kind: ReferenceKind, id: string, reason: string): void;
+  dropped: ReferenceDropped | undefined;
 }
 
 /** The work is to be rolled back and begun anew, alone. */
@@ -53,34 +55,32 @@ class NeedsExclusiveLockError extends Error {
 class ReferenceApplication {
   readonly #store: ReferenceStore;
   readonly #options: WorkOptions;
-  readonly #queues = new Map<ReferenceKind, IndexedChange[]>();
+  readonly #queues: Readonly<Record<ReferenceKind, IndexedChange[]>> = {
+    nodes: [],
+    chains: [],
+    networks: [],
+    currencies: [],
+    accounts: [],
+    wallets: [],
+    assets: [],
+  };
   readonly #deleted = new Map<ReferenceKind, string[]>();
   readonly #applied: Applied = { applied: 0, parked: 0, rejected: [] };
-  readonly #assetIds: string[] = [];
+  /** The assets that were written. */
+  readonly assetIds: string[] = [];
 
   constructor(store: ReferenceStore, options: WorkOptions) {
     this.#store = store;
     this.#options = options;
   }
 
-  /** The assets that were written. */
-  get assetIds(): readonly string[] {
-    return this.#assetIds;
-  }
-
   /** @throws NeedsExclusiveLockError where it finds that it is to be alone. */
   async run(changes: readonly ReferenceChange[]): Promise<Applied> {
-    for (const [index, change] of changes.entries()) this.#queueOf(change.kind).push({ ...change, index });
+    for (const [index, change] of changes.entries()) this.#queues[change.kind].push({ ...change, index });
     // Parents come before children, so that what they release is still ahead.
-    for (const kind of REFERENCE_KINDS) await this.#applyKind(kind, this.#queueOf(kind));
+    for (const kind of REFERENCE_KINDS) await this.#applyKind(kind, this.#queues[kind]);
     if (this.#deleted.size > 0) await this.#deleteRows();
     return this.#applied;
-  }
-
-  #queueOf(kind: ReferenceKind): IndexedChange[] {
-    const queue = this.#queues.get(kind) ?? [];
-    this.#queues.set(kind, queue);
-    return queue;
   }
 
   async #applyKind(kind: ReferenceKind, changes: readonly IndexedChange[]): Promise<void> {
@@ -116,7 +116,7 @@ class ReferenceApplication {
   }
 
   #refuse(kind: ReferenceKind, { id, index }: Indexed & { id: string }, reason: string): void {
-    if (index === undefined) this.#options.dropped(kind, id, reason);
+    if (index === undefined) this.#options.dropped?.(kind, id, reason);
     else this.#applied.rejected.push({ index, reason });
   }
 
@@ -150,7 +150,7 @@ class ReferenceApplication {
     await this.#store.park(kind, [...parked, ...impossible.filter(({ index }) => index === undefined)]);
     if (kind === 'assets') {
       await this.#store.lockTransactions();
-      this.#assetIds.push(...written.map(({ id }) => id));
+      this.assetIds.push(...written.map(({ id }) => id));
     }
     await this.#store.upsert(kind, written);
     this.#applied.applied += written.length;
@@ -163,7 +163,7 @@ class ReferenceApplication {
     if (!isParent(kind) || written.length === 0) return;
     const ids = written.map(({ id }) => id);
     for (const change of await this.#store.takeWaiting(kind, ids)) {
-      this.#queueOf(change.kind).unshift({ ...change, index: undefined });
+      this.#queues[change.kind].unshift({ ...change, index: undefined });
     }
   }
 
@@ -202,22 +202,17 @@ const UNIQUE_VIOLATION = '23505';
 interface ReferenceParts {
   db: Db;
   nowMs: () => number;
-  /** Told of a row that had waited for its parent and that the parent has shown to be impossible. */
-  dropped?(kind: ReferenceKind, id: string, reason: string): void;
+  dropped?: ReferenceDropped;
 }
 
 /** Reference data of the platform: nodes, chains, networks, currencies, accounts, wallets and assets. */
 export class Reference {
-  readonly #db: Db;
-  readonly #nowMs: () => number;
-  readonly #dropped: NonNullable<ReferenceParts['dropped']>;
+  readonly #parts: ReferenceParts;
   readonly #store: ReferenceStore;
 
-  constructor({ db, nowMs, dropped = () => undefined }: ReferenceParts) {
-    this.#db = db;
-    this.#nowMs = nowMs;
-    this.#dropped = dropped;
-    this.#store = new ReferenceStore(db);
+  constructor(parts: ReferenceParts) {
+    this.#parts = parts;
+    this.#store = new ReferenceStore(parts.db);
   }
 
   /**
@@ -243,11 +238,12 @@ export class Reference {
   }
 
   #attempt(changes: readonly ReferenceChange[], isExclusive: boolean): Promise<Applied> {
-    return this.#db.transaction(async () => {
+    const { db, nowMs, dropped } = this.#parts;
+    return db.transaction(async () => {
       await this.#store.lock(isExclusive);
-      const work = new ReferenceApplication(this.#store, { isExclusive, nowMs: this.#nowMs, dropped: this.#dropped });
+      const work = new ReferenceApplication(this.#store, { isExclusive, nowMs, dropped });
       const applied = await work.run(changes);
-      if (work.assetIds.length > 0) await settleAssets(this.#db, await this.#store.withTransactions(work.assetIds));
+      if (work.assetIds.length > 0) await settleAssets(db, await this.#store.withTransactions(work.assetIds));
       return applied;
     });
   }

@@ -1,5 +1,5 @@
 import type { Notification, ReceivedTime } from './notification.input.ts';
-import { STATUS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
+import { CREATE_TOKENIZATION, STATUS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
 
 /**
  * The place of a notification in the total order over the notifications of one transaction: lower-case hexadecimal text, whose
@@ -19,7 +19,7 @@ export const NO_KEY: OrderKey = '';
 export function orderKeyOf(notification: Notification): OrderKey {
   const { updatedAt, createdAt, status, type, transactionHash, contractAddress, gasUsed, error } = notification;
   return Buffer.concat([
-    Buffer.of(rankOf(status)),
+    Buffer.of(RANKS[status]),
     instantBytes(updatedAt),
     instantBytes(createdAt),
     Buffer.of(status === STATUS.Done ? 1 : 0),
@@ -37,22 +37,14 @@ export function compareKeys(a: OrderKey, b: OrderKey): number {
   return a < b ? -1 : 1;
 }
 
-/** How far the status is on the way: Started, InProgress, PendingReceipt, then Done and Error, which share the highest rank. */
-function rankOf(status: TransactionStatus): number {
-  switch (status) {
-    case STATUS.Started:
-      return 1;
-    case STATUS.InProgress:
-      return 2;
-    case STATUS.PendingReceipt:
-      return 3;
-    case STATUS.Done:
-    case STATUS.Error:
-      return 4;
-    default:
-      return status satisfies never;
-  }
-}
+/** How far a status is on the way; Done and Error share the highest rank. */
+const RANKS: Readonly<Record<TransactionStatus, number>> = {
+  [STATUS.Started]: 1,
+  [STATUS.InProgress]: 2,
+  [STATUS.PendingReceipt]: 3,
+  [STATUS.Done]: 4,
+  [STATUS.Error]: 4,
+};
 
 function instantBytes(time: ReceivedTime): Buffer {
   return Buffer.concat([signedBytes(time.seconds), unsignedBytes(BigInt(time.nanos))]);
@@ -178,8 +170,9 @@ export function hasConflict(state: TransactionState): boolean {
 /** The state that one notification makes by itself. */
 function stateOf(registration: Registration, notification: Notification): TransactionState {
   const empty = emptyState(registration);
-  if (isForeign(registration.collection, notification.status)) return empty;
   const { type, status, error, createdAt, updatedAt, transactionHash, contractAddress, gasUsed } = notification;
+  // Specification section 3, rule 1: user_transactions go straight to Done or Error, so a PendingReceipt says nothing of them.
+  if (registration.collection === 'user_transactions' && status === STATUS.PendingReceipt) return empty;
   const orderKey = orderKeyOf(notification);
   return {
     ...empty,
@@ -200,11 +193,6 @@ function stateOf(registration: Registration, notification: Notification): Transa
   };
 }
 
-/** Specification section 3, rule 1: user_transactions go straight to Done or Error, so a PendingReceipt says nothing of them. */
-function isForeign(collection: TransactionCollection, status: TransactionStatus): boolean {
-  return collection === 'user_transactions' && status === STATUS.PendingReceipt;
-}
-
 function differsVisibly(a: TransactionState, b: TransactionState): boolean {
   return (
     a.type !== b.type ||
@@ -217,4 +205,40 @@ function differsVisibly(a: TransactionState, b: TransactionState): boolean {
     a.gasUsed !== b.gasUsed ||
     hasConflict(a) !== hasConflict(b)
   );
+}
+
+/** The contract address that a transaction gives to its asset, and its place among the transactions of that asset. */
+interface AssetEffect {
+  readonly assetContractAddress: string;
+  readonly statusKey: OrderKey;
+  readonly contractAddressKey: OrderKey;
+}
+
+/**
+ * What a transaction does to its asset: a CreateTokenization of which a Done was seen gives it the contract address, if it has
+ * one; else `undefined`. A later Error does not take it back. A function of the joined state alone, which a notification of
+ * another type can end: keep no memory of an effect, ask `assetContractAddress` of all the asset's transactions.
+ */
+export function effectsOf(state: TransactionState): AssetEffect | undefined {
+  const { collection, type, doneSeen, contractAddress, statusKey, contractAddressKey } = state;
+  if (collection !== 'token_transactions' || type !== CREATE_TOKENIZATION) return undefined;
+  if (!doneSeen || contractAddress === '') return undefined;
+  return { assetContractAddress: contractAddress, statusKey, contractAddressKey };
+}
+
+/**
+ * The contract address that an asset has from its transactions: of those with an effect, the one with the highest order key,
+ * then the highest contract address key, which names one address. `undefined` when none has an effect.
+ */
+export function assetContractAddress(transactions: Iterable<TransactionState>): string | undefined {
+  let best: AssetEffect | undefined;
+  for (const state of transactions) {
+    const effect = effectsOf(state);
+    if (effect !== undefined && (best === undefined || compareEffects(effect, best) > 0)) best = effect;
+  }
+  return best?.assetContractAddress;
+}
+
+function compareEffects(a: AssetEffect, b: AssetEffect): number {
+  return compareKeys(a.statusKey, b.statusKey) || compareKeys(a.contractAddressKey, b.contractAddressKey);
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { TEXT_PATTERN } from '../../lib/input.ts';
+import { objectInput, TEXT_PATTERN, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { decodeUtf8, hasForbiddenText, integerOf, parseJson, Utf8Error } from '../../lib/json.ts';
-import type { TransactionStatus } from './type-codes.rules.ts';
+import { TRANSACTION_COLLECTIONS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
 
 /** A time as it was received, and the instant that it names. */
 export interface ReceivedTime extends Instant {
@@ -157,4 +157,74 @@ function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   if (!Object.values(value).includes(null)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+}
+
+/** A notification as it was received: the body's bytes and the correlation id of the request that brought it. */
+export interface Delivery {
+  body: Uint8Array;
+  correlationId: string;
+  /** Where its trace goes on. */
+  traceparent?: string | undefined;
+}
+
+/** What registration says: whose the transaction is, and what it is. */
+export interface NewTransaction {
+  id: string;
+  nodeId: string;
+  collection: TransactionCollection;
+  type: number;
+  assetId: string | null;
+}
+
+/** A message that no repeat makes applicable: it goes to the dead letters. */
+export class PoisonError extends Error {
+  override name = 'PoisonError';
+}
+
+/** A delivery and what it says. */
+export interface ParsedDelivery extends Delivery {
+  notification: Notification;
+}
+
+/** @throws PoisonError where it is no notification. */
+export function parseDelivery(delivery: Delivery): ParsedDelivery {
+  const parsed = parseNotification(delivery.body);
+  if (parsed.ok) return { ...delivery, notification: parsed.notification };
+  const issues = parsed.issues.map(({ path, message }) => `${path} ${message}`.trim());
+  throw new PoisonError(`not a notification: ${issues.join('; ')}`);
+}
+
+/** A transaction's id: 1 to 128 characters, one space over all nodes and collections. */
+export const transactionIdInput = textInput()
+  .min(1, 'must not be empty')
+  .refine((id) => [...id].length <= ID_CHARACTERS, `must have at most ${ID_CHARACTERS} characters`)
+  .meta({ maxLength: ID_CHARACTERS });
+
+/** What the topic `transactions.registered` carries (decisions: the mirror). */
+export const registrationInput = objectInput({
+  id: transactionIdInput,
+  collection: z.enum(TRANSACTION_COLLECTIONS),
+  type: z.int32(),
+  node_id: uuidInput(),
+  asset_id: uuidInput().optional(),
+});
+
+/**
+ * The registration in a message's bytes.
+ * @throws PoisonError where they are no registration.
+ */
+export function parseRegistration(value: Uint8Array): NewTransaction {
+  const parsed = registrationInput.safeParse(jsonOf(value));
+  if (!parsed.success) throw new PoisonError(`not a registration: ${z.prettifyError(parsed.error)}`);
+  const { id, collection, type, node_id: nodeId, asset_id: assetId } = parsed.data;
+  return { id, nodeId, collection, type, assetId: assetId ?? null };
+}
+
+function jsonOf(value: Uint8Array): unknown {
+  try {
+    return parseJson(decodeUtf8(value));
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof Utf8Error) throw new PoisonError('not JSON in UTF-8');
+    throw error;
+  }
 }

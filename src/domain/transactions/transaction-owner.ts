@@ -1,7 +1,5 @@
-import { Pool } from 'undici';
-import { BodyTooLongError, bytesOf } from '../../lib/gathered-bytes.ts';
-import { PoisonError, parseRegistration } from './registration.input.ts';
-import type { NewTransaction } from './transactions.service.ts';
+import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
+import { type NewTransaction, PoisonError, parseRegistration } from './notification.input.ts';
 
 /** Where the service is that owns the transactions, and how it is asked. */
 interface OwnerSettings {
@@ -20,25 +18,18 @@ export class OwnerError extends Error {
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** The service that owns the transactions. It is asked over a bounded pool, its redirects lead nowhere. */
+/** The service that owns the transactions. */
 export class TransactionOwner {
-  readonly #settings: OwnerSettings;
+  readonly #timeoutMs: number;
   readonly #prefix: string;
-  readonly #pool: Pool;
+  readonly #agent: HttpAgent;
 
-  constructor(settings: OwnerSettings) {
-    const { origin, pathname } = new URL(settings.url);
-    this.#settings = settings;
+  constructor({ url, timeoutMs, bearer, connections }: OwnerSettings) {
+    const { origin, pathname } = new URL(url);
+    this.#timeoutMs = timeoutMs;
     this.#prefix = pathname === '/' ? '' : pathname;
-    this.#pool = new Pool(origin, {
-      connections: settings.connections,
-      pipelining: 1,
-      connect: { timeout: settings.timeoutMs },
-      allowH2: false,
-      // One time for all of it is set at each request.
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    const authorization = bearer === undefined ? undefined : `Bearer ${bearer}`;
+    this.#agent = new HttpAgent(origin, { connections, timeoutMs, authorization });
   }
 
   /**
@@ -48,7 +39,7 @@ export class TransactionOwner {
   async find(id: string, signal: AbortSignal): Promise<NewTransaction | undefined> {
     // No encoding keeps them: on the way they would lead elsewhere.
     if (id === '.' || id === '..') return undefined;
-    const timeout = AbortSignal.timeout(this.#settings.timeoutMs);
+    const timeout = AbortSignal.timeout(this.#timeoutMs);
     try {
       return await this.#ask(id, AbortSignal.any([signal, timeout]));
     } catch (error) {
@@ -59,21 +50,12 @@ export class TransactionOwner {
   }
 
   async close(): Promise<void> {
-    await this.#pool.destroy();
+    await this.#agent.close();
   }
 
   async #ask(id: string, signal: AbortSignal): Promise<NewTransaction | undefined> {
-    const { bearer } = this.#settings;
-    const { statusCode, body } = await this.#pool.request({
-      method: 'GET',
-      path: `${this.#prefix}/${encodeURIComponent(id)}`,
-      headers: {
-        accept: 'application/json',
-        'accept-encoding': 'identity',
-        ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
-      },
-      signal,
-    });
+    const path = `${this.#prefix}/${encodeURIComponent(id)}`;
+    const { statusCode, body } = await this.#agent.request({ path, signal });
     const answer = await bytesOf(body, MAX_ANSWER_BYTES);
     if (statusCode === 404) return undefined;
     if (statusCode !== 200) throw new OwnerError(`the answer is ${statusCode}`);

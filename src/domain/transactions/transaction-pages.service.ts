@@ -4,8 +4,8 @@ import type { Page, PageRequest } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
-import { snapshotOfRow, type TransactionRow, type TransactionSnapshot } from './transaction-store.ts';
 import type { TransactionView } from './transaction-view.ts';
+import { snapshotOfRow, type TransactionRow, type TransactionSnapshot } from './transaction-view.ts';
 import type { TransactionCollection, TransactionStatus } from './type-codes.rules.ts';
 
 const EVENT_COLUMNS = [

@@ -1,38 +1,38 @@
 import { Counter } from 'prom-client';
 import type { Db } from '../../platform/database/database.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
-import { settleAssets } from './asset-effects.ts';
-import { emptyState, hasConflict, joinNotification, type TransactionState } from './join.rules.ts';
-import { LookupStore } from './lookup-store.ts';
-import { idsOf, inTotalOrder, type ParsedDelivery, parseDelivery } from './registration.input.ts';
-import { appendEvents, type NewEvent } from './transaction-event-store.ts';
 import {
-  type Delivery,
-  type RegisteredTransaction,
+  compareKeys,
+  emptyState,
+  hasConflict,
+  joinNotification,
+  orderKeyOf,
+  type TransactionState,
+} from './join.rules.ts';
+import { type Delivery, type NewTransaction, type ParsedDelivery, parseDelivery } from './notification.input.ts';
+import { LookupStore } from './transaction-lookups.ts';
+import {
+  appendEvents,
+  type NewEvent,
   type RegistrationRow,
+  settleAssets,
+  TransactionStore,
+} from './transaction-store.ts';
+import {
+  type RegisteredTransaction,
   registeredOfRow,
   snapshotOf,
   type TransactionRow,
   type TransactionSnapshot,
-  TransactionStore,
-} from './transaction-store.ts';
+} from './transaction-view.ts';
 import {
   collectionsOf,
   otherTopic,
   TRANSACTION_COLLECTIONS,
-  type TransactionCollection,
   type TransactionTopic,
+  topicOf,
   typeFlagged,
 } from './type-codes.rules.ts';
-
-/** What registration says: whose the transaction is, and what it is. */
-export interface NewTransaction {
-  id: string;
-  nodeId: string;
-  collection: TransactionCollection;
-  type: number;
-  assetId: string | null;
-}
 
 interface TransactionsParts {
   db: Db;
@@ -84,10 +84,13 @@ export class Transactions {
   async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
     const all = deliveries.map(parseDelivery);
     // The other group applies these, and is not to wait for this one.
-    const others = await this.#store.settledIn(collectionsOf(otherTopic(topic)), idsOf(all));
+    const others = await this.#store.settledIn(
+      collectionsOf(otherTopic(topic)),
+      all.map(({ notification }) => notification.id),
+    );
     const parsed = all.filter(({ notification }) => !others.has(notification.id));
     if (parsed.length === 0) return;
-    const ids = idsOf(parsed);
+    const ids = [...new Set(parsed.map(({ notification }) => notification.id))];
     await this.#committing(async () => {
       await this.#store.lockIds(ids);
       const known = await this.#store.load(ids);
@@ -239,9 +242,11 @@ export class Transactions {
     return appendEvents(this.#db, events);
   }
 
-  /** They came in an order that nobody knows any more. */
+  /** They came in an order that nobody knows any more: in their total order each that can tell something new does. */
   async #takeParked(transactions: readonly RegisteredTransaction[]): Promise<ParsedDelivery[]> {
-    return inTotalOrder((await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery));
+    const parked = (await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery);
+    const keyed = parked.map((delivery) => ({ delivery, key: orderKeyOf(delivery.notification) }));
+    return keyed.toSorted((a, b) => compareKeys(a.key, b.key)).map(({ delivery }) => delivery);
   }
 
   /** Runs `work` in a transaction, and after its commit wakes the readers of the nodes whose log has grown. */
@@ -274,7 +279,7 @@ function isSame(known: RegisteredTransaction, { nodeId, collection, type }: NewT
 }
 
 function isOfTopic({ state }: RegisteredTransaction, topic: TransactionTopic): boolean {
-  return collectionsOf(topic).includes(state.collection);
+  return topicOf(state.collection) === topic;
 }
 
 /**

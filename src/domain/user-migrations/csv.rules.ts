@@ -143,7 +143,8 @@ export class CsvRecords {
     if (fields.some((field) => field.includes(REPLACED)) && !isUtf8(this.#bytes.subarray(start, end))) {
       return { fault: 'is not UTF-8' };
     }
-    return this.#isWrong(fields.length) ? { fault: this.#wrongCount(fields.length) } : { fields };
+    const wrong = this.#wrongCount(fields.length);
+    return wrong === undefined ? { fields } : { fault: wrong };
   }
 
   /** Goes over the next record, which `take` would have given; false where there is none. */
@@ -185,9 +186,8 @@ export class CsvRecords {
     const end = line.start + record.end;
     const next = line.start + record.next;
     // Behind a quote that was left open its other lines are records of their own.
-    if (next > line.next && this.#isWrong(record.spans.length)) {
-      return { ...line, fault: this.#wrongCount(record.spans.length) };
-    }
+    const wrong = next > line.next ? this.#wrongCount(record.spans.length) : undefined;
+    if (wrong !== undefined) return { ...line, fault: wrong };
     const spans = record.spans.map((span) => ({
       ...span,
       start: span.start + line.start,
@@ -215,11 +215,8 @@ export class CsvRecords {
     });
   }
 
-  #isWrong(fields: number): boolean {
-    return this.columns !== undefined && fields !== this.columns;
-  }
-
-  #wrongCount(fields: number): string {
+  #wrongCount(fields: number): string | undefined {
+    if (this.columns === undefined || fields === this.columns) return undefined;
     return `has ${fields} ${fields === 1 ? 'field' : 'fields'}, not ${this.columns}`;
   }
 
@@ -247,6 +244,11 @@ const BY_NAME = new Map<string, CsvColumn>(
 );
 const KNOWN = CSV_COLUMNS.join(', ');
 const SHOWN = 40;
+const BOOLEANS = new Map([
+  ['true', true],
+  ['false', false],
+  ['', false],
+]);
 
 /**
  * The columns that a header names, in its order; names are those of REST or of GraphQL.
@@ -276,39 +278,22 @@ export function fileRowOf(record: CsvRecord, columns: readonly string[], index: 
   const at = (column: CsvColumn) => record.fields[columns.indexOf(column)];
   const wallet = at('wallet_address') ?? '';
   const [email, externalId] = [at('email'), at('external_id')];
-  const kycSent = booleanOf(at('kyc_sent') ?? '');
   const walletAtFault = walletFault(wallet);
   if (walletAtFault !== undefined) {
     return { index, fault: `line ${index}: wallet_address ${walletAtFault}`, email, externalId };
   }
-  if (kycSent === undefined)
+  const kycSent = BOOLEANS.get((at('kyc_sent') ?? '').trim().toLowerCase());
+  if (kycSent === undefined) {
     return { index, fault: `line ${index}: kyc_sent must be true or false`, email, externalId };
-  const [name, surname] = [at('name'), at('surname')];
-  const input: MigrateUserInput = { wallet_address: wallet.trim(), kyc_sent: kycSent };
-  if (email !== undefined) input.email = email;
-  if (externalId !== undefined) input.external_id = externalId;
-  if (name !== undefined) input.name = name;
-  if (surname !== undefined) input.surname = surname;
-  return { index, input };
+  }
+  const identifiers = { wallet_address: wallet.trim(), email, external_id: externalId };
+  return { index, input: { ...identifiers, name: at('name'), surname: at('surname'), kyc_sent: kycSent } };
 }
 
 /** What a bulk request would be refused for as a whole. */
 function walletFault(wallet: string): string | undefined {
   if (hasForbiddenText(wallet)) return 'must not contain U+0000 or a lone surrogate';
   return wallet.trim() === '' ? 'must not be blank' : undefined;
-}
-
-/** true and false in any case of their letters; empty is false. Undefined for all else. */
-function booleanOf(text: string): boolean | undefined {
-  switch (text.trim().toLowerCase()) {
-    case 'true':
-      return true;
-    case 'false':
-    case '':
-      return false;
-    default:
-      return undefined;
-  }
 }
 
 function fileFault(message: string): RefusalError {

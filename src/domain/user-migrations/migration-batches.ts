@@ -1,9 +1,94 @@
 import type { Log } from '../../lib/log.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { LEASE_MS, type MigrationJobRow, MigrationJobStore } from './migration-job-store.ts';
-import type { RowBatch } from './migration-jobs.ts';
-import { MigrationStore, type RowOutcomeRow } from './migration-store.ts';
+import { CsvRecords, type FileRow, fileRowOf } from './csv.rules.ts';
+import { MAX_BULK_ROWS } from './migration.input.ts';
+import {
+  FILE_CHUNK_BYTES,
+  LEASE_MS,
+  type MigrationJobRow,
+  MigrationStore,
+  type RowOutcomeRow,
+} from './migration-store.ts';
 import { faultRowOf, outcomeRowOf, RowApplication } from './row-application.ts';
+
+/** The next rows of a file. */
+export interface RowBatch {
+  /** Where its first row begins, and where the next batch does. */
+  from: number;
+  to: number;
+  rows: FileRow[];
+  /** The index of the row after it. */
+  nextIndex: number;
+  isLast: boolean;
+}
+
+/** Rows of long records are fewer. */
+const MAX_BATCH_BYTES = 512 * 1024;
+
+/** Reads the file of a job in batches, from where the job is on. It holds two chunks at most. */
+export class RowBatches {
+  readonly #store: MigrationStore;
+  readonly #job: MigrationJobRow;
+  readonly #columns: readonly string[];
+  readonly #records: CsvRecords;
+  #nextIndex: number;
+  #seq: number;
+  /** What of the next chunk lies before the job's position. */
+  #passed: number;
+  #isEnded = false;
+
+  constructor(store: MigrationStore, job: MigrationJobRow) {
+    const position = Number(job.byte_position);
+    this.#store = store;
+    this.#job = job;
+    this.#columns = job.columns.split(',');
+    this.#records = new CsvRecords(position, this.#columns.length);
+    this.#nextIndex = job.next_index;
+    this.#seq = Math.floor(position / FILE_CHUNK_BYTES);
+    this.#passed = position % FILE_CHUNK_BYTES;
+  }
+
+  /**
+   * Reads the next batch; without rows only where the file has no more. It may be awaited late, after the batch before it
+   * is applied: until then a failure is nobody's.
+   */
+  read(): Promise<RowBatch> {
+    const batch = this.#read();
+    batch.catch(() => undefined);
+    return batch;
+  }
+
+  async #read(): Promise<RowBatch> {
+    const from = this.#records.position;
+    const rows: FileRow[] = [];
+    for (;;) {
+      const record = this.#records.take();
+      if (record) {
+        rows.push(fileRowOf(record, this.#columns, this.#nextIndex));
+        this.#nextIndex += 1;
+        const isFull = rows.length === MAX_BULK_ROWS || this.#records.position - from >= MAX_BATCH_BYTES;
+        if (isFull) return this.#batch(from, rows, false);
+      } else if (this.#isEnded) return this.#batch(from, rows, true);
+      else await this.#readChunk();
+    }
+  }
+
+  #batch(from: number, rows: FileRow[], isLast: boolean): RowBatch {
+    return { from, to: this.#records.position, rows, nextIndex: this.#nextIndex, isLast };
+  }
+
+  async #readChunk(): Promise<void> {
+    const chunk = await this.#store.chunk(this.#job.node_id, this.#job.migration_id, this.#seq);
+    if (!chunk) {
+      this.#isEnded = true;
+      this.#records.end();
+      return;
+    }
+    this.#records.push(chunk.subarray(this.#passed));
+    this.#passed = 0;
+    this.#seq += 1;
+  }
+}
 
 /**
  * What PostgreSQL stores of a failed row beside its texts: 79 bytes in the table (header, both ids, index, status, how
@@ -18,11 +103,8 @@ const STORED_PER_READ = 10;
 /** What storing the failed ones among these rows takes, in bytes. */
 export function failedBytesOf(records: readonly RowOutcomeRow[]): number {
   const failed = records.filter(({ status }) => status === 'failed');
-  return failed.reduce(
-    (sum, { email, external_id: externalId, reason }) =>
-      sum + FAILED_ROW_BYTES + bytesOf(email) + bytesOf(externalId) + bytesOf(reason),
-    0,
-  );
+  const texts = failed.map(({ email, external_id, reason }) => `${email ?? ''}${external_id ?? ''}${reason ?? ''}`);
+  return failed.length * FAILED_ROW_BYTES + Buffer.byteLength(texts.join(''));
 }
 
 /** Whether the failed rows of a file take more room than so many bytes read of it may make. */
@@ -35,10 +117,6 @@ export function endRowOf(index: number): RowOutcomeRow {
   const why = `its failed rows would take more than ${STORED_PER_READ} times the bytes read of the file`;
   const fault = `line ${index}: the migration has ended here: ${why}`;
   return faultRowOf({ index, fault, email: undefined, externalId: undefined });
-}
-
-function bytesOf(text: string | null): number {
-  return text === null ? 0 : Buffer.byteLength(text);
 }
 
 /**
@@ -59,13 +137,11 @@ class OverfullError extends Error {}
 /** Applies batches of files: users, events, the record of each row and how far the job is, all in one transaction. */
 export class MigrationBatches {
   readonly #parts: MigrationBatchesParts;
-  readonly #jobs: MigrationJobStore;
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
 
   constructor(parts: MigrationBatchesParts) {
     this.#parts = parts;
-    this.#jobs = new MigrationJobStore(parts.db);
     this.#store = new MigrationStore(parts.db);
     this.#application = new RowApplication(parts.db, parts.log);
   }
@@ -87,7 +163,7 @@ export class MigrationBatches {
     work: (job: MigrationJobRow, atMs: number) => Promise<BatchOutcome>,
   ): Promise<BatchOutcome> {
     return this.#parts.db.transaction(async () => {
-      const job = await this.#jobs.lockFree(nodeId, id);
+      const job = await this.#store.lockFree(nodeId, id);
       if (job?.lease_owner !== owner) return 'taken';
       if (Number(job.byte_position) !== from) return 'moved';
       return work(job, this.#parts.nowMs());
@@ -99,13 +175,13 @@ export class MigrationBatches {
     if (isTooMuch(Number(job.failed_bytes) + failedBytesOf(records), batch.to)) throw new OverfullError();
     await this.#record(job, records, batch, atMs);
     if (!batch.isLast) return 'applied';
-    await this.#jobs.finish(job, 'done', atMs);
+    await this.#store.finish(job, 'done', atMs);
     return 'finished';
   }
 
   async #endBefore(job: MigrationJobRow, batch: RowBatch, atMs: number): Promise<BatchOutcome> {
     await this.#record(job, [endRowOf(job.next_index)], batch, atMs);
-    await this.#jobs.finish(job, 'failed', atMs);
+    await this.#store.finish(job, 'failed', atMs);
     return 'overfull';
   }
 
@@ -117,7 +193,7 @@ export class MigrationBatches {
   ): Promise<void> {
     if (records.length > 0) await this.#store.recordRows(job.node_id, job.migration_id, records);
     const count = (status: string) => records.filter((record) => record.status === status).length;
-    await this.#jobs.step(job, {
+    await this.#store.step(job, {
       position: to,
       nextIndex,
       success: count('created'),

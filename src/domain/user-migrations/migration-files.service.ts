@@ -3,8 +3,8 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
 import { CsvRecords, columnsOf } from './csv.rules.ts';
-import { FILE_CHUNK_BYTES, type Lease, MigrationFileStore, MigrationJobStore } from './migration-job-store.ts';
 import { MigrationPages, type MigrationTableRow } from './migration-pages.service.ts';
+import { FILE_CHUNK_BYTES, type Lease, MigrationStore } from './migration-store.ts';
 import type { MigrationCaller } from './user-migrations.service.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
@@ -98,14 +98,12 @@ interface MigrationFilesParts {
 /** Files of users to migrate: each is stored, and then applied in batches by whoever runs jobs. */
 export class MigrationFiles {
   readonly #parts: MigrationFilesParts;
-  readonly #store: MigrationFileStore;
-  readonly #jobs: MigrationJobStore;
+  readonly #store: MigrationStore;
   readonly #pages: MigrationPages;
 
   constructor(parts: MigrationFilesParts) {
     this.#parts = parts;
-    this.#store = new MigrationFileStore(parts.db);
-    this.#jobs = new MigrationJobStore(parts.db);
+    this.#store = new MigrationStore(parts.db);
     this.#pages = new MigrationPages(parts.db);
   }
 
@@ -123,7 +121,7 @@ export class MigrationFiles {
     const id = uuidV7(atMs);
     try {
       const facts = await this.#keep(caller.nodeId, id, source);
-      const migration = await this.#store.record({ ...caller, ...facts, id, atMs, lease: lease?.() });
+      const migration = await this.#store.recordFile({ ...caller, ...facts, id, atMs, lease: lease?.() });
       notify();
       return migration;
     } catch (error) {
@@ -139,8 +137,8 @@ export class MigrationFiles {
    */
   async cancel(nodeId: string, id: string): Promise<MigrationTableRow> {
     return this.#parts.db.transaction(async () => {
-      const job = isUuid(id) ? await this.#jobs.lock(nodeId, id) : undefined;
-      if (job) return this.#jobs.finish(job, 'cancelled', this.#parts.nowMs());
+      const job = isUuid(id) ? await this.#store.lock(nodeId, id) : undefined;
+      if (job) return this.#store.finish(job, 'cancelled', this.#parts.nowMs());
       const migration = await this.#pages.find(nodeId, id);
       if (!migration) throw notFoundRefusal();
       if (migration.status === 'cancelled') return migration;

@@ -6,18 +6,8 @@ import { WorkLoop } from '../../lib/work-loop.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { AppError } from '../../platform/errors.ts';
-import { CsvRecords, type FileRow, fileRowOf } from './csv.rules.ts';
-import { MAX_BULK_ROWS } from './migration.input.ts';
-import { MigrationBatches } from './migration-batches.ts';
-import {
-  FILE_CHUNK_BYTES,
-  LEASE_MS,
-  type Lease,
-  MigrationFileStore,
-  type MigrationJobRow,
-  MigrationJobStore,
-  type WantedJob,
-} from './migration-job-store.ts';
+import { MigrationBatches, type RowBatch, RowBatches } from './migration-batches.ts';
+import { LEASE_MS, type Lease, type MigrationJobRow, MigrationStore, type WantedJob } from './migration-store.ts';
 import type { UserMigrations } from './user-migrations.service.ts';
 
 /**
@@ -41,83 +31,13 @@ export function isPassing(error: unknown): boolean {
   return false;
 }
 
-/** The next rows of a file. */
-export interface RowBatch {
-  /** Where its first row begins, and where the next batch does. */
-  from: number;
-  to: number;
-  rows: FileRow[];
-  /** The index of the row after it. */
-  nextIndex: number;
-  isLast: boolean;
-}
-
-/** Rows of long records are fewer. */
-const MAX_BATCH_BYTES = 512 * 1024;
-
-/** Reads the file of a job in batches, from where the job is on. It holds two chunks at most. */
-class RowBatches {
-  readonly #store: MigrationFileStore;
-  readonly #job: MigrationJobRow;
-  readonly #columns: readonly string[];
-  readonly #records: CsvRecords;
-  #nextIndex: number;
-  #seq: number;
-  /** What of the next chunk lies before the job's position. */
-  #passed: number;
-  #isEnded = false;
-
-  constructor(store: MigrationFileStore, job: MigrationJobRow) {
-    const position = Number(job.byte_position);
-    this.#store = store;
-    this.#job = job;
-    this.#columns = job.columns.split(',');
-    this.#records = new CsvRecords(position, this.#columns.length);
-    this.#nextIndex = job.next_index;
-    this.#seq = Math.floor(position / FILE_CHUNK_BYTES);
-    this.#passed = position % FILE_CHUNK_BYTES;
-  }
-
-  /** The next batch; without rows only where the file has no more. */
-  async read(): Promise<RowBatch> {
-    const from = this.#records.position;
-    const rows: FileRow[] = [];
-    for (;;) {
-      const record = this.#records.take();
-      if (record) {
-        rows.push(fileRowOf(record, this.#columns, this.#nextIndex));
-        this.#nextIndex += 1;
-        const isFull = rows.length === MAX_BULK_ROWS || this.#records.position - from >= MAX_BATCH_BYTES;
-        if (isFull) return this.#batch(from, rows, false);
-      } else if (this.#isEnded) return this.#batch(from, rows, true);
-      else await this.#readChunk();
-    }
-  }
-
-  #batch(from: number, rows: FileRow[], isLast: boolean): RowBatch {
-    return { from, to: this.#records.position, rows, nextIndex: this.#nextIndex, isLast };
-  }
-
-  async #readChunk(): Promise<void> {
-    const chunk = await this.#store.chunk(this.#job.node_id, this.#job.migration_id, this.#seq);
-    if (!chunk) {
-      this.#isEnded = true;
-      this.#records.end();
-      return;
-    }
-    this.#records.push(chunk.subarray(this.#passed));
-    this.#passed = 0;
-    this.#seq += 1;
-  }
-}
-
 interface MigrationJobsParts {
   db: Db;
   log: Log;
   nowMs(): number;
   userMigrations: Pick<UserMigrations, 'exclusively'>;
   /** Told after each batch how many rows of its file have an outcome. */
-  onBatch?(rows: number): void;
+  onBatch?: ((rows: number) => void) | undefined;
 }
 
 /** What a turn came to: no job is free; the job has ended; others have it or it rests after a fault; there is more to do. */
@@ -138,8 +58,7 @@ const ATTEMPTS = 3;
  */
 export class MigrationJobs {
   readonly #parts: MigrationJobsParts;
-  readonly #files: MigrationFileStore;
-  readonly #store: MigrationJobStore;
+  readonly #store: MigrationStore;
   readonly #batches: MigrationBatches;
   readonly #owner = uuidV7();
   readonly #loop: WorkLoop;
@@ -147,8 +66,7 @@ export class MigrationJobs {
 
   constructor(parts: MigrationJobsParts) {
     this.#parts = parts;
-    this.#files = new MigrationFileStore(parts.db);
-    this.#store = new MigrationJobStore(parts.db);
+    this.#store = new MigrationStore(parts.db);
     this.#batches = new MigrationBatches(parts);
     this.#loop = new WorkLoop({
       iterate: async (signal) => {
@@ -202,12 +120,12 @@ export class MigrationJobs {
   }
 
   async #work(job: MigrationJobRow, signal: AbortSignal): Promise<IterationOutcome> {
-    const batches = new RowBatches(this.#files, job);
+    const batches = new RowBatches(this.#store, job);
     let next = batches.read();
     try {
       for (let done = 0; done < BATCHES_PER_ITERATION && !signal.aborted; done += 1) {
         const batch = await next;
-        if (!batch.isLast) next = readAhead(batches);
+        if (!batch.isLast) next = batches.read();
         const end = await this.#apply(job, batch);
         if (end) return end;
         // The embedded database answers without a turn of the event loop: requests would wait for the whole job.
@@ -271,14 +189,7 @@ export class MigrationJobs {
   async #deleteAbandoned(): Promise<void> {
     const nowMs = this.#parts.nowMs();
     if (this.#cleanedAtMs !== undefined && nowMs - this.#cleanedAtMs < CLEANUP_INTERVAL_MS) return;
-    await this.#files.deleteAbandoned(nowMs - UPLOAD_MS);
+    await this.#store.deleteAbandoned(nowMs - UPLOAD_MS);
     this.#cleanedAtMs = nowMs;
   }
-}
-
-/** Reads while the batch before is applied; it is awaited after that: until then a failure is nobody's. */
-function readAhead(batches: RowBatches): Promise<RowBatch> {
-  const next = batches.read();
-  next.catch(() => undefined);
-  return next;
 }

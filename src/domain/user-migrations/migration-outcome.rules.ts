@@ -90,27 +90,15 @@ export function tooLong(text: string, max: number): boolean {
   return text.length > max && (text.length > 2 * max || Array.from(text).length > max);
 }
 
-/** Which identifier the database has refused, by the name of its unique index; undefined for any other refusal. */
-export function takenByIndex(index: string | undefined): keyof Taken | undefined {
-  switch (index) {
-    case 'users_email':
-      return 'email';
-    case 'users_external_id':
-      return 'externalId';
-    case 'users_address':
-      return 'address';
-    default:
-      return undefined;
-  }
-}
+/** Which identifier the database has refused, by the name of its unique index. */
+export const TAKEN_BY_INDEX: ReadonlyMap<string | undefined, keyof Taken> = new Map([
+  ['users_email', 'email'],
+  ['users_external_id', 'externalId'],
+  ['users_address', 'address'],
+]);
 
 function skipped(reason: SkipReason): RowOutcome {
   return { status: 'skipped', reason };
-}
-
-/** An identifier as it counts: an empty one is absent. */
-export function identifierOf(text: string | undefined): string | undefined {
-  return text === '' ? undefined : text;
 }
 
 /** A wallet's address as it is stored and compared. */
@@ -127,7 +115,7 @@ export function newUserOf(
   return {
     id,
     node_id: nodeId,
-    external_id: identifierOf(row.external_id) ?? null,
+    external_id: row.external_id || null,
     name: row.name ?? '',
     surname: row.surname ?? '',
     email: row.email ?? '',

@@ -9,13 +9,12 @@ import type { MigrateUserInput } from './migration.input.ts';
 import {
   addressOf,
   faultOf,
-  identifierOf,
   type JudgedRow,
   kycEventOf,
   newUserOf,
   outcomesOf,
   type RowOutcome,
-  takenByIndex,
+  TAKEN_BY_INDEX,
 } from './migration-outcome.rules.ts';
 import type { RowOutcomeRow } from './migration-store.ts';
 
@@ -99,8 +98,8 @@ export class RowApplication {
       rows.map((row, index) =>
         faults[index] === undefined
           ? {
-              email: identifierOf(row.email) ?? null,
-              externalId: identifierOf(row.external_id) ?? null,
+              email: row.email || null,
+              externalId: row.external_id || null,
               address: addressOf(row.wallet_address),
             }
           : { email: null, externalId: null, address: null },
@@ -108,8 +107,8 @@ export class RowApplication {
     );
     return rows.map((row, index) => ({
       identity: {
-        emailKey: found[index]?.emailKey ?? identifierOf(row.email),
-        externalId: identifierOf(row.external_id),
+        emailKey: found[index]?.emailKey ?? (row.email || undefined),
+        externalId: row.external_id || undefined,
         address: addressOf(row.wallet_address),
       },
       taken: {
@@ -171,7 +170,7 @@ export class RowApplication {
     error: unknown,
   ): void {
     if (!judged) return;
-    const taken = takenByIndex(violatedConstraint(error));
+    const taken = TAKEN_BY_INDEX.get(violatedConstraint(error));
     if (taken) {
       judged.taken = { ...judged.taken, [taken]: true };
       return;

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ExpressionBuilder, Selectable, StringReference } from 'kysely';
+import type { ExpressionBuilder, Selectable } from 'kysely';
 import { MASK } from '../../audit/mask-keys.ts';
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
@@ -51,7 +51,7 @@ export class RecordedTexts {
       k
         .selectFrom('idempotent_answers')
         .select(['scope', 'body'])
-        .where((eb) => eb.or(shows(eb, 'body', traces))),
+        .where((eb) => eb.or(traces.map((trace) => eb(eb.fn<string>('lower', ['body']), 'like', likeOf(trace))))),
     );
     for (const { scope, body } of found) {
       if (body === null) continue;
@@ -158,12 +158,4 @@ function mayName(eb: ExpressionBuilder<Tables, 'audit_records'>, { identifiers, 
 
 function likeOf(text: string): string {
   return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
-}
-
-function shows<Table extends 'idempotent_answers' | 'audit_records'>(
-  eb: ExpressionBuilder<Tables, Table>,
-  column: StringReference<Tables, Table>,
-  traces: readonly string[],
-) {
-  return traces.map((trace) => eb(eb.fn<string>('lower', [column]), 'like', likeOf(trace)));
 }

@@ -1,6 +1,8 @@
 import type { NewOutboxEvent } from '../../events/outbox/outbox.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { textArray } from '../../platform/database/sql-state.ts';
+import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
+import type { Tables } from '../../tables/tables.ts';
 import type { UserRow } from './users.service.ts';
 
 /** What identifies a user to be; null where there is none. */
@@ -27,10 +29,10 @@ type SavepointName = 'search' | 'rows';
 
 /** Writes users set by set: each call is one statement, to be run inside of a transaction. */
 export class UserStore {
-  readonly #db: Db;
+  readonly #unscoped: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#db = db;
+    this.#unscoped = db.unscoped('sets of rows of one node, which each statement names');
   }
 
   /**
@@ -38,7 +40,7 @@ export class UserStore {
    * that an index gives in order (`taken`).
    */
   async lock(nodeId: string): Promise<void> {
-    await this.#unscoped().raw(
+    await this.#unscoped.raw(
       (sql) => sql`
         select pg_advisory_xact_lock(hashtextextended(${`users of ${nodeId}`}::text, 0)),
           set_config('enable_sort', 'off', true)`,
@@ -54,7 +56,7 @@ export class UserStore {
     const emails = textArray(queries.map(({ email }) => email));
     const externalIds = textArray(queries.map(({ externalId }) => externalId));
     const addresses = textArray(queries.map(({ address }) => address));
-    return this.#unscoped().raw(
+    return this.#unscoped.raw(
       (sql) => sql<Found>`
         select lower(r.email) as "emailKey",
           coalesce((select lower(u.email) from users u where u.node_id = ${nodeId}::uuid and u.email <> ''
@@ -76,7 +78,7 @@ export class UserStore {
     const member = (name: Exclude<keyof NewOutboxEvent, 'createdAtMs'>) =>
       textArray(events.map((event) => event[name] ?? null));
     const eventTimes = textArray(events.map(({ createdAtMs }) => new Date(createdAtMs).toISOString()));
-    await this.#unscoped().raw(
+    await this.#unscoped.raw(
       (sql) => sql`
         with created as (
           insert into users (id, node_id, external_id, name, surname, email, address, kyc_verified, kyc_token_sent,
@@ -101,20 +103,16 @@ export class UserStore {
 
   /** Begins a part of the transaction that can be undone without what came before it. */
   async savepoint(name: SavepointName): Promise<void> {
-    await this.#unscoped().raw((sql) => sql`savepoint ${sql.id(name)}`);
+    await this.#unscoped.raw((sql) => sql`savepoint ${sql.id(name)}`);
   }
 
   /** Keeps what came since the savepoint. */
   async release(name: SavepointName): Promise<void> {
-    await this.#unscoped().raw((sql) => sql`release savepoint ${sql.id(name)}`);
+    await this.#unscoped.raw((sql) => sql`release savepoint ${sql.id(name)}`);
   }
 
   /** Undoes what came since the savepoint. */
   async rollBack(name: SavepointName): Promise<void> {
-    await this.#unscoped().raw((sql) => sql`rollback to savepoint ${sql.id(name)}`);
-  }
-
-  #unscoped() {
-    return this.#db.unscoped('sets of rows of one node, which each statement names');
+    await this.#unscoped.raw((sql) => sql`rollback to savepoint ${sql.id(name)}`);
   }
 }

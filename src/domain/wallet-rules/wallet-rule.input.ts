@@ -30,10 +30,7 @@ type Members = Readonly<Record<string, unknown>>;
  * Reads a condition tree, and tells of every fault in it by its place, such as `and[1].op`. Neither depth nor breadth
  * costs more than the limits allow: reading ends where they are passed.
  */
-export function readRuleLogic(
-  given: unknown,
-  leaf: LeafSchema,
-): { logic: RuleLogic | undefined; issues: LogicIssue[] } {
+function readRuleLogic(given: unknown, leaf: LeafSchema): { logic: RuleLogic | undefined; issues: LogicIssue[] } {
   const reader = new LogicReader(leaf);
   const logic = reader.read(given, [], 1);
   if (!reader.isTooBroad) return { logic, issues: reader.issues };

@@ -1,9 +1,8 @@
 import { stringify } from 'yaml';
 import { commonInput, rowInputs } from '../../domain/reference/reference.input.ts';
 import { REFERENCE_KINDS, type ReferenceKind } from '../../domain/reference/reference-kinds.ts';
-import { notificationInput } from '../../domain/transactions/notification.input.ts';
-import { NOTIFICATION_EVENT } from '../../domain/transactions/notification-publisher.ts';
-import { registrationInput } from '../../domain/transactions/registration.input.ts';
+import { notificationInput, registrationInput } from '../../domain/transactions/notification.input.ts';
+import { NOTIFICATION_EVENT } from '../../domain/transactions/transaction-messages.ts';
 import { KYC_EVENT } from '../../domain/user-migrations/migration-outcome.rules.ts';
 import { isDeadLetterTopic } from '../../events/bus/dead-letters.ts';
 import { DAY_MS, PARTITIONS, retentionDays } from '../../events/bus/kafka-admin.ts';

@@ -1,5 +1,5 @@
 import type { NextFunction, Request, Response } from 'express';
-import type { NotificationPublisher } from '../../domain/transactions/notification-publisher.ts';
+import type { NotificationPublisher } from '../../domain/transactions/transaction-messages.ts';
 import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { sendEmpty } from '../../gateway/exchange/responses.ts';

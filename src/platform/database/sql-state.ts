@@ -38,3 +38,8 @@ export function textArray(values: readonly (string | null)[]): string {
   }
   return `${text}}`;
 }
+
+/** Returns what rows have in one column as `textArray` writes it, each value as text, and none where a row has none. */
+export function textColumn<Row>(rows: readonly Row[], name: keyof Row): string {
+  return textArray(rows.map((row) => (row[name] === null || row[name] === undefined ? null : String(row[name]))));
+}

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assetContractAddress, effectsOf } from '../../../src/domain/transactions/asset-effects.ts';
-import { emptyState, joinNotification } from '../../../src/domain/transactions/join.rules.ts';
+import {
+  assetContractAddress,
+  effectsOf,
+  emptyState,
+  joinNotification,
+} from '../../../src/domain/transactions/join.rules.ts';
 import type { Notification } from '../../../src/domain/transactions/notification.input.ts';
 import {
   TRANSACTION_COLLECTIONS,

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { effectsOf } from '../../../src/domain/transactions/asset-effects.ts';
 import {
+  effectsOf,
   emptyState,
   joinNotification,
   joinStates,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { transactionIdInput } from '../../../domain/transactions/registration.input.ts';
+import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
 import { TRANSACTION_COLLECTIONS } from '../../../domain/transactions/type-codes.rules.ts';
 import { objectInput, textInput, uuidInput } from '../../../lib/input.ts';
 import { TRANSACTIONS } from '../../shared/lists.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { transactionIdInput } from '../../../domain/transactions/registration.input.ts';
+import { transactionIdInput } from '../../../domain/transactions/notification.input.ts';
 import type { TransactionEventRow } from '../../../domain/transactions/transaction-pages.service.ts';
 import { type TransactionView, viewOfLogged } from '../../../domain/transactions/transaction-view.ts';
 import {

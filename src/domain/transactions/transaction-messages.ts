@@ -1,0 +1,118 @@
+import { withDeadLetters } from '../../events/bus/dead-letters.ts';
+import {
+  BusUnavailableError,
+  type EventBus,
+  type IncomingMessage,
+  type Subscription,
+} from '../../events/bus/event-bus.ts';
+import { TOPICS } from '../../events/bus/topics.ts';
+import type { Log } from '../../lib/log.ts';
+import { validTraceparent } from '../../lib/tracing.ts';
+import { uuidV7 } from '../../lib/uuid-v7.ts';
+import { isRefusedValue } from '../../platform/database/sql-state.ts';
+import { AppError, invalidRequest } from '../../platform/errors.ts';
+import { notificationOf, PoisonError, parseRegistration } from './notification.input.ts';
+import type { Transactions } from './transactions.service.ts';
+import type { TransactionTopic } from './type-codes.rules.ts';
+
+/** The `event-type` of notifications on their topics. */
+export const NOTIFICATION_EVENT = 'transaction.notification';
+const SCHEMA_VERSION = '1';
+
+interface ReceivedNotification {
+  body: Buffer;
+  /** What `parseJson` makes of the body. */
+  value: unknown;
+  correlationId: string;
+  /** Where its trace goes on (W3C Trace Context); undefined: it has none. */
+  traceparent: string | undefined;
+  receivedAtMs: number;
+  /** How many milliseconds its sender still waits. */
+  deadlineMs: number;
+}
+
+/** Publishes what the chain processor tells of transactions, as it was received. */
+export class NotificationPublisher {
+  readonly #bus: Pick<EventBus, 'publish'>;
+
+  constructor(bus: Pick<EventBus, 'publish'>) {
+    this.#bus = bus;
+  }
+
+  /**
+   * Publishes a notification's bytes, unchanged, to the admin and the user topic (specification section 6). Resolves
+   * once both have acknowledged.
+   * @throws AppError 400 for what is no notification, 500 when the bus does not acknowledge in time.
+   */
+  async publish(received: ReceivedNotification): Promise<void> {
+    const { body, value, correlationId, traceparent, receivedAtMs, deadlineMs } = received;
+    const parsed = notificationOf(value);
+    if (!parsed.ok) throw invalidRequest(parsed.issues.map(({ path, message }) => ({ path, message })));
+    const headers = {
+      'event-id': uuidV7(),
+      'event-type': NOTIFICATION_EVENT,
+      'schema-version': SCHEMA_VERSION,
+      'correlation-id': correlationId,
+      'received-at': new Date(receivedAtMs).toISOString(),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    };
+    const key = parsed.notification.id;
+    const topics = [TOPICS.admin, TOPICS.user];
+    try {
+      await this.#bus.publish(
+        topics.map((topic) => ({ topic, key, value: body, headers })),
+        { deadlineMs },
+      );
+    } catch (error) {
+      if (error instanceof BusUnavailableError) throw new AppError(500, 'internal_error', { cause: error });
+      throw error;
+    }
+  }
+}
+
+interface ConsumerParts {
+  bus: EventBus;
+  transactions: Transactions;
+  log: Log;
+}
+
+/** Starts the consumers of notifications and registrations, each a group of its own. */
+export async function startTransactionConsumers(parts: ConsumerParts): Promise<Subscription[]> {
+  const { bus, transactions, log } = parts;
+  const notifications = (topic: TransactionTopic, groupId: string) =>
+    bus.subscribe({
+      groupId,
+      topics: [topic],
+      handle: withDeadLetters(bus, (batch) => transactions.applyBatch(topic, batch.map(deliveryOf)), isPoison),
+    });
+  const registrations = bus.subscribe({
+    groupId: 'portcullis.transactions.registered',
+    topics: [TOPICS.registered],
+    handle: withDeadLetters(bus, (batch) => registerAll(batch, transactions, log), isPoison),
+  });
+  return Promise.all([
+    notifications(TOPICS.admin, 'portcullis.transactions.admin'),
+    notifications(TOPICS.user, 'portcullis.transactions.user'),
+    registrations,
+  ]);
+}
+
+async function registerAll(batch: readonly IncomingMessage[], transactions: Transactions, log: Log): Promise<void> {
+  const registrations = batch.map(({ value }) => parseRegistration(value ?? new Uint8Array()));
+  for (const id of await transactions.registerAllByOwner(registrations)) {
+    log.warn({ transaction_id: id }, 'a transaction moved to the node that its owner names');
+  }
+}
+
+function deliveryOf({ value, headers }: IncomingMessage) {
+  return {
+    body: value ?? new Uint8Array(),
+    correlationId: headers['correlation-id'] ?? '',
+    traceparent: validTraceparent(headers.traceparent),
+  };
+}
+
+/** Whether no repeat mends an error: the message is no notification, or the database refuses what it says. */
+function isPoison(error: unknown): boolean {
+  return error instanceof PoisonError || isRefusedValue(error);
+}
