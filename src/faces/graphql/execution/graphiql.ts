@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 
 const OPENING_SCRIPT = join(import.meta.dirname, 'ui/opening.js');
@@ -31,11 +31,6 @@ const CONTENT_SECURITY_POLICY = [
   "form-action 'none'",
   "frame-ancestors 'none'",
 ].join('; ');
-
-/** Whether a request comes from a browser that wants a page. */
-export function asksForPage({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && (headers.accept ?? '').includes('text/html');
-}
 
 let made: Promise<Buffer> | undefined;
 
