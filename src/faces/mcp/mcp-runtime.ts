@@ -32,10 +32,10 @@ import { TOOLS } from './tools.ts';
 const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')).version;
 
 /** The name and version of the server, as `initialize` returns them. */
-export const SERVER = { name: 'portcullis', title: 'Portcullis', version };
+const SERVER = { name: 'portcullis', title: 'Portcullis', version };
 
 /** The instructions that a model reads before it chooses a tool. */
-export const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. All that you see belongs to one tenant, the node of the client whose secret you were given; get_access says which node it is and what the client may do.
+const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. All that you see belongs to one tenant, the node of the client whose secret you were given; get_access says which node it is and what the client may do.
 
 An account has wallets; a wallet is on one chain, may operate on networks of that chain, and has rules; a rule moves funds by itself (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are what the chain processor reports. Users come in by migration.
 
@@ -63,7 +63,7 @@ interface CallToolParts {
  * correlation id that finds it in the log.
  * @throws McpError for a tool that is not there.
  */
-export async function callTool(
+async function callTool(
   { tools, outcomes, log }: CallToolParts,
   { name, arguments: args = {} }: { name: string; arguments?: Record<string, unknown> | undefined },
   call: ToolCall,

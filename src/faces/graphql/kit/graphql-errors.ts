@@ -10,7 +10,7 @@ import { AppError, type Refusal, RefusalError } from '../../../platform/errors.t
 import type { Builder } from './builder.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
-export interface InputIssue {
+interface InputIssue {
   path: string[];
   message: string;
 }

@@ -15,7 +15,7 @@ import { badInputError } from './graphql-errors.ts';
 import { loaderPerField, loaderPerOperation } from './loaders.ts';
 
 /** The arguments that every connection has. */
-export interface ConnectionArgs {
+interface ConnectionArgs {
   first?: number | null | undefined;
   last?: number | null | undefined;
   after?: string | null | undefined;

@@ -8,7 +8,7 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 import type { ClientEnums } from './clients.graphql.ts';
 
 /** The input of a client, with the members of REST in camelCase. */
-export function clientInputType(builder: Builder, { grantType }: ClientEnums) {
+function clientInputType(builder: Builder, { grantType }: ClientEnums) {
   const tokenExpiry = builder.inputType('TokenExpiryInput', {
     description: 'How long the tokens of a client live.',
     fields: (t) => ({
@@ -69,7 +69,13 @@ const idOptions = { required: true, description: 'The `client_id`.' } as const;
 /** Adds the mutations of clients. */
 export function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums): void {
   const input = clientInputType(builder, enums);
-  const created = createdClientType(builder, refs);
+  const created = builder.objectRef<ClientWithSecret>('CreatedClient').implement({
+    description: 'A client and a secret of its own.',
+    fields: (t) => ({
+      client: t.field({ type: refs.client, description: 'The client.', resolve: ({ client }) => client }),
+      clientSecret: t.exposeString('secret', { description: 'The secret: told this once.' }),
+    }),
+  });
   const errorsOf = (name: string, description: string) => ({ types: errorTypes, union: { name, description } });
   builder.mutationFields((t) => ({
     createClient: t.field({
@@ -146,14 +152,4 @@ export function addClientMutations(builder: Builder, refs: TypeRefs, enums: Clie
         orMember(context.services.clientAdministration.setStatus(...tenantAndAdministrator(context), id, status)),
     }),
   }));
-}
-
-function createdClientType(builder: Builder, refs: TypeRefs) {
-  return builder.objectRef<ClientWithSecret>('CreatedClient').implement({
-    description: 'A client and a secret of its own.',
-    fields: (t) => ({
-      client: t.field({ type: refs.client, description: 'The client.', resolve: ({ client }) => client }),
-      clientSecret: t.exposeString('secret', { description: 'The secret: told this once.' }),
-    }),
-  });
 }

@@ -11,7 +11,7 @@ import { addClientMutations } from './client-mutations.graphql.ts';
 export type ClientEnums = ReturnType<typeof clientEnums>;
 
 /** Adds the enums of clients; inside, their values are the names of the specification. */
-export function clientEnums(builder: Builder) {
+function clientEnums(builder: Builder) {
   return {
     grantType: builder.enumType('GrantType', {
       description: 'A way to get a token (RFC 6749).',
@@ -32,9 +32,34 @@ export function clientEnums(builder: Builder) {
 }
 
 /** Implements the type of clients, which never has a secret. */
-export function implementClient(builder: Builder, { client }: TypeRefs, { grantType, status }: ClientEnums): void {
-  const tokenExpiry = tokenExpiryType(builder);
-  const rateLimit = rateLimitType(builder);
+function implementClient(builder: Builder, { client }: TypeRefs, { grantType, status }: ClientEnums): void {
+  const tokenExpiry = builder.objectRef<ClientRow>('TokenExpiry').implement({
+    description: 'How long the tokens of a client live.',
+    fields: (t) => ({
+      enabled: t.exposeBoolean('token_expiry_enabled', { description: 'Whether they end at all.' }),
+      duration: t.int({
+        description: 'Seconds from the issue of a token to its end; counts where `enabled`.',
+        resolve: (row) => row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
+      }),
+    }),
+  });
+  const rateLimit = builder.objectRef<ClientRow>('RateLimit').implement({
+    description: 'How many requests a client may make, in windows aligned to the clock; null: any number.',
+    fields: (t) => ({
+      requestsPerSecond: t.exposeInt('requests_per_second', {
+        nullable: true,
+        description: 'Requests in a second; null: any number.',
+      }),
+      requestsPerMinute: t.exposeInt('requests_per_minute', {
+        nullable: true,
+        description: 'Requests in a minute; null: any number.',
+      }),
+      requestsPerHour: t.exposeInt('requests_per_hour', {
+        nullable: true,
+        description: 'Requests in an hour; null: any number.',
+      }),
+    }),
+  });
   client.implement({
     description: 'A machine client (specification section 2.2). Its secret is told only where one is made.',
     fields: (t) => ({
@@ -85,39 +110,6 @@ export function implementClient(builder: Builder, { client }: TypeRefs, { grantT
       }),
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
       updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
-    }),
-  });
-}
-
-function tokenExpiryType(builder: Builder) {
-  return builder.objectRef<ClientRow>('TokenExpiry').implement({
-    description: 'How long the tokens of a client live.',
-    fields: (t) => ({
-      enabled: t.exposeBoolean('token_expiry_enabled', { description: 'Whether they end at all.' }),
-      duration: t.int({
-        description: 'Seconds from the issue of a token to its end; counts where `enabled`.',
-        resolve: (row) => row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
-      }),
-    }),
-  });
-}
-
-function rateLimitType(builder: Builder) {
-  return builder.objectRef<ClientRow>('RateLimit').implement({
-    description: 'How many requests a client may make, in windows aligned to the clock; null: any number.',
-    fields: (t) => ({
-      requestsPerSecond: t.exposeInt('requests_per_second', {
-        nullable: true,
-        description: 'Requests in a second; null: any number.',
-      }),
-      requestsPerMinute: t.exposeInt('requests_per_minute', {
-        nullable: true,
-        description: 'Requests in a minute; null: any number.',
-      }),
-      requestsPerHour: t.exposeInt('requests_per_hour', {
-        nullable: true,
-        description: 'Requests in an hour; null: any number.',
-      }),
     }),
   });
 }

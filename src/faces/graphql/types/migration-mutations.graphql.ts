@@ -18,7 +18,19 @@ const authScopes = { permission: 'users:migrate' } as const;
 
 /** Adds the mutations that migrate one user, and up to 500 of them. */
 export function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
-  const input = migrateUserInputType(builder);
+  const input = builder.inputType('MigrateUserInput', {
+    description: 'A user who has a wallet already. One of `email` and `externalId` is needed.',
+    fields: (t) => ({
+      walletAddress: t.string({ required: true, description: 'Up to 128 characters; trimmed and lower-cased.' }),
+      email: t.string({ description: 'Unique in the node in any case of its letters; empty counts as absent.' }),
+      externalId: t.string({ description: 'An identifier of your own, unique in the node; empty counts as absent.' }),
+      name: t.string({ description: 'The given name.' }),
+      surname: t.string({ description: 'The family name.' }),
+      kycSent: t.boolean({
+        description: 'Whether the KYC token was sent already: the user is verified then; false by default.',
+      }),
+    }),
+  });
   builder.mutationFields((t) => ({
     migrateUser: t.field({
       type: refs.user,
@@ -64,22 +76,6 @@ export function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
       },
     }),
   }));
-}
-
-function migrateUserInputType(builder: Builder) {
-  return builder.inputType('MigrateUserInput', {
-    description: 'A user who has a wallet already. One of `email` and `externalId` is needed.',
-    fields: (t) => ({
-      walletAddress: t.string({ required: true, description: 'Up to 128 characters; trimmed and lower-cased.' }),
-      email: t.string({ description: 'Unique in the node in any case of its letters; empty counts as absent.' }),
-      externalId: t.string({ description: 'An identifier of your own, unique in the node; empty counts as absent.' }),
-      name: t.string({ description: 'The given name.' }),
-      surname: t.string({ description: 'The family name.' }),
-      kycSent: t.boolean({
-        description: 'Whether the KYC token was sent already: the user is verified then; false by default.',
-      }),
-    }),
-  });
 }
 
 /** Who asks for a migration. */

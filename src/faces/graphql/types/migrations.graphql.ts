@@ -9,7 +9,7 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 import { addFileMutations, addMigrateMutations } from './migration-mutations.graphql.ts';
 
 /** Adds the type of rows and the rows of a migration. */
-export function addMigrationRows(builder: Builder, refs: TypeRefs): void {
+function addMigrationRows(builder: Builder, refs: TypeRefs): void {
   const connection = builder.connectionObject(
     { type: rowType(builder), name: 'MigrationRowConnection', description: 'A page of rows.' },
     { name: 'MigrationRowEdge', description: 'A row and its place in the list.' },
@@ -49,27 +49,12 @@ function rowType(builder: Builder) {
 }
 
 /** Adds the subscription that tells how far a migration is. */
-export function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
-  const progress = progressType(builder, refs);
-  builder.subscriptionField('migrationProgress', (t) =>
-    t.field({
-      type: progress,
-      description:
-        'How far a migration is: at once, then whenever it has got further, until it is done. Needs users:read.',
-      authScopes: { permission: 'users:read' },
-      args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
-      subscribe: (_root, { id }, context) => follow(id, context),
-      resolve: (row) => row,
-    }),
-  );
-}
-
-function progressType(builder: Builder, { migration }: TypeRefs) {
-  return builder.objectRef<MigrationProgressRow>('MigrationProgress').implement({
+function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
+  const progress = builder.objectRef<MigrationProgressRow>('MigrationProgress').implement({
     description: 'How far a migration of users is.',
     fields: (t) => ({
       migration: t.field({
-        type: migration,
+        type: refs.migration,
         description: 'The migration as it is now. Needs users:read.',
         authScopes: { permission: 'users:read' },
         resolve: (row) => row.migration,
@@ -88,6 +73,17 @@ function progressType(builder: Builder, { migration }: TypeRefs) {
       done: t.exposeBoolean('done', { description: 'Whether nothing more comes: it is DONE, CANCELLED or FAILED.' }),
     }),
   });
+  builder.subscriptionField('migrationProgress', (t) =>
+    t.field({
+      type: progress,
+      description:
+        'How far a migration is: at once, then whenever it has got further, until it is done. Needs users:read.',
+      authScopes: { permission: 'users:read' },
+      args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
+      subscribe: (_root, { id }, context) => follow(id, context),
+      resolve: (row) => row,
+    }),
+  );
 }
 
 async function follow(id: string, context: GraphqlContext) {
@@ -99,7 +95,38 @@ async function follow(id: string, context: GraphqlContext) {
 
 /** Adds the type of migrations, the queries for them, the mutations that migrate users, and how far they are. */
 export function addMigrations(builder: Builder, refs: TypeRefs): void {
-  implementMigration(refs, migrationStatus(builder));
+  const status = builder.enumType('MigrationStatus', {
+    description: 'How far a migration of users is.',
+    values: {
+      RUNNING: { value: 'running' as const, description: 'Rows are still to come.' },
+      DONE: { value: 'done' as const, description: 'Every row has been applied.' },
+      CANCELLED: {
+        value: 'cancelled' as const,
+        description: 'It was ended before its last row; what was applied stays.',
+      },
+      FAILED: { value: 'failed' as const, description: 'It could not go on; what was applied stays.' },
+    },
+  });
+  refs.migration.implement({
+    description: 'A request to migrate users, or a file of them.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID.' }),
+      status: t.field({ type: status, description: 'How far it is.', resolve: (row) => row.status }),
+      total: t.exposeInt('total', { description: 'How many rows it has.' }),
+      success: t.exposeInt('success', { description: 'How many became users.' }),
+      skipped: t.exposeInt('skipped', {
+        description: 'How many became none for want of an identifier, or as duplicates.',
+      }),
+      failed: t.exposeInt('failed', { description: 'How many became none because the row is not valid.' }),
+      createdBy: t.exposeString('created_by', { description: 'The `sub` of the token that asked for it.' }),
+      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it began.' }),
+      finishedAt: t.expose('finished_at', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it ended; null while it runs.',
+      }),
+    }),
+  });
   addMigrationRows(builder, refs);
   addMigrateMutations(builder, refs);
   addFileMutations(builder, refs);
@@ -125,42 +152,4 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
       resolve: rowResolver(({ migrationPages }, nodeId, id) => migrationPages.find(nodeId, id)),
     }),
   }));
-}
-
-function migrationStatus(builder: Builder) {
-  return builder.enumType('MigrationStatus', {
-    description: 'How far a migration of users is.',
-    values: {
-      RUNNING: { value: 'running' as const, description: 'Rows are still to come.' },
-      DONE: { value: 'done' as const, description: 'Every row has been applied.' },
-      CANCELLED: {
-        value: 'cancelled' as const,
-        description: 'It was ended before its last row; what was applied stays.',
-      },
-      FAILED: { value: 'failed' as const, description: 'It could not go on; what was applied stays.' },
-    },
-  });
-}
-
-function implementMigration({ migration }: TypeRefs, status: ReturnType<typeof migrationStatus>): void {
-  migration.implement({
-    description: 'A request to migrate users, or a file of them.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID.' }),
-      status: t.field({ type: status, description: 'How far it is.', resolve: (row) => row.status }),
-      total: t.exposeInt('total', { description: 'How many rows it has.' }),
-      success: t.exposeInt('success', { description: 'How many became users.' }),
-      skipped: t.exposeInt('skipped', {
-        description: 'How many became none for want of an identifier, or as duplicates.',
-      }),
-      failed: t.exposeInt('failed', { description: 'How many became none because the row is not valid.' }),
-      createdBy: t.exposeString('created_by', { description: 'The `sub` of the token that asked for it.' }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it began.' }),
-      finishedAt: t.expose('finished_at', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it ended; null while it runs.',
-      }),
-    }),
-  });
 }

@@ -25,7 +25,7 @@ const changed =
   'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
 
 /** Adds the mutations of supervisors. */
-export function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: SupervisorStatus): void {
+function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: SupervisorStatus): void {
   addSupervisorCreation(builder, refs);
   const errorsOf = (name: string) => ({
     types: [ValidationError, NotFoundError, ForbiddenError, PreconditionError],
@@ -143,7 +143,7 @@ const SUPERVISORS: List<object, SupervisorRow, GraphqlServices> = {
 };
 
 /** What a supervisor can be. */
-export type SupervisorStatus = ReturnType<typeof supervisorStatus>;
+type SupervisorStatus = ReturnType<typeof supervisorStatus>;
 
 /** Adds the type of supervisors, the query for them and the mutations of them. */
 export function addSupervisors(builder: Builder, refs: TypeRefs): void {

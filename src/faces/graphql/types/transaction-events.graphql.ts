@@ -14,36 +14,19 @@ import { passes, type TransactionEnums, type TransactionFilterRef } from './tran
 
 /** Adds the type of events and the events of a transaction. */
 export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: TransactionEnums): void {
-  implementEvent(refs, enums);
-  const connection = builder.connectionObject(
-    { type: refs.transactionEvent, name: 'TransactionEventConnection', description: 'A page of events.' },
-    { name: 'TransactionEventEdge', description: 'An event and its place in the list.' },
-  );
-  builder.objectField(refs.transaction, 'events', (t) =>
-    t.field({
-      type: connection,
-      description: 'Each applied change, in the order of the log. Needs transactions:read.',
-      authScopes: { permission: 'transactions:read' },
-      args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('transaction-events', EVENTS_OF_TRANSACTIONS),
-    }),
-  );
-}
-
-function implementEvent({ transactionEvent }: TypeRefs, { status }: TransactionEnums): void {
-  transactionEvent.implement({
+  refs.transactionEvent.implement({
     description: 'A change that was applied to a transaction, with the transaction as of it.',
     fields: (t) => ({
       cursor: t.exposeString('seq', {
         description: 'Its place in the event log: good for `after` of transactionUpdates.',
       }),
       status: t.field({
-        type: status,
+        type: enums.status,
         description: 'The status after it.',
         resolve: (row) => statusOfCode(row.status),
       }),
       previousStatus: t.field({
-        type: status,
+        type: enums.status,
         nullable: true,
         description: 'The status before it; null for the first.',
         resolve: (row) => (row.previous_status === null ? null : statusOfCode(row.previous_status)),
@@ -69,6 +52,19 @@ function implementEvent({ transactionEvent }: TypeRefs, { status }: TransactionE
       occurredAt: t.expose('occurred_at', { type: 'DateTime', description: 'When it was applied.' }),
     }),
   });
+  const connection = builder.connectionObject(
+    { type: refs.transactionEvent, name: 'TransactionEventConnection', description: 'A page of events.' },
+    { name: 'TransactionEventEdge', description: 'An event and its place in the list.' },
+  );
+  builder.objectField(refs.transaction, 'events', (t) =>
+    t.field({
+      type: connection,
+      description: 'Each applied change, in the order of the log. Needs transactions:read.',
+      authScopes: { permission: 'transactions:read' },
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('transaction-events', EVENTS_OF_TRANSACTIONS),
+    }),
+  );
 }
 
 const CURSOR = /^(?:0|[1-9][0-9]{0,17})$/;
@@ -81,7 +77,36 @@ interface SubscriptionTypes {
 
 /** Adds the subscriptions: all changes of a node, and one transaction until it is final. */
 export function addTransactionSubscriptions(builder: Builder, { refs, enums, filter }: SubscriptionTypes): void {
-  const update = transactionUpdate(builder, refs, enums);
+  const update = builder.objectRef<LoggedEvent>('TransactionUpdate').implement({
+    description: 'A change of a transaction, with the transaction as of it.',
+    fields: (t) => ({
+      cursor: t.string({
+        description: 'Its place in the event log: good for `after`.',
+        resolve: ({ seq }) => seq.toString(),
+      }),
+      event: t.string({
+        description: 'Always `transaction.status.updated`.',
+        resolve: () => 'transaction.status.updated',
+      }),
+      transaction: t.field({
+        type: refs.transaction,
+        description: 'The transaction as of the change. Needs transactions:read.',
+        authScopes: { permission: 'transactions:read' },
+        resolve: (event) => viewOfLogged(event.transaction),
+      }),
+      previousStatus: t.field({
+        type: enums.status,
+        nullable: true,
+        description: 'The status before the change; null for the first.',
+        resolve: ({ previousStatus }) => (previousStatus === null ? null : statusOfCode(previousStatus)),
+      }),
+      correlationId: t.string({
+        nullable: true,
+        description: 'The correlation id of the request that brought the change.',
+        resolve: ({ correlationId }) => correlationId || null,
+      }),
+    }),
+  });
   builder.subscriptionFields((t) => ({
     transactionUpdates: t.field({
       type: update,
@@ -108,39 +133,6 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
       resolve: (state) => state,
     }),
   }));
-}
-
-function transactionUpdate(builder: Builder, { transaction }: TypeRefs, { status }: TransactionEnums) {
-  return builder.objectRef<LoggedEvent>('TransactionUpdate').implement({
-    description: 'A change of a transaction, with the transaction as of it.',
-    fields: (t) => ({
-      cursor: t.string({
-        description: 'Its place in the event log: good for `after`.',
-        resolve: ({ seq }) => seq.toString(),
-      }),
-      event: t.string({
-        description: 'Always `transaction.status.updated`.',
-        resolve: () => 'transaction.status.updated',
-      }),
-      transaction: t.field({
-        type: transaction,
-        description: 'The transaction as of the change. Needs transactions:read.',
-        authScopes: { permission: 'transactions:read' },
-        resolve: (event) => viewOfLogged(event.transaction),
-      }),
-      previousStatus: t.field({
-        type: status,
-        nullable: true,
-        description: 'The status before the change; null for the first.',
-        resolve: ({ previousStatus }) => (previousStatus === null ? null : statusOfCode(previousStatus)),
-      }),
-      correlationId: t.string({
-        nullable: true,
-        description: 'The correlation id of the request that brought the change.',
-        resolve: ({ correlationId }) => correlationId || null,
-      }),
-    }),
-  });
 }
 
 interface UpdatesArgs {

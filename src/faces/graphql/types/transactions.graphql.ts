@@ -26,7 +26,7 @@ const registerInput = objectInput({
 });
 
 /** Adds the mutation that tells of a transaction before the first notification of it, or after. */
-export function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
+function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
   const input = builder.inputType('RegisterTransactionInput', {
     description: 'A transaction that notifications will tell of.',
     validate: { schema: registerInput },

@@ -11,9 +11,55 @@ const idOptions = { required: true, description: "The user's UUID." } as const;
 
 /** Adds the type of users, the queries for them and the mutation that erases one. */
 export function addUsers(builder: Builder, refs: TypeRefs): void {
-  implementUser(builder, refs);
+  const kyc = builder.objectRef<UserRow>('Kyc').implement({
+    description: 'Whether a user is verified, and the token that says so.',
+    fields: (t) => ({
+      isVerified: t.exposeBoolean('kyc_verified', { description: 'Whether the user is verified.' }),
+      tokenSent: t.exposeBoolean('kyc_token_sent', { description: 'Whether the token was sent.' }),
+      tokenSentAt: t.expose('kyc_token_sent_at', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was sent.',
+      }),
+      tokenTxHash: t.exposeString('kyc_token_tx_hash', {
+        nullable: true,
+        description: 'The transaction that sent it.',
+      }),
+    }),
+  });
+  refs.user.implement({
+    description: 'A migrated user.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
+      externalId: t.exposeString('external_id', {
+        nullable: true,
+        description: "The migrating system's own identifier.",
+      }),
+      name: t.exposeString('name', { description: 'The given name; empty where there is none.' }),
+      surname: t.exposeString('surname', { description: 'The family name; empty where there is none.' }),
+      email: t.exposeString('email', { description: 'As it was sent; empty where there is none.' }),
+      address: t.exposeString('address', { description: "The wallet's address, lower-cased." }),
+      identityNumber: t.exposeString('identity_number', { description: 'Empty where there is none.' }),
+      kyc: t.field({
+        type: kyc,
+        nullable: true,
+        description: 'The KYC token; null where it was not sent.',
+        resolve: (row) => (row.kyc_token_sent || row.kyc_verified ? row : null),
+      }),
+      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was migrated.' }),
+    }),
+  });
   addEraseUser(builder, refs);
-  const filter = userFilter(builder);
+  const filter = builder.inputType('UserFilter', {
+    description: 'Which users a list has; all that is given must hold.',
+    fields: (t) => ({
+      search: t.string({
+        description: 'A part of the name, the surname, the email, the external id or the address, in either case.',
+        validate: { schema: searchInput() },
+      }),
+      kycVerified: t.boolean({ description: 'Whether the user is verified.' }),
+    }),
+  });
   const connection = builder.connectionObject(
     { type: refs.user, name: 'UserConnection', description: 'A page of users.' },
     { name: 'UserEdge', description: 'A user and the place in the list.' },
@@ -56,62 +102,4 @@ function addEraseUser(builder: Builder, refs: TypeRefs): void {
       resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),
     }),
   );
-}
-
-function implementUser(builder: Builder, { user }: TypeRefs): void {
-  const kyc = kycType(builder);
-  user.implement({
-    description: 'A migrated user.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      externalId: t.exposeString('external_id', {
-        nullable: true,
-        description: "The migrating system's own identifier.",
-      }),
-      name: t.exposeString('name', { description: 'The given name; empty where there is none.' }),
-      surname: t.exposeString('surname', { description: 'The family name; empty where there is none.' }),
-      email: t.exposeString('email', { description: 'As it was sent; empty where there is none.' }),
-      address: t.exposeString('address', { description: "The wallet's address, lower-cased." }),
-      identityNumber: t.exposeString('identity_number', { description: 'Empty where there is none.' }),
-      kyc: t.field({
-        type: kyc,
-        nullable: true,
-        description: 'The KYC token; null where it was not sent.',
-        resolve: (row) => (row.kyc_token_sent || row.kyc_verified ? row : null),
-      }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was migrated.' }),
-    }),
-  });
-}
-
-function kycType(builder: Builder) {
-  return builder.objectRef<UserRow>('Kyc').implement({
-    description: 'Whether a user is verified, and the token that says so.',
-    fields: (t) => ({
-      isVerified: t.exposeBoolean('kyc_verified', { description: 'Whether the user is verified.' }),
-      tokenSent: t.exposeBoolean('kyc_token_sent', { description: 'Whether the token was sent.' }),
-      tokenSentAt: t.expose('kyc_token_sent_at', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it was sent.',
-      }),
-      tokenTxHash: t.exposeString('kyc_token_tx_hash', {
-        nullable: true,
-        description: 'The transaction that sent it.',
-      }),
-    }),
-  });
-}
-
-function userFilter(builder: Builder) {
-  return builder.inputType('UserFilter', {
-    description: 'Which users a list has; all that is given must hold.',
-    fields: (t) => ({
-      search: t.string({
-        description: 'A part of the name, the surname, the email, the external id or the address, in either case.',
-        validate: { schema: searchInput() },
-      }),
-      kycVerified: t.boolean({ description: 'Whether the user is verified.' }),
-    }),
-  });
 }
