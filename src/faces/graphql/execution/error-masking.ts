@@ -3,7 +3,7 @@ import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from '
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { Log } from '../../../lib/log.ts';
 import { AppError, type ErrorMessage } from '../../../platform/errors.ts';
-import { originOf, shownError } from '../kit/graphql-errors.ts';
+import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
 import type { OperationRequest } from './runtime.ts';
 
 const SYNTAX_ERROR = 'Syntax Error: ';
@@ -104,18 +104,10 @@ export function formatted(error: GraphQLError): GraphQLFormattedError {
   return Object.keys(told).length > 0 ? { ...rest, extensions: told } : rest;
 }
 
-/** Where in the document and in the answer it happened. */
-function placeOf(error: unknown) {
-  if (!(error instanceof GraphQLError)) return {};
-  const { nodes, source, positions, path } = error;
-  return { nodes, source, positions, path };
-}
-
 function withoutQuotes(error: GraphQLError): GraphQLError {
   const message = withoutGivenValues(error.message);
   if (message === error.message) return error;
-  const { nodes, source, positions, path, extensions } = error;
-  return new GraphQLError(message, { nodes, source, positions, path, extensions });
+  return new GraphQLError(message, { ...placeOf(error), extensions: error.extensions });
 }
 
 /** Whether what an execution gave goes on giving. */

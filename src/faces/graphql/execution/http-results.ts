@@ -146,6 +146,7 @@ interface SseStreamParts {
  */
 export class SseStream {
   readonly #parts: SseStreamParts;
+  readonly #res: ServerResponse;
   #isOpen = true;
   /** How many bytes its connection had taken at the last ping. */
   #taken = 0;
@@ -153,9 +154,9 @@ export class SseStream {
 
   constructor(parts: SseStreamParts) {
     this.#parts = parts;
-    const { res } = parts.exchange;
-    res.on('drain', () => this.#goOn());
-    res.on('close', () => {
+    this.#res = parts.exchange.res;
+    this.#res.on('drain', () => this.#goOn());
+    this.#res.on('close', () => {
       this.#end();
       parts.onClose(this);
     });
@@ -163,58 +164,53 @@ export class SseStream {
 
   /** Sends what comes until it is over. */
   run(): void {
-    const { res } = this.#parts.exchange;
     if (!this.#isOpen) return;
     this.#writeHead();
     // Some clients wait for a first byte.
-    res.write(PING);
+    this.#res.write(PING);
     void this.#pump();
   }
 
   /** Shows the client that it is alive; drops one that has taken nothing from one ping to the next though something waited. */
   ping(): void {
-    const { res } = this.#parts.exchange;
-    if (!res.headersSent || !res.socket) return;
-    const { bytesWritten, writableLength } = res.socket;
+    if (!this.#res.headersSent || !this.#res.socket) return;
+    const { bytesWritten, writableLength } = this.#res.socket;
     const taken = bytesWritten - writableLength;
-    if (writableLength > 0 && taken === this.#taken) res.destroy();
-    else if (this.#isOpen && !res.writableNeedDrain) res.write(PING);
+    if (writableLength > 0 && taken === this.#taken) this.#res.destroy();
+    else if (this.#isOpen && !this.#res.writableNeedDrain) this.#res.write(PING);
     this.#taken = taken;
   }
 
   /** Ends it without `complete`, so that the client comes back. */
   cut(): void {
-    const { res } = this.#parts.exchange;
     if (!this.#end()) return;
-    if (!res.headersSent) this.#writeHead();
-    res.end();
+    if (!this.#res.headersSent) this.#writeHead();
+    this.#res.end();
   }
 
   /** The stream ends with its connection (RFC 9112 section 6.3): in chunks each event would be a write of four pieces. */
   #writeHead(): void {
-    const { res } = this.#parts.exchange;
-    res.removeHeader('transfer-encoding');
-    res.writeHead(200, HEADERS);
+    this.#res.removeHeader('transfer-encoding');
+    this.#res.writeHead(200, HEADERS);
   }
 
   async #pump(): Promise<void> {
     const { exchange, results, mask } = this.#parts;
-    const { res } = exchange;
     try {
       while (this.#isOpen) {
         const next = await results.next();
         if (!this.#isOpen) return;
         if (next.done) break;
         const span = sharedOf(next.value)?.startDelivery?.('sse');
-        if (!res.write(eventFrame(mask.result(next.value, exchange)))) await this.#drained();
+        if (!this.#res.write(eventFrame(mask.result(next.value, exchange)))) await this.#drained();
         span?.end();
       }
     } catch (error) {
       if (!this.#isOpen) return;
       if (error instanceof StreamStoppedError) return this.cut();
-      res.write(eventFrame({ errors: [mask.error(error, exchange)] }));
+      this.#res.write(eventFrame({ errors: [mask.error(error, exchange)] }));
     }
-    if (this.#end()) res.end(COMPLETE);
+    if (this.#end()) this.#res.end(COMPLETE);
   }
 
   #drained(): Promise<void> {

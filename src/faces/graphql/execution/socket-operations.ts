@@ -156,8 +156,8 @@ interface Parts {
 type SocketContext = Context<Record<string, unknown>, SocketExtra>;
 type Enveloped = ReturnType<Parts['yoga']['getEnveloped']>;
 
-/** An operation of a socket that has begun. */
-interface Running {
+/** An operation of a socket that has begun: what `prepare` gives, as the protocol hands it on. */
+interface Running extends ExecutionArgs {
   id: string;
   enveloped: Enveloped;
   extra: SocketExtra;
@@ -175,12 +175,6 @@ class RefusedError extends Error {
 
 /** Makes the server of graphql-transport-ws, which runs operations through the same plugins as HTTP. */
 export function socketProtocol(parts: Parts): Server<SocketExtra> {
-  const running = new WeakMap<object, Running>();
-  const runningOf = ({ contextValue }: ExecutionArgs): Running => {
-    const known = running.get(contextValue as object);
-    if (!known) throw new Error('an operation runs that did not begin here');
-    return known;
-  };
   return makeServer<Record<string, unknown>, SocketExtra>({
     connectionInitWaitTimeout: INIT_WAIT_MS,
     jsonMessageReviver: reviveExact,
@@ -193,14 +187,14 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
       }
-      return prepare(parts, running, context.extra, { id, principal, payload });
+      return prepare(parts, context.extra, { id, principal, payload });
     },
     execute: (args) => {
-      const { execute } = runningOf(args).enveloped;
+      const { execute } = (args as Running).enveloped;
       return execute(args);
     },
     subscribe: async (args) => {
-      const operation = runningOf(args);
+      const operation = args as Running;
       operation.extra.operations.answered(operation.id);
       return sendingShared(parts.mask, operation, await begun(operation.enveloped.subscribe(args)));
     },
@@ -233,7 +227,6 @@ async function connect({ judge }: Parts, { extra, connectionParams }: SocketCont
 
 async function prepare(
   { yoga, mask, persisted }: Parts,
-  running: WeakMap<object, Running>,
   extra: SocketExtra,
   { id, principal, payload }: { id: string; principal: Principal; payload: SubscribePayload },
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
@@ -241,14 +234,15 @@ async function prepare(
   const enveloped = yoga.getEnveloped({ exchange, bearer: principal, isLater: true, params: payload });
   try {
     persisted.complete(payload);
-    const contextValue: object = await enveloped.contextFactory();
+    const contextValue = await enveloped.contextFactory();
     const document = enveloped.parse(payload.query);
     if (!getOperationAST(document, payload.operationName)) return [unresolved()];
     const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
     if (errors.length > 0) return errors;
-    running.set(contextValue, { id, enveloped, extra });
-    const { operationName, variables } = payload;
-    return { schema: enveloped.schema, document, operationName, variableValues: variables, contextValue };
+    const { operationName, variables: variableValues } = payload;
+    const { schema } = enveloped;
+    const running: Running = { id, enveloped, extra, schema, document, operationName, variableValues, contextValue };
+    return running;
   } catch (error) {
     return [mask.error(error, exchange)];
   }

@@ -49,7 +49,24 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was migrated.' }),
     }),
   });
-  addEraseUser(builder, refs);
+  builder.mutationField('eraseUser', (t) =>
+    t.field({
+      type: refs.user,
+      description:
+        "Blanks a user's personal data for good: in the user, in migrations, in kept answers and in audit records. Needs users:migrate.",
+      authScopes: { permission: 'users:migrate' },
+      errors: {
+        types: [ValidationError, NotFoundError, ForbiddenError],
+        union: {
+          name: 'EraseUserResult',
+          description:
+            'The user, its personal data blank; or NotFoundError: the user; ForbiddenError: without users:migrate; ValidationError: not at present.',
+        },
+      },
+      args: { id: t.arg.id(idOptions) },
+      resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),
+    }),
+  );
   const filter = builder.inputType('UserFilter', {
     description: 'Which users a list has; all that is given must hold.',
     fields: (t) => ({
@@ -81,25 +98,4 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       resolve: rowResolver(({ userPages }, nodeId, id) => userPages.find(nodeId, id)),
     }),
   }));
-}
-
-function addEraseUser(builder: Builder, refs: TypeRefs): void {
-  builder.mutationField('eraseUser', (t) =>
-    t.field({
-      type: refs.user,
-      description:
-        "Blanks a user's personal data for good: in the user, in migrations, in kept answers and in audit records. Needs users:migrate.",
-      authScopes: { permission: 'users:migrate' },
-      errors: {
-        types: [ValidationError, NotFoundError, ForbiddenError],
-        union: {
-          name: 'EraseUserResult',
-          description:
-            'The user, its personal data blank; or NotFoundError: the user; ForbiddenError: without users:migrate; ValidationError: not at present.',
-        },
-      },
-      args: { id: t.arg.id(idOptions) },
-      resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),
-    }),
-  );
 }

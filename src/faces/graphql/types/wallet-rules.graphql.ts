@@ -35,8 +35,27 @@ function walletRuleStatusEnum(builder: Builder) {
 /** What `walletRuleStatusEnum` gives. */
 export type WalletRuleStatusEnum = ReturnType<typeof walletRuleStatusEnum>;
 
-/** Implements the type of wallet rules. */
-function implementWalletRule(builder: Builder, { walletRule }: TypeRefs, status: WalletRuleStatusEnum): void {
+const RULES_OF_ONE = ofOneOwner(RULES_OF_WALLETS);
+
+/** The rules of a wallet that must be there; its id is in lower case. */
+const RULES_OF_WALLET: typeof RULES_OF_ONE = {
+  ...RULES_OF_ONE,
+  of: (services) => {
+    const rules = RULES_OF_ONE.of(services);
+    return {
+      ...rules,
+      page: async (nodeId, walletId, request) => {
+        if (!isUuid(walletId) || !(await services.walletPages.find(nodeId, walletId))) throw notFoundRefusal();
+        return rules.page(nodeId, walletId, request);
+      },
+    };
+  },
+};
+
+/** Adds the types of wallet rules, the queries for them, the preview and the mutations. */
+export function addWalletRules(builder: Builder, refs: TypeRefs): void {
+  const status = walletRuleStatusEnum(builder);
+  const input = walletRuleInputType(builder);
   const autoTransfer = builder.objectRef<AutoTransferRule>('AutoTransferRule').implement({
     description: 'When and what an automatic transfer moves.',
     fields: (t) => ({
@@ -83,7 +102,7 @@ function implementWalletRule(builder: Builder, { walletRule }: TypeRefs, status:
       timePeriodValue: t.exposeInt('time_period_value', { description: 'How many such periods the window has.' }),
     }),
   });
-  walletRule.implement({
+  refs.walletRule.implement({
     description: 'A rule of a wallet.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
@@ -117,30 +136,6 @@ function implementWalletRule(builder: Builder, { walletRule }: TypeRefs, status:
       updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
     }),
   });
-}
-
-const RULES_OF_ONE = ofOneOwner(RULES_OF_WALLETS);
-
-/** The rules of a wallet that must be there; its id is in lower case. */
-const RULES_OF_WALLET: typeof RULES_OF_ONE = {
-  ...RULES_OF_ONE,
-  of: (services) => {
-    const rules = RULES_OF_ONE.of(services);
-    return {
-      ...rules,
-      page: async (nodeId, walletId, request) => {
-        if (!isUuid(walletId) || !(await services.walletPages.find(nodeId, walletId))) throw notFoundRefusal();
-        return rules.page(nodeId, walletId, request);
-      },
-    };
-  },
-};
-
-/** Adds the types of wallet rules, the queries for them, the preview and the mutations. */
-export function addWalletRules(builder: Builder, refs: TypeRefs): void {
-  const status = walletRuleStatusEnum(builder);
-  const input = walletRuleInputType(builder);
-  implementWalletRule(builder, refs, status);
   addPreview(builder, input);
   addWalletRuleMutations(builder, refs, { input, status });
   const authScopes = { permission: 'wallet-rules:read' } as const;
