@@ -13,7 +13,7 @@ import { RpcProvider } from '../domain/gas-fee/rpc-provider.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
-import { WrongPasswords } from '../faces/rest/webhook-authentication.ts';
+import { WrongPasswords } from '../faces/rest/webhooks.rest.ts';
 import { AuditLog } from '../gateway/exchange/audit.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import type { Log } from '../lib/log.ts';

@@ -2,14 +2,7 @@ import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import type { Principal } from '../../src/access/identity/principal.ts';
-import { OperationAudits } from '../../src/faces/graphql/execution/audit-masking.ts';
-import { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
-import { readRequestBody } from '../../src/faces/graphql/execution/http-requests.ts';
-import { PersistedOperations } from '../../src/faces/graphql/execution/persisted-operations.ts';
-import { socketProtocol } from '../../src/faces/graphql/execution/socket-operations.ts';
-import { GraphqlSockets } from '../../src/faces/graphql/execution/sockets.ts';
-import { SseStreams } from '../../src/faces/graphql/execution/sse.ts';
-import { createYogaServer, sendResponse } from '../../src/faces/graphql/execution/yoga.ts';
+import { createGraphqlRuntime } from '../../src/faces/graphql/execution/runtime.ts';
 import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
 import { AuditLog, type AuditRecordLine } from '../../src/gateway/exchange/audit.ts';
 import { Exchange } from '../../src/gateway/exchange/exchange.ts';
@@ -85,28 +78,19 @@ export async function startAuditStand(): Promise<AuditStand> {
     kept?.();
   };
   const audit = new AuditLog({ add: keep, commit: () => undefined }, log);
-  const audits = new OperationAudits(schema);
-  const mask = new ErrorMask(log);
-  const sse = new SseStreams();
-  const persisted = new PersistedOperations('allow', () => new Map());
-  const parts = {
-    schema,
-    services: {} as GraphqlServices,
-    mask,
-    sse,
-    audits,
-    persisted,
+  const runtime = createGraphqlRuntime(schema, {
+    services: { migrationProgress: { stop: () => undefined } } as unknown as GraphqlServices,
+    judge: async () => principal,
     recheck: async () => true,
     passGuards: () => undefined,
+    recordOperation: (record) => audit.recordOperation(record),
+    log,
     maxCost: 1_000,
     introspection: true,
+    persistedMode: 'allow',
+    persistedDocuments: () => new Map(),
     production: false,
-  };
-  const yoga = createYogaServer(parts);
-  const sockets = new GraphqlSockets({
-    protocol: socketProtocol({ yoga, mask, persisted, judge: async () => principal }),
-    recordOperation: (record) => audit.recordOperation({ ...record, audited: audits.ofSocket(record) }),
-    log,
+    graphiql: false,
   });
   const door = createServer(async (req, res) => {
     const exchange = new Exchange(req, res);
@@ -114,17 +98,13 @@ export async function startAuditStand(): Promise<AuditStand> {
     res.setHeader('X-Correlation-ID', 'an id');
     exchange.audit.capture.install((aborted, kept) => audit.record(exchange, aborted, kept));
     try {
-      audits.begin(exchange);
-      const body = await readRequestBody(exchange, 1024 * 1024);
-      const arrival = { exchange, bearer: principal, body, isLater: false };
-      const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
-      if (!sse.run(answer)) await sendResponse(answer, res);
+      await runtime.answer(exchange, principal);
     } catch (error) {
       refuse(exchange, error, log);
     }
   });
   door.on('upgrade', (req, socket, head) =>
-    sockets.accept(new Exchange(req, new ServerResponse(req), { socket, head })),
+    runtime.accept(new Exchange(req, new ServerResponse(req), { socket, head })),
   );
   await new Promise<void>((resolve) => door.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(door.address() as AddressInfo).port}/graphql`;
@@ -140,8 +120,7 @@ export async function startAuditStand(): Promise<AuditStand> {
     },
     get: async (query) => (await fetch(`${url}?${query}`, { headers: { 'content-type': 'application/json' } })).text(),
     [Symbol.asyncDispose]: async () => {
-      sse.stop();
-      await sockets.stop();
+      await runtime.stop();
       door.closeAllConnections();
       await new Promise((resolve) => door.close(resolve));
     },

@@ -3,7 +3,7 @@ import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { UserPages } from '../../src/domain/users/users.service.ts';
-import { CompiledOperations } from '../../src/faces/graphql/execution/compiled-operations.ts';
+import { CompiledOperations } from '../../src/faces/graphql/execution/engine.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
 import { type RandomDocument, randomDocument } from './random-document.ts';
 import { NODE, OTHER_NODE, type Stand, startStand } from './stand.ts';

@@ -12,12 +12,9 @@ import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import { databaseEventLog } from '../../src/events/streams/event-log.ts';
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
-import type { OperationRecord } from '../../src/faces/graphql/execution/operation-records.ts';
-import {
-  createGraphqlServer,
-  type GraphqlServer,
-  type GraphqlServerDeps,
-} from '../../src/faces/graphql/graphql-server.ts';
+import type { GraphqlDeps } from '../../src/faces/graphql/execution/runtime.ts';
+import type { OperationRecord } from '../../src/faces/graphql/execution/socket-operations.ts';
+import { createGraphqlServer, type GraphqlServer } from '../../src/faces/graphql/graphql-server.ts';
 import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
 import { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { refuse } from '../../src/gateway/exchange/responses.ts';
@@ -89,7 +86,7 @@ export interface Stand extends AsyncDisposable {
 let serial = 0;
 
 /** What a test puts in the place of parts of the server, and of its services. */
-interface StandDeps extends Partial<Omit<GraphqlServerDeps, 'services'>> {
+interface StandDeps extends Partial<Omit<GraphqlDeps, 'services'>> {
   services?: Partial<GraphqlServices>;
 }
 

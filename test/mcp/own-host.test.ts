@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOwnHost, originCheck } from '../../src/faces/mcp/agent-access.ts';
+import { isOriginTaken, isOwnHost } from '../../src/faces/mcp/mcp-server.ts';
 
 const PUBLIC = 'https://gate.example/base';
 
@@ -49,10 +49,10 @@ describe('the Host of a request', () => {
 });
 
 it('4.9-06: an Origin is one of those allowed, or none, or any where all are', () => {
-  const isTaken = originCheck(['https://console.example']);
+  const isTaken = (origin: string | undefined) => isOriginTaken(['https://console.example'], origin);
   expect([undefined, 'https://console.example', 'https://evil.example', 'null', ''].map(isTaken)).toEqual([
     ...[true, true],
     ...[false, false, false],
   ]);
-  expect(originCheck(['*'])('null')).toBe(true);
+  expect(isOriginTaken(['*'], 'null')).toBe(true);
 });

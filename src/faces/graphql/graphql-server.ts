@@ -1,50 +1,10 @@
 import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
-import type { Principal } from '../../access/identity/principal.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
-import type { Log } from '../../lib/log.ts';
 import { invalidRequest, noToken } from '../../platform/errors.ts';
-import { asksForPage, sendGraphiql } from './execution/graphiql.ts';
+import { sendGraphiql } from './execution/graphiql.ts';
 import { bringsForm, passesCsrfCheck } from './execution/http-requests.ts';
-import type { OperationObserver } from './execution/operation-observer.ts';
-import type { OperationRecord } from './execution/operation-records.ts';
-import type { PersistedDocuments, PersistedMode } from './execution/persisted-operations.ts';
-import type { UploadLimits } from './execution/upload-form.ts';
-import type { GraphqlServices } from './kit/graphql-context.ts';
-import type { GraphqlRuntime } from './runtime.ts';
-
-/** What GraphQL stands on. */
-export interface GraphqlServerDeps {
-  services: GraphqlServices;
-  /**
-   * Whoever an access token speaks for, judged in full; undefined where it is missing or does not hold.
-   * @throws AppError 403 where a guard of its client refuses.
-   */
-  judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
-  /** Whether a token that was good is still good: not expired, not revoked, on a socket of an accepted class. */
-  recheck: (principal: Principal, exchange: Exchange) => Promise<boolean>;
-  /**
-   * Counts an operation of a socket, or one more of a batch.
-   * @throws AppError 403 or 429 where a guard of its client refuses, or a permission of the endpoint lacks on a socket.
-   */
-  passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;
-  /** Takes the audit record of an operation of a socket. */
-  recordOperation: (record: OperationRecord) => void;
-  /** What measures and traces operations. */
-  observer?: OperationObserver | undefined;
-  log: Log;
-  /** The most objects that an operation may ask for. */
-  maxCost: number;
-  /** Of requests with a file: by default 1 GiB, and a minute without a byte. */
-  uploadLimits?: UploadLimits | undefined;
-  introspection: boolean;
-  persistedMode: PersistedMode;
-  /** Those in force. */
-  persistedDocuments: () => PersistedDocuments;
-  /** Errors then suggest no names, and there is no GraphiQL. */
-  production: boolean;
-  graphiql: boolean;
-}
+import type { GraphqlDeps, GraphqlRuntime } from './execution/runtime.ts';
 
 /** GraphQL behind the gateway. */
 export interface GraphqlServer {
@@ -60,14 +20,21 @@ export interface GraphqlServer {
 }
 
 /** Serves GraphQL. What runs it is loaded with the first operation, or at once in production: it takes 40 MB. */
-export function createGraphqlServer(deps: GraphqlServerDeps): GraphqlServer {
+export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
   const { log, production } = deps;
   const isPageShown = deps.graphiql && !production;
   let loading: Promise<GraphqlRuntime> | undefined;
-  const runtime = (): Promise<GraphqlRuntime> => {
-    loading ??= import('./runtime.ts').then(({ createGraphqlRuntime }) => createGraphqlRuntime(deps));
+  async function load(): Promise<GraphqlRuntime> {
+    const [{ buildSchema }, { createGraphqlRuntime }] = await Promise.all([
+      import('./schema.ts'),
+      import('./execution/runtime.ts'),
+    ]);
+    return createGraphqlRuntime(buildSchema(), deps);
+  }
+  function runtime(): Promise<GraphqlRuntime> {
+    loading ??= load();
     return loading;
-  };
+  }
   // Whoever asks first is told what went wrong.
   if (production) runtime().catch(() => undefined);
 
@@ -78,7 +45,7 @@ export function createGraphqlServer(deps: GraphqlServerDeps): GraphqlServer {
       const failed = (error: unknown) => refuse(exchange, error, log);
       // Its client gets the answer, however early that comes.
       if (bringsForm(req)) lingerOnClose(exchange);
-      if (isPageShown && asksForPage(req)) {
+      if (isPageShown && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
         sendGraphiql(res).catch(failed);
         return;
       }

@@ -18,6 +18,22 @@ import { addViewer } from './types/viewer.graphql.ts';
 import { addWalletRules } from './types/wallet-rules.graphql.ts';
 import { addWallets } from './types/wallets.graphql.ts';
 
+/** What adds the types and fields of each noun. */
+const NOUNS = [
+  addAccounts,
+  addWallets,
+  addNetworks,
+  addWalletRules,
+  addTransactions,
+  addUsers,
+  addMigrations,
+  addAssets,
+  addClients,
+  addSupervisors,
+  addAuditRecords,
+  addGasFees,
+];
+
 /** The schema that dashboards are written against. It holds no services: each operation's context brings them. */
 export function buildSchema(): GraphQLSchema {
   const builder = createBuilder();
@@ -43,18 +59,7 @@ export function buildSchema(): GraphQLSchema {
   addErrorTypes(builder);
   addViewer(builder);
   const refs = createTypeRefs(builder);
-  addAccounts(builder, refs);
-  addWallets(builder, refs);
-  addNetworks(builder, refs);
-  addWalletRules(builder, refs);
-  addTransactions(builder, refs);
-  addUsers(builder, refs);
-  addMigrations(builder, refs);
-  addAssets(builder, refs);
-  addClients(builder, refs);
-  addSupervisors(builder, refs);
-  addAuditRecords(builder, refs);
-  addGasFees(builder);
+  for (const add of NOUNS) add(builder, refs);
   return builder.toSchema();
 }
 

@@ -24,7 +24,6 @@ import {
   type ToolCall,
   type ToolFailure,
   type ToolOutcome,
-  textOfFailure,
 } from './kit/tool.ts';
 import { argumentsOf, invalidParams, notAMessage, withoutTask } from './message-body.ts';
 import { TOOLS } from './tools.ts';
@@ -32,10 +31,10 @@ import { TOOLS } from './tools.ts';
 const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')).version;
 
 /** The name and version of the server, as `initialize` returns them. */
-export const SERVER = { name: 'portcullis', title: 'Portcullis', version };
+const SERVER = { name: 'portcullis', title: 'Portcullis', version };
 
 /** The instructions that a model reads before it chooses a tool. */
-export const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. All that you see belongs to one tenant, the node of the client whose secret you were given; get_access says which node it is and what the client may do.
+const INSTRUCTIONS = `Portcullis is the gateway of a custody and tokenization platform. All that you see belongs to one tenant, the node of the client whose secret you were given; get_access says which node it is and what the client may do.
 
 An account has wallets; a wallet is on one chain, may operate on networks of that chain, and has rules; a rule moves funds by itself (auto_transfer) or limits transfers (permissionless_transfer_limit). Transactions are what the chain processor reports. Users come in by migration.
 
@@ -47,15 +46,8 @@ An account has wallets; a wallet is on one chain, may operate on networks of tha
 - Before you create or replace a rule, show what preview_wallet_rule says of it. Tools that write change the node at once; ask first where whoever you work for has not asked for that very change.`;
 
 /** Returns the tools that a client may call: those whose scope it has. */
-export function toolsOf(tools: ReadonlyMap<string, Tool>, scopes: ReadonlySet<string>): Tool[] {
-  return [...tools.values()].filter(({ scope }) => scope === undefined || scopes.has(scope));
-}
-
-interface CallToolParts {
-  tools: ReadonlyMap<string, Tool>;
-  /** How calls have ended. */
-  outcomes: Counter<'outcome'>;
-  log: Log;
+export function toolsOf(scopes: ReadonlySet<string>): Tool[] {
+  return [...TOOLS.values()].filter(({ scope }) => scope === undefined || scopes.has(scope));
 }
 
 /**
@@ -63,13 +55,14 @@ interface CallToolParts {
  * correlation id that finds it in the log.
  * @throws McpError for a tool that is not there.
  */
-export async function callTool(
-  { tools, outcomes, log }: CallToolParts,
-  { name, arguments: args = {} }: { name: string; arguments?: Record<string, unknown> | undefined },
+async function callTool(
+  { outcomes, log }: McpRuntimeParts,
+  name: string,
+  args: Readonly<Record<string, unknown>>,
   call: ToolCall,
 ): Promise<CallToolResult> {
   const count = (outcome: ToolOutcome) => outcomes.inc({ outcome });
-  const tool = tools.get(name);
+  const tool = TOOLS.get(name);
   if (!tool) {
     count('error');
     throw new McpError(ErrorCode.InvalidParams, `there is no tool ${printableName(name)}: tools/list has them all`);
@@ -95,11 +88,13 @@ export async function callTool(
   }
 }
 
+/** A failure as a model reads it: a line with its code and message, and a line for each issue. */
 function failed(fault: ToolFailure): CallToolResult {
-  const { code, issues } = fault;
+  const { code, message, issues } = fault;
+  const lines = (issues ?? []).map(({ path, message: wrong }) => (path === '' ? `- ${wrong}` : `- ${path}: ${wrong}`));
   return {
     isError: true,
-    content: [{ type: 'text', text: textOfFailure(fault) }],
+    content: [{ type: 'text', text: [`${code}: ${message}`, ...lines].join('\n') }],
     _meta: { error: issues ? { code, issues } : { code } },
   };
 }
@@ -131,7 +126,7 @@ const NO_VALIDATOR: jsonSchemaValidator = {
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
 /** Creates the runtime. A server of the SDK and its transport live for one message, so that no two clients share one. */
-export function createMcpRuntime({ services, outcomes, log }: McpRuntimeParts): McpRuntime {
+export function createMcpRuntime(parts: McpRuntimeParts): McpRuntime {
   return {
     async answer(exchange, client, message) {
       const { req } = exchange;
@@ -147,13 +142,14 @@ export function createMcpRuntime({ services, outcomes, log }: McpRuntimeParts): 
         return;
       }
       const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
-      const server = serverFor(
-        { caller: callerOf(client, exchange), services },
-        {
-          outcomes,
-          log,
-          args: argumentsOf(data),
-        },
+      const call: ToolCall = { caller: callerOf(client, exchange), services: parts.services };
+      const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
+      const server = new Server(SERVER, options);
+      server.setRequestHandler(ListToolsRequestSchema, () => ({
+        tools: toolsOf(call.caller.scopes).map(({ listed }) => listed),
+      }));
+      server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) =>
+        callTool(parts, name, argumentsOf(data) ?? {}, call),
       );
       try {
         await server.connect(transport);
@@ -166,25 +162,6 @@ export function createMcpRuntime({ services, outcomes, log }: McpRuntimeParts): 
       }
     },
   };
-}
-
-interface CallParts {
-  outcomes: Counter<'outcome'>;
-  log: Log;
-  /** Of the tool that the message calls, if it calls one. */
-  args: Record<string, unknown> | undefined;
-}
-
-function serverFor(call: ToolCall, { outcomes, log, args }: CallParts): Server {
-  const options = { capabilities: { tools: {} }, instructions: INSTRUCTIONS, jsonSchemaValidator: NO_VALIDATOR };
-  const server = new Server(SERVER, options);
-  server.setRequestHandler(ListToolsRequestSchema, () => ({
-    tools: toolsOf(TOOLS, call.caller.scopes).map(({ listed }) => listed),
-  }));
-  server.setRequestHandler(CallToolRequestSchema, ({ params: { name } }) =>
-    callTool({ tools: TOOLS, outcomes, log }, { name, arguments: args }, call),
-  );
-  return server;
 }
 
 function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, exchange: Exchange): ToolCall['caller'] {

@@ -3,11 +3,11 @@ import { accessTools } from './tools/access.tools.ts';
 import { accountTools } from './tools/accounts.tools.ts';
 import { assetTools } from './tools/assets.tools.ts';
 import { gasFeeTools } from './tools/gas-fees.tools.ts';
-import { migrationTools, migrationWriteTools } from './tools/migrations.tools.ts';
+import { migrationTools } from './tools/migrations.tools.ts';
 import { networkTools } from './tools/networks.tools.ts';
-import { transactionEventTools, transactionTools } from './tools/transactions.tools.ts';
+import { transactionTools } from './tools/transactions.tools.ts';
 import { userTools } from './tools/users.tools.ts';
-import { walletRuleTools, walletRuleWriteTools } from './tools/wallet-rules.tools.ts';
+import { walletRuleTools } from './tools/wallet-rules.tools.ts';
 import { walletTools } from './tools/wallets.tools.ts';
 
 /** Every tool, in the order in which they are listed. */
@@ -18,12 +18,9 @@ export const TOOLS: ReadonlyMap<string, Tool> = new Map(
     ...walletTools,
     ...networkTools,
     ...walletRuleTools,
-    ...walletRuleWriteTools,
     ...transactionTools,
-    ...transactionEventTools,
     ...userTools,
     ...migrationTools,
-    ...migrationWriteTools,
     ...assetTools,
     ...gasFeeTools,
   ].map((tool) => [tool.name, tool]),

@@ -38,7 +38,7 @@ export function optional({ required: _required, ...schema }: JsonSchema): JsonSc
 }
 
 /** Returns the schema of an object that has a `type` and, under `<type>_rule`, the object that the type needs. */
-export function ownObject(type: string): JsonSchema {
+function ownObject(type: string): JsonSchema {
   return { properties: { type: { const: type } }, required: [`${type}_rule`] };
 }
 

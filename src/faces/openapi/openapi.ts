@@ -38,6 +38,7 @@ export function openApiDocument(
   { endpoints, services }: GatewayConfig,
   routes: readonly DescribedRoute[],
 ): oas31.OpenAPIObject {
+  const outputs = Object.entries(outputSchemas).map(([name, schema]) => [name, schemaOf(schema, 'output')]);
   return {
     openapi: '3.1.0',
     info: {
@@ -50,7 +51,7 @@ export function openApiDocument(
     tags: TAGS,
     paths: pathsOf(endpoints, Object.keys(services), routes),
     components: {
-      schemas: described({ ...inputSchemas, ...outputs(), ...errorSchemas }),
+      schemas: described({ ...inputSchemas, ...Object.fromEntries(outputs), ...errorSchemas }),
       responses,
       parameters,
       headers: withExamples(headers, routes),
@@ -187,10 +188,6 @@ function withExamples(known: typeof headers, routes: readonly DescribedRoute[]):
       return [name, example === undefined ? header : { ...header, example }];
     }),
   );
-}
-
-function outputs() {
-  return Object.fromEntries(Object.entries(outputSchemas).map(([name, schema]) => [name, schemaOf(schema, 'output')]));
 }
 
 /** Prints the document for `schema/openapi.json`: the same text for the same configuration and routes. */

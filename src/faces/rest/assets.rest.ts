@@ -6,7 +6,7 @@ import { uuidInput } from '../../lib/input.ts';
 import { NETWORK_ID, NODE_ID } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, responseOf } from '../openapi/operation.ts';
-import { orRefuse, parsed } from './rest-input.ts';
+import { orRefuse, parsed } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface AssetServices {

@@ -6,7 +6,7 @@ import { sendEmpty } from '../../gateway/exchange/responses.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { responseOf } from '../openapi/operation.ts';
-import { orRefuse, parsed } from './rest-input.ts';
+import { orRefuse, parsed } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface NetworkServices {

@@ -14,8 +14,7 @@ import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { MIGRATED, USER } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, parameterOf, refTo, responseOf } from '../openapi/operation.ts';
-import { answerOnce } from './answer-once.ts';
-import { parsed } from './rest-input.ts';
+import { answerOnce, parsed } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface MigrationServices {

@@ -11,8 +11,7 @@ import { invalidRequest } from '../../platform/errors.ts';
 import { AUTO_TRANSFER, GROUPED, TRANSFER_LIMIT } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { parameterOf, refTo, responseOf } from '../openapi/operation.ts';
-import { answerOnce } from './answer-once.ts';
-import { orRefuse, parsed } from './rest-input.ts';
+import { answerOnce, orRefuse, parsed } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface WalletRuleServices {

@@ -1,10 +1,12 @@
-type Container = readonly unknown[] | Readonly<Record<string, unknown>>;
+/** Whether a value is an object, and neither null nor a list. */
+export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** Returns the number of members of the first object in a value that has more than `most`; undefined if none has. */
 export function membersOfWideObject(value: unknown, most: number): number | undefined {
   for (const container of containersIn(value)) {
-    if (isList(container)) continue;
-    const count = Object.keys(container).length;
+    const count = Array.isArray(container) ? 0 : Object.keys(container).length;
     if (count > most) return count;
   }
   return undefined;
@@ -13,29 +15,18 @@ export function membersOfWideObject(value: unknown, most: number): number | unde
 /** Returns the number of members of all lists in a value together. */
 export function membersOfLists(value: unknown): number {
   let count = 0;
-  for (const container of containersIn(value)) if (isList(container)) count += container.length;
+  for (const container of containersIn(value)) if (Array.isArray(container)) count += container.length;
   return count;
 }
 
 /** The value and all that is in it, as far as they are lists or objects; of any depth. */
-function* containersIn(value: unknown): Generator<Container> {
+function* containersIn(value: unknown): Generator<object> {
   const open = [value];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (!isContainer(next)) continue;
+    if (typeof next !== 'object' || next === null) continue;
     yield next;
-    for (const member of isList(next) ? next : Object.values(next)) if (typeof member === 'object') open.push(member);
+    for (const member of Array.isArray(next) ? next : Object.values(next)) {
+      if (typeof member === 'object') open.push(member);
+    }
   }
-}
-
-function isContainer(value: unknown): value is Container {
-  return typeof value === 'object' && value !== null;
-}
-
-function isList(container: Container): container is readonly unknown[] {
-  return Array.isArray(container);
-}
-
-/** Whether a value is an object, and neither null nor a list. */
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isContainer(value) && !isList(value);
 }

@@ -1,18 +1,17 @@
-import { type DocumentNode, type GraphQLSchema, getOperationAST } from 'graphql';
-import type { Plugin } from 'graphql-yoga';
+import { type DocumentNode, type GraphQLSchema, getOperationAST, Kind, print } from 'graphql';
+import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { hidesOperation, maskOperationQuery, maskSpelled } from '../../../audit/mask-form.ts';
 import { EVERY_STRING, HIDDEN, type JsonRule, maskJson, membersRule } from '../../../audit/mask-json.ts';
 import { isSecretKey, MASK } from '../../../audit/mask-keys.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { isObject } from '../../shared/nested-values.ts';
-import { type DocumentMask, documentMaskOf } from './audit-masking-document.ts';
-import { maskUnparsed, messageMask, type UnparsedMask } from './audit-masking-unparsed.ts';
-import { areVariablesGood } from './compiled-operations.ts';
 import type { OperationParams } from './document-limits.ts';
-import type { GraphqlHttpRequest } from './http-requests.ts';
+import { type DocumentMask, maskUnparsed, maskValid } from './document-masking.ts';
+import { areVariablesGood } from './engine.ts';
+import type { OperationRecord } from './socket-operations.ts';
 
 /** What is hidden of an operation, beside the values of secret keys. */
-export interface OperationRules {
+interface OperationRules {
   /** Of `{query, variables, operationName, extensions}`. */
   request: JsonRule | undefined;
   /** Of `{data, errors}`. */
@@ -27,9 +26,13 @@ type Params = Readonly<Record<string, unknown>>;
 const NAME = /^[_A-Za-z][_0-9A-Za-z]*$/;
 const OPERATION_NAME: JsonRule = { kind: 'text', mask: (name) => (NAME.test(name) ? name : MASK) };
 
+/** What is hidden of valid documents; undefined where keys alone decide. */
+const masks = new WeakMap<DocumentNode, DocumentMask | undefined>();
+
 /** Returns the masking rules of an operation whose document and variables are valid. */
 export function rulesOfValid(document: DocumentNode, params: Params): OperationRules {
-  const mask = documentMaskOf(document);
+  if (!masks.has(document)) masks.set(document, maskValid(document));
+  const mask = masks.get(document);
   const shown = mask?.text ?? String(params.query);
   const variables = mask && variablesRule(mask);
   return {
@@ -47,11 +50,11 @@ export function rulesOfValid(document: DocumentNode, params: Params): OperationR
 /** Returns the masking rules of an invalid operation. They hide every string, since any may be a secret in the wrong place. */
 export function rulesOfInvalid(params: unknown): OperationRules {
   const document = isObject(params) && typeof params.query === 'string' ? params.query : '';
-  let made: UnparsedMask | undefined;
-  const unparsed = () => {
+  let made: ReturnType<typeof maskUnparsed> | undefined;
+  function unparsed() {
     made ??= maskUnparsed(document);
     return made;
-  };
+  }
   const query: JsonRule = { kind: 'text', mask: (text) => (text === document ? unparsed().text : MASK) };
   return {
     request: isObject(params) ? membersRule({ query, operationName: OPERATION_NAME }, EVERY_STRING) : EVERY_STRING,
@@ -79,8 +82,43 @@ function variablesRule({ variables }: DocumentMask): JsonRule | undefined {
     : membersRule(Object.fromEntries([...variables].map((name) => [name, HIDDEN])));
 }
 
+/** Returns the rule of errors, whose messages may quote what was given. */
 function errorsRule(hidden: () => ReadonlySet<string>): JsonRule {
-  return { kind: 'text', mask: messageMask(hidden) };
+  let forms: readonly string[] | undefined;
+  function mask(message: string): string {
+    forms ??= formsOf(hidden());
+    if (forms.length > MAX_VALUES) return MASK;
+    // What a syntax error quotes is a piece of an unreadable document.
+    const readable = message.startsWith(SYNTAX_ERROR) ? message.replace(/".*"|U\+[0-9A-F]+/s, MASK) : message;
+    return forms.reduce(without, readable);
+  }
+  return { kind: 'text', mask };
+}
+
+const MAX_VALUES = 1_000;
+/** A shorter value is looked for as a word: it may be a part of many others. */
+const MIN_LENGTH_ANYWHERE = 4;
+const SYNTAX_ERROR = 'Syntax Error: ';
+
+/** How the values may be quoted, the longest first. */
+function formsOf(values: ReadonlySet<string>): readonly string[] {
+  if (values.size > MAX_VALUES) return [...values];
+  const forms = new Set<string>();
+  for (const value of values) {
+    const quoted = [JSON.stringify(value), print({ kind: Kind.STRING, value })].map((text) => text.slice(1, -1));
+    // A block string may be printed with another indentation.
+    const lines = value.includes('\n') ? value.split('\n').map((line) => line.trim().replaceAll('"""', '\\"""')) : [];
+    for (const form of [value, value.replaceAll('"""', '\\"""'), ...quoted, ...lines]) {
+      if (form.trim() !== '') forms.add(form);
+    }
+  }
+  return [...forms].sort((a, b) => b.length - a.length);
+}
+
+function without(message: string, form: string): string {
+  if (!message.includes(form)) return message;
+  if (form.length >= MIN_LENGTH_ANYWHERE) return message.replaceAll(form, MASK);
+  return message.replace(new RegExp(`(?<![\\p{L}\\p{N}_])${RegExp.escape(form)}(?![\\p{L}\\p{N}_])`, 'gu'), MASK);
 }
 
 /** The literals and the values of variables that a valid operation's record hides. */
@@ -93,12 +131,8 @@ function hiddenOf(mask: DocumentMask, variables: unknown): ReadonlySet<string> {
 /** Every string of a request, and what stands under the name of a secret. */
 function stringsOf(params: unknown): ReadonlySet<string> {
   const values = new Set<string>();
-  collect(
-    isObject(params) ? { ...params, query: undefined, operationName: undefined } : params,
-    true,
-    isSecretKey,
-    values,
-  );
+  const given = isObject(params) ? { ...params, query: undefined, operationName: undefined } : params;
+  collect(given, true, isSecretKey, values);
   return values;
 }
 
@@ -123,19 +157,12 @@ function collect(root: unknown, all: boolean, isHidden: (key: string) => boolean
 /** A request over HTTP on its way: the operations that it brought, and how each was answered. */
 interface Request {
   isGet: boolean;
-  /** Undefined until its operations are known. */
+  /** Undefined until they are known. */
   operations: readonly unknown[] | undefined;
   isBatch: boolean;
   results: readonly unknown[];
   /** The answers of a batch, as they are sent. */
   texts: readonly string[];
-}
-
-/** An operation of a socket that has ended. */
-interface SocketOperation {
-  params: object;
-  responseText: string;
-  hasData: boolean;
 }
 
 /** Decides what the audit records of operations may show. It follows each operation from its request to its result. */
@@ -157,37 +184,34 @@ export class OperationAudits {
     exchange.audit.operations = () => this.#operationsOf(request);
   }
 
-  /** Yoga plugin: learns which operations came, and which of them are valid. */
-  plugin(): Plugin<OperationParams, GraphqlHttpRequest> {
+  /** Learns which operations have come, one or a batch of them. */
+  came(exchange: Exchange, params: GraphQLParams | GraphQLParams[]): void {
+    const isBatch = Array.isArray(params);
+    Object.assign(this.#requests.get(exchange) ?? {}, { isBatch, operations: isBatch ? params : [params] });
+  }
+
+  /** Envelop plugin: learns which operations are valid. */
+  plugin(): Plugin<OperationParams> {
     return {
-      onRequestParse: ({ serverContext }) => ({
-        onRequestParseDone: ({ requestParserResult: params }) => {
-          const request = this.#requests.get(serverContext.exchange);
-          if (!request) return;
-          request.isBatch = Array.isArray(params);
-          request.operations = Array.isArray(params) ? params : [params];
-        },
-      }),
       onValidate:
         ({ params: { documentAST }, context }) =>
         ({ valid }) => {
           if (valid) this.#valid.set(context.params, documentAST);
         },
-      onResultProcess: ({ result, serverContext }) => {
-        const request = this.#requests.get(serverContext.exchange);
-        if (request) request.results = Array.isArray(result) ? result : [result];
-      },
     };
   }
 
-  /** Learns what each operation of a batch is answered. */
-  answered(exchange: Exchange, texts: readonly string[]): void {
-    const request = this.#requests.get(exchange);
-    if (request) request.texts = texts;
+  /** Learns the results of the operations, and of a batch what each is answered. */
+  answered(exchange: Exchange, results: readonly unknown[], texts: readonly string[] = []): void {
+    Object.assign(this.#requests.get(exchange) ?? {}, { results, texts });
   }
 
   /** What the record of a socket's operation shows. */
-  ofSocket({ params, responseText, hasData }: SocketOperation): AuditedOperation {
+  ofSocket({
+    params,
+    responseText,
+    hasData,
+  }: Pick<OperationRecord, 'params' | 'responseText' | 'hasData'>): AuditedOperation {
     const { request, response } = this.#rulesOf(params, hasData);
     return {
       request: { text: textOf(params) ?? '', rule: request },

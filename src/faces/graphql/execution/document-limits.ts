@@ -1,8 +1,26 @@
 import type { Plugin } from '@envelop/core';
-import { type DocumentNode, GraphQLError, getOperationAST, type OperationDefinitionNode } from 'graphql';
-import { MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
-import { membersOfWideObject } from '../../shared/nested-values.ts';
-import { type Measure, measure, mostRepeats } from './document-limits.rules.ts';
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  type GraphQLCompositeType,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLSchema,
+  getNamedType,
+  getOperationAST,
+  isCompositeType,
+  isInterfaceType,
+  isObjectType,
+  Kind,
+  type NamedTypeNode,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  type SelectionSetNode,
+  visit,
+} from 'graphql';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
+import { membersOfLists, membersOfWideObject } from '../../shared/nested-values.ts';
 
 const MAX_DEPTH = 15;
 const MAX_ALIASES = 30;
@@ -30,30 +48,41 @@ export interface GraphqlBatch {
 export interface OperationParams {
   params: {
     operationName?: string | null | undefined;
-    variables?: Readonly<Record<string, unknown>> | null | undefined;
+    variables?: Variables | null | undefined;
   };
   batch?: GraphqlBatch;
+}
+
+/** Returns the error `LIMIT_EXCEEDED`; the message names the limit. */
+export function limitError(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED', http: { status: 400 } } });
 }
 
 /** Envelop plugin: refuses an operation over a limit before it is validated. */
 export function useLimits(maxCost: number): Plugin<OperationParams> {
   const passed = new WeakMap<OperationDefinitionNode, number>();
   return {
-    onValidate({ params: { schema, documentAST }, context }) {
-      const { batch, params } = context;
+    onValidate({ params: { schema, documentAST }, context: { batch, params } }) {
       const { operationName, variables } = params;
       const operation = getOperationAST(documentAST, operationName);
       if (batch && operation?.operation === 'subscription') {
         throw limitError('a batch has a subscription: it needs a request of its own');
       }
-      refuseWide(variables);
+      // Each unknown member of an object would be told with all of the object.
+      const members = membersOfWideObject(variables, MAX_MEMBERS);
+      if (members !== undefined) {
+        throw limitError(`variables have an object of ${members} members, at most ${MAX_MEMBERS} are allowed`);
+      }
       let cost = operation ? passed.get(operation) : undefined;
       if (cost === undefined) {
         const measured = measure(schema, documentAST, operationName ?? undefined, variables ?? {});
         cost = measured.cost + COST_OF_A_COUNT * measured.counts;
         refuseExcess(measured);
         if (cost > maxCost) throw limitError(`the cost is ${cost}, at most ${maxCost} is allowed`);
-        refuseRepeats(documentAST);
+        const repeats = mostRepeats(documentAST);
+        if (repeats > MAX_REPEATS) {
+          throw limitError(`a field stands ${repeats} times in one selection, at most ${MAX_REPEATS} are allowed`);
+        }
         // Nothing but its variables could make it ask for more.
         if (operation && !operation.variableDefinitions?.length) passed.set(operation, cost);
       }
@@ -63,26 +92,6 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
       batch.cost = sum;
     },
   };
-}
-
-/** Returns the error `LIMIT_EXCEEDED`; the message names the limit. */
-export function limitError(message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED', http: { status: 400 } } });
-}
-
-function refuseRepeats(document: DocumentNode): void {
-  const repeats = mostRepeats(document);
-  if (repeats > MAX_REPEATS) {
-    throw limitError(`a field stands ${repeats} times in one selection, at most ${MAX_REPEATS} are allowed`);
-  }
-}
-
-/** Refuses an object of very many members: each that is unknown would be told with all of the object. */
-function refuseWide(variables: unknown): void {
-  const members = membersOfWideObject(variables, MAX_MEMBERS);
-  if (members !== undefined) {
-    throw limitError(`variables have an object of ${members} members, at most ${MAX_MEMBERS} are allowed`);
-  }
 }
 
 function refuseExcess(measured: Measure): void {
@@ -99,4 +108,216 @@ function refuseExcess(measured: Measure): void {
     const size = smallestPage < 0 ? smallestPage : largestPage;
     throw limitError(`first or last is ${size}, 0 to ${MAX_PAGE_SIZE} are allowed`);
   }
+}
+
+/** The size of an operation, with its fragments unfolded. */
+interface Measure {
+  /** Levels of fields; a root field is 1. */
+  depth: number;
+  /** Fields that are given another name, `__typename` too. */
+  aliases: number;
+  /** Directives, of whatever stands in the operation and of itself. */
+  directives: number;
+  /** Fields `__schema` and `__type`. */
+  introspections: number;
+  /**
+   * Objects that the answer can have: a list counts as many as its `first` or `last`. What a variable brings counts
+   * wherever it stands, four members of its lists as one object.
+   */
+  cost: number;
+  /** Places of `totalCount`: below a list all are counted by one statement. */
+  counts: number;
+  /** The largest `first` or `last`, and the smallest. */
+  largestPage: number;
+  smallestPage: number;
+}
+
+/** Returns the fragments of a document by their names; of several with one name the last. */
+export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
+  return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
+}
+
+/** Returns the operations of a document, in their order. */
+export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
+  return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
+}
+
+const MEMBERS_OF_AN_OBJECT = 4;
+
+const INTROSPECTION: ReadonlySet<string> = new Set(['__schema', '__type']);
+
+type Variables = Readonly<Record<string, unknown>>;
+
+interface Walk {
+  schema: GraphQLSchema;
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>;
+  variables: Variables;
+  /** Measured once each: a document of nested spreads would otherwise take exponential time. */
+  measured: Map<string, Measure>;
+}
+
+const NOTHING: Measure = {
+  depth: 0,
+  aliases: 0,
+  directives: 0,
+  introspections: 0,
+  cost: 0,
+  counts: 0,
+  largestPage: 0,
+  smallestPage: 0,
+};
+
+/**
+ * Measures the named operation, or each of them and takes the highest of each kind. The document need not be valid:
+ * unknown fields count as scalars or objects by their form, and a spread within itself as nothing.
+ */
+function measure(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operationName: string | undefined,
+  given: Variables,
+): Measure {
+  const fragments = fragmentsOf(document);
+  const operations = operationsOf(document);
+  const named = operations.filter((operation) => operation.name?.value === operationName);
+  return (named.length > 0 ? named : operations)
+    .map((operation) => {
+      const { variableDefinitions = [], selectionSet } = operation;
+      const defaults = variableDefinitions.flatMap(({ variable, defaultValue }) =>
+        defaultValue?.kind === Kind.INT ? [[variable.name.value, Number(defaultValue.value)]] : [],
+      );
+      const variables = { ...Object.fromEntries(defaults), ...given };
+      const walk: Walk = { schema, fragments, variables, measured: new Map() };
+      const asked = ofSelections(walk, selectionSet, schema.getRootType(operation.operation) ?? undefined);
+      return [operation, ...variableDefinitions].reduce(plusDirectives, asked);
+    })
+    .reduce(highest, NOTHING);
+}
+
+function ofSelections(walk: Walk, { selections }: SelectionSetNode, parent: GraphQLCompositeType | undefined): Measure {
+  return selections.reduce<Measure>(
+    (sum, selection) => plus(sum, plusDirectives(ofSelection(walk, selection, parent), selection)),
+    NOTHING,
+  );
+}
+
+function ofSelection(walk: Walk, selection: SelectionNode, parent: GraphQLCompositeType | undefined): Measure {
+  switch (selection.kind) {
+    case Kind.FIELD:
+      return ofField(walk, selection, parent);
+    case Kind.INLINE_FRAGMENT:
+      return ofSelections(walk, selection.selectionSet, typeOf(walk, selection.typeCondition) ?? parent);
+    case Kind.FRAGMENT_SPREAD:
+      return ofFragment(walk, selection.name.value);
+    default:
+      return selection satisfies never;
+  }
+}
+
+function ofFragment(walk: Walk, name: string): Measure {
+  const known = walk.measured.get(name);
+  if (known) return known;
+  const fragment = walk.fragments.get(name);
+  if (!fragment) return NOTHING;
+  walk.measured.set(name, NOTHING);
+  const selected = ofSelections(walk, fragment.selectionSet, typeOf(walk, fragment.typeCondition));
+  const measured = plusDirectives(selected, fragment);
+  walk.measured.set(name, measured);
+  return measured;
+}
+
+function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | undefined): Measure {
+  const name = node.name.value;
+  const field = isObjectType(parent) || isInterfaceType(parent) ? parent.getFields()[name] : undefined;
+  const { pages, brought } = argumentsOf(walk, node, field);
+  const own: Measure = {
+    ...NOTHING,
+    depth: 1,
+    aliases: node.alias ? 1 : 0,
+    introspections: INTROSPECTION.has(name) ? 1 : 0,
+    cost: brought,
+    largestPage: Math.max(0, ...pages),
+    smallestPage: Math.min(0, ...pages),
+  };
+  if (!node.selectionSet) return { ...own, counts: name === 'totalCount' ? 1 : 0 };
+  const type = field && getNamedType(field.type);
+  const inner = ofSelections(walk, node.selectionSet, type && isCompositeType(type) ? type : undefined);
+  const isPaged = field?.args.some((argument) => argument.name === 'first') === true;
+  const rows = isPaged ? Math.max(0, ...pages, pages.length ? 0 : DEFAULT_PAGE_SIZE) : 1;
+  return { ...plus(own, inner), depth: 1 + inner.depth, cost: 1 + brought + rows * inner.cost };
+}
+
+/** The sizes of pages that a known field is given, and how many objects its variables bring. */
+function argumentsOf({ variables }: Walk, node: FieldNode, field: GraphQLField<unknown, unknown> | undefined) {
+  const pages: number[] = [];
+  let brought = 0;
+  for (const { name, value } of node.arguments ?? []) {
+    const given = value.kind === Kind.VARIABLE ? variables[value.name.value] : undefined;
+    brought += Math.floor(membersOfLists(given) / MEMBERS_OF_AN_OBJECT);
+    const size = value.kind === Kind.INT ? Number(value.value) : given;
+    const isPage = field && (name.value === 'first' || name.value === 'last');
+    if (isPage && typeof size === 'number' && !Number.isNaN(size)) pages.push(size);
+  }
+  return { pages, brought };
+}
+
+function typeOf({ schema }: Walk, condition: NamedTypeNode | undefined): GraphQLCompositeType | undefined {
+  const type = condition && schema.getType(condition.name.value);
+  return isCompositeType(type) ? type : undefined;
+}
+
+function plusDirectives(measured: Measure, { directives = [] }: Pick<FieldNode, 'directives'>): Measure {
+  return directives.length === 0 ? measured : { ...measured, directives: measured.directives + directives.length };
+}
+
+function plus(a: Measure, b: Measure): Measure {
+  return {
+    ...highest(a, b),
+    aliases: a.aliases + b.aliases,
+    directives: a.directives + b.directives,
+    introspections: a.introspections + b.introspections,
+    cost: a.cost + b.cost,
+    counts: a.counts + b.counts,
+  };
+}
+
+function highest(a: Measure, b: Measure): Measure {
+  return {
+    depth: Math.max(a.depth, b.depth),
+    aliases: Math.max(a.aliases, b.aliases),
+    directives: Math.max(a.directives, b.directives),
+    introspections: Math.max(a.introspections, b.introspections),
+    cost: Math.max(a.cost, b.cost),
+    counts: Math.max(a.counts, b.counts),
+    largestPage: Math.max(a.largestPage, b.largestPage),
+    smallestPage: Math.min(a.smallestPage, b.smallestPage),
+  };
+}
+
+/**
+ * How often a field stands in one selection under one name at most, inline fragments unfolded. Validation compares each
+ * with each, and all that is selected below.
+ */
+function mostRepeats(document: DocumentNode): number {
+  let most = 0;
+  visit(document, {
+    SelectionSet(set, _key, parent) {
+      // It is a part of the selection that it stands in.
+      if (parent && 'kind' in parent && parent.kind === Kind.INLINE_FRAGMENT) return;
+      const counts = new Map<string, number>();
+      const open = [set];
+      for (let next = open.pop(); next !== undefined; next = open.pop()) {
+        for (const selection of next.selections) {
+          if (selection.kind === Kind.INLINE_FRAGMENT) open.push(selection.selectionSet);
+          if (selection.kind !== Kind.FIELD) continue;
+          const name = (selection.alias ?? selection.name).value;
+          const count = (counts.get(name) ?? 0) + 1;
+          counts.set(name, count);
+          most = Math.max(most, count);
+        }
+      }
+    },
+  });
+  return most;
 }

@@ -1,9 +1,10 @@
 import type { Plugin } from '@envelop/core';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
+import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { Log } from '../../../lib/log.ts';
 import { AppError, type ErrorMessage } from '../../../platform/errors.ts';
-import { type Caller, callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
-import { originOf, shownError } from '../kit/graphql-errors.ts';
+import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
+import type { OperationRequest } from './runtime.ts';
 
 const SYNTAX_ERROR = 'Syntax Error: ';
 /** Tokens that can be a value, or a piece of one, as a syntax error quotes them; likewise a broken escape. */
@@ -28,13 +29,9 @@ export function withoutGivenValues(message: string): string {
     .replace(FOUND_BEHIND_SUGGESTION, '?')
     .replace(NOT_REPRESENTED, '$1.')
     .replace(OPERATION, '$1 so');
-  return withoutEnumValue(told);
-}
-
-function withoutEnumValue(message: string): string {
-  const from = message.indexOf(ENUM_VALUE.before);
-  const to = message.lastIndexOf(ENUM_VALUE.behind);
-  return from < 0 || to < from ? message : `${message.slice(0, from)}The value${message.slice(to + 1)}`;
+  const from = told.indexOf(ENUM_VALUE.before);
+  const to = told.lastIndexOf(ENUM_VALUE.behind);
+  return from < 0 || to < from ? told : `${told.slice(0, from)}The value${told.slice(to + 1)}`;
 }
 
 /** What of our own refusals is told as such: its author may come back later, or ask for less. */
@@ -44,7 +41,7 @@ const TOLD: ReadonlyMap<ErrorMessage, string> = new Map([
 ]);
 
 /** Whoever is told an error: the id that finds it in the log again. */
-type Recipient = Pick<Caller, 'correlationId'>;
+type Recipient = Pick<Exchange, 'correlationId'>;
 
 /** Masks unexpected errors: logs each of them once, and shows the client nothing but the correlation id. */
 export class ErrorMask {
@@ -85,16 +82,16 @@ export class ErrorMask {
  * Envelop plugin: masks what executions give, and subscriptions that could not begin. What a subscription goes on giving is
  * masked by whoever sends it, so that nothing stands between the two for each event.
  */
-export function useMasking(mask: ErrorMask): Plugin<GraphqlContext> {
+export function useMasking(mask: ErrorMask): Plugin<OperationRequest> {
   return {
     onExecute: ({ args }) => ({
       onExecuteDone({ result, setResult }) {
-        if (!isStream(result)) setResult(mask.result(result, callerOf(args.contextValue)));
+        if (!isStream(result)) setResult(mask.result(result, args.contextValue.exchange));
       },
     }),
     onSubscribe: ({ args }) => ({
       onSubscribeResult({ result, setResult }) {
-        if (!isStream(result)) setResult(mask.result(result, callerOf(args.contextValue)));
+        if (!isStream(result)) setResult(mask.result(result, args.contextValue.exchange));
       },
     }),
   };
@@ -107,18 +104,10 @@ export function formatted(error: GraphQLError): GraphQLFormattedError {
   return Object.keys(told).length > 0 ? { ...rest, extensions: told } : rest;
 }
 
-/** Where in the document and in the answer it happened. */
-function placeOf(error: unknown) {
-  if (!(error instanceof GraphQLError)) return {};
-  const { nodes, source, positions, path } = error;
-  return { nodes, source, positions, path };
-}
-
 function withoutQuotes(error: GraphQLError): GraphQLError {
   const message = withoutGivenValues(error.message);
   if (message === error.message) return error;
-  const { nodes, source, positions, path, extensions } = error;
-  return new GraphQLError(message, { nodes, source, positions, path, extensions });
+  return new GraphQLError(message, { ...placeOf(error), extensions: error.extensions });
 }
 
 /** Whether what an execution gave goes on giving. */

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 
 const OPENING_SCRIPT = join(import.meta.dirname, 'ui/opening.js');
@@ -32,11 +32,6 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Whether a request comes from a browser that wants a page. */
-export function asksForPage({ method, headers }: IncomingMessage): boolean {
-  return method === 'GET' && (headers.accept ?? '').includes('text/html');
-}
-
 let made: Promise<Buffer> | undefined;
 
 /** Returns the page of GraphiQL, nine megabytes of text; it is made when it is first asked for. */
@@ -48,7 +43,10 @@ export function graphiqlPage(): Promise<Buffer> {
   return made;
 }
 
-/** GraphiQL as one page that needs nothing from elsewhere: its subscriptions use SSE, and it knows of our tokens. */
+/**
+ * GraphiQL as one page that needs nothing from elsewhere: its subscriptions use SSE, it knows of our tokens, and a script of
+ * ours opens it. Throws where it is not opened as it was in the version of the package that we know.
+ */
 async function makePage(): Promise<Buffer> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
   const rendered = renderGraphiQL({
@@ -58,7 +56,11 @@ async function makePage(): Promise<Buffer> {
     shouldPersistHeaders: false,
     subscriptionsProtocol: 'SSE',
   });
-  return Buffer.from(withOpening(rendered, await readFile(OPENING_SCRIPT, 'utf8')));
+  const at = rendered.lastIndexOf(OPENING_CALL);
+  if (at < 0) throw new Error('the page of GraphiQL is not opened as expected');
+  const script = await readFile(OPENING_SCRIPT, 'utf8');
+  const call = 'openGraphiql(YogaGraphiQL.renderYogaGraphiQL,';
+  return Buffer.from(`${rendered.slice(0, at)}${script}\n${call}${rendered.slice(at + OPENING_CALL.length)}`);
 }
 
 /** Sends the page of GraphiQL. */
@@ -71,12 +73,4 @@ export async function sendGraphiql(res: ServerResponse): Promise<void> {
   res.setHeader('Referrer-Policy', 'no-referrer');
   res.setHeader('Content-Length', page.length);
   res.end(page);
-}
-
-/** The page, opened by a script of ours; throws where it is not opened as it was in the version of the package that we know. */
-function withOpening(page: string, script: string): string {
-  const at = page.lastIndexOf(OPENING_CALL);
-  if (at < 0) throw new Error('the page of GraphiQL is not opened as expected');
-  const call = 'openGraphiql(YogaGraphiQL.renderYogaGraphiQL,';
-  return `${page.slice(0, at)}${script}\n${call}${page.slice(at + OPENING_CALL.length)}`;
 }

@@ -1,16 +1,17 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { GraphQLError } from 'graphql';
+import { GraphQLError, getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { decodeUtf8, JsonLimitError, parseJson } from '../../../lib/json.ts';
-import { invalidRequest } from '../../../platform/errors.ts';
-import { limitError, MAX_BATCH } from './document-limits.ts';
-import type { OperationRequest } from './operation-context.ts';
-import type { UploadRequest } from './uploads.ts';
+import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
+import type { OperationAudits } from './audit-masking.ts';
+import { limitError, MAX_BATCH, type OperationParams } from './document-limits.ts';
+import type { OperationRequest } from './runtime.ts';
+import { UploadForm, type UploadLimits } from './upload-form.ts';
 
 /** The content type of operations, which a file alone comes without. */
-export const JSON_TYPE: RegExp = /^application\/json\s*(?:;|$)/i;
+const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 
 const FORM_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
 
@@ -29,15 +30,43 @@ export function passesCsrfCheck(headers: IncomingHttpHeaders): boolean {
 
 /** A request over HTTP: the body of a POST, or a form that was read up to its file. */
 export interface GraphqlHttpRequest extends OperationRequest {
-  body: Buffer | undefined;
-  upload?: UploadRequest | undefined;
+  body?: Buffer | undefined;
+  /** The form, and its operation with the file in its place. */
+  upload?: { form: UploadForm; params: GraphQLParams } | undefined;
 }
 
-/** Yoga plugin: parses the operation of a GET from its query; numbers in variables keep every digit. */
-export function useQueryParameters(): Plugin<object, GraphqlHttpRequest> {
+/**
+ * Yoga plugin: parses the operation of a GET from its query, one or a batch from the body that was read before, or that of
+ * a form. Numbers in variables keep every digit. Answers with the refusal of a form whose file has not come as it must.
+ */
+export function useHttpRequests(
+  audits: OperationAudits,
+): Plugin<OperationParams & Partial<GraphqlHttpRequest>, GraphqlHttpRequest> {
   return {
-    onRequestParse({ request, setRequestParser }) {
-      if (request.method === 'GET') setRequestParser(({ url }) => paramsOf(new URL(url).searchParams));
+    onRequestParse({ request: { method }, setRequestParser, serverContext }) {
+      const { exchange, body = Buffer.alloc(0), upload } = serverContext;
+      if (method !== 'GET' && method !== 'POST') return;
+      setRequestParser(({ url }) => {
+        const params = method === 'GET' ? paramsOf(new URL(url).searchParams) : (upload?.params ?? parseParams(body));
+        audits.came(exchange, params);
+        if (Array.isArray(params)) Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
+        return params;
+      });
+    },
+    onValidate({ params: { documentAST }, context: { upload, params } }) {
+      if (!upload) return;
+      const operation = getOperationAST(documentAST, params.operationName);
+      if (operation && operation.operation !== 'mutation') throw limitError('only a mutation may bring a file');
+    },
+    onResponse({ serverContext: { upload, exchange }, fetchAPI, setResponse }) {
+      if (!upload) return;
+      const { refusal } = upload.form;
+      upload.form.stop();
+      if (!exchange.req.complete && !exchange.res.headersSent) exchange.res.setHeader('Connection', 'close');
+      if (!refusal) return;
+      const headers = { 'content-type': 'application/json; charset=utf-8', ...refusal.headers };
+      const body = JSON.stringify(errorEnvelope(refusal));
+      setResponse(new fetchAPI.Response(body, { status: refusal.status, headers }));
     },
   };
 }
@@ -55,29 +84,27 @@ function paramsOf(parameters: URLSearchParams): GraphQLParams {
   };
 }
 
-/** Yoga plugin: parses one operation, or a batch, from the body that was read before. */
-export function useJsonBody(): Plugin<object, GraphqlHttpRequest> {
-  return {
-    onRequestParse({ request, setRequestParser, serverContext }) {
-      if (request.method !== 'POST') return;
-      setRequestParser(() => {
-        const params = parseParams(serverContext.body ?? Buffer.alloc(0));
-        if (Array.isArray(params)) Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
-        return params;
-      });
-    },
-  };
-}
-
 /**
- * The body of a POST: JSON, up to the endpoint's limit; nothing for a GET, whose parameters must be JSON.
- * @throws what a limit of the client refuses the request with, before anything else, unless it brings a batch.
+ * Reads a form up to its file, or the body of another POST: JSON, up to `maxBytes`. Of a GET the parameters must be JSON.
+ * @throws AppError what a limit of the client refuses the request with, before anything else, unless it brings a batch;
+ * 413 for what is too long, 400 for what is no JSON or no upload.
  */
-export async function readRequestBody(exchange: Exchange, maxBytes: number): Promise<Buffer | undefined> {
+export async function readRequest(
+  exchange: Exchange,
+  maxBytes: number,
+  uploadLimits: UploadLimits,
+): Promise<Pick<GraphqlHttpRequest, 'body' | 'upload'>> {
   const { limitRefusal } = exchange.found;
-  if (!limitRefusal) return readBody(exchange, maxBytes);
+  if (bringsForm(exchange.req)) {
+    // One operation, never a batch.
+    if (limitRefusal) throw limitRefusal;
+    const upload = await UploadForm.open(exchange, uploadLimits);
+    exchange.audit.isBodyRead = true;
+    return { upload };
+  }
+  if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
   const body = await readBody(exchange, maxBytes).catch(() => undefined);
-  if (body && isBatch(body)) return body;
+  if (body && isBatch(body)) return { body };
   // Nothing came of what it sent.
   exchange.audit.isBodyRead = false;
   throw limitRefusal;
@@ -86,21 +113,18 @@ export async function readRequestBody(exchange: Exchange, maxBytes: number): Pro
 async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer | undefined> {
   const { req, target } = exchange;
   if (req.method !== 'POST') {
-    refuseBrokenParameters(new URLSearchParams(target?.query));
+    const parameters = new URLSearchParams(target?.query);
+    for (const name of ['variables', 'extensions']) {
+      if (!isJsonObject(parameters.get(name) ?? '{}')) {
+        throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
+      }
+    }
     return undefined;
   }
   if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
   return readBytes(exchange, maxBytes);
-}
-
-function refuseBrokenParameters(parameters: URLSearchParams): void {
-  for (const name of ['variables', 'extensions']) {
-    if (!isJsonObject(parameters.get(name) ?? '{}')) {
-      throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
-    }
-  }
 }
 
 function isJsonObject(text: string): boolean {
@@ -122,10 +146,9 @@ function isBatch(body: Buffer): boolean {
 
 function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
   const params = parseBody(body);
-  if (typeof params !== 'object' || params === null)
-    throw httpError(400, 'the body must be an object or a batch of them');
+  if (typeof params !== 'object' || params === null) throw badRequest('the body must be an object or a batch of them');
   if (!Array.isArray(params)) return params;
-  if (params.length === 0) throw httpError(400, 'the batch is empty');
+  if (params.length === 0) throw badRequest('the batch is empty');
   if (params.length > MAX_BATCH) {
     throw limitError(`the batch has ${params.length} operations, at most ${MAX_BATCH} are allowed`);
   }
@@ -137,10 +160,10 @@ function parseBody(body: Buffer): unknown {
     return parseJson(decodeUtf8(body));
   } catch (error) {
     if (error instanceof JsonLimitError) throw limitError(`the body ${error.message}`);
-    throw httpError(400, 'the body must be JSON in UTF-8');
+    throw badRequest('the body must be JSON in UTF-8');
   }
 }
 
-function httpError(status: number, message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status } } });
+function badRequest(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } });
 }

@@ -1,15 +1,18 @@
+import type { ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { FetchAPI, Plugin } from 'graphql-yoga';
+import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { OperationAudits } from './audit-masking.ts';
 import { type ErrorMask, formatted } from './error-masking.ts';
-import type { OperationRequest } from './operation-context.ts';
-import { ResultStream, sharedOf } from './shared-results.ts';
-import type { SseStreams } from './sse.ts';
+import type { OperationRequest } from './runtime.ts';
+import { ownBytes, ResultStream, sharedOf } from './shared-results.ts';
 
 const SSE = 'text/event-stream';
-const JSON_TYPES = ['application/json', 'application/graphql-response+json'] as const;
-const WILDCARDS = new Set(['*/*', 'application/*']);
+const JSON_TYPE = 'application/json';
+const RESPONSE_TYPE = 'application/graphql-response+json';
+/** Names in an Accept header that JSON is sent for. */
+const TAKES_JSON: ReadonlySet<string> = new Set([JSON_TYPE, RESPONSE_TYPE, '*/*', 'application/*']);
 const DOCUMENT_FAULTS: ReadonlySet<unknown> = new Set([
   'GRAPHQL_PARSE_FAILED',
   'GRAPHQL_VALIDATION_FAILED',
@@ -30,39 +33,48 @@ export function useHttpResults(
         if (result instanceof ResultStream) subscriptions.set(args.contextValue.exchange, result);
       },
     }),
-    onResultProcess({ request, result, setResultProcessor, serverContext }) {
-      const { exchange } = serverContext;
+    onResultProcess({ request, result, setResultProcessor, serverContext: { exchange } }) {
       const accepted = mediaTypes(request.headers.get('accept') ?? '*/*');
       const render = (fetchAPI: FetchAPI): Response => {
         if (Array.isArray(result)) {
-          const texts = result.map((one) => text(mask.result(one, exchange)));
-          audits.answered(exchange, texts);
+          const texts = result.map((one) => textOfResult(mask.result(one, exchange)));
+          audits.answered(exchange, result, texts);
           return json(fetchAPI, 200, `[${texts.join(',')}]`, accepted);
         }
+        audits.answered(exchange, [result]);
         if (Symbol.asyncIterator in result) {
-          return streamed(fetchAPI, subscriptions.get(exchange) ?? result[Symbol.asyncIterator](), accepted);
+          return streamed(fetchAPI, subscriptions.get(exchange) ?? result[Symbol.asyncIterator]());
         }
         const masked = mask.result(result, exchange);
-        const status = statusOf(masked, wantsOnly200(accepted));
-        if (status === 200 && accepted[0] === SSE) return streamed(fetchAPI, once(masked), accepted);
-        return json(fetchAPI, status, text(masked), accepted, masked.errors);
+        const status = statusOf(masked, accepted);
+        if (status === 200 && accepted[0] === SSE) return streamed(fetchAPI, once(masked));
+        return json(fetchAPI, status, textOfResult(masked), accepted, masked.errors);
       };
-      const streamed = (fetchAPI: FetchAPI, results: AsyncIterator<ExecutionResult>, types: readonly string[]) => {
-        if (types.includes(SSE) || types.includes('*/*')) {
+      const streamed = (fetchAPI: FetchAPI, results: AsyncIterator<ExecutionResult>) => {
+        if (accepted.includes(SSE) || accepted.includes('*/*')) {
           return streams.respond(fetchAPI, { exchange, results, mask });
         }
         void results.return?.();
-        return json(fetchAPI, 406, '{"errors":[{"message":"a subscription needs accept: text/event-stream"}]}', types);
+        const refusal = '{"errors":[{"message":"a subscription needs accept: text/event-stream"}]}';
+        return json(fetchAPI, 406, refusal, accepted);
       };
-      setResultProcessor((_result, fetchAPI) => render(fetchAPI), JSON_TYPES[0]);
+      setResultProcessor((_result, fetchAPI) => render(fetchAPI), JSON_TYPE);
     },
   };
 }
 
-/** Returns the JSON of a result; it is made once where many subscribers share the result. */
-export function text(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
-  if (result.errors) return JSON.stringify({ ...result, errors: result.errors.map(formatted) });
-  return sharedOf(result)?.text ?? JSON.stringify(result);
+/** Returns the JSON of a result. */
+export function textOfResult(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
+  return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
+}
+
+/** Sends a response of Yoga that is no stream; sends nothing if the client has gone. */
+export async function sendResponse(answer: Response, res: ServerResponse): Promise<void> {
+  const body = await answer.text();
+  if (res.destroyed || res.writableEnded) return;
+  res.setHeaders(answer.headers);
+  res.writeHead(answer.status);
+  res.end(body);
 }
 
 function json(
@@ -72,41 +84,29 @@ function json(
   accepted: readonly string[],
   errors: readonly GraphQLError[] = [],
 ): Response {
-  const type = accepted.find((name) => WILDCARDS.has(name) || isJsonType(name));
-  const contentType = type === JSON_TYPES[1] ? JSON_TYPES[1] : JSON_TYPES[0];
+  const type = accepted.find((name) => TAKES_JSON.has(name)) === RESPONSE_TYPE ? RESPONSE_TYPE : JSON_TYPE;
   const headers = Object.assign(
-    { 'content-type': `${contentType}; charset=utf-8` },
-    ...errors.map((e) => httpOf(e).headers),
+    { 'content-type': `${type}; charset=utf-8` },
+    ...errors.map((error) => httpOf(error).headers),
   );
   return new fetchAPI.Response(body, { status, headers });
 }
 
 /**
  * 200 once the operation has run, whatever its fields say; before that the highest status that an error asks for, which for
- * a document that does not hold is 400, or 200 for `isOnly200`.
+ * a document that does not hold is 400. A caller who asks for `application/json` by name takes another status than 200 for
+ * the answer of something on the way (GraphQL over HTTP, appendix A); whoever leaves the type open is told more by it.
  */
-function statusOf(result: ExecutionResult, isOnly200: boolean): number {
+function statusOf(result: ExecutionResult, accepted: readonly string[]): number {
   const { errors } = result;
   if (!errors || 'data' in result) return 200;
+  const isOnly200 = accepted.find((name) => name === SSE || TAKES_JSON.has(name)) === JSON_TYPE;
   const isFaultOfDocument = errors.every(({ extensions }) => DOCUMENT_FAULTS.has(extensions.code));
   const asked = Math.max(0, ...errors.map((error) => httpOf(error).status ?? 0));
   if (asked > 0 && !(isOnly200 && isFaultOfDocument)) return asked;
   if (errors.some(({ extensions }) => extensions.code === 'INTERNAL_SERVER_ERROR')) return 500;
   // A subscription that could not begin has the path of its field.
   return isOnly200 || errors.some(({ path }) => path !== undefined) ? 200 : 400;
-}
-
-/**
- * Whether a caller asks for `application/json` by name: it takes another status than 200 for the answer of something on
- * the way (GraphQL over HTTP, appendix A). Whoever leaves the type open is told more by the status.
- */
-function wantsOnly200(accepted: readonly string[]): boolean {
-  const first = accepted.find((name) => name === SSE || WILDCARDS.has(name) || isJsonType(name));
-  return first === JSON_TYPES[0];
-}
-
-function isJsonType(name: string): boolean {
-  return name === JSON_TYPES[0] || name === JSON_TYPES[1];
 }
 
 function httpOf({ extensions }: GraphQLError): { status?: number; headers?: Record<string, string> } {
@@ -121,4 +121,176 @@ function mediaTypes(accept: string): string[] {
 
 async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
   yield result;
+}
+
+const HEADERS = {
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache',
+  'x-accel-buffering': 'no',
+  connection: 'close',
+};
+const PING = Buffer.from(':\n\n');
+const COMPLETE = Buffer.from('event: complete\ndata:\n\n');
+
+interface SseStreamParts {
+  results: AsyncIterator<ExecutionResult>;
+  exchange: Exchange;
+  mask: ErrorMask;
+  /** Told when its connection has closed: until then somebody may have to drop it. */
+  onClose: (stream: SseStream) => void;
+}
+
+/**
+ * One event stream. A result is taken when the one before is on its way, so that what a slow client
+ * leaves unsent stays where it is counted.
+ */
+export class SseStream {
+  readonly #parts: SseStreamParts;
+  readonly #res: ServerResponse;
+  #isOpen = true;
+  /** How many bytes its connection had taken at the last ping. */
+  #taken = 0;
+  #goOn: () => void = () => undefined;
+
+  constructor(parts: SseStreamParts) {
+    this.#parts = parts;
+    this.#res = parts.exchange.res;
+    this.#res.on('drain', () => this.#goOn());
+    this.#res.on('close', () => {
+      this.#end();
+      parts.onClose(this);
+    });
+  }
+
+  /** Sends what comes until it is over. */
+  run(): void {
+    if (!this.#isOpen) return;
+    this.#writeHead();
+    // Some clients wait for a first byte.
+    this.#res.write(PING);
+    void this.#pump();
+  }
+
+  /** Shows the client that it is alive; drops one that has taken nothing from one ping to the next though something waited. */
+  ping(): void {
+    if (!this.#res.headersSent || !this.#res.socket) return;
+    const { bytesWritten, writableLength } = this.#res.socket;
+    const taken = bytesWritten - writableLength;
+    if (writableLength > 0 && taken === this.#taken) this.#res.destroy();
+    else if (this.#isOpen && !this.#res.writableNeedDrain) this.#res.write(PING);
+    this.#taken = taken;
+  }
+
+  /** Ends it without `complete`, so that the client comes back. */
+  cut(): void {
+    if (!this.#end()) return;
+    if (!this.#res.headersSent) this.#writeHead();
+    this.#res.end();
+  }
+
+  /** The stream ends with its connection (RFC 9112 section 6.3): in chunks each event would be a write of four pieces. */
+  #writeHead(): void {
+    this.#res.removeHeader('transfer-encoding');
+    this.#res.writeHead(200, HEADERS);
+  }
+
+  async #pump(): Promise<void> {
+    const { exchange, results, mask } = this.#parts;
+    try {
+      while (this.#isOpen) {
+        const next = await results.next();
+        if (!this.#isOpen) return;
+        if (next.done) break;
+        const span = sharedOf(next.value)?.startDelivery?.('sse');
+        if (!this.#res.write(eventFrame(mask.result(next.value, exchange)))) await this.#drained();
+        span?.end();
+      }
+    } catch (error) {
+      if (!this.#isOpen) return;
+      if (error instanceof StreamStoppedError) return this.cut();
+      this.#res.write(eventFrame({ errors: [mask.error(error, exchange)] }));
+    }
+    if (this.#end()) this.#res.end(COMPLETE);
+  }
+
+  #drained(): Promise<void> {
+    if (!this.#isOpen) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#goOn = resolve;
+    return promise;
+  }
+
+  /** @returns whether it was open. */
+  #end(): boolean {
+    if (!this.#isOpen) return false;
+    this.#isOpen = false;
+    this.#goOn();
+    void this.#parts.results.return?.();
+    return true;
+  }
+}
+
+/** Returns a result as an event of a stream, which is made once where many subscribers share the result. */
+function eventFrame(result: ExecutionResult): Buffer {
+  const shared = sharedOf(result);
+  if (shared?.frame) return shared.frame;
+  const id = shared?.eventId === undefined ? '' : `id: ${shared.eventId}\n`;
+  // It is kept: for those who are behind, and in the audit record of each stream until that ends.
+  const frame = ownBytes(`event: next\n${id}data: ${shared?.text ?? textOfResult(result)}\n\n`);
+  if (shared?.text !== undefined) shared.frame = frame;
+  return frame;
+}
+
+const PING_MS = 12_000;
+
+/** Holds the open event streams: server-sent events in the "distinct connections mode" of GraphQL over SSE. */
+export class SseStreams {
+  readonly #streams = new WeakMap<Response, SseStream>();
+  readonly #open = new Set<SseStream>();
+  #pings: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  /** Stands for a stream of results, each a `next`, and a `complete` behind the last; `run` sends it. */
+  respond(fetchAPI: FetchAPI, parts: Omit<SseStreamParts, 'onClose'>): Response {
+    const response = new fetchAPI.Response(null);
+    const stream = new SseStream({ ...parts, onClose: (closed) => this.#leave(closed) });
+    const { res } = parts.exchange;
+    this.#streams.set(response, stream);
+    // Its client may have gone while it was made ready, and the instance may be about to stop.
+    if (!res.closed) {
+      this.#open.add(stream);
+      this.#pings ??= setInterval(() => this.#ping(), PING_MS);
+    }
+    if (res.destroyed || this.#isStopped) stream.cut();
+    return response;
+  }
+
+  /** Sends the stream that a response stands for, until its results or its client end it. @returns whether it is one. */
+  run(response: Response): boolean {
+    const stream = this.#streams.get(response);
+    stream?.run();
+    return stream !== undefined;
+  }
+
+  /** The number of open streams. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Ends every stream without `complete`, those that begin later as well. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const stream of this.#open) stream.cut();
+  }
+
+  #ping(): void {
+    for (const stream of this.#open) stream.ping();
+  }
+
+  #leave(stream: SseStream): void {
+    this.#open.delete(stream);
+    if (this.#open.size > 0) return;
+    clearInterval(this.#pings);
+    this.#pings = undefined;
+  }
 }

@@ -1,9 +1,8 @@
-import type { ExecutionArgs, ExecutionResult, OperationDefinitionNode } from 'graphql';
+import { type ExecutionArgs, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
 import { BoundHistogram, type Durations } from '../../../lib/bound-histogram.ts';
 import type { Span, Tracer } from '../../../lib/tracing.ts';
 import { shownError } from '../kit/graphql-errors.ts';
-import { operationsOf } from './document-limits.rules.ts';
-import type { OperationRequest } from './operation-context.ts';
+import type { OperationRequest } from './runtime.ts';
 import type { Awaitable } from './shared-results.ts';
 
 type OperationType = 'query' | 'mutation' | 'subscription';
@@ -30,12 +29,11 @@ export class OperationObserver {
 
   constructor(tracer?: Tracer) {
     this.#tracer = tracer;
-    const bind = (type: OperationType, outcome: Outcome) =>
-      this.durations.bind({ graphql_operation_type: type, outcome });
-    const seriesOf = (type: OperationType) => ({
-      ok: bind(type, 'ok'),
-      error: bind(type, 'error'),
-      failed: bind(type, 'failed'),
+    const bind = (labels: { graphql_operation_type: OperationType; outcome: Outcome }) => this.durations.bind(labels);
+    const seriesOf = (graphql_operation_type: OperationType) => ({
+      ok: bind({ graphql_operation_type, outcome: 'ok' }),
+      error: bind({ graphql_operation_type, outcome: 'error' }),
+      failed: bind({ graphql_operation_type, outcome: 'failed' }),
     });
     this.#series = { query: seriesOf('query'), mutation: seriesOf('mutation'), subscription: seriesOf('subscription') };
   }
@@ -46,7 +44,7 @@ export class OperationObserver {
     execute: (args: ExecutionArgs) => Awaitable<Result>,
   ): Awaitable<Result> {
     const startedTick = performance.now();
-    const operation = operationOf(args);
+    const operation = getOperationAST(args.document, args.operationName);
     const type = operation?.operation ?? 'query';
     const span = this.#tracer && this.#start(this.#tracer, args, operation);
     const ended = (errors: readonly unknown[]) => {
@@ -86,7 +84,7 @@ export class OperationObserver {
     };
   }
 
-  #start(tracer: Tracer, args: ExecutionArgs, operation: OperationDefinitionNode | undefined): Span | undefined {
+  #start(tracer: Tracer, args: ExecutionArgs, operation: OperationDefinitionNode | null | undefined): Span | undefined {
     const { exchange } = args.contextValue as Partial<OperationRequest>;
     if (!exchange?.span) return undefined;
     const type = operation?.operation ?? 'query';
@@ -99,8 +97,4 @@ export class OperationObserver {
 function outcomeOf(errors: readonly unknown[]): Outcome {
   if (errors.length === 0) return 'ok';
   return errors.every((error) => shownError(error)) ? 'error' : 'failed';
-}
-
-function operationOf({ document, operationName }: ExecutionArgs): OperationDefinitionNode | undefined {
-  return operationsOf(document).find(({ name }) => !operationName || name?.value === operationName);
 }

@@ -48,12 +48,25 @@ const manifest = z.object({
  * @throws ConfigError that names the variable and what to change.
  */
 export async function readPersistedDocuments(path: string): Promise<PersistedDocuments> {
-  const parsed = parse(await read(path), path);
+  const fault = (what: string) => new ConfigError([`GRAPHQL_PERSISTED_FILE ${path} ${what}`]);
+  const bytes = await readFile(path).catch((error: unknown) => {
+    throw fault(`cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  const parsed = parsedJson(bytes);
+  if (parsed === undefined) throw fault('must be JSON in UTF-8');
   const asManifest = manifest.safeParse(parsed);
   if (asManifest.success) return new Map(asManifest.data.operations.map((operation) => [operation.id, operation.body]));
   const asMap = byId.safeParse(parsed);
-  if (!asMap.success) throw fault(path, 'must be a JSON object {"id": "document"}, or a manifest of Apollo');
+  if (!asMap.success) throw fault('must be a JSON object {"id": "document"}, or a manifest of Apollo');
   return new Map(Object.entries(asMap.data));
+}
+
+function parsedJson(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(decodeUtf8(bytes));
+  } catch {
+    return undefined;
+  }
 }
 
 /** Holds the allowed documents of the configured file and reads them again on reload. */
@@ -91,26 +104,6 @@ export class PersistedFile {
   }
 }
 
-async function read(path: string): Promise<Uint8Array> {
-  try {
-    return await readFile(path);
-  } catch (error) {
-    throw fault(path, `cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
-function parse(bytes: Uint8Array, path: string): unknown {
-  try {
-    return JSON.parse(decodeUtf8(bytes));
-  } catch {
-    throw fault(path, 'must be JSON in UTF-8');
-  }
-}
-
-function fault(path: string, what: string): ConfigError {
-  return new ConfigError([`GRAPHQL_PERSISTED_FILE ${path} ${what}`]);
-}
-
 /** `off`: clients send documents, ids are refused. `allow`: ids are taken as well. `only`: nothing runs but what the file lists, by its id or in full. */
 export type PersistedMode = 'off' | 'allow' | 'only';
 
@@ -133,7 +126,6 @@ export class PersistedOperations {
   readonly #documents: () => PersistedDocuments;
   /** What clients have sent together with its hash, which they send alone from then on. */
   readonly #sent = new DocumentCache<string>();
-  #listed: { documents: PersistedDocuments; texts: ReadonlySet<unknown> } | undefined;
 
   /** @param documents gives those in force, asked for at each operation */
   constructor(mode: PersistedMode, documents: () => PersistedDocuments) {
@@ -158,13 +150,17 @@ export class PersistedOperations {
       if (id !== undefined) operation.query = this.#find(id);
     } else if (this.#mode === 'allow') {
       if (typeof text === 'string' && id !== undefined) this.#learn(id, text);
-    } else if (!this.#texts().has(text)) {
+    } else if (
+      !this.#documents()
+        .values()
+        .some((listed) => listed === text)
+    ) {
       throw refused('PersistedQueryOnly', 'only persisted operations run here: send the id of one');
     }
   }
 
   #find(id: string): string {
-    const document = this.#documents().get(id) ?? (this.#mode === 'allow' ? this.#sent.get(id) : undefined);
+    const document = this.#documents().get(id) ?? this.#sent.get(id);
     if (document === undefined) throw refused('PersistedQueryNotFound');
     return document;
   }
@@ -175,12 +171,6 @@ export class PersistedOperations {
       throw refused('PersistedQueryMismatch', 'the id is not that of the document');
     }
     if (listed === undefined && text.length <= MAX_SENT_LENGTH) this.#sent.set(id, text);
-  }
-
-  #texts(): ReadonlySet<unknown> {
-    const documents = this.#documents();
-    if (this.#listed?.documents !== documents) this.#listed = { documents, texts: new Set(documents.values()) };
-    return this.#listed.texts;
   }
 }
 

@@ -1,9 +1,28 @@
-import type { ExecutionResult } from 'graphql';
+import { createHash } from 'node:crypto';
+import {
+  type DocumentNode,
+  type ExecutionResult,
+  Kind,
+  type OperationDefinitionNode,
+  print,
+  type ValidatedSubscriptionArgs,
+  visit,
+} from 'graphql';
+import type { SharedPrincipal } from '../kit/graphql-context.ts';
 import type { StartDelivery } from './operation-observer.ts';
-import { ownBytes } from './uploads.ts';
 
 /** A value, or a promise of it. */
 export type Awaitable<Value> = Value | Promise<Value>;
+
+/**
+ * A text in UTF-8, in memory of its own. What `Buffer.from` gives shares 64 KiB with whatever else was made just then, and
+ * keeps all of that for as long as it is kept itself: for what is held, not for what is written and forgotten.
+ */
+export function ownBytes(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
+}
 
 /** What all who are sent the result of an event need of it, made once. */
 class SharedResult {
@@ -143,4 +162,56 @@ export class ResultStream implements AsyncIterableIterator<ExecutionResult, unde
   [Symbol.asyncIterator](): this {
     return this;
   }
+}
+
+/** Where a subscription begins; the resolvers of root fields give an event as it is, whatever this says. */
+const BEGINNING = 'after';
+
+type Subscription = Pick<ValidatedSubscriptionArgs, 'document' | 'operation' | 'rawVariableValues'>;
+
+/**
+ * What the answer to an event depends on beside the event: the document, the operation, its variables but for the one
+ * that says where it begins, and every member of the principal that there is where it is answered.
+ */
+export function resultKeyOf(
+  { document, operation, rawVariableValues }: Subscription,
+  principal: SharedPrincipal,
+): string {
+  const source = document.loc?.source.body ?? print(document);
+  const beginnings = beginningsOf(document, operation);
+  const declared = (operation.variableDefinitions ?? []).map(({ variable }) => variable.name.value);
+  const variables = declared
+    .filter((name) => !beginnings.has(name) && Object.hasOwn(rawVariableValues ?? {}, name))
+    .sort()
+    .map((name) => [name, rawVariableValues?.[name]]);
+  const text = JSON.stringify([source, operation.name?.value, variables, principal], canonical);
+  return createHash('sha256').update(text).digest('base64');
+}
+
+/** The variables that say where the operation begins, and nothing else. */
+function beginningsOf(document: DocumentNode, { selectionSet }: OperationDefinitionNode): ReadonlySet<string> {
+  const names = selectionSet.selections.flatMap((field) =>
+    field.kind === Kind.FIELD
+      ? (field.arguments ?? []).flatMap(({ name, value }) =>
+          name.value === BEGINNING && value.kind === Kind.VARIABLE ? [value.name.value] : [],
+        )
+      : [],
+  );
+  if (names.length === 0) return new Set();
+  const mentions = new Map<string, number>();
+  visit(document, {
+    Variable: ({ name }) => void mentions.set(name.value, (mentions.get(name.value) ?? 0) + 1),
+  });
+  // Its definition, and this one use.
+  return new Set(names.filter((name) => mentions.get(name) === 2));
+}
+
+/** Members in one order, those of a set as well, and integers that JSON does not know. */
+function canonical(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return `${value}n`;
+  if (value instanceof Set) return [...value].sort();
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || 'toJSON' in value) return value;
+  // A raw number is no plain object, and has no members to put in order.
+  if (Object.getPrototypeOf(value) === null) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

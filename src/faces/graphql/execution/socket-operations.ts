@@ -1,36 +1,149 @@
-import { type ExecutionArgs, type ExecutionResult, GraphQLError, getOperationAST } from 'graphql';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  type ExecutionArgs,
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLFormattedError,
+  getOperationAST,
+} from 'graphql';
 import { CloseCode, type Context, makeServer, type Server, type SubscribePayload } from 'graphql-ws';
+import type { YogaServerInstance } from 'graphql-yoga';
 import type { Principal } from '../../../access/identity/principal.ts';
-import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { reviveExact } from '../../../lib/json.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { limitError } from './document-limits.ts';
 import { type ErrorMask, formatted } from './error-masking.ts';
-import type { OperationRecords } from './operation-records.ts';
+import type { GraphqlHttpRequest } from './http-requests.ts';
+import { textOfResult } from './http-results.ts';
 import type { PersistedOperations } from './persisted-operations.ts';
 import { sharedOf } from './shared-results.ts';
-import type { PendingOperations } from './sockets.ts';
-import type { YogaServer } from './yoga.ts';
 
 const MAX_OPERATIONS = 100;
 const INIT_WAIT_MS = 3_000;
 const END = Buffer.from('}');
 const BEARER = /^Bearer +([^\s]+)$/i;
 
+const KEPT_CHARACTERS = 64 * 1024;
+
+/** An operation of a socket that has ended, for its audit record. */
+export interface OperationRecord {
+  /** The upgrade that the socket began with. */
+  exchange: Exchange;
+  principal: Principal;
+  /** What came with it: its document, variables and name. */
+  params: SubscribePayload;
+  /** The monotonic clock, and milliseconds since the epoch, when the operation came. */
+  startedTick: number;
+  startedAtMs: number;
+  /** The beginning of what was sent: a JSON text for each message, one a line. */
+  responseText: string;
+  /** Whether nothing that was sent had errors. */
+  ok: boolean;
+  /** Whether something that was sent had data. */
+  hasData: boolean;
+  /** What its audit record shows, once that is known. */
+  audited: AuditedOperation | undefined;
+}
+
+/** An operation that goes on: the texts that it was sent are those of all who share them. */
+interface OpenOperation extends Omit<OperationRecord, 'responseText'> {
+  texts: string[];
+  characters: number;
+}
+
+/** The operations of one socket that have not ended yet. Each has an audit record as it ends. */
+export class SocketOperations {
+  readonly #exchange: Exchange;
+  readonly #record: (record: OperationRecord) => void;
+  readonly #open = new Map<string, OpenOperation>();
+  /** Those that wait for a result: queries and mutations, and subscriptions until they have begun. */
+  readonly #waiting = new Set<string>();
+  #none = Promise.withResolvers<void>();
+
+  constructor(exchange: Exchange, record: (record: OperationRecord) => void) {
+    this.#exchange = exchange;
+    this.#record = record;
+  }
+
+  begin(id: string, principal: Principal, params: SubscribePayload): void {
+    this.#waiting.add(id);
+    this.#open.set(id, {
+      exchange: this.#exchange,
+      principal,
+      params,
+      startedTick: performance.now(),
+      startedAtMs: Date.now(),
+      ok: true,
+      hasData: false,
+      audited: undefined,
+      texts: [],
+      characters: 0,
+    });
+  }
+
+  /** Keeps a result that is sent. */
+  next(id: string, result: Parameters<typeof textOfResult>[0]): void {
+    const open = this.#open.get(id);
+    if (!open) return;
+    if (result.errors) open.ok = false;
+    open.hasData ||= 'data' in result;
+    if (open.characters < KEPT_CHARACTERS) append(open, sharedOf(result)?.text ?? textOfResult(result));
+  }
+
+  /** Keeps why an operation is refused, which ends it. */
+  refused(id: string, errors: readonly GraphQLFormattedError[]): void {
+    const open = this.#open.get(id);
+    if (open) {
+      open.ok = false;
+      append(open, JSON.stringify({ errors }));
+    }
+    this.end(id);
+  }
+
+  /** Ends an operation. To be called as its last message is handed to the socket; may be called again. */
+  end(id: string): void {
+    const open = this.#open.get(id);
+    if (open) {
+      this.#open.delete(id);
+      const { texts, characters: _characters, ...record } = open;
+      this.#record({ ...record, responseText: texts.join('\n').slice(0, KEPT_CHARACTERS) });
+    }
+    this.answered(id);
+  }
+
+  /** Has an operation wait no more. To be called as the answer is handed to the socket, in this turn or before. */
+  answered(id: string): void {
+    if (!this.#waiting.delete(id) || this.#waiting.size > 0) return;
+    this.#none.resolve();
+    this.#none = Promise.withResolvers();
+  }
+
+  /** Resolves once the socket has the answer of every operation that waits. */
+  async noneWaiting(): Promise<void> {
+    if (this.#waiting.size > 0) await this.#none.promise;
+    await nextTurn();
+  }
+}
+
+function append(open: OpenOperation, line: string): void {
+  open.characters += line.length + 1;
+  open.texts.push(line);
+}
+
 /** The state of a socket beside that of its protocol. */
 export interface SocketExtra {
   exchange: Exchange;
   /** Known once `connection_init` has been judged. */
   principal: Principal | undefined;
-  records: OperationRecords;
-  pending: PendingOperations;
+  operations: SocketOperations;
   /** Sends a message in pieces of UTF-8. Where it is not out at once, resolves when it is, or when the socket has closed. */
   send(message: readonly Buffer[]): Promise<void> | undefined;
   close(code: number, reason: string): void;
 }
 
 interface Parts {
-  yoga: YogaServer;
+  yoga: YogaServerInstance<GraphqlHttpRequest, object>;
   mask: ErrorMask;
   persisted: PersistedOperations;
   /**
@@ -41,10 +154,10 @@ interface Parts {
 }
 
 type SocketContext = Context<Record<string, unknown>, SocketExtra>;
-type Enveloped = ReturnType<YogaServer['getEnveloped']>;
+type Enveloped = ReturnType<Parts['yoga']['getEnveloped']>;
 
-/** An operation of a socket that has begun. */
-interface Running {
+/** An operation of a socket that has begun: what `prepare` gives, as the protocol hands it on. */
+interface Running extends ExecutionArgs {
   id: string;
   enveloped: Enveloped;
   extra: SocketExtra;
@@ -62,12 +175,6 @@ class RefusedError extends Error {
 
 /** Makes the server of graphql-transport-ws, which runs operations through the same plugins as HTTP. */
 export function socketProtocol(parts: Parts): Server<SocketExtra> {
-  const running = new WeakMap<object, Running>();
-  const runningOf = ({ contextValue }: ExecutionArgs): Running => {
-    const known = running.get(contextValue as object);
-    if (!known) throw new Error('an operation runs that did not begin here');
-    return known;
-  };
   return makeServer<Record<string, unknown>, SocketExtra>({
     connectionInitWaitTimeout: INIT_WAIT_MS,
     jsonMessageReviver: reviveExact,
@@ -76,33 +183,28 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       const { principal } = context.extra;
       // An acknowledged socket has one.
       if (!principal) return [new GraphQLError('the token is missing')];
-      context.extra.records.begin(id, principal, payload);
-      context.extra.pending.begin(id);
+      context.extra.operations.begin(id, principal, payload);
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
         return [limitError(`at most ${MAX_OPERATIONS} operations may run at once`)];
       }
-      return prepare(parts, running, context.extra, { id, principal, payload });
+      return prepare(parts, context.extra, { id, principal, payload });
     },
     execute: (args) => {
-      const { execute } = runningOf(args).enveloped;
+      const { execute } = (args as Running).enveloped;
       return execute(args);
     },
     subscribe: async (args) => {
-      const operation = runningOf(args);
-      operation.extra.pending.end(operation.id);
+      const operation = args as Running;
+      operation.extra.operations.answered(operation.id);
       return sendingShared(parts.mask, operation, await begun(operation.enveloped.subscribe(args)));
     },
-    onNext: ({ extra }, id, _payload, _args, result) => extra.records.next(id, result),
+    onNext: ({ extra }, id, _payload, _args, result) => extra.operations.next(id, result),
     onError: ({ extra }, id, _payload, errors) => {
       const told = errors.flatMap(reasonsOf).map((error) => formatted(parts.mask.error(error, extra.exchange)));
-      extra.records.refused(id, told);
-      extra.pending.end(id);
+      extra.operations.refused(id, told);
       return told;
     },
-    onComplete: ({ extra }, id) => {
-      extra.records.end(id);
-      extra.pending.end(id);
-    },
+    onComplete: ({ extra }, id) => extra.operations.end(id),
   });
 }
 
@@ -125,7 +227,6 @@ async function connect({ judge }: Parts, { extra, connectionParams }: SocketCont
 
 async function prepare(
   { yoga, mask, persisted }: Parts,
-  running: WeakMap<object, Running>,
   extra: SocketExtra,
   { id, principal, payload }: { id: string; principal: Principal; payload: SubscribePayload },
 ): Promise<ExecutionArgs | readonly GraphQLError[]> {
@@ -133,14 +234,15 @@ async function prepare(
   const enveloped = yoga.getEnveloped({ exchange, bearer: principal, isLater: true, params: payload });
   try {
     persisted.complete(payload);
-    const contextValue: object = await enveloped.contextFactory();
+    const contextValue = await enveloped.contextFactory();
     const document = enveloped.parse(payload.query);
     if (!getOperationAST(document, payload.operationName)) return [unresolved()];
     const errors: readonly GraphQLError[] = enveloped.validate(enveloped.schema, document);
     if (errors.length > 0) return errors;
-    running.set(contextValue, { id, enveloped, extra });
-    const { operationName, variables } = payload;
-    return { schema: enveloped.schema, document, operationName, variableValues: variables, contextValue };
+    const { operationName, variables: variableValues } = payload;
+    const { schema } = enveloped;
+    const running: Running = { id, enveloped, extra, schema, document, operationName, variableValues, contextValue };
+    return running;
   } catch (error) {
     return [mask.error(error, exchange)];
   }
@@ -167,7 +269,7 @@ async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<A
 /** Sends by itself what others are told as well, its text as it is; gives on the rest, which the protocol sends. */
 function sendingShared(
   mask: ErrorMask,
-  { id, extra: { records, send, exchange } }: Running,
+  { id, extra: { operations, send, exchange } }: Running,
   results: AsyncIterableIterator<ExecutionResult>,
 ): AsyncIterableIterator<ExecutionResult> {
   const head = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":`);
@@ -179,7 +281,7 @@ function sendingShared(
         const shared = sharedOf(next.value);
         if (shared?.bytes === undefined) return { done: false, value: mask.result(next.value, exchange) };
         const span = shared.startDelivery?.('websocket');
-        records.next(id, next.value);
+        operations.next(id, next.value);
         const sent = send([head, shared.bytes, END]);
         if (sent) await sent;
         span?.end();

@@ -1,13 +1,11 @@
 import type { Duplex } from 'node:stream';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, WebSocket, WebSocketServer } from 'ws';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { Log } from '../../../lib/log.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
-import { type OperationRecord, OperationRecords } from './operation-records.ts';
-import type { SocketExtra } from './socket-operations.ts';
+import { type OperationRecord, type SocketExtra, SocketOperations } from './socket-operations.ts';
 
 const FINAL_TEXT = 0x81;
 /** What the second byte says where the length stands behind it: in two bytes, or in eight. */
@@ -64,29 +62,6 @@ export function sender(socket: WebSocket, raw: Duplex): (pieces: readonly Buffer
   };
 }
 
-/** Holds the operations of a socket that wait for a result: queries and mutations, and subscriptions until they have begun. */
-export class PendingOperations {
-  readonly #ids = new Set<string>();
-  #none = Promise.withResolvers<void>();
-
-  begin(id: string): void {
-    this.#ids.add(id);
-  }
-
-  /** To be called as the answer is handed to the socket, in this turn or before. May be called again. */
-  end(id: string): void {
-    if (!this.#ids.delete(id) || this.#ids.size > 0) return;
-    this.#none.resolve();
-    this.#none = Promise.withResolvers();
-  }
-
-  /** Resolves once the socket has every answer. */
-  async none(): Promise<void> {
-    if (this.#ids.size > 0) await this.#none.promise;
-    await nextTurn();
-  }
-}
-
 const MAX_FRAME_BYTES = 64 * 1024;
 const PING_MS = 12_000;
 /** What may wait for a reader before nothing more is taken from it. */
@@ -117,7 +92,7 @@ export class GraphqlSockets {
     handleProtocols,
   });
   readonly #answered = new WeakSet<WebSocket>();
-  readonly #pending = new WeakMap<WebSocket, PendingOperations>();
+  readonly #operations = new WeakMap<WebSocket, SocketOperations>();
   #isStopping = false;
   #pings: NodeJS.Timeout | undefined;
 
@@ -163,7 +138,7 @@ export class GraphqlSockets {
   async #close(socket: WebSocket): Promise<void> {
     const closed = Promise.withResolvers<void>();
     socket.once('close', () => closed.resolve());
-    await Promise.race([this.#pending.get(socket)?.none(), closed.promise]);
+    await Promise.race([this.#operations.get(socket)?.noneWaiting(), closed.promise]);
     socket.close(SERVICE_RESTART, 'Service Restart');
     const cut = setTimeout(() => socket.terminate(), CLOSE_WAIT_MS);
     await closed.promise;
@@ -174,8 +149,8 @@ export class GraphqlSockets {
     const { protocol, recordOperation, log } = this.#parts;
     // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
-    const pending = new PendingOperations();
-    this.#pending.set(socket, pending);
+    const operations = new SocketOperations(exchange, recordOperation);
+    this.#operations.set(socket, operations);
     // Each message may be answered, pings as well: whoever does not read them sends no more, and no pong.
     const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
     socket.on('ping', slowDown);
@@ -183,8 +158,7 @@ export class GraphqlSockets {
     const extra: SocketExtra = {
       exchange,
       principal: undefined,
-      records: new OperationRecords({ exchange, record: recordOperation }),
-      pending,
+      operations,
       send: sender(socket, raw),
       close: (code, reason) => socket.close(code, reason),
     };
@@ -214,29 +188,22 @@ export class GraphqlSockets {
     // A frame over the limit, or a broken one: ws closes the socket itself.
     socket.on('error', (err) => log.debug({ correlation_id: exchange.correlationId, err }, 'a socket broke'));
     socket.on('close', (code, reason) => {
-      this.#leave();
+      if (this.#server.clients.size === 0) {
+        clearInterval(this.#pings);
+        this.#pings = undefined;
+      }
       void closed(code, String(reason));
       exchange.audit.capture.finish();
     });
-    this.#enter(socket);
-  }
-
-  #enter(socket: WebSocket): void {
     this.#answered.add(socket);
     socket.on('pong', () => this.#answered.add(socket));
-    this.#pings ??= setInterval(() => {
-      for (const client of this.#server.clients) this.#ping(client);
-    }, PING_MS);
+    this.#pings ??= setInterval(() => this.#ping(), PING_MS);
   }
 
-  #ping(socket: WebSocket): void {
-    if (!this.#answered.delete(socket)) socket.terminate();
-    else socket.ping();
-  }
-
-  #leave(): void {
-    if (this.#server.clients.size > 0) return;
-    clearInterval(this.#pings);
-    this.#pings = undefined;
+  #ping(): void {
+    for (const socket of this.#server.clients) {
+      if (!this.#answered.delete(socket)) socket.terminate();
+      else socket.ping();
+    }
   }
 }

@@ -14,7 +14,7 @@ import { Upload } from '../kit/scalars.ts';
 const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;
 
 /** The place of the file in a multipart request. */
-export interface UploadMap {
+interface UploadMap {
   /** The name of the part that is the file. */
   part: string;
   /** The variable whose place it takes. */
@@ -22,7 +22,7 @@ export interface UploadMap {
 }
 
 /** Returns a 400 that names the part of a multipart request to change. */
-export function badPart(path: string, message: string): AppError {
+function badPart(path: string, message: string): AppError {
   return invalidRequest([{ path, message }]);
 }
 
@@ -30,7 +30,7 @@ export function badPart(path: string, message: string): AppError {
  * The part `operations` (GraphQL multipart request specification): one operation as JSON.
  * @throws AppError 400 for what is no JSON object; for a batch, too.
  */
-export function parseOperations(text: string): GraphQLParams {
+function parseOperations(text: string): GraphQLParams {
   const operations = parsed('operations', text);
   if (Array.isArray(operations)) throw badPart('operations', 'must be one operation: a batch brings no file');
   if (!isObject(operations)) throw badPart('operations', 'must be a JSON object with query and variables');
@@ -41,7 +41,7 @@ export function parseOperations(text: string): GraphQLParams {
  * The part `map`: the one file, and the one variable that it is for, such as `{"0": ["variables.file"]}`.
  * @throws AppError 400 for everything else.
  */
-export function parseMap(text: string): UploadMap {
+function parseMap(text: string): UploadMap {
   const map = parsed('map', text);
   const [entry, ...others] = isObject(map) ? Object.entries(map) : [];
   if (!entry || others.length > 0) throw badPart('map', 'must be a JSON object with one member, for one file');
@@ -56,7 +56,7 @@ export function parseMap(text: string): UploadMap {
  * The operation with the file in its place.
  * @throws AppError 400 where there is no null for it.
  */
-export function withFile(operations: GraphQLParams, variable: string, file: unknown): GraphQLParams {
+function withFile(operations: GraphQLParams, variable: string, file: unknown): GraphQLParams {
   const variables: unknown = operations.variables;
   const isPlace = isObject(variables) && Object.hasOwn(variables, variable) && variables[variable] === null;
   if (!isPlace) throw badPart('operations', `must have null in variables.${variable}, where the file belongs`);

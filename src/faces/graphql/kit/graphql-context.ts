@@ -5,7 +5,6 @@ import type { AuditPages } from '../../../audit/audit-pages.service.ts';
 import type { Domain } from '../../../domain/domain.ts';
 import type { EventStreams } from '../../../events/streams/event-streams.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';
-import type { SharedPrincipal } from './result-key.rules.ts';
 
 /** The services that fields call. */
 export interface GraphqlServices
@@ -28,6 +27,9 @@ export interface Caller {
   /** The cursor that an SSE client gives when it comes back; it outranks the operation's own. */
   lastEventId: string | undefined;
 }
+
+/** The part of a principal that the result of an event may depend on; the context of an event has no other. */
+export type SharedPrincipal = Pick<Principal, 'nodeId' | 'tokenClass' | 'tokenUse' | 'permissions'>;
 
 /** The context that the fields of one operation resolve in. Each event of a subscription has a fresh one, because its result goes to every subscriber with the same `principal`. */
 export interface GraphqlContext {

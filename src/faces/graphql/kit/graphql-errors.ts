@@ -10,7 +10,7 @@ import { AppError, type Refusal, RefusalError } from '../../../platform/errors.t
 import type { Builder } from './builder.ts';
 
 /** An invalid member of an input. The path starts at the root of the input, in camelCase. */
-export interface InputIssue {
+interface InputIssue {
   path: string[];
   message: string;
 }
@@ -85,10 +85,15 @@ export function badInputError(issues: InputIssue[]): GraphQLError {
  */
 export function shownError(error: unknown): GraphQLError | undefined {
   const origin = originOf(error);
-  if (!(error instanceof GraphQLError)) return refusedError(origin, {});
-  if (origin instanceof GraphQLError) return error;
+  if (error instanceof GraphQLError && origin instanceof GraphQLError) return error;
+  return refusedError(origin, placeOf(error));
+}
+
+/** Returns where in the document and in the answer an error happened. */
+export function placeOf(error: unknown): GraphQLErrorOptions {
+  if (!(error instanceof GraphQLError)) return {};
   const { nodes, source, positions, path } = error;
-  return refusedError(origin, { nodes, source, positions, path });
+  return { nodes, source, positions, path };
 }
 
 /** Returns what an error was made around, or the error itself. */

@@ -1,21 +1,13 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { isUuid } from '../../../lib/input.ts';
-import {
-  type CursorScope,
-  DEFAULT_PAGE_SIZE,
-  MAX_PAGE_SIZE,
-  type Page,
-  type PageCursors,
-  type PageKey,
-  type PageRequest,
-} from '../../../lib/keyset.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, type Page, type PageKey, type PageRequest } from '../../../lib/keyset.ts';
 import { type List, NO_ROWS, type OwnedLists } from '../../shared/lists.ts';
 import type { GraphqlContext, GraphqlServices } from './graphql-context.ts';
 import { badInputError } from './graphql-errors.ts';
 import { loaderPerField, loaderPerOperation } from './loaders.ts';
 
 /** The arguments that every connection has. */
-export interface ConnectionArgs {
+interface ConnectionArgs {
   first?: number | null | undefined;
   last?: number | null | undefined;
   after?: string | null | undefined;
@@ -27,15 +19,20 @@ export interface ConnectionArgs {
  * @throws GraphQLError BAD_USER_INPUT for `first` with `last`, a size out of range, or a cursor that is not of this list.
  */
 function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlContext, connection: string): PageRequest {
-  const { first, last } = args;
-  if (isGiven(first) && isGiven(last)) throw badInputError([{ path: ['first'], message: 'must not stand with last' }]);
-  const backward = isGiven(last);
+  const { first = null, last = null } = args;
+  const backward = last !== null;
+  if (backward && first !== null) throw badInputError([{ path: ['first'], message: 'must not stand with last' }]);
   const size = last ?? first ?? DEFAULT_PAGE_SIZE;
   if (size < 0 || size > MAX_PAGE_SIZE) {
     throw badInputError([{ path: [backward ? 'last' : 'first'], message: `must be 0 to ${MAX_PAGE_SIZE}` }]);
   }
   const scope = { connection, nodeId: principal.nodeId };
-  const keyOf = (name: 'after' | 'before') => placeOf(services.cursors, scope, name, args[name]);
+  function keyOf(name: 'after' | 'before'): PageKey | undefined {
+    const cursor = args[name] ?? undefined;
+    const key = cursor === undefined ? undefined : services.cursors.decode(scope, cursor);
+    if (cursor !== undefined && !key) throw badInputError([{ path: [name], message: 'is no cursor of this list' }]);
+    return key;
+  }
   return { size, backward, after: keyOf('after'), before: keyOf('before') };
 }
 
@@ -139,22 +136,6 @@ class Edge<Row> {
     const scope = { connection: name, nodeId: context.principal.nodeId };
     return context.services.cursors.encode(scope, keyOf(this.node));
   }
-}
-
-function placeOf(
-  cursors: PageCursors,
-  scope: CursorScope,
-  name: string,
-  cursor: string | null | undefined,
-): PageKey | undefined {
-  if (!isGiven(cursor)) return undefined;
-  const key = cursors.decode(scope, cursor);
-  if (key === undefined) throw badInputError([{ path: [name], message: 'is no cursor of this list' }]);
-  return key;
-}
-
-function isGiven<Value>(value: Value | null | undefined): value is Value {
-  return value !== null && value !== undefined;
 }
 
 /** Resolves one row by its UUID; null for an id that is malformed, unknown or of another tenant. */

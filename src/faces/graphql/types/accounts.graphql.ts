@@ -7,8 +7,34 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of accounts and the queries for them. */
 export function addAccounts(builder: Builder, refs: TypeRefs): void {
-  implementAccount(refs);
-  const filter = accountFilter(builder);
+  refs.account.implement({
+    description: 'An account of a node.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
+      name: t.exposeString('name', { description: 'As people call it.' }),
+      nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
+      type: t.exposeString('type', {
+        description: 'Such as `organisation` or `customer-segregated`; others may come.',
+      }),
+      status: t.exposeInt('status', { description: '1 active, 2 suspended, 3 closed; others may come.' }),
+      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
+      updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
+      deletedAt: t.expose('deleted_at', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was deleted; null for one that is not.',
+      }),
+    }),
+  });
+  const filter = builder.inputType('AccountFilter', {
+    description: 'Which accounts a list has; all that is given must hold.',
+    fields: (t) => ({
+      type: t.string({ description: 'Exactly this type, such as `organisation`.', validate: { schema: textInput() } }),
+      status: t.int({ description: 'Exactly this status: 1 active, 2 suspended, 3 closed.' }),
+      search: t.string({ description: 'A part of the name, in either case.', validate: { schema: searchInput() } }),
+      includeDeleted: t.boolean({ description: 'Whether deleted accounts are in it; false by default.' }),
+    }),
+  });
   const connection = builder.connectionObject(
     { type: refs.account, name: 'AccountConnection', description: 'A page of accounts.' },
     { name: 'AccountEdge', description: 'An account and its place in the list.' },
@@ -34,38 +60,4 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
       resolve: rowResolver(({ accountPages }, nodeId, id) => accountPages.find(nodeId, id)),
     }),
   }));
-}
-
-function implementAccount({ account }: TypeRefs): void {
-  account.implement({
-    description: 'An account of a node.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      name: t.exposeString('name', { description: 'As people call it.' }),
-      nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
-      type: t.exposeString('type', {
-        description: 'Such as `organisation` or `customer-segregated`; others may come.',
-      }),
-      status: t.exposeInt('status', { description: '1 active, 2 suspended, 3 closed; others may come.' }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
-      updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
-      deletedAt: t.expose('deleted_at', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it was deleted; null for one that is not.',
-      }),
-    }),
-  });
-}
-
-function accountFilter(builder: Builder) {
-  return builder.inputType('AccountFilter', {
-    description: 'Which accounts a list has; all that is given must hold.',
-    fields: (t) => ({
-      type: t.string({ description: 'Exactly this type, such as `organisation`.', validate: { schema: textInput() } }),
-      status: t.int({ description: 'Exactly this status: 1 active, 2 suspended, 3 closed.' }),
-      search: t.string({ description: 'A part of the name, in either case.', validate: { schema: searchInput() } }),
-      includeDeleted: t.boolean({ description: 'Whether deleted accounts are in it; false by default.' }),
-    }),
-  });
 }

@@ -5,7 +5,24 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of tokenized assets and the queries for them. */
 export function addAssets(builder: Builder, refs: TypeRefs): void {
-  implementAsset(refs);
+  refs.asset.implement({
+    description: 'A tokenized asset.',
+    fields: (t) => ({
+      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
+      name: t.exposeString('name', { description: 'As people call it.' }),
+      symbol: t.exposeString('symbol', { description: "The token's symbol." }),
+      type: t.exposeString('type', { description: 'Such as `bond`; others may come.' }),
+      nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
+      networkId: t.exposeID('network_id', { description: 'The network that its contract is on.' }),
+      contractAddress: t.exposeString('contract_address', {
+        nullable: true,
+        description: "The contract's address; null before it is tokenized.",
+      }),
+      status: t.exposeString('status', { description: 'Such as `draft`; others may come.' }),
+      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
+      updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
+    }),
+  });
   const connection = builder.connectionObject(
     { type: refs.asset, name: 'AssetConnection', description: 'A page of tokenized assets.' },
     { name: 'AssetEdge', description: 'An asset and its place in the list.' },
@@ -27,25 +44,4 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
       resolve: rowResolver(async ({ assets }, nodeId, id) => (await assets.byIds(nodeId, [id]))[0]),
     }),
   }));
-}
-
-function implementAsset({ asset }: TypeRefs): void {
-  asset.implement({
-    description: 'A tokenized asset.',
-    fields: (t) => ({
-      id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      name: t.exposeString('name', { description: 'As people call it.' }),
-      symbol: t.exposeString('symbol', { description: "The token's symbol." }),
-      type: t.exposeString('type', { description: 'Such as `bond`; others may come.' }),
-      nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
-      networkId: t.exposeID('network_id', { description: 'The network that its contract is on.' }),
-      contractAddress: t.exposeString('contract_address', {
-        nullable: true,
-        description: "The contract's address; null before it is tokenized.",
-      }),
-      status: t.exposeString('status', { description: 'Such as `draft`; others may come.' }),
-      createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
-      updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
-    }),
-  });
 }

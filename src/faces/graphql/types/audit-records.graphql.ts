@@ -10,28 +10,7 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 /** Adds the type of audit records and the query for them. */
 export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
-  implementAuditRecord(refs);
-  const filter = auditFilter(builder);
-  const connection = builder.connectionObject(
-    { type: refs.auditRecord, name: 'AuditRecordConnection', description: 'A page of audit records.' },
-    { name: 'AuditRecordEdge', description: 'An audit record and its place in the list.' },
-  );
-  builder.queryFields((t) => ({
-    auditRecords: t.field({
-      type: connection,
-      description: 'The requests that the node made, with their answers, newest first. Needs audit:read.',
-      authScopes: { permission: 'audit:read' },
-      args: {
-        filter: t.arg({ type: filter, description: 'Which records; all by default.' }),
-        ...t.arg.connectionArgs(),
-      },
-      resolve: connectionResolver('auditRecords', AUDIT_RECORDS, ({ filter: given }) => auditFilterOf(given)),
-    }),
-  }));
-}
-
-function implementAuditRecord({ auditRecord }: TypeRefs): void {
-  auditRecord.implement({
+  refs.auditRecord.implement({
     description: 'A request and its answer, or an operation of a batch or a socket. Secrets in it are `***`.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID.' }),
@@ -68,6 +47,23 @@ function implementAuditRecord({ auditRecord }: TypeRefs): void {
       isApi: t.exposeBoolean('is_api', { description: "Whether a client's own token asked, not a login." }),
     }),
   });
+  const filter = auditFilter(builder);
+  const connection = builder.connectionObject(
+    { type: refs.auditRecord, name: 'AuditRecordConnection', description: 'A page of audit records.' },
+    { name: 'AuditRecordEdge', description: 'An audit record and its place in the list.' },
+  );
+  builder.queryFields((t) => ({
+    auditRecords: t.field({
+      type: connection,
+      description: 'The requests that the node made, with their answers, newest first. Needs audit:read.',
+      authScopes: { permission: 'audit:read' },
+      args: {
+        filter: t.arg({ type: filter, description: 'Which records; all by default.' }),
+        ...t.arg.connectionArgs(),
+      },
+      resolve: connectionResolver('auditRecords', AUDIT_RECORDS, ({ filter: given }) => auditFilterOf(given)),
+    }),
+  }));
 }
 
 function auditFilter(builder: Builder) {

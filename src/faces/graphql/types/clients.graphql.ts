@@ -1,17 +1,19 @@
-import { GRANT_TYPES } from '../../../access/administration/client.input.ts';
+import { clientInput, GRANT_TYPES, rotationInput } from '../../../access/administration/client.input.ts';
+import type { ClientWithSecret } from '../../../access/administration/client-administration.service.ts';
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../../access/clients/clients.service.ts';
 import { byCreation, type List } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
-import type { GraphqlServices } from '../kit/graphql-context.ts';
+import { parsedInput } from '../kit/camel-input.ts';
+import { type GraphqlServices, tenantAndAdministrator } from '../kit/graphql-context.ts';
+import { ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
-import { addClientMutations } from './client-mutations.graphql.ts';
 
 /** The enums that clients and their inputs have. */
-export type ClientEnums = ReturnType<typeof clientEnums>;
+type ClientEnums = ReturnType<typeof clientEnums>;
 
 /** Adds the enums of clients; inside, their values are the names of the specification. */
-export function clientEnums(builder: Builder) {
+function clientEnums(builder: Builder) {
   return {
     grantType: builder.enumType('GrantType', {
       description: 'A way to get a token (RFC 6749).',
@@ -31,11 +33,46 @@ export function clientEnums(builder: Builder) {
   };
 }
 
-/** Implements the type of clients, which never has a secret. */
-export function implementClient(builder: Builder, { client }: TypeRefs, { grantType, status }: ClientEnums): void {
-  const tokenExpiry = tokenExpiryType(builder);
-  const rateLimit = rateLimitType(builder);
-  client.implement({
+function hasRateLimit({ requests_per_second, requests_per_minute, requests_per_hour }: ClientRow): boolean {
+  return [requests_per_second, requests_per_minute, requests_per_hour].some((limit) => limit !== null);
+}
+
+const CLIENTS: List<object, ClientRow, GraphqlServices> = {
+  of: ({ clientPages }) => clientPages,
+  keyOf: byCreation,
+};
+
+/** Adds the type of clients, the queries for them and the mutations of them. */
+export function addClients(builder: Builder, refs: TypeRefs): void {
+  const enums = clientEnums(builder);
+  const tokenExpiry = builder.objectRef<ClientRow>('TokenExpiry').implement({
+    description: 'How long the tokens of a client live.',
+    fields: (t) => ({
+      enabled: t.exposeBoolean('token_expiry_enabled', { description: 'Whether they end at all.' }),
+      duration: t.int({
+        description: 'Seconds from the issue of a token to its end; counts where `enabled`.',
+        resolve: (row) => row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
+      }),
+    }),
+  });
+  const rateLimit = builder.objectRef<ClientRow>('RateLimit').implement({
+    description: 'How many requests a client may make, in windows aligned to the clock; null: any number.',
+    fields: (t) => ({
+      requestsPerSecond: t.exposeInt('requests_per_second', {
+        nullable: true,
+        description: 'Requests in a second; null: any number.',
+      }),
+      requestsPerMinute: t.exposeInt('requests_per_minute', {
+        nullable: true,
+        description: 'Requests in a minute; null: any number.',
+      }),
+      requestsPerHour: t.exposeInt('requests_per_hour', {
+        nullable: true,
+        description: 'Requests in an hour; null: any number.',
+      }),
+    }),
+  });
+  refs.client.implement({
     description: 'A machine client (specification section 2.2). Its secret is told only where one is made.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The `client_id`.' }),
@@ -43,7 +80,7 @@ export function implementClient(builder: Builder, { client }: TypeRefs, { grantT
       name: t.exposeString('name', { description: 'As people call it.' }),
       nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
       grantTypes: t.field({
-        type: [grantType],
+        type: [enums.grantType],
         description: 'How it may get tokens.',
         resolve: (row) => GRANT_TYPES.filter((name) => row.grant_types.includes(name)),
       }),
@@ -77,7 +114,7 @@ export function implementClient(builder: Builder, { client }: TypeRefs, { grantT
       refreshReuseDetection: t.exposeBoolean('refresh_reuse_detection', {
         description: 'Whether a refresh token is spent by its first use, and a later one ends all that came of it.',
       }),
-      status: t.field({ type: status, description: 'Whether it can be used.', resolve: (row) => row.status }),
+      status: t.field({ type: enums.status, description: 'Whether it can be used.', resolve: (row) => row.status }),
       lastUsedAt: t.expose('last_used_at', {
         type: 'DateTime',
         nullable: true,
@@ -87,54 +124,6 @@ export function implementClient(builder: Builder, { client }: TypeRefs, { grantT
       updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
     }),
   });
-}
-
-function tokenExpiryType(builder: Builder) {
-  return builder.objectRef<ClientRow>('TokenExpiry').implement({
-    description: 'How long the tokens of a client live.',
-    fields: (t) => ({
-      enabled: t.exposeBoolean('token_expiry_enabled', { description: 'Whether they end at all.' }),
-      duration: t.int({
-        description: 'Seconds from the issue of a token to its end; counts where `enabled`.',
-        resolve: (row) => row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
-      }),
-    }),
-  });
-}
-
-function rateLimitType(builder: Builder) {
-  return builder.objectRef<ClientRow>('RateLimit').implement({
-    description: 'How many requests a client may make, in windows aligned to the clock; null: any number.',
-    fields: (t) => ({
-      requestsPerSecond: t.exposeInt('requests_per_second', {
-        nullable: true,
-        description: 'Requests in a second; null: any number.',
-      }),
-      requestsPerMinute: t.exposeInt('requests_per_minute', {
-        nullable: true,
-        description: 'Requests in a minute; null: any number.',
-      }),
-      requestsPerHour: t.exposeInt('requests_per_hour', {
-        nullable: true,
-        description: 'Requests in an hour; null: any number.',
-      }),
-    }),
-  });
-}
-
-function hasRateLimit({ requests_per_second, requests_per_minute, requests_per_hour }: ClientRow): boolean {
-  return [requests_per_second, requests_per_minute, requests_per_hour].some((limit) => limit !== null);
-}
-
-const CLIENTS: List<object, ClientRow, GraphqlServices> = {
-  of: ({ clientPages }) => clientPages,
-  keyOf: byCreation,
-};
-
-/** Adds the type of clients, the queries for them and the mutations of them. */
-export function addClients(builder: Builder, refs: TypeRefs): void {
-  const enums = clientEnums(builder);
-  implementClient(builder, refs, enums);
   addClientMutations(builder, refs, enums);
   const connection = builder.connectionObject(
     { type: refs.client, name: 'ClientConnection', description: 'A page of clients.' },
@@ -155,6 +144,153 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       authScopes: { permission: 'clients:manage' },
       args: { id: t.arg.id({ required: true, description: 'The `client_id`.' }) },
       resolve: rowResolver(({ clientPages }, nodeId, id) => clientPages.find(nodeId, id)),
+    }),
+  }));
+}
+
+/** The input of a client, with the members of REST in camelCase. */
+function clientInputType(builder: Builder, { grantType }: ClientEnums) {
+  const tokenExpiry = builder.inputType('TokenExpiryInput', {
+    description: 'How long the tokens of a client live.',
+    fields: (t) => ({
+      enabled: t.boolean({ required: true, description: 'Whether they end at all.' }),
+      duration: t.int({
+        required: true,
+        description: 'Seconds from the issue of a token to its end, at least 1; counts where `enabled`.',
+      }),
+    }),
+  });
+  const rateLimit = builder.inputType('RateLimitInput', {
+    description: 'How many requests a client may make, in windows aligned to the clock; absent: any number.',
+    fields: (t) => ({
+      requestsPerSecond: t.int({ description: 'Requests in a second, at least 1.' }),
+      requestsPerMinute: t.int({ description: 'Requests in a minute, at least 1.' }),
+      requestsPerHour: t.int({ description: 'Requests in an hour, at least 1.' }),
+    }),
+  });
+  return builder.inputType('ClientInput', {
+    description: 'A client; what is absent takes its default.',
+    fields: (t) => ({
+      name: t.string({ required: true, description: 'As people call it: 1 to 255 characters.' }),
+      grantTypes: t.field({
+        type: [grantType],
+        required: true,
+        description: 'How it may get tokens: at least one way.',
+      }),
+      scopes: t.stringList({
+        required: true,
+        description: 'What its own tokens allow: permissions such as `accounts:read`, which the caller must have.',
+      }),
+      tokenExpiry: t.field({
+        type: tokenExpiry,
+        description: 'How long its own tokens live: 3600 seconds by default.',
+      }),
+      allowedIps: t.stringList({
+        description: 'The addresses and networks (CIDR) that it may call from; absent or empty: any.',
+      }),
+      requireCertificate: t.boolean({ description: 'Whether it must show a certificate; false by default.' }),
+      certFingerprint: t.string({
+        description: 'The fingerprint of its certificate: hexadecimal, with or without colons.',
+      }),
+      rateLimit: t.field({ type: rateLimit, description: 'How many requests it may make; absent: any number.' }),
+      monthlyLimit: t.int({
+        description: 'How many requests it may make in a calendar month (UTC), at least 1; absent: any number.',
+      }),
+      refreshReuseDetection: t.boolean({
+        description: 'Whether a refresh token is spent by its first use; false by default.',
+      }),
+    }),
+  });
+}
+
+const authScopes = { permission: 'clients:manage' } as const;
+const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
+const idOptions = { required: true, description: 'The `client_id`.' } as const;
+
+/** Adds the mutations of clients. */
+function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums): void {
+  const input = clientInputType(builder, enums);
+  const created = builder.objectRef<ClientWithSecret>('CreatedClient').implement({
+    description: 'A client and a secret of its own.',
+    fields: (t) => ({
+      client: t.field({ type: refs.client, description: 'The client.', resolve: ({ client }) => client }),
+      clientSecret: t.exposeString('secret', { description: 'The secret: told this once.' }),
+    }),
+  });
+  const errorsOf = (name: string, description: string) => ({ types: errorTypes, union: { name, description } });
+  builder.mutationFields((t) => ({
+    createClient: t.field({
+      type: created,
+      description:
+        "Creates an active client. Needs clients:manage and every scope that it gets; a client's own token makes none that is freer than the client (addresses, certificate, limits).",
+      authScopes,
+      errors: errorsOf(
+        'CreateClientResult',
+        'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, a scope that the caller has not, or freer than the client that makes it; NotFoundError: not at present.',
+      ),
+      args: { input: t.arg({ type: input, required: true, description: 'The client.' }) },
+      resolve: (_root, args, context) => {
+        const client = parsedInput(clientInput, args.input);
+        return orMember(context.services.clientAdministration.create(...tenantAndAdministrator(context), client));
+      },
+    }),
+    updateClient: t.field({
+      type: refs.client,
+      description:
+        "Replaces a client in full: what is absent takes its default. Taking a scope away, or switching token expiry on, ends its own tokens so far. Needs clients:manage and every scope that it has or gets; a client's own token makes none freer than the client.",
+      authScopes,
+      errors: errorsOf(
+        'UpdateClientResult',
+        'The client; or ValidationError: a member of `input` is not valid; NotFoundError: the client; ForbiddenError: without clients:manage, a scope that the caller has not, or freer than the client that changes it.',
+      ),
+      args: {
+        id: t.arg.id(idOptions),
+        input: t.arg({ type: input, required: true, description: 'The client as it shall be.' }),
+      },
+      resolve: (_root, args, context) => {
+        const client = parsedInput(clientInput, args.input);
+        return orMember(
+          context.services.clientAdministration.replace(...tenantAndAdministrator(context), args.id, client),
+        );
+      },
+    }),
+    rotateClientSecret: t.field({
+      type: created,
+      description:
+        "Makes another secret. Needs clients:manage and every scope that the client has; a client's own token makes none for a freer client.",
+      authScopes,
+      errors: errorsOf(
+        'RotateClientSecretResult',
+        'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller has not.',
+      ),
+      args: {
+        id: t.arg.id(idOptions),
+        overlapSeconds: t.arg.int({
+          description: 'For how long the secret so far stays good beside it: 0, the default, to 2592000 (30 days).',
+        }),
+      },
+      resolve: (_root, { id, overlapSeconds }, context) => {
+        const { overlap_seconds } = parsedInput(rotationInput, { overlapSeconds });
+        return orMember(
+          context.services.clientAdministration.rotateSecret(...tenantAndAdministrator(context), id, overlap_seconds),
+        );
+      },
+    }),
+    setClientStatus: t.field({
+      type: refs.client,
+      description:
+        'Disabling ends its credentials, its tokens and the logins made through it, and needs clients:manage alone. Enabling brings back the credentials alone, and needs what rotating its secret needs.',
+      authScopes,
+      errors: errorsOf(
+        'SetClientStatusResult',
+        'The client; or NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller has not; ValidationError: not at present.',
+      ),
+      args: {
+        id: t.arg.id(idOptions),
+        status: t.arg({ type: enums.status, required: true, description: 'The status that it gets.' }),
+      },
+      resolve: (_root, { id, status }, context) =>
+        orMember(context.services.clientAdministration.setStatus(...tenantAndAdministrator(context), id, status)),
     }),
   }));
 }

@@ -36,10 +36,6 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
       resolve: ownedConnectionResolver('walletNetworks', NETWORKS_OF_WALLETS),
     }),
   );
-  addAssignNetwork(builder, refs);
-}
-
-function addAssignNetwork(builder: Builder, refs: TypeRefs): void {
   builder.mutationField('assignNetwork', (t) =>
     t.field({
       type: refs.wallet,

@@ -9,25 +9,6 @@ const previewArgument = camelInput(previewInput);
 
 /** Adds the query that tells whether a rule would fire, and why. */
 export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
-  const preview = previewType(builder);
-  const input = previewInputType(builder, rule);
-  builder.queryField('previewWalletRule', (t) =>
-    t.field({
-      type: preview,
-      description:
-        'Whether a rule would fire by the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node. Needs wallet-rules:read.',
-      authScopes: { permission: 'wallet-rules:read' },
-      args: { input: t.arg({ type: input, required: true, description: 'The rule and the facts.' }) },
-      resolve: (_root, args, { services, principal }) => {
-        const given = previewArgument.safeParse(args.input);
-        if (!given.success) throw badInputError(inputIssues(given.error));
-        return services.walletRulePreviews.preview(principal.nodeId, given.data);
-      },
-    }),
-  );
-}
-
-function previewType(builder: Builder) {
   const explanation = builder.objectRef<Explanation>('WalletRuleExplanation').implement({
     description: 'How one condition of a rule came out: whether `actual op expected` holds.',
     fields: (t) => ({
@@ -55,7 +36,7 @@ function previewType(builder: Builder) {
       }),
     }),
   });
-  return builder.objectRef<Evaluation>('WalletRulePreview').implement({
+  const preview = builder.objectRef<Evaluation>('WalletRulePreview').implement({
     description: 'Whether a rule would fire, and why.',
     fields: (t) => ({
       fires: t.exposeBoolean('fires', {
@@ -68,6 +49,21 @@ function previewType(builder: Builder) {
       }),
     }),
   });
+  const input = previewInputType(builder, rule);
+  builder.queryField('previewWalletRule', (t) =>
+    t.field({
+      type: preview,
+      description:
+        'Whether a rule would fire by the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node. Needs wallet-rules:read.',
+      authScopes: { permission: 'wallet-rules:read' },
+      args: { input: t.arg({ type: input, required: true, description: 'The rule and the facts.' }) },
+      resolve: (_root, args, { services, principal }) => {
+        const given = previewArgument.safeParse(args.input);
+        if (!given.success) throw badInputError(inputIssues(given.error));
+        return services.walletRulePreviews.preview(principal.nodeId, given.data);
+      },
+    }),
+  );
 }
 
 function previewInputType(builder: Builder, rule: WalletRuleInputType) {

@@ -25,7 +25,7 @@ const changed =
   'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
 
 /** Adds the mutations of supervisors. */
-export function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: SupervisorStatus): void {
+function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: SupervisorStatus): void {
   addSupervisorCreation(builder, refs);
   const errorsOf = (name: string) => ({
     types: [ValidationError, NotFoundError, ForbiddenError, PreconditionError],
@@ -143,39 +143,11 @@ const SUPERVISORS: List<object, SupervisorRow, GraphqlServices> = {
 };
 
 /** What a supervisor can be. */
-export type SupervisorStatus = ReturnType<typeof supervisorStatus>;
+type SupervisorStatus = ReturnType<typeof supervisorStatus>;
 
 /** Adds the type of supervisors, the query for them and the mutations of them. */
 export function addSupervisors(builder: Builder, refs: TypeRefs): void {
   const status = supervisorStatus(builder);
-  implementSupervisor(refs, status);
-  addSupervisorMutations(builder, refs, status);
-  const connection = builder.connectionObject(
-    { type: refs.supervisor, name: 'SupervisorConnection', description: 'A page of supervisors.' },
-    { name: 'SupervisorEdge', description: 'A supervisor and the place in the list.' },
-  );
-  builder.queryField('supervisors', (t) =>
-    t.field({
-      type: connection,
-      description: "The node's supervisors, active or not, oldest first. Needs clients:manage.",
-      authScopes: { permission: 'clients:manage' },
-      args: t.arg.connectionArgs(),
-      resolve: connectionResolver('supervisors', SUPERVISORS, () => ({})),
-    }),
-  );
-}
-
-function supervisorStatus(builder: Builder) {
-  return builder.enumType('SupervisorStatus', {
-    description: 'Whether a supervisor can log in.',
-    values: {
-      ACTIVE: { value: 'active' as const, description: 'Can log in.' },
-      DISABLED: { value: 'disabled' as const, description: 'Cannot, and has no session.' },
-    },
-  });
-}
-
-function implementSupervisor({ supervisor }: TypeRefs, status: SupervisorStatus): void {
   // Remembers nothing: a mutation that follows another shows what is true then.
   const locks = loaderPerOperation<string | null>(
     async (usernames, { services, principal }) => {
@@ -187,7 +159,7 @@ function implementSupervisor({ supervisor }: TypeRefs, status: SupervisorStatus)
     },
     { cache: false },
   );
-  supervisor.implement({
+  refs.supervisor.implement({
     description: 'A person who logs in by the password grant.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID: the `sub` of the tokens.' }),
@@ -212,5 +184,29 @@ function implementSupervisor({ supervisor }: TypeRefs, status: SupervisorStatus)
       }),
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When the supervisor was created.' }),
     }),
+  });
+  addSupervisorMutations(builder, refs, status);
+  const connection = builder.connectionObject(
+    { type: refs.supervisor, name: 'SupervisorConnection', description: 'A page of supervisors.' },
+    { name: 'SupervisorEdge', description: 'A supervisor and the place in the list.' },
+  );
+  builder.queryField('supervisors', (t) =>
+    t.field({
+      type: connection,
+      description: "The node's supervisors, active or not, oldest first. Needs clients:manage.",
+      authScopes: { permission: 'clients:manage' },
+      args: t.arg.connectionArgs(),
+      resolve: connectionResolver('supervisors', SUPERVISORS, () => ({})),
+    }),
+  );
+}
+
+function supervisorStatus(builder: Builder) {
+  return builder.enumType('SupervisorStatus', {
+    description: 'Whether a supervisor can log in.',
+    values: {
+      ACTIVE: { value: 'active' as const, description: 'Can log in.' },
+      DISABLED: { value: 'disabled' as const, description: 'Cannot, and has no session.' },
+    },
   });
 }

@@ -8,15 +8,14 @@ import { withoutNulls } from '../kit/camel-input.ts';
 import { DuplicateError, ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
-import { addTransactionEvents, addTransactionSubscriptions } from './transaction-events.graphql.ts';
-
 import {
   addTransactionEnums,
+  addTransactionEvents,
   addTransactionFilter,
+  addTransactionSubscriptions,
   implementTransaction,
   type TransactionEnums,
-  type TransactionFilterRef,
-} from './transaction-type.graphql.ts';
+} from './transaction-events.graphql.ts';
 
 const registerInput = objectInput({
   id: transactionIdInput,
@@ -26,7 +25,7 @@ const registerInput = objectInput({
 });
 
 /** Adds the mutation that tells of a transaction before the first notification of it, or after. */
-export function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
+function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
   const input = builder.inputType('RegisterTransactionInput', {
     description: 'A transaction that notifications will tell of.',
     validate: { schema: registerInput },
@@ -73,12 +72,6 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
   const filter = addTransactionFilter(builder, enums);
   implementTransaction(refs, enums);
   addTransactionEvents(builder, refs, enums);
-  addTransactionQueries(builder, refs, filter);
-  addRegisterTransaction(builder, refs, enums);
-  addTransactionSubscriptions(builder, { refs, enums, filter });
-}
-
-function addTransactionQueries(builder: Builder, refs: TypeRefs, filter: TransactionFilterRef): void {
   const connection = builder.connectionObject(
     { type: refs.transaction, name: 'TransactionConnection', description: 'A page of transactions.' },
     { name: 'TransactionEdge', description: 'A transaction and its place in the list.' },
@@ -104,4 +97,6 @@ function addTransactionQueries(builder: Builder, refs: TypeRefs, filter: Transac
         (await services.transactionPages.find(principal.nodeId, id)) ?? null,
     }),
   }));
+  addRegisterTransaction(builder, refs, enums);
+  addTransactionSubscriptions(builder, { refs, enums, filter });
 }

@@ -11,56 +11,23 @@ const idOptions = { required: true, description: "The user's UUID." } as const;
 
 /** Adds the type of users, the queries for them and the mutation that erases one. */
 export function addUsers(builder: Builder, refs: TypeRefs): void {
-  implementUser(builder, refs);
-  addEraseUser(builder, refs);
-  const filter = userFilter(builder);
-  const connection = builder.connectionObject(
-    { type: refs.user, name: 'UserConnection', description: 'A page of users.' },
-    { name: 'UserEdge', description: 'A user and the place in the list.' },
-  );
-  builder.queryFields((t) => ({
-    users: t.field({
-      type: connection,
-      description: "The node's users, oldest first. Needs users:read.",
-      authScopes: { permission: 'users:read' },
-      args: { filter: t.arg({ type: filter, description: 'Which users; all by default.' }), ...t.arg.connectionArgs() },
-      resolve: connectionResolver('users', USERS, ({ filter }) => withoutNulls(filter)),
+  const kyc = builder.objectRef<UserRow>('Kyc').implement({
+    description: 'Whether a user is verified, and the token that says so.',
+    fields: (t) => ({
+      isVerified: t.exposeBoolean('kyc_verified', { description: 'Whether the user is verified.' }),
+      tokenSent: t.exposeBoolean('kyc_token_sent', { description: 'Whether the token was sent.' }),
+      tokenSentAt: t.expose('kyc_token_sent_at', {
+        type: 'DateTime',
+        nullable: true,
+        description: 'When it was sent.',
+      }),
+      tokenTxHash: t.exposeString('kyc_token_tx_hash', {
+        nullable: true,
+        description: 'The transaction that sent it.',
+      }),
     }),
-    user: t.field({
-      type: refs.user,
-      nullable: true,
-      description: 'One user; null for an id that is unknown or of another node. Needs users:read.',
-      authScopes: { permission: 'users:read' },
-      args: { id: t.arg.id(idOptions) },
-      resolve: rowResolver(({ userPages }, nodeId, id) => userPages.find(nodeId, id)),
-    }),
-  }));
-}
-
-function addEraseUser(builder: Builder, refs: TypeRefs): void {
-  builder.mutationField('eraseUser', (t) =>
-    t.field({
-      type: refs.user,
-      description:
-        "Blanks a user's personal data for good: in the user, in migrations, in kept answers and in audit records. Needs users:migrate.",
-      authScopes: { permission: 'users:migrate' },
-      errors: {
-        types: [ValidationError, NotFoundError, ForbiddenError],
-        union: {
-          name: 'EraseUserResult',
-          description:
-            'The user, its personal data blank; or NotFoundError: the user; ForbiddenError: without users:migrate; ValidationError: not at present.',
-        },
-      },
-      args: { id: t.arg.id(idOptions) },
-      resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),
-    }),
-  );
-}
-
-function implementUser(builder: Builder, { user }: TypeRefs): void {
-  const kyc = kycType(builder);
-  user.implement({
+  });
+  refs.user.implement({
     description: 'A migrated user.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
@@ -82,29 +49,25 @@ function implementUser(builder: Builder, { user }: TypeRefs): void {
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was migrated.' }),
     }),
   });
-}
-
-function kycType(builder: Builder) {
-  return builder.objectRef<UserRow>('Kyc').implement({
-    description: 'Whether a user is verified, and the token that says so.',
-    fields: (t) => ({
-      isVerified: t.exposeBoolean('kyc_verified', { description: 'Whether the user is verified.' }),
-      tokenSent: t.exposeBoolean('kyc_token_sent', { description: 'Whether the token was sent.' }),
-      tokenSentAt: t.expose('kyc_token_sent_at', {
-        type: 'DateTime',
-        nullable: true,
-        description: 'When it was sent.',
-      }),
-      tokenTxHash: t.exposeString('kyc_token_tx_hash', {
-        nullable: true,
-        description: 'The transaction that sent it.',
-      }),
+  builder.mutationField('eraseUser', (t) =>
+    t.field({
+      type: refs.user,
+      description:
+        "Blanks a user's personal data for good: in the user, in migrations, in kept answers and in audit records. Needs users:migrate.",
+      authScopes: { permission: 'users:migrate' },
+      errors: {
+        types: [ValidationError, NotFoundError, ForbiddenError],
+        union: {
+          name: 'EraseUserResult',
+          description:
+            'The user, its personal data blank; or NotFoundError: the user; ForbiddenError: without users:migrate; ValidationError: not at present.',
+        },
+      },
+      args: { id: t.arg.id(idOptions) },
+      resolve: (_root, { id }, { services, principal }) => orMember(services.userErasure.erase(principal.nodeId, id)),
     }),
-  });
-}
-
-function userFilter(builder: Builder) {
-  return builder.inputType('UserFilter', {
+  );
+  const filter = builder.inputType('UserFilter', {
     description: 'Which users a list has; all that is given must hold.',
     fields: (t) => ({
       search: t.string({
@@ -114,4 +77,25 @@ function userFilter(builder: Builder) {
       kycVerified: t.boolean({ description: 'Whether the user is verified.' }),
     }),
   });
+  const connection = builder.connectionObject(
+    { type: refs.user, name: 'UserConnection', description: 'A page of users.' },
+    { name: 'UserEdge', description: 'A user and the place in the list.' },
+  );
+  builder.queryFields((t) => ({
+    users: t.field({
+      type: connection,
+      description: "The node's users, oldest first. Needs users:read.",
+      authScopes: { permission: 'users:read' },
+      args: { filter: t.arg({ type: filter, description: 'Which users; all by default.' }), ...t.arg.connectionArgs() },
+      resolve: connectionResolver('users', USERS, ({ filter }) => withoutNulls(filter)),
+    }),
+    user: t.field({
+      type: refs.user,
+      nullable: true,
+      description: 'One user; null for an id that is unknown or of another node. Needs users:read.',
+      authScopes: { permission: 'users:read' },
+      args: { id: t.arg.id(idOptions) },
+      resolve: rowResolver(({ userPages }, nodeId, id) => userPages.find(nodeId, id)),
+    }),
+  }));
 }

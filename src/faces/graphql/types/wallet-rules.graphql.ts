@@ -15,14 +15,14 @@ import { addPreview } from './preview.graphql.ts';
 import { addWalletRuleMutations, walletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 
 /** A condition tree in the shape of REST: its values are JSON numbers, which lose no digit when they are written. */
-export function ruleLogicView(logic: RuleLogic): unknown {
+function ruleLogicView(logic: RuleLogic): unknown {
   if ('field' in logic) return { ...logic, value: new ExactNumber(logic.value) };
   if ('not' in logic) return { not: ruleLogicView(logic.not) };
   return 'and' in logic ? { and: logic.and.map(ruleLogicView) } : { or: logic.or.map(ruleLogicView) };
 }
 
 /** The enum of a rule's status. */
-export function walletRuleStatusEnum(builder: Builder) {
+function walletRuleStatusEnum(builder: Builder) {
   return builder.enumType('WalletRuleStatus', {
     description: 'Whether a rule can fire.',
     values: {
@@ -35,12 +35,74 @@ export function walletRuleStatusEnum(builder: Builder) {
 /** What `walletRuleStatusEnum` gives. */
 export type WalletRuleStatusEnum = ReturnType<typeof walletRuleStatusEnum>;
 
-/** Implements the type of wallet rules. */
-export function implementWalletRule(builder: Builder, { walletRule }: TypeRefs, status: WalletRuleStatusEnum): void {
-  const autoTransfer = autoTransferType(builder);
-  const signAndApprove = signAndApproveType(builder);
-  const limit = limitType(builder);
-  walletRule.implement({
+const RULES_OF_ONE = ofOneOwner(RULES_OF_WALLETS);
+
+/** The rules of a wallet that must be there; its id is in lower case. */
+const RULES_OF_WALLET: typeof RULES_OF_ONE = {
+  ...RULES_OF_ONE,
+  of: (services) => {
+    const rules = RULES_OF_ONE.of(services);
+    return {
+      ...rules,
+      page: async (nodeId, walletId, request) => {
+        if (!isUuid(walletId) || !(await services.walletPages.find(nodeId, walletId))) throw notFoundRefusal();
+        return rules.page(nodeId, walletId, request);
+      },
+    };
+  },
+};
+
+/** Adds the types of wallet rules, the queries for them, the preview and the mutations. */
+export function addWalletRules(builder: Builder, refs: TypeRefs): void {
+  const status = walletRuleStatusEnum(builder);
+  const input = walletRuleInputType(builder);
+  const autoTransfer = builder.objectRef<AutoTransferRule>('AutoTransferRule').implement({
+    description: 'When and what an automatic transfer moves.',
+    fields: (t) => ({
+      type: t.exposeString('type', { description: '`auto`, or `auto_with_approve`: it waits for an approval.' }),
+      ruleLogic: t.field({
+        type: 'JSON',
+        description: 'The condition tree in the shape of REST; its operators are in the short form.',
+        resolve: (rule) => ruleLogicView(rule.rule_logic),
+      }),
+      amount: t.expose('amount', { type: 'Decimal', description: 'How much is moved.' }),
+      targetWalletId: t.exposeID('target_wallet_id', { description: 'Where to, as sent.' }),
+    }),
+  });
+  const signAndApprove = builder.objectRef<SignAndApproveRule>('SignAndApproveRule').implement({
+    description: 'Who must approve.',
+    fields: (t) => ({
+      mandatoryUserId: t.id({
+        nullable: true,
+        description: 'A user who must be among them, as sent.',
+        resolve: (rule) => rule.mandatory_user_id,
+      }),
+      minPriority: t.int({
+        nullable: true,
+        description: 'The least priority of an approver, 1 to 100.',
+        resolve: (rule) => rule.min_priority,
+      }),
+      maxPriority: t.int({
+        nullable: true,
+        description: 'The highest priority of an approver, 1 to 100.',
+        resolve: (rule) => rule.max_priority,
+      }),
+      minUserCount: t.int({
+        nullable: true,
+        description: 'How many must approve, at least 1.',
+        resolve: (rule) => rule.min_user_count,
+      }),
+    }),
+  });
+  const limit = builder.objectRef<PermissionlessTransferLimitRule>('PermissionlessTransferLimitRule').implement({
+    description: 'How much may be transferred in a window of time.',
+    fields: (t) => ({
+      maxAmount: t.expose('max_amount', { type: 'Decimal', description: 'The most in the window: a whole number.' }),
+      timePeriod: t.exposeString('time_period', { description: '`hour`, `day`, `week`, `month` or `year`.' }),
+      timePeriodValue: t.exposeInt('time_period_value', { description: 'How many such periods the window has.' }),
+    }),
+  });
+  refs.walletRule.implement({
     description: 'A rule of a wallet.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
@@ -74,85 +136,6 @@ export function implementWalletRule(builder: Builder, { walletRule }: TypeRefs, 
       updatedAt: t.expose('updated_at', { type: 'DateTime', description: 'When it was last changed.' }),
     }),
   });
-}
-
-function autoTransferType(builder: Builder) {
-  return builder.objectRef<AutoTransferRule>('AutoTransferRule').implement({
-    description: 'When and what an automatic transfer moves.',
-    fields: (t) => ({
-      type: t.exposeString('type', { description: '`auto`, or `auto_with_approve`: it waits for an approval.' }),
-      ruleLogic: t.field({
-        type: 'JSON',
-        description: 'The condition tree in the shape of REST; its operators are in the short form.',
-        resolve: (rule) => ruleLogicView(rule.rule_logic),
-      }),
-      amount: t.expose('amount', { type: 'Decimal', description: 'How much is moved.' }),
-      targetWalletId: t.exposeID('target_wallet_id', { description: 'Where to, as sent.' }),
-    }),
-  });
-}
-
-function signAndApproveType(builder: Builder) {
-  return builder.objectRef<SignAndApproveRule>('SignAndApproveRule').implement({
-    description: 'Who must approve.',
-    fields: (t) => ({
-      mandatoryUserId: t.id({
-        nullable: true,
-        description: 'A user who must be among them, as sent.',
-        resolve: (rule) => rule.mandatory_user_id,
-      }),
-      minPriority: t.int({
-        nullable: true,
-        description: 'The least priority of an approver, 1 to 100.',
-        resolve: (rule) => rule.min_priority,
-      }),
-      maxPriority: t.int({
-        nullable: true,
-        description: 'The highest priority of an approver, 1 to 100.',
-        resolve: (rule) => rule.max_priority,
-      }),
-      minUserCount: t.int({
-        nullable: true,
-        description: 'How many must approve, at least 1.',
-        resolve: (rule) => rule.min_user_count,
-      }),
-    }),
-  });
-}
-
-function limitType(builder: Builder) {
-  return builder.objectRef<PermissionlessTransferLimitRule>('PermissionlessTransferLimitRule').implement({
-    description: 'How much may be transferred in a window of time.',
-    fields: (t) => ({
-      maxAmount: t.expose('max_amount', { type: 'Decimal', description: 'The most in the window: a whole number.' }),
-      timePeriod: t.exposeString('time_period', { description: '`hour`, `day`, `week`, `month` or `year`.' }),
-      timePeriodValue: t.exposeInt('time_period_value', { description: 'How many such periods the window has.' }),
-    }),
-  });
-}
-
-const RULES_OF_ONE = ofOneOwner(RULES_OF_WALLETS);
-
-/** The rules of a wallet that must be there; its id is in lower case. */
-const RULES_OF_WALLET: typeof RULES_OF_ONE = {
-  ...RULES_OF_ONE,
-  of: (services) => {
-    const rules = RULES_OF_ONE.of(services);
-    return {
-      ...rules,
-      page: async (nodeId, walletId, request) => {
-        if (!isUuid(walletId) || !(await services.walletPages.find(nodeId, walletId))) throw notFoundRefusal();
-        return rules.page(nodeId, walletId, request);
-      },
-    };
-  },
-};
-
-/** Adds the types of wallet rules, the queries for them, the preview and the mutations. */
-export function addWalletRules(builder: Builder, refs: TypeRefs): void {
-  const status = walletRuleStatusEnum(builder);
-  const input = walletRuleInputType(builder);
-  implementWalletRule(builder, refs, status);
   addPreview(builder, input);
   addWalletRuleMutations(builder, refs, { input, status });
   const authScopes = { permission: 'wallet-rules:read' } as const;

@@ -27,27 +27,10 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it was created.' }),
     }),
   });
-  const connection = walletConnection(builder, refs);
-  addWalletQueries(builder, refs, connection);
-  builder.objectField(refs.account, 'wallets', (t) =>
-    t.field({
-      type: connection,
-      description: "The account's wallets, oldest first. Needs wallets:read.",
-      authScopes: { permission: 'wallets:read' },
-      args: t.arg.connectionArgs(),
-      resolve: ownedConnectionResolver('accountWallets', WALLETS_OF_ACCOUNTS),
-    }),
-  );
-}
-
-function walletConnection(builder: Builder, { wallet }: TypeRefs) {
-  return builder.connectionObject(
-    { type: wallet, name: 'WalletConnection', description: 'A page of wallets.' },
+  const connection = builder.connectionObject(
+    { type: refs.wallet, name: 'WalletConnection', description: 'A page of wallets.' },
     { name: 'WalletEdge', description: 'A wallet and its place in the list.' },
   );
-}
-
-function addWalletQueries(builder: Builder, refs: TypeRefs, connection: ReturnType<typeof walletConnection>): void {
   const authScopes = { permission: 'wallets:read' } as const;
   const filter = builder.inputType('WalletFilter', {
     description: 'Which wallets a list has; all that is given must hold.',
@@ -76,4 +59,13 @@ function addWalletQueries(builder: Builder, refs: TypeRefs, connection: ReturnTy
       resolve: rowResolver(({ walletPages }, nodeId, id) => walletPages.find(nodeId, id)),
     }),
   }));
+  builder.objectField(refs.account, 'wallets', (t) =>
+    t.field({
+      type: connection,
+      description: "The account's wallets, oldest first. Needs wallets:read.",
+      authScopes: { permission: 'wallets:read' },
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('accountWallets', WALLETS_OF_ACCOUNTS),
+    }),
+  );
 }

@@ -70,12 +70,6 @@ export function found<Found>(given: Found | undefined): Found {
   return given;
 }
 
-/** Returns a failure as text: a line with its code and message, and a line for each issue. */
-export function textOfFailure({ code, message, issues = [] }: ToolFailure): string {
-  const lines = issues.map(({ path, message: wrong }) => (path === '' ? `- ${wrong}` : `- ${path}: ${wrong}`));
-  return [`${code}: ${message}`, ...lines].join('\n');
-}
-
 /** Returns the failure that stands for a refusal in every tool. */
 export function failureOfRefusal(refusal: Exclude<Refusal, { kind: 'not_found' }>): ToolFailure {
   switch (refusal.kind) {

@@ -2,21 +2,24 @@ import { z } from 'zod';
 import { uuid } from '../kit/list-tools.ts';
 import { defineTool } from '../kit/tool.ts';
 
-const getAccess = defineTool({
-  name: 'get_access',
-  title: 'Who am I',
-  description:
-    'Tells which node (tenant) all other tools show, as which client they are called, and its scopes. Take it first where you are unsure what you may do, or after a forbidden.',
-  input: z.object({}),
-  output: z.strictObject({
-    node_id: uuid(),
-    client_id: uuid(),
-    client_name: z.string(),
-    scopes: z.array(z.string()).meta({ description: 'What the client may do, such as accounts:read.' }),
+export const accessTools = [
+  defineTool({
+    name: 'get_access',
+    title: 'Who am I',
+    description:
+      'Tells which node (tenant) all other tools show, as which client they are called, and its scopes. Take it first where you are unsure what you may do, or after a forbidden.',
+    input: z.object({}),
+    output: z.strictObject({
+      node_id: uuid(),
+      client_id: uuid(),
+      client_name: z.string(),
+      scopes: z.array(z.string()).meta({ description: 'What the client may do, such as accounts:read.' }),
+    }),
+    run: async (_input, { caller: { nodeId, clientId, clientName, scopes } }) => ({
+      node_id: nodeId,
+      client_id: clientId,
+      client_name: clientName,
+      scopes: [...scopes],
+    }),
   }),
-  async run(_input, { caller: { nodeId, clientId, clientName, scopes } }) {
-    return { node_id: nodeId, client_id: clientId, client_name: clientName, scopes: [...scopes] };
-  },
-});
-
-export const accessTools = [getAccess];
+];

@@ -16,44 +16,41 @@ const account = z.strictObject({
   deleted_at: instant().nullable(),
 });
 
-const listAccounts = defineTool({
-  name: 'list_accounts',
-  title: 'List accounts',
-  description:
-    "The node's accounts, oldest first; without any argument the first page of those that are not deleted. For what an account holds, take list_wallets with its id.",
-  scope: 'accounts:read',
-  input: objectInput({
-    type: textInput().optional().meta({ description: 'Exactly this type, such as organisation.' }),
-    status: z
-      .int32('must be a whole number of 32 bits')
-      .optional()
-      .meta({ description: '1 active, 2 suspended, 3 closed.' }),
-    search: searchInput().optional().meta({ description: 'A part of the name, in either case.' }),
-    include_deleted: z.boolean('must be a boolean').optional().meta({ description: 'Deleted ones too.' }),
-    ...pageArguments,
+export const accountTools = [
+  defineTool({
+    name: 'list_accounts',
+    title: 'List accounts',
+    description:
+      "The node's accounts, oldest first; without any argument the first page of those that are not deleted. For what an account holds, take list_wallets with its id.",
+    scope: 'accounts:read',
+    input: objectInput({
+      type: textInput().optional().meta({ description: 'Exactly this type, such as organisation.' }),
+      status: z
+        .int32('must be a whole number of 32 bits')
+        .optional()
+        .meta({ description: '1 active, 2 suspended, 3 closed.' }),
+      search: searchInput().optional().meta({ description: 'A part of the name, in either case.' }),
+      include_deleted: z.boolean('must be a boolean').optional().meta({ description: 'Deleted ones too.' }),
+      ...pageArguments,
+    }),
+    output: pageOutput(account),
+    run: ({ type, status, search, include_deleted: includeDeleted, ...page }, call) =>
+      listPage(page, call, {
+        tool: 'list_accounts',
+        list: ACCOUNTS,
+        filter: { type, status, search, includeDeleted },
+        viewOf: accountView,
+      }),
   }),
-  output: pageOutput(account),
-  run({ type, status, search, include_deleted: includeDeleted, ...page }, call) {
-    return listPage(page, call, {
-      tool: 'list_accounts',
-      list: ACCOUNTS,
-      filter: { type, status, search, includeDeleted },
-      viewOf: accountView,
-    });
-  },
-});
-
-const getAccount = defineTool({
-  name: 'get_account',
-  title: 'Get an account',
-  description: 'One account by its id, deleted or not. To find one by its name, take list_accounts with search.',
-  scope: 'accounts:read',
-  input: objectInput({ account_id: uuidInput().meta({ description: 'From list_accounts.' }) }),
-  output: account,
-  missing: 'this node has no account with that account_id: take it from list_accounts',
-  async run({ account_id: id }, { caller, services }) {
-    return accountView(found((await services.accountPages.byIds(caller.nodeId, [id]))[0]));
-  },
-});
-
-export const accountTools = [listAccounts, getAccount];
+  defineTool({
+    name: 'get_account',
+    title: 'Get an account',
+    description: 'One account by its id, deleted or not. To find one by its name, take list_accounts with search.',
+    scope: 'accounts:read',
+    input: objectInput({ account_id: uuidInput().meta({ description: 'From list_accounts.' }) }),
+    output: account,
+    missing: 'this node has no account with that account_id: take it from list_accounts',
+    run: async ({ account_id: id }, { caller, services }) =>
+      accountView(found((await services.accountPages.byIds(caller.nodeId, [id]))[0])),
+  }),
+];

@@ -18,27 +18,24 @@ const asset = z.strictObject({
   updated_at: instant(),
 });
 
-const listAssets = defineTool({
-  name: 'list_assets',
-  title: 'List tokenized assets',
-  description: "The node's tokenized assets, oldest first, with their contracts.",
-  scope: 'tokens:read',
-  input: objectInput(pageArguments),
-  output: pageOutput(asset),
-  run(page, call) {
-    return listPage(page, call, { tool: 'list_assets', list: ASSETS, filter: {}, viewOf: assetView });
-  },
-});
-
-const getAsset = defineTool({
-  name: 'get_asset',
-  title: 'Get a tokenized asset',
-  description: 'One tokenized asset by its id.',
-  scope: 'tokens:read',
-  input: objectInput({ asset_id: uuidInput().meta({ description: 'From list_assets.' }) }),
-  output: asset,
-  missing: 'this node has no asset with that asset_id: take it from list_assets',
-  run: ({ asset_id: id }, { caller, services }) => services.assets.view(caller.nodeId, id),
-});
-
-export const assetTools = [listAssets, getAsset];
+export const assetTools = [
+  defineTool({
+    name: 'list_assets',
+    title: 'List tokenized assets',
+    description: "The node's tokenized assets, oldest first, with their contracts.",
+    scope: 'tokens:read',
+    input: objectInput(pageArguments),
+    output: pageOutput(asset),
+    run: (page, call) => listPage(page, call, { tool: 'list_assets', list: ASSETS, filter: {}, viewOf: assetView }),
+  }),
+  defineTool({
+    name: 'get_asset',
+    title: 'Get a tokenized asset',
+    description: 'One tokenized asset by its id.',
+    scope: 'tokens:read',
+    input: objectInput({ asset_id: uuidInput().meta({ description: 'From list_assets.' }) }),
+    output: asset,
+    missing: 'this node has no asset with that asset_id: take it from list_assets',
+    run: ({ asset_id: id }, { caller, services }) => services.assets.view(caller.nodeId, id),
+  }),
+];

@@ -28,16 +28,16 @@ const NOTHING = {
   error: null,
 };
 
-const listGasFees = defineTool({
-  name: 'list_gas_fees',
-  title: 'List gas fees',
-  description:
-    'What gas costs now on each network that is configured, in wei (1 gwei is 10^9 wei), at most a minute old. A fee of a transaction is its gas times gas_price. Names of networks are given by list_networks.',
-  input: z.object({}),
-  output: z.strictObject({ data: z.array(gasFee) }),
-  async run(_input, { services }) {
-    return { data: (await services.gasFees.list()).map((fee) => ({ ...NOTHING, ...gasFeeView(fee) })) };
-  },
-});
-
-export const gasFeeTools = [listGasFees];
+export const gasFeeTools = [
+  defineTool({
+    name: 'list_gas_fees',
+    title: 'List gas fees',
+    description:
+      'What gas costs now on each network that is configured, in wei (1 gwei is 10^9 wei), at most a minute old. A fee of a transaction is its gas times gas_price. Names of networks are given by list_networks.',
+    input: z.object({}),
+    output: z.strictObject({ data: z.array(gasFee) }),
+    run: async (_input, { services }) => ({
+      data: (await services.gasFees.list()).map((fee) => ({ ...NOTHING, ...gasFeeView(fee) })),
+    }),
+  }),
+];

@@ -13,7 +13,7 @@ import { instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-
 import { defineTool, found, invalidArguments, type ToolCall, ToolError } from '../kit/tool.ts';
 import { user, userView } from './users.tools.ts';
 
-export const migration = z.strictObject({
+const migration = z.strictObject({
   id: uuid(),
   status: z
     .enum(['running', 'done', 'cancelled', 'failed'])
@@ -36,61 +36,11 @@ const migrationRow = z.strictObject({
   reason: z.string().nullable().meta({ description: 'Why it became no user, such as duplicate_email.' }),
 });
 
-export const migrationId = uuidInput().meta({ description: 'From list_migrations.' });
-export const missing = 'this node has no migration with that migration_id: take it from list_migrations';
-
-const listMigrations = defineTool({
-  name: 'list_migrations',
-  title: 'List user migrations',
-  description: "The node's migrations of users, newest first, with their counts.",
-  scope: 'users:read',
-  input: objectInput(pageArguments),
-  output: pageOutput(migration),
-  run(page, call) {
-    return listPage(page, call, {
-      tool: 'list_migrations',
-      list: MIGRATIONS,
-      filter: {},
-      viewOf: migrationView,
-    });
-  },
-});
-
-const getMigration = defineTool({
-  name: 'get_migration',
-  title: 'Get a user migration',
-  description:
-    'One migration by its id: how far it is. While its status is running, call again every few seconds; what became of each row is told by list_migration_rows.',
-  scope: 'users:read',
-  input: objectInput({ migration_id: migrationId }),
-  output: migration,
-  missing,
-  async run({ migration_id: id }, { caller, services }) {
-    return migrationView(found(await services.migrationPages.find(caller.nodeId, id)));
-  },
-});
-
-const listMigrationRows = defineTool({
-  name: 'list_migration_rows',
-  title: 'List the rows of a user migration',
-  description: 'Each row of a migration in order: the user that it became, or why it became none.',
-  scope: 'users:read',
-  input: objectInput({ migration_id: migrationId, ...pageArguments }),
-  output: pageOutput(migrationRow),
-  missing,
-  async run({ migration_id: id, ...page }, call) {
-    found(await call.services.migrationPages.find(call.caller.nodeId, id));
-    return listPage(page, call, {
-      tool: 'list_migration_rows',
-      list: ofOneOwner(ROWS_OF_MIGRATIONS),
-      filter: id,
-      viewOf: rowView,
-    });
-  },
-});
+const migrationId = uuidInput().meta({ description: 'From list_migrations.' });
+const missing = 'this node has no migration with that migration_id: take it from list_migrations';
 
 /** A migration as agents see it. */
-export function migrationView(row: MigrationTableRow): z.input<typeof migration> {
+function migrationView(row: MigrationTableRow): z.input<typeof migration> {
   const { id, status, total, success, skipped, failed, created_by, created_at, finished_at } = row;
   return {
     ...{ id, status, total, success, skipped, failed, created_by },
@@ -110,8 +60,6 @@ function rowView({
   return { index, email, external_id, user_id, status, reason };
 }
 
-export const migrationTools = [listMigrations, getMigration, listMigrationRows];
-
 const USER_MEMBERS: Descriptions = {
   wallet_address: "The address of the user's wallet on the chain: up to 128 characters; trimmed and lower-cased.",
   email: 'Unique in the node in any case of its letters. One of email and external_id is needed.',
@@ -120,88 +68,6 @@ const USER_MEMBERS: Descriptions = {
   surname: 'The family name.',
   kyc_sent: 'Whether the KYC token was sent already: the user is verified then, and none is sent.',
 };
-
-const migrateUser = defineTool({
-  name: 'migrate_user',
-  title: 'Migrate a user',
-  description:
-    'Creates a user of the node who has a wallet on the chain already. Unless kyc_sent is true, a KYC token is sent to the wallet. A user whose email, external_id or wallet_address the node has already is refused as a duplicate. For several, take migrate_users.',
-  scope: 'users:migrate',
-  effect: { isDestructive: false, isIdempotent: false },
-  input: objectInput({ ...migrateUserInput.out.shape, idempotency_key: idempotencyKey }),
-  describes: USER_MEMBERS,
-  output: user,
-  run({ idempotency_key: key, ...input }, call) {
-    const { userMigrations } = call.services;
-    const work = async () => {
-      const migrated = await userMigrations.migrateOne(callerOf(call), input);
-      if ('skipped' in migrated) throw skipped(migrated.skipped);
-      return userView(migrated.user);
-    };
-    const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);
-    return idempotentCall(call, { name: 'migrate_user', key, input, work, around });
-  },
-});
-
-const migrateUsers = defineTool({
-  name: 'migrate_users',
-  title: 'Migrate up to 500 users',
-  description:
-    'Creates 1 to 500 users at once, as migrate_user does each. A row that is a duplicate or not valid does not stop the others: skipped and failed count them, and list_migration_rows says why. For more users, take start_user_migration.',
-  scope: 'users:migrate',
-  effect: { isDestructive: false, isIdempotent: false },
-  input: objectInput({ ...migrateUsersInput.out.shape, idempotency_key: idempotencyKey }),
-  describes: {
-    users: 'As the arguments of migrate_user.',
-    ...Object.fromEntries(Object.entries(USER_MEMBERS).map(([name, text]) => [`users.${name}`, text])),
-  },
-  output: migration,
-  run({ idempotency_key: key, users }, call) {
-    const { userMigrations } = call.services;
-    const work = async () => migrationView(await userMigrations.migrateMany(callerOf(call), users));
-    const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);
-    return idempotentCall(call, { name: 'migrate_users', key, input: users, work, around });
-  },
-});
-
-const startUserMigration = defineTool({
-  name: 'start_user_migration',
-  title: 'Migrate a file of users',
-  description:
-    'Takes users as CSV and migrates them in the background; it comes back at once. get_migration tells how far it is, cancel_user_migration ends it. Called again it begins another one, whose users are duplicates of the first.',
-  scope: 'users:migrate',
-  effect: { isDestructive: false, isIdempotent: false },
-  input: objectInput({
-    csv: textInput().meta({
-      description:
-        'The file: a header of wallet_address, email, external_id, name, surname, kyc_sent (any order, wallet_address needed) and a line for each user; up to 1 MiB.',
-    }),
-  }),
-  output: migration,
-  async run({ csv }, call) {
-    try {
-      return migrationView(await call.services.migrationFiles.start(callerOf(call), bytesOf(csv)));
-    } catch (error) {
-      if (!(error instanceof RefusalError) || error.refusal.kind !== 'invalid') throw error;
-      throw invalidArguments([{ path: 'csv', message: error.refusal.message }]);
-    }
-  },
-});
-
-const cancelUserMigration = defineTool({
-  name: 'cancel_user_migration',
-  title: 'Cancel a user migration',
-  description:
-    'Ends a running migration before its last row; users that it has created stay. Once more changes nothing.',
-  scope: 'users:migrate',
-  effect: { isDestructive: true, isIdempotent: true },
-  input: objectInput({ migration_id: migrationId }),
-  output: migration,
-  missing,
-  async run({ migration_id: id }, { caller, services }) {
-    return migrationView(await services.migrationFiles.cancel(caller.nodeId, id));
-  },
-});
 
 function callerOf({ caller: { nodeId, clientId, correlationId, traceparent } }: ToolCall): MigrationCaller {
   return { nodeId, createdBy: clientId, correlationId, traceparent };
@@ -231,4 +97,127 @@ function duplicate(code: string, member: string): ToolError {
   return new ToolError({ code, message: `a user of the node has that ${member}: list_users with search finds who` });
 }
 
-export const migrationWriteTools = [migrateUser, migrateUsers, startUserMigration, cancelUserMigration];
+export const migrationTools = [
+  defineTool({
+    name: 'list_migrations',
+    title: 'List user migrations',
+    description: "The node's migrations of users, newest first, with their counts.",
+    scope: 'users:read',
+    input: objectInput(pageArguments),
+    output: pageOutput(migration),
+    run: (page, call) =>
+      listPage(page, call, {
+        tool: 'list_migrations',
+        list: MIGRATIONS,
+        filter: {},
+        viewOf: migrationView,
+      }),
+  }),
+  defineTool({
+    name: 'get_migration',
+    title: 'Get a user migration',
+    description:
+      'One migration by its id: how far it is. While its status is running, call again every few seconds; what became of each row is told by list_migration_rows.',
+    scope: 'users:read',
+    input: objectInput({ migration_id: migrationId }),
+    output: migration,
+    missing,
+    run: async ({ migration_id: id }, { caller, services }) =>
+      migrationView(found(await services.migrationPages.find(caller.nodeId, id))),
+  }),
+  defineTool({
+    name: 'list_migration_rows',
+    title: 'List the rows of a user migration',
+    description: 'Each row of a migration in order: the user that it became, or why it became none.',
+    scope: 'users:read',
+    input: objectInput({ migration_id: migrationId, ...pageArguments }),
+    output: pageOutput(migrationRow),
+    missing,
+    async run({ migration_id: id, ...page }, call) {
+      found(await call.services.migrationPages.find(call.caller.nodeId, id));
+      return listPage(page, call, {
+        tool: 'list_migration_rows',
+        list: ofOneOwner(ROWS_OF_MIGRATIONS),
+        filter: id,
+        viewOf: rowView,
+      });
+    },
+  }),
+  defineTool({
+    name: 'migrate_user',
+    title: 'Migrate a user',
+    description:
+      'Creates a user of the node who has a wallet on the chain already. Unless kyc_sent is true, a KYC token is sent to the wallet. A user whose email, external_id or wallet_address the node has already is refused as a duplicate. For several, take migrate_users.',
+    scope: 'users:migrate',
+    effect: { isDestructive: false, isIdempotent: false },
+    input: objectInput({ ...migrateUserInput.out.shape, idempotency_key: idempotencyKey }),
+    describes: USER_MEMBERS,
+    output: user,
+    run({ idempotency_key: key, ...input }, call) {
+      const { userMigrations } = call.services;
+      const work = async () => {
+        const migrated = await userMigrations.migrateOne(callerOf(call), input);
+        if ('skipped' in migrated) throw skipped(migrated.skipped);
+        return userView(migrated.user);
+      };
+      const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);
+      return idempotentCall(call, { name: 'migrate_user', key, input, work, around });
+    },
+  }),
+  defineTool({
+    name: 'migrate_users',
+    title: 'Migrate up to 500 users',
+    description:
+      'Creates 1 to 500 users at once, as migrate_user does each. A row that is a duplicate or not valid does not stop the others: skipped and failed count them, and list_migration_rows says why. For more users, take start_user_migration.',
+    scope: 'users:migrate',
+    effect: { isDestructive: false, isIdempotent: false },
+    input: objectInput({ ...migrateUsersInput.out.shape, idempotency_key: idempotencyKey }),
+    describes: {
+      users: 'As the arguments of migrate_user.',
+      ...Object.fromEntries(Object.entries(USER_MEMBERS).map(([name, text]) => [`users.${name}`, text])),
+    },
+    output: migration,
+    run({ idempotency_key: key, users }, call) {
+      const { userMigrations } = call.services;
+      const work = async () => migrationView(await userMigrations.migrateMany(callerOf(call), users));
+      const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);
+      return idempotentCall(call, { name: 'migrate_users', key, input: users, work, around });
+    },
+  }),
+  defineTool({
+    name: 'start_user_migration',
+    title: 'Migrate a file of users',
+    description:
+      'Takes users as CSV and migrates them in the background; it comes back at once. get_migration tells how far it is, cancel_user_migration ends it. Called again it begins another one, whose users are duplicates of the first.',
+    scope: 'users:migrate',
+    effect: { isDestructive: false, isIdempotent: false },
+    input: objectInput({
+      csv: textInput().meta({
+        description:
+          'The file: a header of wallet_address, email, external_id, name, surname, kyc_sent (any order, wallet_address needed) and a line for each user; up to 1 MiB.',
+      }),
+    }),
+    output: migration,
+    async run({ csv }, call) {
+      try {
+        return migrationView(await call.services.migrationFiles.start(callerOf(call), bytesOf(csv)));
+      } catch (error) {
+        if (!(error instanceof RefusalError) || error.refusal.kind !== 'invalid') throw error;
+        throw invalidArguments([{ path: 'csv', message: error.refusal.message }]);
+      }
+    },
+  }),
+  defineTool({
+    name: 'cancel_user_migration',
+    title: 'Cancel a user migration',
+    description:
+      'Ends a running migration before its last row; users that it has created stay. Once more changes nothing.',
+    scope: 'users:migrate',
+    effect: { isDestructive: true, isIdempotent: true },
+    input: objectInput({ migration_id: migrationId }),
+    output: migration,
+    missing,
+    run: async ({ migration_id: id }, { caller, services }) =>
+      migrationView(await services.migrationFiles.cancel(caller.nodeId, id)),
+  }),
+];

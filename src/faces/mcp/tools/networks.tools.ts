@@ -14,59 +14,55 @@ const network = z.strictObject({
 
 const walletId = uuidInput().meta({ description: 'From list_wallets.' });
 
-const listNetworks = defineTool({
-  name: 'list_networks',
-  title: 'List networks',
-  description:
-    'Every network of every chain, in the order in which they became known; the same for every node. For the networks that one wallet operates on, take list_wallet_networks.',
-  input: objectInput(pageArguments),
-  output: pageOutput(network),
-  run(page, call) {
-    return listPage(page, call, { tool: 'list_networks', list: NETWORKS, filter: {}, viewOf: networkView });
-  },
-});
-
-const listWalletNetworks = defineTool({
-  name: 'list_wallet_networks',
-  title: 'List the networks of a wallet',
-  description:
-    'The networks that a wallet operates on, in the order of their assignment. To add one, take assign_network.',
-  scope: 'wallets:read',
-  input: objectInput({ wallet_id: walletId, ...pageArguments }),
-  output: pageOutput(network),
-  missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
-  async run({ wallet_id: id, ...page }, call) {
-    found(await call.services.walletPages.find(call.caller.nodeId, id));
-    return listPage(page, call, {
-      tool: 'list_wallet_networks',
-      list: ofOneOwner(NETWORKS_OF_WALLETS),
-      filter: id,
-      viewOf: networkView,
-    });
-  },
-});
-
-const assignNetwork = defineTool({
-  name: 'assign_network',
-  title: 'Assign a network to a wallet',
-  description:
-    'Lets a wallet operate on a network of its own chain; one that it has already stays. It cannot be taken back here. Compare chain in get_wallet and list_networks first.',
-  scope: 'wallets:write',
-  effect: { isDestructive: false, isIdempotent: true },
-  input: objectInput({
-    wallet_id: walletId,
-    network_id: uuidInput().meta({ description: "From list_networks: one of the wallet's chain." }),
-  }),
-  output: wallet,
-  missing:
-    'this node has no wallet with that wallet_id, or there is no network with that network_id: take them from list_wallets and list_networks',
-  async run({ wallet_id: id, network_id: networkId }, { caller, services }) {
-    return walletView(await services.networkAssignments.assign(caller.nodeId, id, networkId), caller);
-  },
-});
-
 function networkView({ id, name, chain }: NetworkRow) {
   return { id, name, chain };
 }
 
-export const networkTools = [listNetworks, listWalletNetworks, assignNetwork];
+export const networkTools = [
+  defineTool({
+    name: 'list_networks',
+    title: 'List networks',
+    description:
+      'Every network of every chain, in the order in which they became known; the same for every node. For the networks that one wallet operates on, take list_wallet_networks.',
+    input: objectInput(pageArguments),
+    output: pageOutput(network),
+    run: (page, call) =>
+      listPage(page, call, { tool: 'list_networks', list: NETWORKS, filter: {}, viewOf: networkView }),
+  }),
+  defineTool({
+    name: 'list_wallet_networks',
+    title: 'List the networks of a wallet',
+    description:
+      'The networks that a wallet operates on, in the order of their assignment. To add one, take assign_network.',
+    scope: 'wallets:read',
+    input: objectInput({ wallet_id: walletId, ...pageArguments }),
+    output: pageOutput(network),
+    missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+    async run({ wallet_id: id, ...page }, call) {
+      found(await call.services.walletPages.find(call.caller.nodeId, id));
+      return listPage(page, call, {
+        tool: 'list_wallet_networks',
+        list: ofOneOwner(NETWORKS_OF_WALLETS),
+        filter: id,
+        viewOf: networkView,
+      });
+    },
+  }),
+  defineTool({
+    name: 'assign_network',
+    title: 'Assign a network to a wallet',
+    description:
+      'Lets a wallet operate on a network of its own chain; one that it has already stays. It cannot be taken back here. Compare chain in get_wallet and list_networks first.',
+    scope: 'wallets:write',
+    effect: { isDestructive: false, isIdempotent: true },
+    input: objectInput({
+      wallet_id: walletId,
+      network_id: uuidInput().meta({ description: "From list_networks: one of the wallet's chain." }),
+    }),
+    output: wallet,
+    missing:
+      'this node has no wallet with that wallet_id, or there is no network with that network_id: take them from list_wallets and list_networks',
+    run: async ({ wallet_id: id, network_id: networkId }, { caller, services }) =>
+      walletView(await services.networkAssignments.assign(caller.nodeId, id, networkId), caller),
+  }),
+];

@@ -19,7 +19,7 @@ import { defineTool, found, ToolError } from '../kit/tool.ts';
 
 const STATUS_NAMES = ['Started', 'InProgress', 'Done', 'Error', 'PendingReceipt'] as const;
 
-export const status = z.enum(STATUS_NAMES).meta({
+const status = z.enum(STATUS_NAMES).meta({
   description: 'Done and Error are final; PendingReceipt was broadcast and waits for its receipt.',
 });
 
@@ -48,69 +48,8 @@ const updatedSince = z.string('must be a string').transform((text, context): Ins
 
 const collection = z.enum(TRANSACTION_COLLECTIONS, `must be one of ${TRANSACTION_COLLECTIONS.join(', ')}`);
 
-const listTransactions = defineTool({
-  name: 'list_transactions',
-  title: 'List transactions',
-  description:
-    "The node's blockchain transactions in the order of their registration, with how far each is. For what failed, give status Error; for what changed lately, updated_since. For the history of one, take list_transaction_events.",
-  scope: 'transactions:read',
-  input: objectInput({
-    collection: collection.optional().meta({ description: 'What they belong to.' }),
-    status: z.enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`).optional(),
-    type: z
-      .int32('must be a whole number of 32 bits')
-      .optional()
-      .meta({ description: 'A type code of the collection.' }),
-    updated_since: updatedSince
-      .optional()
-      .meta({ format: 'date-time', description: "Last updated then or later, by the chain processor's clock." }),
-    ...pageArguments,
-  }),
-  output: pageOutput(transaction),
-  run({ collection: of, status: named, type, updated_since, ...page }, call) {
-    const filter = { collection: of, status: named && STATUS[named], type, updatedSince: updated_since };
-    return listPage(page, call, { tool: 'list_transactions', list: TRANSACTIONS, filter, viewOf: transactionView });
-  },
-});
-
-export const transactionId = transactionIdInput.meta({
+const transactionId = transactionIdInput.meta({
   description: "The chain processor's id, from list_transactions: any text of up to 128 characters.",
-});
-
-const getTransaction = defineTool({
-  name: 'get_transaction',
-  title: 'Get a transaction',
-  description: 'One blockchain transaction by its id, as it is now. To wait for it, call again every few seconds.',
-  scope: 'transactions:read',
-  input: objectInput({ transaction_id: transactionId }),
-  output: transaction,
-  missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
-  async run({ transaction_id: id }, { caller, services }) {
-    return transactionView(found(await services.transactionPages.find(caller.nodeId, id)));
-  },
-});
-
-const registerTransaction = defineTool({
-  name: 'register_transaction',
-  title: 'Register a transaction',
-  description:
-    "Tells the node of a transaction before, or after, the chain processor's first word of it. Nothing is sent to any chain. The same again is as good as the first time.",
-  scope: 'transactions:write',
-  effect: { isDestructive: false, isIdempotent: true },
-  input: objectInput({
-    transaction_id: transactionIdInput.meta({ description: "The chain processor's id: 1 to 128 characters." }),
-    collection: collection.meta({ description: 'What it belongs to.' }),
-    type: z.int32('must be a whole number of 32 bits').meta({ description: 'A type code of the collection.' }),
-    asset_id: uuidInput().optional().meta({ description: 'The tokenized asset that it is about; from list_assets.' }),
-  }),
-  output: transaction,
-  missing: 'the transaction has become that of another owner meanwhile',
-  async run({ transaction_id: id, collection: of, type, asset_id: assetId = null }, { caller: { nodeId }, services }) {
-    const registration = { id, nodeId, collection: of, type, assetId };
-    const registered = await services.transactions.registerByMutation(registration);
-    if (registered !== 'duplicate') return transactionView(registered);
-    throw new ToolError({ code: 'duplicate_id', message: 'the transaction_id is taken: take another one' });
-  },
 });
 
 function transactionView(view: TransactionView): z.input<typeof transaction> {
@@ -127,8 +66,6 @@ function transactionView(view: TransactionView): z.input<typeof transaction> {
   };
 }
 
-export const transactionTools = [listTransactions, getTransaction, registerTransaction];
-
 const transactionEvent = z.strictObject({
   sequence: z.string().meta({ description: "Its place in the node's event log." }),
   status,
@@ -138,25 +75,6 @@ const transactionEvent = z.strictObject({
   error: z.string().nullable(),
   correlation_id: z.string().nullable().meta({ description: 'Of the request that brought the change.' }),
   occurred_at: instant(),
-});
-
-const listTransactionEvents = defineTool({
-  name: 'list_transaction_events',
-  title: 'List the events of a transaction',
-  description: 'Each change that was applied to a transaction, in order, with the transaction as of it. Old ones go.',
-  scope: 'transactions:read',
-  input: objectInput({ transaction_id: transactionId, ...pageArguments }),
-  output: pageOutput(transactionEvent),
-  missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
-  async run({ transaction_id: id, ...page }, call) {
-    found(await call.services.transactionPages.find(call.caller.nodeId, id));
-    return listPage(page, call, {
-      tool: 'list_transaction_events',
-      list: ofOneOwner(EVENTS_OF_TRANSACTIONS),
-      filter: id,
-      viewOf: eventView,
-    });
-  },
 });
 
 function eventView(row: TransactionEventRow): z.input<typeof transactionEvent> {
@@ -173,4 +91,83 @@ function eventView(row: TransactionEventRow): z.input<typeof transactionEvent> {
   };
 }
 
-export const transactionEventTools = [listTransactionEvents];
+export const transactionTools = [
+  defineTool({
+    name: 'list_transactions',
+    title: 'List transactions',
+    description:
+      "The node's blockchain transactions in the order of their registration, with how far each is. For what failed, give status Error; for what changed lately, updated_since. For the history of one, take list_transaction_events.",
+    scope: 'transactions:read',
+    input: objectInput({
+      collection: collection.optional().meta({ description: 'What they belong to.' }),
+      status: z.enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`).optional(),
+      type: z
+        .int32('must be a whole number of 32 bits')
+        .optional()
+        .meta({ description: 'A type code of the collection.' }),
+      updated_since: updatedSince
+        .optional()
+        .meta({ format: 'date-time', description: "Last updated then or later, by the chain processor's clock." }),
+      ...pageArguments,
+    }),
+    output: pageOutput(transaction),
+    run({ collection: of, status: named, type, updated_since, ...page }, call) {
+      const filter = { collection: of, status: named && STATUS[named], type, updatedSince: updated_since };
+      return listPage(page, call, { tool: 'list_transactions', list: TRANSACTIONS, filter, viewOf: transactionView });
+    },
+  }),
+  defineTool({
+    name: 'get_transaction',
+    title: 'Get a transaction',
+    description: 'One blockchain transaction by its id, as it is now. To wait for it, call again every few seconds.',
+    scope: 'transactions:read',
+    input: objectInput({ transaction_id: transactionId }),
+    output: transaction,
+    missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
+    run: async ({ transaction_id: id }, { caller, services }) =>
+      transactionView(found(await services.transactionPages.find(caller.nodeId, id))),
+  }),
+  defineTool({
+    name: 'register_transaction',
+    title: 'Register a transaction',
+    description:
+      "Tells the node of a transaction before, or after, the chain processor's first word of it. Nothing is sent to any chain. The same again is as good as the first time.",
+    scope: 'transactions:write',
+    effect: { isDestructive: false, isIdempotent: true },
+    input: objectInput({
+      transaction_id: transactionIdInput.meta({ description: "The chain processor's id: 1 to 128 characters." }),
+      collection: collection.meta({ description: 'What it belongs to.' }),
+      type: z.int32('must be a whole number of 32 bits').meta({ description: 'A type code of the collection.' }),
+      asset_id: uuidInput().optional().meta({ description: 'The tokenized asset that it is about; from list_assets.' }),
+    }),
+    output: transaction,
+    missing: 'the transaction has become that of another owner meanwhile',
+    async run(
+      { transaction_id: id, collection: of, type, asset_id: assetId = null },
+      { caller: { nodeId }, services },
+    ) {
+      const registration = { id, nodeId, collection: of, type, assetId };
+      const registered = await services.transactions.registerByMutation(registration);
+      if (registered !== 'duplicate') return transactionView(registered);
+      throw new ToolError({ code: 'duplicate_id', message: 'the transaction_id is taken: take another one' });
+    },
+  }),
+  defineTool({
+    name: 'list_transaction_events',
+    title: 'List the events of a transaction',
+    description: 'Each change that was applied to a transaction, in order, with the transaction as of it. Old ones go.',
+    scope: 'transactions:read',
+    input: objectInput({ transaction_id: transactionId, ...pageArguments }),
+    output: pageOutput(transactionEvent),
+    missing: 'this node has no transaction with that transaction_id: take it from list_transactions',
+    async run({ transaction_id: id, ...page }, call) {
+      found(await call.services.transactionPages.find(call.caller.nodeId, id));
+      return listPage(page, call, {
+        tool: 'list_transaction_events',
+        list: ofOneOwner(EVENTS_OF_TRANSACTIONS),
+        filter: id,
+        viewOf: eventView,
+      });
+    },
+  }),
+];

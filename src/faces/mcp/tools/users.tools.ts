@@ -29,55 +29,54 @@ export const user = z.strictObject({
 const userId = uuidInput().meta({ description: 'From list_users.' });
 const missing = 'this node has no user with that user_id: take it from list_users';
 
-const listUsers = defineTool({
-  name: 'list_users',
-  title: 'List users',
-  description: "The node's users, oldest first. They are people: ask only for those you need.",
-  scope: 'users:read',
-  input: objectInput({
-    search: searchInput()
-      .optional()
-      .meta({ description: 'A part of the name, surname, email, external_id or address, in either case.' }),
-    kyc_verified: z.boolean('must be a boolean').optional().meta({ description: 'Only those who are, or are not.' }),
-    ...pageArguments,
-  }),
-  output: pageOutput(user),
-  run({ search, kyc_verified: kycVerified, ...page }, call) {
-    return listPage(page, call, { tool: 'list_users', list: USERS, filter: { search, kycVerified }, viewOf: userView });
-  },
-});
-
-const getUser = defineTool({
-  name: 'get_user',
-  title: 'Get a user',
-  description: 'One user by the id, with whether the KYC token was sent.',
-  scope: 'users:read',
-  input: objectInput({ user_id: userId }),
-  output: user,
-  missing,
-  async run({ user_id: id }, { caller, services }) {
-    return userView(found(await services.userPages.find(caller.nodeId, id)));
-  },
-});
-
-const eraseUser = defineTool({
-  name: 'erase_user',
-  title: "Erase a user's personal data",
-  description:
-    "Blanks names, email, external id and wallet address of a user for good: in the user, in migrations, in kept answers and in audit records. It cannot be undone; do it only where a person has asked for this user's erasure.",
-  scope: 'users:migrate',
-  effect: { isDestructive: true, isIdempotent: true },
-  input: objectInput({ user_id: userId }),
-  output: user,
-  missing,
-  async run({ user_id: id }, { caller, services }) {
-    return userView(await services.userErasure.erase(caller.nodeId, id));
-  },
-});
-
 /** A user as agents see one. */
 export function userView(row: UserRow): z.input<typeof user> {
   return { ...restView(row), created_at: isoFromPg(row.created_at) };
 }
 
-export const userTools = [listUsers, getUser, eraseUser];
+export const userTools = [
+  defineTool({
+    name: 'list_users',
+    title: 'List users',
+    description: "The node's users, oldest first. They are people: ask only for those you need.",
+    scope: 'users:read',
+    input: objectInput({
+      search: searchInput()
+        .optional()
+        .meta({ description: 'A part of the name, surname, email, external_id or address, in either case.' }),
+      kyc_verified: z.boolean('must be a boolean').optional().meta({ description: 'Only those who are, or are not.' }),
+      ...pageArguments,
+    }),
+    output: pageOutput(user),
+    run: ({ search, kyc_verified: kycVerified, ...page }, call) =>
+      listPage(page, call, {
+        tool: 'list_users',
+        list: USERS,
+        filter: { search, kycVerified },
+        viewOf: userView,
+      }),
+  }),
+  defineTool({
+    name: 'get_user',
+    title: 'Get a user',
+    description: 'One user by the id, with whether the KYC token was sent.',
+    scope: 'users:read',
+    input: objectInput({ user_id: userId }),
+    output: user,
+    missing,
+    run: async ({ user_id: id }, { caller, services }) =>
+      userView(found(await services.userPages.find(caller.nodeId, id))),
+  }),
+  defineTool({
+    name: 'erase_user',
+    title: "Erase a user's personal data",
+    description:
+      "Blanks names, email, external id and wallet address of a user for good: in the user, in migrations, in kept answers and in audit records. It cannot be undone; do it only where a person has asked for this user's erasure.",
+    scope: 'users:migrate',
+    effect: { isDestructive: true, isIdempotent: true },
+    input: objectInput({ user_id: userId }),
+    output: user,
+    missing,
+    run: async ({ user_id: id }, { caller, services }) => userView(await services.userErasure.erase(caller.nodeId, id)),
+  }),
+];

@@ -34,7 +34,7 @@ const transferLimit = z.strictObject({
   time_period_value: z.int(),
 });
 
-export const walletRule = z.strictObject({
+const walletRule = z.strictObject({
   id: uuid(),
   wallet_id: uuid(),
   name: z.string(),
@@ -52,7 +52,7 @@ export const walletRule = z.strictObject({
 });
 
 /** A rule as agents see it: in the names of REST, with every amount as a text. */
-export function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
+function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
   const { id, wallet_id, name, type, network_id, network_currency_id, priority, status, version } = row;
   const { auto_transfer_rule: own, sign_and_approve_rule, permissionless_transfer_limit_rule } = row;
   return {
@@ -64,11 +64,11 @@ export function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
   };
 }
 
-export const walletId = uuidInput().meta({ description: 'The wallet that the rule is of; from list_wallets.' });
-export const ruleId = uuidInput().meta({ description: 'From list_wallet_rules.' });
+const walletId = uuidInput().meta({ description: 'The wallet that the rule is of; from list_wallets.' });
+const ruleId = uuidInput().meta({ description: 'From list_wallet_rules.' });
 
 /** What the members of a rule mean, for whoever writes one. */
-export const RULE_MEMBERS: Descriptions = {
+const RULE_MEMBERS: Descriptions = {
   rule: 'The whole rule. The object of its type is required: auto_transfer_rule or permissionless_transfer_limit_rule.',
   'rule.name': 'As people call it.',
   'rule.type':
@@ -93,152 +93,151 @@ export const RULE_MEMBERS: Descriptions = {
   'rule.permissionless_transfer_limit_rule.time_period_value': 'How many such units the window has.',
 };
 
-const listWalletRules = defineTool({
-  name: 'list_wallet_rules',
-  title: 'List the rules of a wallet',
-  description: "A wallet's rules, active and disabled, oldest first.",
-  scope: 'wallet-rules:read',
-  input: objectInput({ wallet_id: walletId, ...pageArguments }),
-  output: pageOutput(walletRule),
-  missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
-  async run({ wallet_id: id, ...page }, call) {
-    found(await call.services.walletPages.find(call.caller.nodeId, id));
-    return listPage(page, call, {
-      tool: 'list_wallet_rules',
-      list: ofOneOwner(RULES_OF_WALLETS),
-      filter: id,
-      viewOf: walletRuleView,
-    });
-  },
-});
-
-const getWalletRule = defineTool({
-  name: 'get_wallet_rule',
-  title: 'Get a wallet rule',
-  description: 'One rule by its id, with its version.',
-  scope: 'wallet-rules:read',
-  input: objectInput({ rule_id: ruleId }),
-  output: walletRule,
-  missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
-  async run({ rule_id: id }, { caller, services }) {
-    return walletRuleView(found(await services.walletRulePages.find(caller.nodeId, id)));
-  },
-});
-
-const previewWalletRule = defineTool({
-  name: 'preview_wallet_rule',
-  title: 'Preview a wallet rule',
-  description:
-    'Tells whether a rule would fire by balances and transfers that you give, and how each of its conditions comes out. Nothing is changed and nothing is looked up: the facts are yours. Give rule, or rule_id of a stored one, and not both. A condition that the facts do not cover does not hold, and says why.',
-  scope: 'wallet-rules:read',
-  input: previewInput,
-  describes: {
-    ...RULE_MEMBERS,
-    rule_id: 'A stored rule, from list_wallet_rules; or give rule.',
-    balances: 'What the wallet has; may be empty.',
-    'balances.field': 'As conditions name it, such as "balance.available".',
-    'balances.network_currency_id': 'The currency of value.',
-    'balances.value': 'In units of the currency.',
-    transfers:
-      'For a limit: what was moved. A limit counts those of its currency in its window; without a list it cannot.',
-    'transfers.amount': 'In units of the currency: 0 or more.',
-    'transfers.at': 'When it was made, or is to be made.',
-    at: 'When it is judged; now by default.',
-  },
-  output: z.strictObject({
-    fires: z.boolean().meta({
-      description: 'auto_transfer: the transfer would be made. A limit: the transfers stay within it.',
-    }),
-    explanation: z.array(
-      z.strictObject({
-        path: z.string().meta({ description: 'Where the condition stands in the rule.' }),
-        field: z.string(),
-        op: z.string(),
-        expected: decimal().nullable(),
-        actual: decimal().nullable().meta({ description: 'By the facts; null where they do not tell.' }),
-        result: z.boolean(),
-        reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
-      }),
-    ),
-  }),
-  missing: 'this node has no rule with that rule_id: take it from list_wallet_rules, or give rule',
-  async run(input, { caller, services }) {
-    const { fires, explanation } = await services.walletRulePreviews.preview(caller.nodeId, input);
-    return {
-      fires,
-      explanation: explanation.map(({ path, field, op, expected, actual, result, reason }) => {
-        return { path, field, op, expected: expected ?? null, actual: actual ?? null, result, reason: reason ?? null };
-      }),
-    };
-  },
-});
-
-export const walletRuleTools = [listWalletRules, getWalletRule, previewWalletRule];
-
 const MAX_VERSION = 2_147_483_647;
 
-const createWalletRule = defineTool({
-  name: 'create_wallet_rule',
-  title: 'Create a wallet rule',
-  description:
-    'Creates a rule of a wallet, which is active at once. Called again it creates another one, unless it has the same idempotency_key. Try it with preview_wallet_rule first.',
-  scope: 'wallet-rules:write',
-  effect: { isDestructive: false, isIdempotent: false },
-  input: objectInput({ wallet_id: walletId, rule: walletRuleTextInput, idempotency_key: idempotencyKey }),
-  describes: RULE_MEMBERS,
-  output: walletRule,
-  missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
-  run({ idempotency_key: key, ...input }, call) {
-    const { wallet_id: id, rule } = input;
-    const work = async () => walletRuleView(await call.services.walletRules.create(call.caller.nodeId, id, rule));
-    return idempotentCall(call, { name: 'create_wallet_rule', key, input, work });
-  },
-});
-
-const replaceWalletRule = defineTool({
-  name: 'replace_wallet_rule',
-  title: 'Replace a wallet rule',
-  description:
-    'Replaces a rule in full: what is left out is gone, so begin with what get_wallet_rule gives. Raises its version; its status stays. Give if_version, so that a change of somebody else in between is not lost.',
-  scope: 'wallet-rules:write',
-  effect: { isDestructive: true, isIdempotent: false },
-  input: objectInput({
-    wallet_id: walletId,
-    rule_id: ruleId,
-    rule: walletRuleTextInput,
-    if_version: wholeNumberInput(1, MAX_VERSION)
-      .optional()
-      .meta({ description: 'Only where the rule still has this version, from get_wallet_rule.' }),
+export const walletRuleTools = [
+  defineTool({
+    name: 'list_wallet_rules',
+    title: 'List the rules of a wallet',
+    description: "A wallet's rules, active and disabled, oldest first.",
+    scope: 'wallet-rules:read',
+    input: objectInput({ wallet_id: walletId, ...pageArguments }),
+    output: pageOutput(walletRule),
+    missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+    async run({ wallet_id: id, ...page }, call) {
+      found(await call.services.walletPages.find(call.caller.nodeId, id));
+      return listPage(page, call, {
+        tool: 'list_wallet_rules',
+        list: ofOneOwner(RULES_OF_WALLETS),
+        filter: id,
+        viewOf: walletRuleView,
+      });
+    },
   }),
-  describes: RULE_MEMBERS,
-  output: walletRule,
-  missing:
-    'this node has no wallet with that wallet_id, or the wallet no rule with that rule_id: list_wallet_rules has both',
-  async run({ wallet_id, rule_id: id, rule, if_version: version }, { caller, services }) {
-    const versions = version === undefined ? undefined : [version];
-    return walletRuleView(
-      await services.walletRules.replace(caller.nodeId, { walletId: wallet_id, id }, rule, versions),
-    );
-  },
-});
-
-const setWalletRuleStatus = defineTool({
-  name: 'set_wallet_rule_status',
-  title: 'Enable or disable a wallet rule',
-  description: 'Sets whether a rule can fire; nothing else of it changes. Disabling can be undone by the same tool.',
-  scope: 'wallet-rules:write',
-  effect: { isDestructive: false, isIdempotent: true },
-  input: objectInput({
-    rule_id: ruleId,
-    status: z
-      .enum(RULE_STATUSES, `must be one of ${RULE_STATUSES.join(', ')}`)
-      .meta({ description: 'disabled: it is kept and never fires.' }),
+  defineTool({
+    name: 'get_wallet_rule',
+    title: 'Get a wallet rule',
+    description: 'One rule by its id, with its version.',
+    scope: 'wallet-rules:read',
+    input: objectInput({ rule_id: ruleId }),
+    output: walletRule,
+    missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
+    run: async ({ rule_id: id }, { caller, services }) =>
+      walletRuleView(found(await services.walletRulePages.find(caller.nodeId, id))),
   }),
-  output: walletRule,
-  missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
-  async run({ rule_id: id, status }, { caller, services }) {
-    return walletRuleView(await services.walletRules.setStatus(caller.nodeId, id, status));
-  },
-});
-
-export const walletRuleWriteTools = [createWalletRule, replaceWalletRule, setWalletRuleStatus];
+  defineTool({
+    name: 'preview_wallet_rule',
+    title: 'Preview a wallet rule',
+    description:
+      'Tells whether a rule would fire by balances and transfers that you give, and how each of its conditions comes out. Nothing is changed and nothing is looked up: the facts are yours. Give rule, or rule_id of a stored one, and not both. A condition that the facts do not cover does not hold, and says why.',
+    scope: 'wallet-rules:read',
+    input: previewInput,
+    describes: {
+      ...RULE_MEMBERS,
+      rule_id: 'A stored rule, from list_wallet_rules; or give rule.',
+      balances: 'What the wallet has; may be empty.',
+      'balances.field': 'As conditions name it, such as "balance.available".',
+      'balances.network_currency_id': 'The currency of value.',
+      'balances.value': 'In units of the currency.',
+      transfers:
+        'For a limit: what was moved. A limit counts those of its currency in its window; without a list it cannot.',
+      'transfers.amount': 'In units of the currency: 0 or more.',
+      'transfers.at': 'When it was made, or is to be made.',
+      at: 'When it is judged; now by default.',
+    },
+    output: z.strictObject({
+      fires: z.boolean().meta({
+        description: 'auto_transfer: the transfer would be made. A limit: the transfers stay within it.',
+      }),
+      explanation: z.array(
+        z.strictObject({
+          path: z.string().meta({ description: 'Where the condition stands in the rule.' }),
+          field: z.string(),
+          op: z.string(),
+          expected: decimal().nullable(),
+          actual: decimal().nullable().meta({ description: 'By the facts; null where they do not tell.' }),
+          result: z.boolean(),
+          reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
+        }),
+      ),
+    }),
+    missing: 'this node has no rule with that rule_id: take it from list_wallet_rules, or give rule',
+    async run(input, { caller, services }) {
+      const { fires, explanation } = await services.walletRulePreviews.preview(caller.nodeId, input);
+      return {
+        fires,
+        explanation: explanation.map(({ path, field, op, expected, actual, result, reason }) => {
+          return {
+            path,
+            field,
+            op,
+            expected: expected ?? null,
+            actual: actual ?? null,
+            result,
+            reason: reason ?? null,
+          };
+        }),
+      };
+    },
+  }),
+  defineTool({
+    name: 'create_wallet_rule',
+    title: 'Create a wallet rule',
+    description:
+      'Creates a rule of a wallet, which is active at once. Called again it creates another one, unless it has the same idempotency_key. Try it with preview_wallet_rule first.',
+    scope: 'wallet-rules:write',
+    effect: { isDestructive: false, isIdempotent: false },
+    input: objectInput({ wallet_id: walletId, rule: walletRuleTextInput, idempotency_key: idempotencyKey }),
+    describes: RULE_MEMBERS,
+    output: walletRule,
+    missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+    run({ idempotency_key: key, ...input }, call) {
+      const { wallet_id: id, rule } = input;
+      const work = async () => walletRuleView(await call.services.walletRules.create(call.caller.nodeId, id, rule));
+      return idempotentCall(call, { name: 'create_wallet_rule', key, input, work });
+    },
+  }),
+  defineTool({
+    name: 'replace_wallet_rule',
+    title: 'Replace a wallet rule',
+    description:
+      'Replaces a rule in full: what is left out is gone, so begin with what get_wallet_rule gives. Raises its version; its status stays. Give if_version, so that a change of somebody else in between is not lost.',
+    scope: 'wallet-rules:write',
+    effect: { isDestructive: true, isIdempotent: false },
+    input: objectInput({
+      wallet_id: walletId,
+      rule_id: ruleId,
+      rule: walletRuleTextInput,
+      if_version: wholeNumberInput(1, MAX_VERSION)
+        .optional()
+        .meta({ description: 'Only where the rule still has this version, from get_wallet_rule.' }),
+    }),
+    describes: RULE_MEMBERS,
+    output: walletRule,
+    missing:
+      'this node has no wallet with that wallet_id, or the wallet no rule with that rule_id: list_wallet_rules has both',
+    async run({ wallet_id, rule_id: id, rule, if_version: version }, { caller, services }) {
+      const versions = version === undefined ? undefined : [version];
+      return walletRuleView(
+        await services.walletRules.replace(caller.nodeId, { walletId: wallet_id, id }, rule, versions),
+      );
+    },
+  }),
+  defineTool({
+    name: 'set_wallet_rule_status',
+    title: 'Enable or disable a wallet rule',
+    description: 'Sets whether a rule can fire; nothing else of it changes. Disabling can be undone by the same tool.',
+    scope: 'wallet-rules:write',
+    effect: { isDestructive: false, isIdempotent: true },
+    input: objectInput({
+      rule_id: ruleId,
+      status: z
+        .enum(RULE_STATUSES, `must be one of ${RULE_STATUSES.join(', ')}`)
+        .meta({ description: 'disabled: it is kept and never fires.' }),
+    }),
+    output: walletRule,
+    missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
+    run: async ({ rule_id: id, status }, { caller, services }) =>
+      walletRuleView(await services.walletRules.setStatus(caller.nodeId, id, status)),
+  }),
+];

@@ -15,44 +15,42 @@ export const wallet = z.strictObject({
   created_at: instant(),
 });
 
-const listWallets = defineTool({
-  name: 'list_wallets',
-  title: 'List wallets',
-  description:
-    "The node's wallets, oldest first: all of them, those of an account, or those that operate on a network. Balances are not here.",
-  scope: 'wallets:read',
-  input: objectInput({
-    account_id: uuidInput().optional().meta({ description: 'Those of this account; from list_accounts.' }),
-    network_id: uuidInput().optional().meta({ description: 'Those on this network; from list_networks.' }),
-    ...pageArguments,
-  }),
-  output: pageOutput(wallet),
-  run({ account_id: accountId, network_id: networkId, ...page }, call) {
-    return listPage(page, call, {
-      tool: 'list_wallets',
-      list: WALLETS,
-      filter: { accountId, networkId },
-      viewOf: (row) => walletView(row, call.caller),
-    });
-  },
-});
-
-const getWallet = defineTool({
-  name: 'get_wallet',
-  title: 'Get a wallet',
-  description: 'One wallet by its id. Its rules are given by list_wallet_rules, its networks by list_wallet_networks.',
-  scope: 'wallets:read',
-  input: objectInput({ wallet_id: uuidInput().meta({ description: 'From list_wallets.' }) }),
-  output: wallet,
-  missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
-  async run({ wallet_id: id }, { caller, services }) {
-    return walletView(found(await services.walletPages.find(caller.nodeId, id)), caller);
-  },
-});
-
 /** A wallet as its caller may see it: whose it is, is told to those who may read accounts. */
 export function walletView({ id, account_id, chain, created_at }: WalletRow, { scopes }: ToolCaller) {
   return { id, account_id: scopes.has('accounts:read') ? account_id : null, chain, created_at: isoFromPg(created_at) };
 }
 
-export const walletTools = [listWallets, getWallet];
+export const walletTools = [
+  defineTool({
+    name: 'list_wallets',
+    title: 'List wallets',
+    description:
+      "The node's wallets, oldest first: all of them, those of an account, or those that operate on a network. Balances are not here.",
+    scope: 'wallets:read',
+    input: objectInput({
+      account_id: uuidInput().optional().meta({ description: 'Those of this account; from list_accounts.' }),
+      network_id: uuidInput().optional().meta({ description: 'Those on this network; from list_networks.' }),
+      ...pageArguments,
+    }),
+    output: pageOutput(wallet),
+    run: ({ account_id: accountId, network_id: networkId, ...page }, call) =>
+      listPage(page, call, {
+        tool: 'list_wallets',
+        list: WALLETS,
+        filter: { accountId, networkId },
+        viewOf: (row) => walletView(row, call.caller),
+      }),
+  }),
+  defineTool({
+    name: 'get_wallet',
+    title: 'Get a wallet',
+    description:
+      'One wallet by its id. Its rules are given by list_wallet_rules, its networks by list_wallet_networks.',
+    scope: 'wallets:read',
+    input: objectInput({ wallet_id: uuidInput().meta({ description: 'From list_wallets.' }) }),
+    output: wallet,
+    missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
+    run: async ({ wallet_id: id }, { caller, services }) =>
+      walletView(found(await services.walletPages.find(caller.nodeId, id)), caller),
+  }),
+];
