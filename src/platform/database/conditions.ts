@@ -8,12 +8,15 @@ import type {
 } from 'kysely';
 import type { PageKey, PageRead } from '../../lib/keyset.ts';
 
-/** The pattern of `like` for texts that have this one as a part. */
+/** Returns the `like` pattern for texts that contain `part`, with its `\`, `%` and `_` escaped. */
 export function containing(part: string): string {
   return `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`;
 }
 
-/** Whether a column has one of the values: one parameter however many they are, so that the statement stays the same. */
+/**
+ * Returns the condition that a column has one of the values. They are a single array parameter, so that the statement's
+ * text does not depend on their number.
+ */
 export function isOneOf<DB, TB extends keyof DB>(
   eb: ExpressionBuilder<DB, TB>,
   column: ReferenceExpression<DB, TB>,
@@ -23,8 +26,8 @@ export function isOneOf<DB, TB extends keyof DB>(
 }
 
 /**
- * Restricts a query to a page, and orders it in the direction of the request. `at` and `id` are the columns of the list's
- * order, both given as text; a list whose `at` tells its rows apart has no `id`.
+ * Restricts a query to one page, and sorts it in the direction in which the page is read. `at` and `id` name the
+ * columns of the sort key; `id` is left out where `at` alone is unique.
  */
 export function keysetPage<DB, TB extends keyof DB, Row>(
   query: SelectQueryBuilder<DB, TB, Row>,
@@ -32,7 +35,7 @@ export function keysetPage<DB, TB extends keyof DB, Row>(
   [at, id]: readonly [at: StringReference<DB, TB>, id?: StringReference<DB, TB> | undefined],
 ): SelectQueryBuilder<DB, TB, Row> {
   const direction = backward ? 'desc' : 'asc';
-  // The columns' types are those of the caller's tables: here nobody knows that they are texts.
+  // The casts are needed because the types of a generic table's columns are unknown here.
   const beyond = (operator: '>' | '<', key: PageKey) => (q: typeof query) =>
     q.where((eb) =>
       id === undefined

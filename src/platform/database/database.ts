@@ -10,53 +10,53 @@ import type { TableScopes } from './node-scope.ts';
 import { DatabaseMetrics, limitStatements, releaseDeadConnections, type ServerPool } from './pool.ts';
 import { hasDeadline, TenantDb } from './tenant-db.ts';
 
-/** The database as services use it: statements of one tenant, statements of no tenant, and transactions. */
+/** The database as services use it: scoped to one tenant or unscoped, with transactions. */
 export type Db = TenantDb<Tables>;
 
-/** A PostgreSQL server. `statementTimeoutMs` limits the statements that a request waits for. */
+/** The address of a PostgreSQL server. `statementTimeoutMs` limits each statement that a request waits for. */
 interface ServerLocation {
   url: string;
   statementTimeoutMs?: number;
 }
 
-/** Where the rows are: a PostgreSQL server, or PostgreSQL in this process with its files in `dataDir`. */
+/** Where the database is: on a PostgreSQL server, or embedded in this process with its files in `dataDir`. */
 export type DatabaseLocation = ServerLocation | { dataDir: string };
 
-/** An open database. Dispose of it, or an embedded one keeps the process alive. */
+/** An open database. An embedded one keeps the process alive until it is disposed of. */
 export interface Database extends AsyncDisposable {
   orm: MikroORM;
   db: Db;
-  /** Who holds its connections, and who waits for one, by tenant. */
+  /** The semaphore with a permit for each connection, shared fairly among tenants. */
   connections: Semaphore;
   isEmbedded: boolean;
-  /** Metrics of the connections to a server; empty for an embedded one. */
+  /** The metrics of the server's connections and statements; empty for an embedded database. */
   metrics: readonly Metric[];
-  /** Rejects where the database does not answer, or where the disk of an embedded one is too full to write. */
+  /** Checks that the database responds; rejects if it does not, or if an embedded one's disk is too full to write. */
   checkHealth(): Promise<void>;
 }
 
-/** The folder of the migrations. */
+/** The path of the folder with the schema migrations. */
 export const SCHEMA_MIGRATIONS = resolve(import.meta.dirname, '../../../migrations');
 const POOL_SIZE = 10;
-/** Connections that tenants' statements leave to work of no tenant: logins, consumers, audit records. */
+/** The number of connections reserved for work of no tenant: logins, consumers, audit records. */
 const RESERVED = 2;
 const MAX_WAITING = 2_000;
 const WAIT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
-/** The tables that statements of a tenant may name. */
+/** The tables that a tenant's queries may name. */
 const scopes: TableScopes = {
   tenant: new Set(entities.filter((entity) => 'nodeId' in entity.properties).map((entity) => entity.meta.tableName)),
   global: new Set(['chains', 'networks', 'network_currencies']),
 };
 
 /**
- * Opens the database. From both drivers timestamps come as PostgreSQL's text in UTC and 64-bit integers as decimal
+ * Opens the database. Both drivers return timestamps as PostgreSQL's text in UTC, and 64-bit integers as decimal
  * strings.
  */
 export async function openDatabase(location: DatabaseLocation): Promise<Database> {
   let pool: ServerPool | undefined;
-  // No tenant may borrow: a long statement gives nothing back when another tenant comes.
+  // Without `mayBorrow`: a tenant with long statements could not return borrowed connections when another needs them.
   const connections = new Semaphore({
     ...('url' in location ? { permits: POOL_SIZE, reserved: RESERVED } : { permits: 1 }),
     maxWaiting: MAX_WAITING,
@@ -109,7 +109,7 @@ async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void
     clientUrl: url,
     pool: { min: 0, max: POOL_SIZE },
     driverOptions: {
-      // MikroORM reads no more of the URL than user, host and database: sslmode would be of no effect.
+      // The driver needs the whole URL: MikroORM passes on only user, host and database, but not `sslmode`.
       connectionString: inUtc(url),
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
@@ -118,7 +118,9 @@ async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void
   });
 }
 
-/** Returns the URL with the time zone UTC as the last of its options: of two for the same setting the last one holds. */
+/**
+ * Returns a database URL with `timezone=UTC` appended to its `options`, since PostgreSQL uses a setting's last value.
+ */
 function inUtc(text: string): string {
   const url = new URL(text);
   const options = url.searchParams.get('options') ?? '';
@@ -140,7 +142,10 @@ async function openEmbedded(dataDir: string): Promise<MikroORM> {
   });
 }
 
-/** Returns whether the database maps letters beyond ASCII to lower case, as comparing emails needs: in the locale C it does not. */
+/**
+ * Checks whether the database can lower-case non-ASCII letters, as comparing emails requires; in the locale C it
+ * cannot.
+ */
 export async function knowsLetterCase(db: Db): Promise<boolean> {
   const [row] = await db
     .unscoped('the locale is of the database')
@@ -149,33 +154,39 @@ export async function knowsLetterCase(db: Db): Promise<boolean> {
 }
 
 /**
- * What the embedded database must find free before it writes: a segment of its write-ahead log (16 MiB) and some rows.
- * Where it cannot make a segment it does not fail, it never returns.
+ * The free space that the embedded database needs before it writes, in bytes: a segment of its write-ahead log (16 MiB)
+ * and some rows. If it cannot create a segment, it hangs instead of failing.
  */
 const NEEDED_BYTES = 20 * 1024 * 1024;
-/** How a statement begins that only reads, or that ends a transaction; and the words by which it writes after all, locks included. */
+/** Matches the beginning of statements that read, control a transaction or change a setting. */
 const READS = /^\s*(?:select|with|show|begin|start|commit|rollback|savepoint|release|set)\b/i;
+/** Matches the words that make a statement write even if `READS` matches it, row locks included. */
 const WRITES = /\b(?:insert|update|delete|merge|for\s+(?:key\s+)?share)\b/i;
 
-/** Says that the disk is too full for another write. `code` is the SQLSTATE that PostgreSQL gives for it. */
+/** Thrown when the disk is too full for another write. `code` is PostgreSQL's SQLSTATE for a full disk. */
 export class DiskFullError extends Error {
   override name = 'DiskFullError';
   readonly code = '53100';
 }
 
-/** Checks that the disk of a folder has room for the embedded database to write. @throws DiskFullError where it has not. */
+/**
+ * Checks that a folder's disk has enough free space for the embedded database to write. @throws DiskFullError if not.
+ */
 export function checkFreeSpace(folder: string): void {
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize >= NEEDED_BYTES) return;
   throw new DiskFullError(`the disk of ${folder} has less than ${NEEDED_BYTES / 1024 / 1024} MiB left: make room`);
 }
 
-/** Runs the statements of a connection, as Kysely's connections do. */
+/** A database connection of Kysely, reduced to the method that runs statements. */
 export interface Executor {
   executeQuery(query: { sql: string }, ...rest: unknown[]): Promise<unknown>;
 }
 
-/** Refuses every statement but reads with what `check` throws; a transaction that has begun can still be ended. */
+/**
+ * Makes a connection call `check` before each statement that may write, which is refused with the error that `check`
+ * throws. Reads, and statements that end a transaction, are never refused.
+ */
 export function refuseWhenFull(connection: Executor, check: () => void): void {
   const execute = connection.executeQuery.bind(connection);
   connection.executeQuery = async (query, ...rest) => {

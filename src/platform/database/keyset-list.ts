@@ -18,10 +18,10 @@ import type { Scoped } from './tenant-db.ts';
 type ScopedTables = Scoped<Tables>;
 type ScopedKysely = Kysely<ScopedTables>;
 
-/** Selects every row that a list can have, with all that is read of it. */
+/** Builds the query for all rows that a list can have, with every column that is read. */
 type Rows<DB, TB extends keyof DB, Row> = (k: ScopedKysely) => SelectQueryBuilder<DB, TB, Row>;
 
-/** Stands for the row of any list: which columns that has is known to the list's own declaration alone. */
+/** The type used for the rows of any list, since only the list's own declaration knows their columns. */
 interface AnyRow {
   column: string;
 }
@@ -33,39 +33,44 @@ function listedRows<DB, TB extends keyof DB, Row>(k: ScopedKysely, rows: Rows<DB
   return query as Listed;
 }
 
-/** Names a column of the row `of`, for the types one of `AnyRow`. */
+/** Returns the name of a column, qualified by the table alias `of` and typed as the column of `AnyRow`. */
 function columnOf<Of extends string>(of: Of, name: string): `${Of}.column` {
   return `${of}.${name}` as `${Of}.column`;
 }
 
 interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter> {
   rows: Rows<DB, TB, Row>;
-  /** Returns the values that the conditions of a filter are given; without it they are given the filter itself. */
+  /**
+   * Returns the values of a filter that `where` is called with; if absent, `where` is called with the filter itself.
+   */
   given?(filter: Filter): Given;
-  /** Returns the conditions of a filter, all of which a row must meet. It cannot compute anything from a value. */
+  /**
+   * Returns the conditions of a filter, all of which a row must meet. It cannot compute with the values, which are
+   * placeholders while the query is compiled.
+   */
   where?(eb: ExpressionBuilder<ScopedTables & { listed: Row }, 'listed'>, given: Given): Expression<SqlBool>[];
-  /** Names the columns of the order: a time, or another text that sorts, and the id. */
+  /** The columns of the sort key: a time, or another text that sorts, and then the id. */
   order: readonly [at: keyof Row & string, id: keyof Row & string];
   isNewestFirst?: boolean;
-  /** Whether ids are any texts; they are UUIDs unless given. */
+  /** Whether any text can be an id; otherwise ids are UUIDs. */
   hasTextIds?: boolean;
 }
 
-/** Reads the rows of a tenant by id, and page by page: a page costs the same wherever in the list it is. */
+/** A reader of tenants' rows, by id or page by page; a page costs the same anywhere in the list. */
 export interface KeysetList<Row, Filter> {
-  /** Reads a page of the rows that the filter lets through. */
+  /** Reads a page of the tenant's rows that match the filter. */
   page(nodeId: string, filter: Filter, request: PageRequest): Promise<Page<Row>>;
-  /** Counts the rows that the filter lets through. */
+  /** Counts the tenant's rows that match the filter. */
   count(nodeId: string, filter: Filter): Promise<number>;
-  /** Reads the rows with these ids, in no order; ids of other tenants are left out. */
+  /** Reads the rows with these ids, in no particular order; ids that the tenant does not have are left out. */
   byIds(nodeId: string, ids: readonly string[]): Promise<Row[]>;
-  /** Reads the row with this id; undefined where the tenant has none, or where the text is no id at all. */
+  /** Reads the row with this id. Returns undefined if the tenant has no such row or the text is not a valid id. */
   find(nodeId: string, id: string): Promise<Row | undefined>;
 }
 
 /**
- * Makes the class that reads a list, of what the list declares. Its queries are compiled once for each form of a filter:
- * `where` sees which members there are, booleans and nulls, and stands for every other value by a placeholder.
+ * Makes a class that reads a list, from the list's declaration. Its queries are compiled once for each form of a
+ * filter: `where` sees which members are set, booleans and nulls, and gets a placeholder for every other value.
  */
 export function keysetList<DB, TB extends keyof DB, Row, Given extends object = object, Filter extends object = Given>(
   spec: ListSpec<DB, TB, Row, Given, Filter>,
@@ -121,24 +126,24 @@ function rowsOf<Row>(query: Pick<Listed, 'selectAll'>): Compilable<Row> {
 }
 
 interface NestedSpec<DB, TB extends keyof DB, Row> {
-  /** The table of the owners, whose key is `id`. */
+  /** The table of the rows that the lists belong to (the owners); its key is `id`. */
   owners: keyof ScopedTables & string;
   rows: Rows<DB, TB, Row>;
-  /** Names the column in which a row has its owner's id. */
+  /** The column of a list's row that has its owner's id. */
   owner: keyof Row & string;
-  /** Names the columns of the order; the second one is the row's id, where the first does not tell rows apart. */
+  /** The columns of the sort key; the row's id is the second if the first is not unique within a list. */
   order: readonly [at: keyof Row & string] | readonly [at: keyof Row & string, id: keyof Row & string];
 }
 
-/** Reads the lists that rows of a tenant own, of many owners at once. */
+/** A reader of lists that belong to other rows of a tenant (the owners), for many owners at once. */
 export interface NestedList<Row> {
-  /** Reads the same page of each owner's list in one statement; an owner without rows in it is not in the map. */
+  /** Reads the same page of each owner's list in one statement; an owner whose page is empty is not in the map. */
   pages(nodeId: string, ownerIds: readonly string[], request: PageRequest): Promise<Map<string, Page<Row>>>;
-  /** Counts the rows of each owner in one statement; an owner without any is not in the map. */
+  /** Counts the rows of each owner's list in one statement; an owner without rows is not in the map. */
   counts(nodeId: string, ownerIds: readonly string[]): Promise<Map<string, number>>;
 }
 
-/** Makes the reader of a nested list, of what the list declares. */
+/** Makes the reader of a nested list, from the list's declaration. */
 export function nestedList<DB, TB extends keyof DB, Row>(
   db: Db,
   { owners, rows, owner, order }: NestedSpec<DB, TB, Row>,

@@ -31,19 +31,19 @@ import {
   type WithNode,
 } from 'kysely';
 
-/** Refuses a query that cannot be scoped to one tenant: a bug of the program, never a fault of a caller. */
+/** Thrown for a query that cannot be scoped to one tenant: a bug in the program, never a caller's mistake. */
 export class NodeScopeError extends Error {
   override name = 'NodeScopeError';
 }
 
-/** Makes the error for a kind of statement, or of a part of one, that is refused. */
+/** Makes the error for a statement, or a part of one, that a query scoped to a tenant must not use. */
 export function refusal(what: string): NodeScopeError {
   return new NodeScopeError(`${what} does not pass the tenant's door`);
 }
 
 const NODE_ID = 'node_id';
 
-/** Returns the name of a plain table. @throws NodeScopeError for any other source of rows. */
+/** Returns the name of a table without a schema. @throws NodeScopeError for any other source of rows. */
 export function tableName(source: OperationNode): string {
   if (!TableNode.is(source)) throw refusal(`rows of a ${source.kind}`);
   const { schema, identifier } = source.table;
@@ -51,25 +51,25 @@ export function tableName(source: OperationNode): string {
   return identifier.name;
 }
 
-/** Makes the condition `table.node_id = nodeId`, where `table` is a table's name or its alias. */
+/** Builds the condition `table.node_id = nodeId`, where `table` is a table's name or its alias. */
 export function isOfNode(table: string, nodeId: string): OperationNode {
   const column = ReferenceNode.create(ColumnNode.create(NODE_ID), TableNode.create(table));
   return BinaryOperationNode.create(column, OperatorNode.create('='), ValueNode.create(nodeId));
 }
 
-/** Joins two conditions by `and`; the parentheses keep an `or` in the existing one apart. */
+/** Joins two conditions by `and`, with the existing one in parentheses in case it contains an `or`. */
 export function both(existing: OperationNode | undefined, condition: OperationNode): OperationNode {
   return existing
     ? AndNode.create(ParensNode.is(existing) ? existing : ParensNode.create(existing), condition)
     : condition;
 }
 
-/** Makes a `where` that demands the condition too. */
+/** Adds a condition to a `where` clause by `and`; makes the clause if there is none. */
 function whereBoth(where: WhereNode | undefined, condition: OperationNode): WhereNode {
   return WhereNode.create(both(where?.where, condition));
 }
 
-/** @throws NodeScopeError where `node_id` is among the columns that are set. */
+/** Checks that an update does not set `node_id`. @throws NodeScopeError if it does. */
 function refuseMove(updates: readonly ColumnUpdateNode[] | undefined): void {
   for (const { column } of updates ?? []) {
     const target = ReferenceNode.is(column) ? column.column : column;
@@ -79,8 +79,8 @@ function refuseMove(updates: readonly ColumnUpdateNode[] | undefined): void {
 }
 
 /**
- * Returns the columns and values of an insert, with the tenant in each row.
- * @throws NodeScopeError for rows that are not listed, or that name another tenant.
+ * Returns the columns and values of an insert, with the tenant's `node_id` in each row.
+ * @throws NodeScopeError if the insert has no list of values, or a row names another tenant.
  */
 function insertedRows(
   { columns, values }: InsertQueryNode,
@@ -109,17 +109,17 @@ function isValueNode(value: unknown): value is ValueNode {
   return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'ValueNode';
 }
 
-/** Which tables statements of a tenant may name; a table in neither set is refused. */
+/** The tables that a tenant's queries may name; a table in neither set is refused. */
 export interface TableScopes {
-  /** Tables with a `node_id` column: the tenant is added to every use of one. */
+  /** Tables with a `node_id` column, of which a tenant's queries see only the tenant's rows. */
   tenant: ReadonlySet<string>;
-  /** Tables that are the same for every tenant: tenants' statements read them and never write them. */
+  /** Tables whose rows are the same for every tenant; a tenant's queries may read but not write them. */
   global: ReadonlySet<string>;
 }
 
 const STATEMENTS = new Set(['SelectQueryNode', 'InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
 
-/** The texts that builders put in by themselves; every other one is raw SQL. */
+/** The raw texts that Kysely's builders insert by themselves; any other is raw SQL, and refused. */
 const BUILDERS_TEXTS = new Set([
   'asc',
   'desc',
@@ -130,7 +130,9 @@ const BUILDERS_TEXTS = new Set([
   'true',
 ]);
 
-/** Functions of their arguments alone; PostgreSQL has others that run a text as a query. */
+/**
+ * The SQL functions that a tenant's queries may call; others could get around the scope, by running a text as a query.
+ */
 const FUNCTIONS = new Set(
   (
     'abs any array_agg avg bool_and bool_or char_length coalesce concat count date_trunc dense_rank floor ceil greatest ' +
@@ -138,11 +140,13 @@ const FUNCTIONS = new Set(
   ).split(' '),
 );
 
-/** Adds `node_id = nodeId` to every use of a tenant table in a statement, and refuses what it cannot scope. */
+/**
+ * Adds `node_id = nodeId` to every use of a tenant table in a statement, and refuses statements that it cannot scope.
+ */
 export class NodeScope extends OperationNodeTransformer {
   readonly #nodeId: string;
   readonly #scopes: TableScopes;
-  /** The common tables that can be named where the transformer is. */
+  /** The names of the common table expressions that are in scope where the transformer currently is. */
   #commonTables: ReadonlySet<string> = new Set();
 
   constructor(nodeId: string, scopes: TableScopes) {
@@ -151,7 +155,7 @@ export class NodeScope extends OperationNodeTransformer {
     this.#scopes = scopes;
   }
 
-  /** @throws NodeScopeError for a statement that cannot be scoped to the tenant. */
+  /** Returns the statement scoped to the tenant. @throws NodeScopeError if it cannot be scoped. */
   apply(statement: RootOperationNode): RootOperationNode {
     if (!STATEMENTS.has(statement.kind)) throw refusal(statement.kind);
     this.#commonTables = new Set();
@@ -201,10 +205,10 @@ export class NodeScope extends OperationNodeTransformer {
       }
       case 'CrossJoin':
       case 'LateralCrossJoin':
-        // Its condition stands in `where`.
+        // `#scoped` adds its condition to `where`.
         return join;
       default:
-        // Here a row of the joined table that meets none of the others would appear whatever `on` says.
+        // Other joins, such as a right join, return unmatched rows of the joined table whatever `on` says.
         throw refusal(join.joinType);
     }
   }
@@ -213,7 +217,7 @@ export class NodeScope extends OperationNodeTransformer {
     const visible = this.#commonTables;
     const hidden = new Set(node.recursive ? [] : node.expressions.map(nameOf));
     const expressions = node.expressions.map((expression) => {
-      // Without `recursive` a common table sees the ones before it alone; its own name is a table's there.
+      // Without `recursive`, a common table expression sees only those before it; in it, its own name is a table's.
       this.#commonTables = visible.difference(hidden);
       const transformed = this.transformNode(expression, queryId);
       hidden.delete(nameOf(expression));
@@ -243,7 +247,9 @@ export class NodeScope extends OperationNodeTransformer {
     return node;
   }
 
-  /** Runs `work` where the statement's common tables can be named. */
+  /**
+   * Runs `work` with the statement's common table expressions in scope. @throws NodeScopeError if one hides a table.
+   */
   #naming<Result>({ with: names }: { with?: WithNode }, work: () => Result): Result {
     const outer = this.#commonTables;
     const own = names?.expressions.map(nameOf) ?? [];
@@ -271,7 +277,10 @@ export class NodeScope extends OperationNodeTransformer {
     return where ? { ...query, where } : query;
   }
 
-  /** Returns the condition on a source of rows; none for a subquery, which has its own, and for a table of no tenant. */
+  /**
+   * Returns the tenant's condition for a source of rows; undefined for a subquery, which has its own, and a global
+   * table.
+   */
   #condition(source: OperationNode): OperationNode | undefined {
     const named = AliasNode.is(source) ? source.node : source;
     if (SelectQueryNode.is(named)) return undefined;
@@ -286,7 +295,7 @@ export class NodeScope extends OperationNodeTransformer {
     throw refusal(`the table ${table}`);
   }
 
-  /** PostgreSQL writes to tables alone, whatever common tables there are. */
+  /** Returns the name of the table that a statement writes to. @throws NodeScopeError unless it is a tenant table. */
   #tenantTarget(target: OperationNode | undefined): string {
     const name = target && tableName(AliasNode.is(target) ? target.node : target);
     if (name === undefined || !this.#scopes.tenant.has(name)) throw refusal(`writing to ${name ?? 'no table'}`);

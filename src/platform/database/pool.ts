@@ -6,11 +6,11 @@ import type { StatementPool } from './tenant-db.ts';
 
 type Query = (text: unknown, ...rest: unknown[]) => unknown;
 
-/** A connection of the driver `pg`, as far as this file changes it. */
+/** A connection of the driver `pg`, with the members that are used here. */
 interface PoolClient {
   query: Query;
   end(): Promise<void>;
-  /** Gives it back to the pool; with an error it leaves the pool. */
+  /** Returns the connection to the pool; with an error, removes it from the pool instead. */
   release(error: unknown): void;
 }
 
@@ -21,7 +21,7 @@ export interface ServerPool extends StatementPool {
   on(event: 'connect', listener: (client: PoolClient) => void): unknown;
 }
 
-/** Puts what `wrap` makes in the place of `query`, in each connection that the pool makes from now on. */
+/** Replaces the method `query` by what `wrap` makes of it, in each connection that the pool opens from now on. */
 function wrapQueries(pool: ServerPool, wrap: (query: Query, client: PoolClient) => Query): void {
   pool.on('connect', (client) => {
     client.query = wrap(client.query.bind(client), client);
@@ -34,7 +34,7 @@ const OPERATIONS: ReadonlySet<string> = new Set([
 ]);
 const LONGEST = 9;
 
-/** Metrics of the connections to PostgreSQL and of the statements that go over them. */
+/** The metrics of the connections to PostgreSQL and of the statements that run on them. */
 export class DatabaseMetrics {
   readonly metrics: readonly Metric[];
   readonly #statements = new BoundHistogram({
@@ -43,16 +43,16 @@ export class DatabaseMetrics {
     labelNames: ['db_operation_name', 'error_type'],
   });
   readonly #succeeded = new Map<string, Durations>();
-  /** Before the first statement there is no pool. */
+  /** The driver's pool; until the first statement creates it, one without connections. */
   #pool: Pick<ServerPool, 'totalCount' | 'idleCount'> = { totalCount: 0, idleCount: 0 };
 
-  /** `max` is how many connections there may be, `connections` the permits for them. */
+  /** Takes the largest number of connections, and the semaphore with a permit for each of them. */
   constructor(max: number, connections: Pick<Semaphore, 'waiting'>) {
     const pool = () => this.#pool;
     this.metrics = [
       this.#statements,
       new Gauge({
-        // `db_client_connection_count` in the conventions: that ending is taken by histograms.
+        // OpenTelemetry calls it `db_client_connection_count`, but Prometheus reserves that suffix for histograms.
         name: 'db_client_connections',
         help: 'Connections to PostgreSQL, by whether they are in use.',
         labelNames: ['db_client_connection_state'],
@@ -82,7 +82,7 @@ export class DatabaseMetrics {
     ];
   }
 
-  /** Measures the statements that go over a pool from now on. */
+  /** Measures the connections of a pool, and the statements that run on those opened from now on. */
   watch(pool: ServerPool): void {
     this.#pool = pool;
     wrapQueries(pool, (query) => (text, ...rest) => {
@@ -116,7 +116,7 @@ export class DatabaseMetrics {
   }
 }
 
-/** Returns the first word of a statement if it is a known one, or else `other`. */
+/** Returns the first word of a statement, in lower case, if it is in `OPERATIONS`; otherwise `other`. */
 function operationOf(statement: unknown): string {
   const text = typeof statement === 'object' && statement !== null && 'text' in statement ? statement.text : statement;
   if (typeof text !== 'string') return 'other';
@@ -129,10 +129,10 @@ function operationOf(statement: unknown): string {
 }
 
 /**
- * Releases connections that the query builder keeps: it releases one neither when its `begin` nor when its `rollback`
- * fails, so that a pool would be empty for good after a few lost servers. A connection whose `begin` fails leaves the
- * pool, and the error is rethrown. PostgreSQL itself rolls back a session that has died, so a failing `rollback` succeeds
- * here; its connection is closed, and the pool replaces it.
+ * Makes a pool release the connections that the query builder would leak: those whose `begin` or `rollback` fails. A
+ * few lost servers would otherwise leave the pool empty for good. A connection whose `begin` fails leaves the pool, and
+ * the error is rethrown. A failed `rollback` counts as successful, since PostgreSQL rolls back a lost session by
+ * itself; its connection is closed, and the pool replaces it.
  */
 export function releaseDeadConnections(pool: ServerPool): void {
   wrapQueries(pool, (query, client) => (text, ...rest) => {
@@ -155,9 +155,9 @@ export function releaseDeadConnections(pool: ServerPool): void {
 }
 
 /**
- * Limits the statements and transactions for which `hasDeadline` holds to `timeoutMs` (SQLSTATE 57014); all others have the
- * limit of the server. The limit is a setting of the session, changed before a statement or a transaction that needs the
- * other one.
+ * Limits each statement for which `hasDeadline` returns true to `timeoutMs`, after which it fails with SQLSTATE 57014;
+ * all others have the server's default limit. `begin` decides for its whole transaction. The limit is a setting of the
+ * session, changed only before a statement that needs the other value.
  */
 export function limitStatements(
   pool: ServerPool,
@@ -173,7 +173,7 @@ export function limitStatements(
       const run = () => query(statement, ...rest);
       if (isSet) return run();
       isLimited = !isLimited;
-      // Where the connection has ended, what comes behind it fails by itself.
+      // If `set` fails because the connection is lost, the statement after it fails as well.
       return Promise.resolve(query(`set statement_timeout to ${isLimited ? timeoutMs : 'default'}`)).then(run, run);
     };
   });

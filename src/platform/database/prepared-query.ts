@@ -8,38 +8,41 @@ class Placeholder {
     this.name = name;
   }
 
-  /** Nothing can be computed from it. */
+  /** Throws, since nothing can be computed from a value that is not known yet. */
   [Symbol.toPrimitive](): never {
     throw new Error(`the value of ${this.name} is not known while its query is compiled`);
   }
 }
 
-/** The name of the placeholder for the tenant. */
+/** The name of the placeholder for the tenant's id. */
 const NODE = 'node_id';
 
-/** A read of tenants, compiled once. */
+/** A query for rows of one tenant, compiled once. */
 export interface PreparedQuery<Row, Name extends string> {
-  /** Runs it for a tenant, with a value for each name. */
+  /** Runs the query for a tenant, with a value for each named placeholder. */
   run(nodeId: string, values: Readonly<Record<Name, unknown>>): Promise<Row[]>;
 }
 
-/** A read of tenants, compiled once for each form of its argument. */
+/** A query for rows of one tenant, compiled once for each form of its argument. `takeApart` says what a form is. */
 export interface FormedQuery<Row, Given> {
   run(nodeId: string, given: Given): Promise<Row[]>;
 }
 
-/** Returns the placeholder for the tenant while a query is compiled. */
+/** Returns the placeholder that stands for the tenant's id while a query is compiled. */
 export function nodePlaceholder(): string {
   return placeholder(NODE);
 }
 
-/** Returns the placeholder for a named value while a query is compiled: the compiler passes it on as it is. */
+/**
+ * Returns the placeholder that stands for a named value while a query is compiled. It is typed as the value itself: the
+ * compiler passes it on unchanged.
+ */
 export function placeholder<Value>(name: string): Value {
   const stand: unknown = new Placeholder(name);
   return stand as Value;
 }
 
-/** Returns the compiled query with values in place of its placeholders. */
+/** Returns a compiled query with values in place of its placeholders. @throws Error if one has no value. */
 export function filled<Row>(
   query: CompiledQuery<Row>,
   nodeId: string,
@@ -54,18 +57,18 @@ export function filled<Row>(
   return { ...query, parameters };
 }
 
-/** What a read is given, taken apart: its form, and the values by the names of their places. */
+/** The argument of a query, split into its form and its values; a value's key is its path, such as `filter.name`. */
 interface Taken<Given> {
-  /** The same for all that differ in values alone. */
+  /** A text that is the same for all arguments that differ only in their values. */
   form: string;
   values: Readonly<Record<string, unknown>>;
-  /** What is given, with what stands for values in their places. */
+  /** Makes a copy of the argument with a placeholder in place of each value. */
   template: () => Given;
 }
 
 /**
- * Takes apart what a read is given. Booleans, null, undefined and which members there are make its form; every other
- * member is a value, a list as a whole.
+ * Splits the argument of a query into its form and its values. The form is which members are set, and all booleans and
+ * nulls; every other member is a value, and so is an array as a whole.
  */
 export function takeApart<Given extends object>(given: Given): Taken<Given> {
   const values: Record<string, unknown> = {};

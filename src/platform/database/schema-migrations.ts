@@ -5,7 +5,7 @@ import { type Database, SCHEMA_MIGRATIONS } from './database.ts';
 
 const LOCK = 4_273_001;
 
-/** Returns the names of the migrations that have not run in the database yet, oldest first. */
+/** Returns the names of the schema migrations that have not run in the database yet, oldest first. */
 export async function pendingSchemaMigrations({ db }: Database): Promise<string[]> {
   const names = readdirSync(SCHEMA_MIGRATIONS)
     .filter((file) => /^migration-.*\.ts$/.test(file))
@@ -15,12 +15,12 @@ export async function pendingSchemaMigrations({ db }: Database): Promise<string[
   return names.filter((name) => !done.has(name));
 }
 
-/** Called as each migration begins; `done` of `total` have ended. */
+/** Called as each schema migration begins, when `done` of the `total` pending ones have completed. */
 type OnSchemaMigration = (step: { name: string; done: number; total: number }) => void;
 
 /**
- * Brings the schema up to date and returns the names of the migrations that ran. An advisory lock keeps other processes
- * waiting meanwhile; the embedded database has one process and one connection, and needs none.
+ * Runs the pending schema migrations and returns their names. An advisory lock makes other processes wait meanwhile;
+ * the embedded database has one process and one connection, and needs none.
  */
 export async function migrate(database: Database, onMigration: OnSchemaMigration = () => undefined): Promise<string[]> {
   if (database.isEmbedded) return runMigrations(database, onMigration);
@@ -45,11 +45,11 @@ async function runMigrations(database: Database, onMigration: OnSchemaMigration)
 }
 
 async function executedMigrations(db: Database['db']): Promise<string[]> {
-  const door = db.unscoped('the schema is of no node');
-  const [table] = await door.raw(
+  const unscoped = db.unscoped('the schema is of no node');
+  const [table] = await unscoped.raw(
     (sql) => sql<{ exists: boolean }>`select to_regclass('mikro_orm_migrations') is not null as exists`,
   );
   if (!table?.exists) return [];
-  const rows = await door.raw((sql) => sql<{ name: string }>`select name from mikro_orm_migrations`);
+  const rows = await unscoped.raw((sql) => sql<{ name: string }>`select name from mikro_orm_migrations`);
   return rows.map((row) => row.name);
 }

@@ -1,19 +1,21 @@
-/** Returns the SQLSTATE of a database error, from either driver and however it is wrapped; undefined for any other error. */
+/** Returns the SQLSTATE of a database error from either driver, wrapped or not; undefined for any other error. */
 export function sqlState(error: unknown): string | undefined {
   return textOf(error, 'code', /^[0-9A-Z]{5}$/);
 }
 
-/** Tells whether the database refuses a value, or a constraint does (SQLSTATE 22 and 23): repeating it does not help. */
+/** Checks whether the database or a constraint refused a value (SQLSTATE classes 22 and 23), so that no retry helps. */
 export function isRefusedValue(error: unknown): boolean {
   return /^2[23]/.test(sqlState(error) ?? '');
 }
 
-/** Returns the name of the constraint or unique index that a database error names, however it is wrapped. */
+/**
+ * Returns the name of the constraint or unique index that a database error names, wrapped or not; undefined if none.
+ */
 export function violatedConstraint(error: unknown): string | undefined {
   return textOf(error, 'constraint', /^/);
 }
 
-/** Returns the first text of this form that stands in a member of an error, or of one of its causes. */
+/** Returns the first text that matches `form` in the named member of an error or of its causes; undefined if none. */
 function textOf(error: unknown, member: string, form: RegExp): string | undefined {
   for (let current = error, depth = 0; typeof current === 'object' && current !== null && depth < 5; depth++) {
     const value: unknown = Reflect.get(current, member);
@@ -26,8 +28,8 @@ function textOf(error: unknown, member: string, form: RegExp): string | undefine
 const SPECIAL = /["\\]/;
 
 /**
- * Texts as PostgreSQL writes an array of them, for a parameter that is cast to `text[]`: the driver's own way of writing
- * long arrays takes several times as long.
+ * Returns texts as a PostgreSQL array literal, for a parameter that is cast to `text[]`. The driver's own conversion of
+ * a long array takes several times as long.
  */
 export function textArray(values: readonly (string | null)[]): string {
   let text = '{';

@@ -25,15 +25,15 @@ import {
 } from './prepared-query.ts';
 import { sqlState } from './sql-state.ts';
 
-/** Compiles and runs queries as they are, for the scoped dialect above it. */
+/** The unscoped compiler and connection that a scoped dialect builds on. */
 interface Unscoped {
   compile: QueryCompiler['compileQuery'];
   runCompiled<Row>(query: CompiledQuery): Promise<QueryResult<Row>>;
 }
 
 /**
- * Returns a dialect of Kysely whose compiler scopes every statement to the tenant, and whose driver runs nothing but what
- * that compiler has made. A plugin could be taken off by `withoutPlugins`; a compiler and a driver cannot.
+ * Returns a Kysely dialect whose compiler scopes every statement to one tenant, and whose driver runs only statements
+ * from that compiler. A plugin would not do, since `withoutPlugins` can remove it.
  */
 export function scopedDialect(scope: NodeScope, unscoped: Unscoped): Dialect {
   const compiled = new WeakSet<CompiledQuery>();
@@ -74,78 +74,82 @@ function refuse(what: string): never {
   throw refusal(what);
 }
 
-/** A query that has not run yet: any Kysely builder. */
+/** A query that has not run yet, such as any Kysely builder. */
 interface Unexecuted<Row> {
   execute(): Promise<Row[]>;
 }
 
-/** The tables as statements of a tenant see them: `node_id` need not be given, and cannot be changed. */
+/** The types of the tables in a tenant's queries: `node_id` is optional in an insert and cannot be updated. */
 export type Scoped<Tables> = {
   [Name in keyof Tables]: 'node_id' extends keyof Tables[Name]
     ? Omit<Tables[Name], 'node_id'> & { node_id: ColumnType<string, string | undefined, never> }
     : Tables[Name];
 };
 
-/** Runs queries of one tenant. */
+/** A database handle scoped to one tenant. */
 interface TenantDatabase<Tables> {
-  /** Runs the query with `node_id` added to every tenant table in it; raw text is refused. */
+  /** Runs a query with `node_id` added to every tenant table in it. @throws NodeScopeError if it has raw SQL. */
   run<Row>(build: (k: Kysely<Scoped<Tables>>) => Unexecuted<Row>): Promise<Row[]>;
 }
 
-/** Runs statements that belong to no tenant. */
+/** A database handle for statements that belong to no tenant. */
 export interface UnscopedDatabase<Tables> {
-  /** Runs the query as it is. */
+  /** Runs a query unchanged. */
   run<Row>(build: (k: Kysely<Tables>) => Unexecuted<Row>): Promise<Row[]>;
-  /** Runs a raw statement: the only place for what Kysely's builders cannot say. */
+  /** Runs a raw SQL statement, for what Kysely's builders cannot express. */
   raw<Row>(build: (text: typeof sql) => ReturnType<typeof sql<Row>>): Promise<Row[]>;
 }
 
-/** A compiled query and the name that connections prepare it under. */
+/** A compiled query and the name under which connections prepare it. */
 interface Prepared<Row> {
   name: string;
   query: CompiledQuery<Row>;
 }
 
-/** A statement that a connection prepares once. */
+/** A statement that each connection prepares once, under its name. */
 interface NamedStatement {
   name: string;
   text: string;
   values: readonly unknown[];
-  /** Whether it is limited in time: a pool hands it to a connection in the async context of another statement. */
+  /**
+   * Whether its duration is limited. It is stated here because the pool may pass the statement to a connection in the
+   * async context of another one.
+   */
   hasDeadline: boolean;
 }
 
 /**
- * Connections that keep prepared statements by name (PostgreSQL's extended protocol). The embedded database has none:
- * on its one connection a statement past the query builder's queue would land in another's transaction.
+ * A pool of connections that keep prepared statements by name (PostgreSQL's extended protocol). The embedded database
+ * has none: on its only connection, a statement that bypasses the query builder's queue would land in another's
+ * transaction.
  */
 export interface StatementPool {
   query<Row>(statement: NamedStatement): Promise<{ rows: Row[] }>;
 }
 
-/** What bounds the use of connections. */
+/** The limits on the use of connections. */
 interface ConnectionLimits {
-  /** A permit for each connection, by tenant. */
+  /** The semaphore with a permit for each connection, keyed by tenant. */
   connections: Semaphore;
-  /** Makes the error of a statement that took longer than a request may wait for. */
+  /** Makes the error for a statement that took longer than a request may wait. */
   timedOut(cause: unknown): Error;
 }
 
-/** Returns the tenant of a request, as soon as it is known. */
+/** Returns the id of a request's tenant; undefined as long as it is not known. */
 type NodeOf = () => string | undefined;
 
 const QUERY_CANCELED = '57014';
 
 interface WaitingRequest {
   nodeOf: NodeOf;
-  /** Whether its statements are limited in time. */
+  /** Whether the duration of its statements is limited. */
   hasDeadline: boolean;
 }
 
-/** The request that waits for the work of the current async context. */
+/** The request that waits for the work of the current async context; undefined if none does. */
 const waitingRequest = new AsyncLocalStorage<WaitingRequest | undefined>();
 
-/** Returns whether a statement, as a connection gets it, is limited in time: a request waits for it. */
+/** Checks whether the duration of a statement, as passed to a connection, is limited because a request waits for it. */
 export function hasDeadline(statement: unknown): boolean {
   if (typeof statement === 'object' && statement !== null && 'hasDeadline' in statement) {
     return statement.hasDeadline === true;
@@ -153,26 +157,32 @@ export function hasDeadline(statement: unknown): boolean {
   return waitingRequest.getStore()?.hasDeadline === true;
 }
 
-/** Runs work that a request waits for: its statements are limited in time and take the tenant's share of the connections. */
+/**
+ * Runs work that a request waits for: the duration of its statements is limited, and they use the tenant's share of the
+ * connections.
+ */
 export function inRequest<Result>(nodeOf: NodeOf, work: () => Result): Result {
   return waitingRequest.run({ nodeOf, hasDeadline: true }, work);
 }
 
-/** Runs work whose statements are not limited in time; those of a request still take the tenant's share of the connections. */
+/**
+ * Runs work whose statements may take any time. If a request waits for it, they still use the tenant's share of the
+ * connections.
+ */
 export function withoutDeadline<Result>(work: () => Result): Result {
   const waiting = waitingRequest.getStore();
   return waitingRequest.run(waiting && { ...waiting, hasDeadline: false }, work);
 }
 
-/** Runs work that no request waits for, though one may have begun it. */
+/** Runs work that no request waits for, even if a request started it. */
 export function outsideRequest<Result>(work: () => Result): Result {
   return waitingRequest.run(undefined, work);
 }
 
 /**
- * The only way to the database's query builders and raw SQL. All statements join the transaction of the current async
- * context and never take a second connection inside of one: the embedded database has only one. Work that a request waits
- * for takes its tenant's share of the connections; all other work has connections that no tenant can take.
+ * The only access to the database's query builders and raw SQL. Inside a transaction of the current async context, all
+ * statements join it and never use a second connection: the embedded database has only one. Work that a request waits
+ * for uses its tenant's share of the connections; for all other work, some connections are reserved.
  */
 export class TenantDb<Tables extends object> {
   readonly #em: SqlEntityManager;
@@ -182,7 +192,9 @@ export class TenantDb<Tables extends object> {
   readonly #pool: () => StatementPool | undefined;
   #prepared = 0;
 
-  /** `pool` returns the driver's pool once there is one; without it prepared reads run like all other queries. */
+  /**
+   * Takes `pool`, which returns the driver's pool if it exists yet; without one, prepared queries run like all others.
+   */
   constructor(
     em: SqlEntityManager,
     scopes: TableScopes,
@@ -195,15 +207,15 @@ export class TenantDb<Tables extends object> {
     this.#pool = pool;
   }
 
-  /** Returns the database of one tenant: rows of other tenants do not exist in it. */
+  /** Returns a database handle scoped to one tenant: rows of other tenants do not exist for it. */
   forNode(nodeId: string): TenantDatabase<Tables> {
     const scoped = this.#scopedKysely(nodeId);
     return { run: (build) => this.#withConnection(() => build(scoped).execute(), nodeId) };
   }
 
   /**
-   * Compiles a read of tenants once, at its first run: for what is read with every request. `value(name)` stands for the
-   * value that each run gives.
+   * Returns a query for one tenant's rows that is compiled once, at its first run; meant for reads of every request.
+   * `value(name)` makes the placeholder for a value that is passed to each run.
    */
   prepare<Row, Name extends string>(
     build: (k: Kysely<Scoped<Tables>>, value: <Value>(name: Name) => Value) => Compilable<Row>,
@@ -218,8 +230,8 @@ export class TenantDb<Tables extends object> {
   }
 
   /**
-   * Compiles a read of tenants once for each form of its argument: `build` may look at booleans, at null and at which
-   * members there are. Everything else is a value, which it cannot know.
+   * Returns a query for one tenant's rows that is compiled once for each form of its argument: `build` may depend on
+   * booleans, on nulls and on which members are set. All other values are placeholders for it.
    */
   prepareForms<Row, Given extends object>(
     build: (k: Kysely<Scoped<Tables>>, given: Given) => Compilable<Row>,
@@ -238,7 +250,7 @@ export class TenantDb<Tables extends object> {
     };
   }
 
-  /** Returns the database for rows of no tenant. `_reason` tells the reader why no tenant applies; a test pins the callers. */
+  /** Returns an unscoped database handle. `_reason` documents why no tenant applies; a test lists the callers. */
   unscoped(_reason: string): UnscopedDatabase<Tables> {
     return {
       run: (build) => this.#withConnection(() => build(this.#kysely()).execute()),
@@ -246,13 +258,13 @@ export class TenantDb<Tables extends object> {
     };
   }
 
-  /** Runs `work` in a transaction, or in the current one. An error rolls it back and is rethrown. */
+  /** Runs `work` in the current transaction, or else in a new one. An error rolls it back and is rethrown. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#transaction.getStore()) return work();
     return this.#withConnection(() => this.#em.fork().transactional((em) => this.#transaction.run(em, work)));
   }
 
-  /** Runs `work` while holding a connection; within a transaction that is the transaction's. */
+  /** Runs `work` with a permit for a connection; inside a transaction, the transaction already holds it. */
   async #withConnection<Result>(work: () => Promise<Result>, nodeId?: string): Promise<Result> {
     if (this.#transaction.getStore()) return work();
     const waiting = waitingRequest.getStore();
