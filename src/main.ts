@@ -1,11 +1,12 @@
 import { enableCompileCache } from 'node:module';
 import { widenThreadPool } from './lib/thread-pool.ts';
 
-// Of use once the program is loaded; until then it must not end the process.
+// SIGHUP has a use once the program is loaded; until then it must not end the process.
 process.on('SIGHUP', () => undefined);
 widenThreadPool(process.env);
 enableCompileCache();
-// The first process of a container is not ended by a signal that nobody heeds. Until it is loaded it has nothing to finish.
+// A container's first process ignores signals that it does not handle. Until the program is loaded, there is nothing to
+// complete before the exit.
 const leave = () => process.exit();
 process.on('SIGTERM', leave).on('SIGINT', leave);
 const { run } = await import('./app/run.ts');

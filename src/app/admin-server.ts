@@ -5,8 +5,8 @@ import { isReady, type Readiness } from '../platform/health.ts';
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 /**
- * The operator's listener: `/metrics`, `/livez`, `/readyz` and, without regard to stores, `/readyz?exclude=stores`; never
- * reachable by the public one.
+ * Makes the operator's HTTP server, which the public listener cannot reach: `/metrics`, `/livez`, `/readyz`, and
+ * `/readyz?exclude=stores`, which stays ready while stores are down.
  */
 export function adminServer(
   readiness: (excludesStores: boolean) => Readiness,
@@ -14,7 +14,7 @@ export function adminServer(
 ): Server {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  // Gauges under the names of counters; the same stands by type in `nodejs_active_resources`.
+  // Gauges with the names of counters; `nodejs_active_resources` has the same numbers by type.
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   for (const metric of metrics) registry.registerMetric(metric);
 

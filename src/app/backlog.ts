@@ -3,7 +3,7 @@ import { isoFromPg } from '../lib/instants.ts';
 import { MemoizedRead } from '../lib/memoized-read.ts';
 import type { Db } from '../platform/database/database.ts';
 
-/** What waits in the database. */
+/** The amounts of work that wait in the database. */
 interface Waiting {
   outbox: number;
   outboxOldestMs: number | undefined;
@@ -18,13 +18,15 @@ interface BacklogParts {
   nowMs(): number;
 }
 
-/** Rows are counted up to here: what is behind that is as alarming, and would cost more with every row. */
+/** The number at which the counting of rows stops: more are just as alarming, but cost more to count. */
 const MAX_COUNTED = 100_000;
-/** However many scrape, the tables are read no more often. */
+/**
+ * How long the numbers are reused before the tables are read again, in milliseconds, however many scrapes there are.
+ */
 const MAX_AGE_MS = 5_000;
 const DEADLINE_MS = 2_000;
 
-/** Gauges of what waits in the database, for the processes that work at it: one statement for all of them. */
+/** Returns gauges of the work that waits in the database, for workers; one statement reads all of them. */
 export function backlogMetrics({ db, nowMs }: BacklogParts): Metric[] {
   const snapshot = new MemoizedRead(() => readWaiting({ db, nowMs }), {
     maxAgeMs: MAX_AGE_MS,
@@ -37,7 +39,7 @@ export function backlogMetrics({ db, nowMs }: BacklogParts): Metric[] {
       registers: [],
       async collect() {
         const waiting = await snapshot.get();
-        // While the database is away nobody knows.
+        // While the database is down, the numbers are unknown.
         if (waiting) this.set(countIn(waiting));
         else this.remove();
       },

@@ -10,7 +10,7 @@ import type { LookupConfig } from '../gateway/table/gateway-config.ts';
 import type { Context } from './context.ts';
 
 interface HousekeepingParts {
-  /** What is done, by what it is called in a log line. */
+  /** The tasks, by their names in log lines. */
   tasks: Readonly<Record<string, () => Promise<void>>>;
   onError(error: unknown, task: string): void;
 }
@@ -18,7 +18,7 @@ interface HousekeepingParts {
 const FIRST_AFTER_MS = 60_000;
 const EVERY_MS = 3_600_000;
 
-/** Does what has time: one task after another, a minute after the start and then once an hour. */
+/** The housekeeping: runs its tasks one after another, a minute after the start and then an hour after each end. */
 export class Housekeeping {
   readonly #parts: HousekeepingParts;
   #timer: NodeJS.Timeout | undefined;
@@ -33,14 +33,14 @@ export class Housekeeping {
     this.#workIn(FIRST_AFTER_MS);
   }
 
-  /** Lets the task that runs come to its end. */
+  /** Stops after the task that is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
     await this.#working;
   }
 
-  /** Does every task once, also after one that fails. */
+  /** Runs every task once, even if one of them fails. */
   async work(): Promise<void> {
     for (const [name, task] of Object.entries(this.#parts.tasks)) {
       if (this.#isStopped) return;
@@ -57,7 +57,7 @@ export class Housekeeping {
   }
 }
 
-/** What an instance does when there is time: rows that are past their days go. */
+/** Makes the housekeeping of a worker: it deletes rows that are past their retention. */
 export function housekeepingOf({ config, database: { db }, idempotentResponses, nowMs, log }: Context): Housekeeping {
   const audit = new AuditRetention({ db, nowMs, retentionDays: config.auditRetentionDays });
   return new Housekeeping({
@@ -71,7 +71,9 @@ export function housekeepingOf({ config, database: { db }, idempotentResponses, 
   });
 }
 
-/** Starts what a worker does: it applies events, sends what waits in the outbox, and keeps house. */
+/**
+ * Starts the work of a worker: it applies events, relays the outbox, runs user migrations and does the housekeeping.
+ */
 export async function startConsumers(context: Context, stack: AsyncDisposableStack): Promise<void> {
   const subscriptions = [...(await startTransactionConsumers(context)), await startReferenceConsumers(context)];
   stack.defer(async () => {
@@ -91,7 +93,8 @@ function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableSt
 }
 
 /**
- * Starts what asks the owning service for transactions, where `gateway.yaml` names one. Gives what it counts.
+ * Starts looking up registrations at the transactions' owner, if `gateway.yaml` configures it. Returns the lookups'
+ * metrics; none without a configuration.
  */
 export function startLookups(
   { database: { db }, log, nowMs, transactions }: Context,

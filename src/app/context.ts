@@ -25,7 +25,7 @@ import { openTracing } from '../platform/telemetry/open-tracing.ts';
 import { openTelemetry } from './metrics.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
 
-/** What is told of each request and operation that has ended. */
+/** The methods of the audit log that are called when a request or operation has ended. */
 export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
 
 interface AuditParts {
@@ -33,15 +33,18 @@ interface AuditParts {
   database: Database;
   log: Log;
   nowMs(): number;
-  /** What is told in the place of the spool and the log. */
+  /** Used instead of the spool and the log, if defined. */
   trail: AuditTrail | undefined;
-  /** Takes what is to be stopped. */
+  /** Receives whatever must be stopped. */
   stack: AsyncDisposableStack;
 }
 
 const LAST_DRAIN_MS = 5_000;
 
-/** The way of an audit record: by the turn into the spool, and from there into the database once the writer is started. */
+/**
+ * Opens the path of audit records: they go into the spool at the end of each tick, and from there into the database
+ * once `auditWriter` is started.
+ */
 export function openAudit({ config, database, log, nowMs, trail, stack }: AuditParts) {
   const spool = AuditSpool.open({ dir: config.auditSpoolDir });
   const lost = new Counter({
@@ -87,20 +90,23 @@ export function openAudit({ config, database, log, nowMs, trail, stack }: AuditP
   return { spool, auditWriter, auditRefused: refused, auditLost: lost, audit: trail ?? new AuditLog(turn, log) };
 }
 
-/** What a test may put in the place of the real part. */
+/** Replacements for dependencies, for use in tests. */
 export interface Overrides {
   log?: Log;
   nowMs?: () => number;
-  /** How far the clock of this process is ahead of the others', where `nowMs` is the real one. */
+  /**
+   * How far the clock of this process is ahead of other processes' clocks, in milliseconds; ignored if `nowMs` is
+   * given.
+   */
   skewMs?: number;
   bus?: (bus: EventBus) => EventBus;
-  /** Takes what was answered, in the place of the spool and the log. */
+  /** Receives the audit records, instead of the spool and the log. */
   audit?: AuditTrail;
-  /** What the subscribers' events are made from. */
+  /** Returns the options for the event streams, given the original ones. */
   streams?: (options: EventStreamsOptions) => EventStreamsOptions;
 }
 
-/** Every part of a running instance, built once: whoever needs some takes them from here. */
+/** The dependencies of a running process, each constructed once, from which functions take those that they need. */
 export type Context = Awaited<ReturnType<typeof createContext>>;
 
 interface ContextInput {
@@ -108,11 +114,14 @@ interface ContextInput {
   secrets: Secrets;
   log: Log;
   overrides: Overrides;
-  /** Takes what is to be stopped, in the order in which it was started. */
+  /** Receives whatever must be stopped, in the order in which it was started. */
   stack: AsyncDisposableStack;
 }
 
-/** The composition root: the only place that constructs the database, the cache, the bus and what stands on them. */
+/**
+ * Constructs the dependencies of a process. This composition root is the only place that constructs the database, the
+ * cache, the bus and what builds on them.
+ */
 export async function createContext({ config, secrets, log: given, overrides, stack }: ContextInput) {
   const tracing = await openTracing(config.tracing, { log: given, version: VERSION }, stack);
   const { log } = tracing;
@@ -171,7 +180,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     gasSources,
     registersByMutation: config.registrationByMutation,
     wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
-    // Other processes have spools of their own.
+    // Other processes have spools of their own, which cannot be flushed from here.
     auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
   });
   return {
@@ -191,12 +200,18 @@ export async function createContext({ config, secrets, log: given, overrides, st
     streams,
     wrongPasswords: new WrongPasswords({ log, nowMs }),
     cursors: new PageCursors(cursorKeyOf(secrets)),
-    /** The base of every address that the instance gives out; known once it listens. */
+    /**
+     * The base of all URLs that the process gives out; its value is empty until the process listens, unless it is
+     * configured.
+     */
     publicUrl,
   };
 }
 
-/** Returns what page cursors are signed with: derived, so that all processes agree on cursors without one secret more. */
+/**
+ * Returns the key that signs page cursors. It is derived from a secret that all processes share, so that they accept
+ * each other's cursors without a further secret.
+ */
 function cursorKeyOf({ jwt }: Pick<Secrets, 'jwt'>): Uint8Array {
   return createHmac('sha256', jwt.user.current).update('portcullis page cursors').digest();
 }

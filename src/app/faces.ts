@@ -11,11 +11,14 @@ import type { Context } from './context.ts';
 
 interface Surroundings {
   persisted: PersistedFile;
-  /** What the table in force asks of an operation on a socket, which no stage of the chain sees; undefined: it has none. */
+  /**
+   * Returns the endpoint whose token classes and permissions apply to operations on a WebSocket, which pass no stage of
+   * the chain; undefined if the endpoint table has none.
+   */
   socketEndpoint(): Endpoint | undefined;
 }
 
-/** GraphQL over the parts of this instance. */
+/** Makes the GraphQL server from the dependencies of this process. */
 export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surroundings): GraphqlServer {
   const { config, authenticator, guards, audit, log } = context;
   const acceptedTokens = () => socketEndpoint()?.tokens ?? [];
@@ -51,7 +54,7 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
   });
 }
 
-/** MCP over the parts of this instance. */
+/** Makes the MCP server from the dependencies of this process. */
 export function mcpOf(context: Context): McpServer {
   const { config, directory, throttle, guards, publicUrl, telemetry, log } = context;
   return createMcpServer({

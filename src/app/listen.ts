@@ -6,18 +6,18 @@ import { StartError } from '../platform/errors.ts';
 interface Address {
   host: string;
   port: number;
-  /** The variable that names the port, for the message. */
+  /** The environment variable that sets the port, for error messages. */
   variable: string;
 }
 
-/** How long nobody asks anything before idle connections are closed at a stop. */
+/** How long no request must arrive before a draining server closes its idle connections, in milliseconds. */
 const QUIET_MS = 20;
 
 const connectionsOf = new WeakMap<Server, Connections>();
 
 /**
- * Listens, and gives the port that it got.
- * @throws StartError when the port is taken or may not be used.
+ * Starts listening and returns the actual port.
+ * @throws StartError if the port is in use or cannot be listened on.
  */
 export async function listen(server: Server, { host, port, variable }: Address): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -38,24 +38,25 @@ export async function listen(server: Server, { host, port, variable }: Address):
 }
 
 /**
- * Takes no new connection, lets requests in flight finish and their answers reach the socket, closes each connection
- * after its last one, the idle ones once nobody asks anything more, and cuts what is left at the deadline. WebSockets
- * are for their owner to close.
+ * Stops a server gracefully: it accepts no new connection, completes the requests in flight and sends their responses.
+ * Each connection is closed after its last response, idle ones once no more requests arrive, and the rest is cut at the
+ * deadline. WebSockets are left for their owner to close until then.
  */
 export async function closeGracefully(server: Server, deadlineMs: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  // The HTTP server's own `close` destroys connections whose answer is written and not yet sent: it cuts the answer.
+  // The HTTP server's own `close` destroys connections whose response is written but not yet sent, which would truncate
+  // it.
   NetServer.prototype.close.call(server, () => resolve());
   const connections = connectionsOf.get(server);
   connections?.drain();
   const timer = setTimeout(() => connections?.cut(), deadlineMs);
   await promise;
   clearTimeout(timer);
-  // A connection that was cut tells its requests of it a turn later.
+  // A cut connection notifies its requests one tick later.
   await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** What the connections of one server are doing. */
+/** The connections of a server, and the responses in progress on each. */
 class Connections {
   readonly #answering = new Map<Duplex, Set<ServerResponse>>();
   readonly #upgraded = new Set<Duplex>();
@@ -72,7 +73,7 @@ class Connections {
       });
     });
     server.prependListener('request', (req, res) => this.#begin(req, res));
-    // A server without such a listener answers what offers an upgrade as any other request.
+    // Without a listener for it, a server treats an upgrade request like any other request.
     if (server.listenerCount('upgrade') === 0) return;
     server.prependListener('upgrade', (_req: IncomingMessage, socket: Duplex) => {
       this.#answering.delete(socket);
@@ -90,11 +91,14 @@ class Connections {
     for (const socket of [...this.#answering.keys(), ...this.#upgraded]) socket.destroy();
   }
 
-  /** Who keeps connections may be sending on one right now, and could not tell whether it was heard. */
+  /**
+   * Restarts the wait before idle connections are closed: a client may be sending a request on one at this moment, and
+   * could not tell whether it was received.
+   */
   #postponeClosing(): void {
     if (!this.#isDraining) return;
     clearTimeout(this.#quiet);
-    // A busy loop is late: what came meanwhile is read before an immediate runs.
+    // If the event loop is busy, the timer is late: requests that have arrived are read before an immediate runs.
     const quiet = setTimeout(() => setImmediate(() => this.#quiet === quiet && this.#closeIdle()), QUIET_MS);
     this.#quiet = quiet;
   }
@@ -117,7 +121,10 @@ class Connections {
   }
 }
 
-/** Makes an answer the last of its connection; one that has begun has told its client otherwise, who may go on. */
+/**
+ * Makes a response the last of its connection, unless its headers, which allow the client to continue, are already
+ * sent.
+ */
 function endWith(answer: ServerResponse): void {
   if (!answer.headersSent) answer.shouldKeepAlive = false;
 }

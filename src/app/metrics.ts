@@ -10,7 +10,7 @@ import type { Tracing } from '../platform/telemetry/open-tracing.ts';
 import { backlogMetrics } from './backlog.ts';
 import type { Context } from './context.ts';
 
-/** What observes an instance. */
+/** The tracer and the metrics of a process, and its bus, which is wrapped in an observer. */
 export interface Telemetry {
   tracer: Tracer | undefined;
   requests: RequestMetrics;
@@ -21,7 +21,7 @@ export interface Telemetry {
   exported: Metric;
 }
 
-/** Puts what observes in the place of what is observed. */
+/** Makes the metrics of a process, and wraps its bus in an observer. */
 export function openTelemetry({ tracer, exported }: Tracing, bus: EventBus): Telemetry {
   return {
     tracer,
@@ -34,7 +34,7 @@ export function openTelemetry({ tracer, exported }: Tracing, bus: EventBus): Tel
   };
 }
 
-/** The metrics of what every instance has, and of what its role adds. */
+/** Returns the metrics of a process: those that every process has, and those of its role. */
 export function metricsOf(context: Context): Metric[] {
   const { config, database, telemetry, limits, throttle, wrongPasswords, guards, nowMs } = context;
   const { requests, operations, bus, exported } = telemetry;

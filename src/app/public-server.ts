@@ -21,14 +21,14 @@ import { errorEnvelope, serviceUnavailable } from '../platform/errors.ts';
 import type { Context } from './context.ts';
 import { mcpOf } from './faces.ts';
 
-/** What the gateway must know of the routes behind it. */
+/** The flags of routes that the gateway must know, by path. */
 const FLAGS: FlagsByPath = Object.fromEntries(ROUTES.flatMap(({ path, flags }) => (flags ? [[path, flags]] : [])));
 
-/** The public listener, and how its table is replaced. */
+/** The public listener, and the function that replaces its endpoint table. */
 interface PublicServer {
   server: Server;
   /**
-   * Puts a table in force: requests that have begun keep theirs to the end, those that begin after it see nothing but the
+   * Puts an endpoint table in force: requests that have begun use the former one to their end, and later ones only the
    * new one.
    */
   use(gatewayConfig: GatewayConfig): void;
@@ -39,7 +39,10 @@ interface Behind {
   upstreams: Upstreams;
 }
 
-/** The public listener: the gateway in front of every service of this process. `upstreams` are those of the table. */
+/**
+ * Makes the public listener: the gateway in front of all services of this process. The upstreams must be those of
+ * `gatewayConfig`.
+ */
 export function publicServer(context: Context, gatewayConfig: GatewayConfig, behind: Behind): PublicServer {
   const { config, log, audit, spool } = context;
   const { upstreams } = behind;
@@ -70,7 +73,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
     log,
   });
   function use(next: GatewayConfig): void {
-    // What may throw comes before what changes.
+    // Whatever may throw precedes the first change.
     const table = new EndpointTable(next.endpoints, FLAGS);
     upstreams.replace(next);
     gateway.use(chainOf(next, table));
@@ -81,10 +84,10 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
   return { server, use };
 }
 
-/** How many endpoints a line of the log names. */
+/** The largest number of endpoints that a log line names. */
 const MAX_NAMED = 20;
 
-/** Makes the chain of a table; what is behind the chain is made once. */
+/** Returns a function that makes the chain for an endpoint table; the services behind the chain are made only once. */
 function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainParts['onEnd']) {
   const { log, nowMs, authenticator: tokens, guards } = context;
   const same = { tokens, clientGuards: (exchange: Exchange) => guardRequest(guards, exchange), onEnd, nowMs };
@@ -108,7 +111,9 @@ function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainPa
   };
 }
 
-/** What the routes call, apart from the dates of the webhook's alias: those are the table's. */
+/**
+ * Returns the services that the routes use, except the dates of the webhook's alias, which are in the endpoint table.
+ */
 function routeServices(context: Context, graphql: Behind['graphql']): Omit<RouteServices, 'webhookAlias'> {
   const { config, secrets } = context;
   const { username, password, signingKeys: keys } = secrets.webhook;
@@ -128,7 +133,10 @@ interface ServedRoute {
   router: Router;
 }
 
-/** Serves requests that the gateway has let through by the routes that their endpoint can reach, which are looked up once for each endpoint. */
+/**
+ * Makes the handler of requests that the gateway has let through. It passes them to the routes that their endpoint can
+ * reach, which are determined once for each endpoint.
+ */
 function localServices(routes: readonly Route<RouteServices>[], services: RouteServices, log: Log): LocalServices {
   const served = routes.map((route): ServedRoute => ({ route, router: route.router(services) }));
   const known = new WeakMap<Endpoint, ReadonlyMap<string, readonly ServedRoute[]>>();
@@ -158,7 +166,10 @@ function localServices(routes: readonly Route<RouteServices>[], services: RouteS
   return { handle };
 }
 
-/** Hands a request to the first route that takes it: there is one, unless the endpoint is a pattern of several routes. */
+/**
+ * Passes a request to the first route that handles it. There is a single candidate, unless the endpoint's pattern
+ * matches several routes.
+ */
 function dispatch(exchange: Exchange, [served, ...others]: readonly ServedRoute[], log: Log): void {
   if (!served) {
     answerUnserved(exchange);
@@ -166,15 +177,15 @@ function dispatch(exchange: Exchange, [served, ...others]: readonly ServedRoute[
   }
   const { req, res } = exchange;
   const { errorBody } = served.route;
-  // Express calls back a tick after a handler has thrown: a body that came with its head has been read by then, and the
-  // connection is kept.
+  // Express calls back one tick after a handler has thrown: by then, a body that arrived with its headers has been
+  // read, and the connection can be kept.
   served.router(req as Request, res as Response, (error?: unknown) => {
     if (error === undefined) dispatch(exchange, others, log);
     else refuse(exchange, error, log, errorBody && ((refusal) => errorBody(refusal, req)));
   });
 }
 
-/** Answers 503, also where the endpoint's statuses are closed: that it has no route is the operator's to correct. */
+/** Answers 503, even if the endpoint's statuses are closed: only the operator can correct that it has no route. */
 function answerUnserved({ res }: Exchange): void {
   const refusal = serviceUnavailable();
   for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
@@ -182,8 +193,8 @@ function answerUnserved({ res }: Exchange): void {
 }
 
 /**
- * Lists the methods and paths, as `GET /v1/thing`, that a table lets through to services of this process and that have no
- * route: they answer 503.
+ * Returns the methods and paths, such as `GET /v1/thing`, that an endpoint table allows and leaves to services of this
+ * process although they have no route; they answer 503.
  */
 export function unservedEndpoints(
   { endpoints, services }: GatewayConfig,

@@ -16,7 +16,7 @@ const UNREACHABLE = new Set([
   'ETIMEDOUT',
 ]);
 
-/** SQLSTATE codes of a database that is there and refuses to be used. */
+/** What is wrong when a database server responds but refuses to be used, by SQLSTATE. */
 const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
   '28000': 'the server refuses the user of DATABASE_URL',
   '28P01': 'the server refuses the password of DATABASE_URL',
@@ -26,10 +26,10 @@ const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
   '57P03': 'the server is starting up or shutting down: try again',
 };
 
-/** Of Node's TLS: what is wrong with a certificate, or no TLS at all. */
+/** Matches the codes of Node's errors about TLS: a bad certificate, or no TLS at all. */
 const TLS_CODES = /^(?:ERR_(?:TLS|SSL)_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|EPROTO)/;
 
-/** What made a start fail, in one sentence for the operator; undefined for what only a stack can tell. */
+/** Returns why a start failed, in one sentence for the operator; undefined if only a stack trace can explain it. */
 export function startFailure(error: unknown, config: Config | undefined): string | undefined {
   if (error instanceof StartError) return error.message;
   const chain = [...causes(error)];
@@ -56,12 +56,17 @@ function kafkaFailure(chain: readonly Error[], config: Config | undefined): stri
   return `Kafka at ${brokers} cannot be used (${reason}): start it, or change the KAFKA_ variables`;
 }
 
-/** pg has no code for a server that takes the connection and stays silent. */
+/**
+ * Returns `timeout` if the errors say that a database server does not respond, for which pg has no code; otherwise
+ * undefined.
+ */
 function timeoutOf(chain: readonly Error[]): string | undefined {
   return chain.some(({ message }) => /^timeout exceeded|^connection terminated/i.test(message)) ? 'timeout' : undefined;
 }
 
-/** pg has no code for a server that refuses TLS either. */
+/**
+ * Returns a reason if the errors say that a database server refuses TLS, for which pg has no code; otherwise undefined.
+ */
 function withoutTls(chain: readonly Error[]): string | undefined {
   return chain.some(({ message }) => message.includes('does not support SSL'))
     ? 'the server does not support it'
@@ -74,12 +79,12 @@ function databaseHost(config: Config | undefined): string {
   return searchParams.get('host') ?? host;
 }
 
-/** Certificates and their key are files. */
+/** Checks whether DATABASE_URL names a file, such as a certificate or its key. */
 function isNamedByDatabaseUrl(path: string, config: Config | undefined): boolean {
   return config?.databaseUrl !== undefined && [...new URL(config.databaseUrl).searchParams.values()].includes(path);
 }
 
-/** An error, what caused it, and what it gathers. */
+/** Yields an error, its causes, and the errors that an AggregateError contains. */
 function* causes(error: unknown): Generator<Error> {
   if (!(error instanceof Error)) return;
   yield error;
@@ -88,8 +93,8 @@ function* causes(error: unknown): Generator<Error> {
 }
 
 /**
- * SIGHUP: it asks for something, and ends the process only where its terminal has gone, which says so by the same signal.
- * From its making on none is lost.
+ * The handler of SIGHUP. The signal asks for a reload, but it also means that the process's terminal has been closed:
+ * only then does it end the process. A signal before `heed` is remembered.
  */
 export class Hangups {
   readonly #terminals = [0, 1, 2].filter((fd) => isatty(fd));
@@ -104,7 +109,7 @@ export class Hangups {
     });
   }
 
-  /** Calls `onAsk` with each signal, and at once if there was one before. */
+  /** Calls `onAsk` for each signal from now on, and at once if there was one before. */
   heed(onAsk: () => void): void {
     this.#onAsk = onAsk;
     if (this.#isAsked) onAsk();
@@ -113,19 +118,22 @@ export class Hangups {
 
 const EXIT_FAILED = 1;
 const EXIT_CONFIG = 78;
-/** A stop takes no longer, whatever has frozen: what was acknowledged is kept where it is. */
+/** The longest time that a stop may take, in milliseconds, whatever is frozen; acknowledged work is already durable. */
 export const STOP_DEADLINE_MS = 10_000;
-/** How long what nobody waits for may keep the process after its end, a connection to a frozen server, say. */
+/**
+ * How long leftovers, such as a connection to a frozen server, may keep the process alive after its end, in
+ * milliseconds.
+ */
 const LINGER_MS = 500;
 
 interface RunOptions {
-  /** Whether an embedded instance prints its credentials and first commands. */
+  /** Whether an embedded run prints its credentials and first commands; true unless given. */
   greets?: boolean;
 }
 
 /**
- * Runs an instance until SIGINT or SIGTERM and gives the exit code: 0, 1 (it cannot run) or 78 (its configuration). SIGHUP
- * reloads the gateway's table.
+ * Runs a process until SIGINT or SIGTERM, and returns its exit code: 0, 1 (it cannot run) or 78 (wrong configuration).
+ * SIGHUP reloads `gateway.yaml` and the persisted operations.
  */
 export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions = {}): Promise<number> {
   const { stopped, hangups } = heedSignals();
@@ -137,7 +145,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
     const secrets = readSecrets(config, read.env);
     log = await pinoLog(config.logLevel);
     dieOfTheUncaught(log);
-    // A start that its configuration ends does not wait for it.
+    // Imported late: a start that fails because of its configuration need not wait for it.
     const { startService } = await import('./service.ts');
     await using service = await startService({ config, secrets, log, variables: env });
     if (greets) await greet(service);
@@ -183,7 +191,7 @@ function heedSignals(): { stopped: Promise<string>; hangups: Hangups } {
   return { stopped, hangups: new Hangups(() => resolve('SIGHUP')) };
 }
 
-/** A fault that nobody caught leaves the process in an unknown state: it ends, and what it has acknowledged is kept. */
+/** Ends the process on an uncaught error, which leaves it in an unknown state; what it has acknowledged is durable. */
 function dieOfTheUncaught(log: FlushableLog): void {
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error) => {

@@ -31,17 +31,17 @@ import { publicServer } from './public-server.ts';
 
 const DRAIN_DEADLINE_MS = 8_000;
 
-/** A running instance. */
+/** A running Portcullis process. */
 export interface Service extends AsyncDisposable {
   context: Context;
-  /** Where it listens; undefined for a worker. */
+  /** The URL of the public listener; undefined for a worker. */
   baseUrl: string | undefined;
   adminUrl: string;
-  /** The demo of an embedded instance. */
+  /** The demo of an embedded run; undefined with a database server. */
   demo: Demo | undefined;
   /**
-   * Replaces the gateway's table and the persisted operations by what their files say; resolves when that is done, or
-   * refused and logged.
+   * Reads `gateway.yaml` and the persisted operations again and puts them in force. Resolves when this is done, or when
+   * an issue has been logged and nothing has changed.
    */
   reload(): Promise<void>;
 }
@@ -51,14 +51,14 @@ interface ServiceInput {
   secrets: Secrets;
   log: Log;
   overrides?: Overrides;
-  /** Where variables are that `gateway.yaml` names. */
+  /** The environment variables to which `gateway.yaml` may refer by name. */
   variables?: NodeJS.ProcessEnv;
 }
 
 /**
- * Starts an instance: stores, schema, demo, consumers, listeners. Disposing it stops all in the reverse order, after
- * requests in flight have finished.
- * @throws ConfigError for a fault of the configuration, StartError for one of the surroundings.
+ * Starts a process: stores, schema, demo, consumers and listeners. Disposing of it completes the requests in flight and
+ * then stops everything in reverse order.
+ * @throws ConfigError if the configuration is wrong, StartError if its surroundings prevent the start.
  */
 export async function startService({
   config,
@@ -137,7 +137,10 @@ async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise
   await prepareDataDir(config.dataDir);
 }
 
-/** Outside production an instance migrates and makes its topics itself; in production it refuses to guess. */
+/**
+ * Prepares the schema and the topics: outside production they are brought up to date, in production they must be so
+ * already. @throws ConfigError in production if they are not.
+ */
 async function prepareStores({ config, database, bus, log }: Context): Promise<void> {
   if (!(await knowsLetterCase(database.db))) {
     log.warn({}, 'the database has a locale without the case of letters: emails beyond ASCII count as different by it');
@@ -189,12 +192,12 @@ async function startPublic(
   return baseUrl;
 }
 
-/** The endpoint that a WebSocket of GraphQL is opened by. */
+/** Returns the endpoint by which GraphQL's WebSockets are opened; undefined if the endpoint table has none. */
 function socketEndpointOf({ endpoints }: GatewayConfig): Endpoint | undefined {
   return endpoints.find(({ path, methods }) => path === getGraphql.path && methods.includes('GET'));
 }
 
-/** Lets the file come in force; the embedded run sees by itself when that has changed. */
+/** Starts applying `gateway.yaml` when a reload is requested; in an embedded run also whenever the file changes. */
 function startReloads(
   { databaseUrl, gatewayConfigPath }: Config,
   { reloads, use }: { reloads: Reloads; use: (table: GatewayConfig) => void },
@@ -204,7 +207,7 @@ function startReloads(
   stack.defer(() => reloads.stop());
   if (databaseUrl !== undefined) return;
   stack.use(watchTable(gatewayConfigPath, () => void reloads.fileChanged()));
-  // It may have changed while the instance started.
+  // The file may have changed while the process was starting.
   void reloads.fileChanged();
 }
 

@@ -10,7 +10,7 @@ import { type Database, type Db, openDatabase } from '../platform/database/datab
 
 const CLIENT_ID = 'portcullis';
 
-/** Opens the database that the configuration names, or the embedded one. */
+/** Opens the configured database, or else the embedded one. */
 export async function openStore(config: Config, stack: AsyncDisposableStack): Promise<Database> {
   const { databaseUrl: url, dataDir, statementTimeoutMs } = config;
   const location = url === undefined ? { dataDir: embeddedClusterDir(dataDir) } : { url, statementTimeoutMs };
@@ -19,18 +19,21 @@ export async function openStore(config: Config, stack: AsyncDisposableStack): Pr
   return database;
 }
 
-/** What has become of its files shows as the first statement is run. */
+/**
+ * Checks that the embedded database can be opened, since only its first statement reveals damaged files. @throws
+ * StartError if not.
+ */
 async function ensureOpens(dataDir: string, { db }: Database): Promise<void> {
   try {
     await db.unscoped('whether it opens').raw((sql) => sql`select 1`);
   } catch (error) {
-    // What PGlite cannot do with a file is no Error.
+    // PGlite throws values that are not an Error when it cannot use a file.
     const reason = error instanceof Error ? ` (${error.message.split('\n', 1)})` : '';
     throw notWhole(dataDir, `${PARTS.cluster} cannot be opened${reason}`);
   }
 }
 
-/** Opens Redis, or the cache of this process. */
+/** Opens Redis if it is configured, or else the cache of this process. */
 export async function openCache(config: Config, log: Log, stack: AsyncDisposableStack): Promise<Cache> {
   const cache = await openRedisCache(config, log);
   return stack.adopt(cache ?? new MemoryCache(), (opened) => opened.stop());
@@ -43,7 +46,7 @@ async function openRedisCache({ redisUrl, topicPrefix }: Config, log: Log): Prom
   return RedisCache.open({ url: redisUrl, keyPrefix: topicPrefix, onOutage });
 }
 
-/** Opens wake-ups between replicas over Redis, or those of this process. */
+/** Opens wake-ups between processes by Redis if it is configured, or else those of this process. */
 export async function openWakeUps(config: Config, log: Log, stack: AsyncDisposableStack): Promise<WakeUps> {
   const wakeUps = await openRedisWakeUps(config, log);
   return stack.adopt(wakeUps ?? new MemoryWakeUps(), (opened) => opened.stop());
@@ -56,14 +59,14 @@ async function openRedisWakeUps({ redisUrl, topicPrefix }: Config, log: Log): Pr
   return RedisWakeUps.open({ url: redisUrl, channelPrefix: topicPrefix, onOutage });
 }
 
-/** What reads the topics that `openBus` would open. */
+/** Makes the reader of the topics on the bus that `openBus` opens with the same configuration. */
 export async function openLogReader({ kafka, topicPrefix }: Config, db: Db, log: Log): Promise<LogReader> {
   if (!kafka) return new EmbeddedLogReader(db);
   const { KafkaLogReader } = await import('../events/bus/kafka-log-reader.ts');
   return new KafkaLogReader({ ...kafka, topicPrefix, clientId: CLIENT_ID }, busLogOf(log));
 }
 
-/** Opens Kafka, or the bus that is durable in the database. */
+/** Opens Kafka if it is configured, or else the embedded bus, which is durable in the database. */
 export async function openBus(config: Config, db: Db, log: Log, stack: AsyncDisposableStack): Promise<EventBus> {
   const { kafka, topicPrefix } = config;
   const busLog = busLogOf(log);

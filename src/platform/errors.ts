@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 
-/** Why a change was not made, in the domain's words; each adapter renders it in its own. */
+/** The reason why a domain service refused a change, in the domain's words; each face renders it in its own. */
 export type Refusal =
   | { kind: 'not_found' }
   | { kind: 'forbidden'; permission: string; message: string }
@@ -8,7 +8,7 @@ export type Refusal =
   | { kind: 'precondition'; message: string }
   | { kind: 'invalid'; path: string; message: string };
 
-/** Thrown by a domain service that refuses. Nothing was changed. */
+/** Thrown by a domain service that refuses a change. Nothing was changed. */
 export class RefusalError extends Error {
   override name = 'RefusalError';
   readonly refusal: Refusal;
@@ -19,12 +19,14 @@ export class RefusalError extends Error {
   }
 }
 
-/** Makes the refusal of an id that names nothing of the tenant: missing and another tenant's are one and the same. */
+/**
+ * Makes the refusal of an id that the tenant does not have; a missing id and another tenant's are indistinguishable.
+ */
 export function notFoundRefusal(): RefusalError {
   return new RefusalError({ kind: 'not_found' });
 }
 
-/** Returns the issues of a failed parse, with paths as `users[3].email`. */
+/** Returns the issues of a failed parse, with paths such as `users[3].email`. */
 export function issuesOf(error: z.ZodError): Issue[] {
   return error.issues.map((issue) => ({ path: pathText(issue.path), message: issue.message }));
 }
@@ -36,13 +38,13 @@ function pathText(path: readonly PropertyKey[]): string {
   }, '');
 }
 
-/** What was wrong with one member of an input: `path` as `users[3].email`, empty for the whole body. */
+/** One thing wrong with an input; `path` is such as `users[3].email`, and empty for the input as a whole. */
 export interface Issue {
   path: string;
   message: string;
 }
 
-/** The message identifiers of the error envelope (specification sections 2.3 and 7). */
+/** The values of `message` in the error envelope (specification sections 2.3 and 7). */
 export type ErrorMessage =
   | 'invalid_request'
   | 'unauthorized'
@@ -62,15 +64,15 @@ export type ErrorMessage =
   | 'gateway_timeout';
 
 interface AppErrorDetails {
-  /** Named members of the input, shown where the envelope may carry them. */
+  /** What is wrong with the input, listed in the response where its format has a place for it. */
   issues?: Issue[];
-  /** Response headers, in the spelling they are sent in. */
+  /** The headers of the error response, in the spelling in which they are sent. */
   headers?: Record<string, string>;
-  /** The fault behind it: logged, never sent. */
+  /** The underlying error, which is logged but never sent. */
   cause?: unknown;
 }
 
-/** A refusal with a documented status and message. Rendered once per protocol. */
+/** An error with a documented HTTP status and message. Each protocol renders it in one place. */
 export class AppError extends Error {
   override name = 'AppError';
   readonly status: number;
@@ -87,44 +89,50 @@ export class AppError extends Error {
   }
 }
 
-/** 400: malformed or invalid input; the issues say what to change. */
+/** Makes the error for malformed or invalid input (400); the issues say what to change. */
 export function invalidRequest(issues?: Issue[]): AppError {
   return new AppError(400, 'invalid_request', issues ? { issues } : {});
 }
 
-/** 401: no bearer token was shown (RFC 6750 section 3.1). */
+/** Makes the error for a request without a bearer token (401, RFC 6750 section 3.1). */
 export function noToken(): AppError {
   return new AppError(401, 'unauthorized', { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-/** 403; of permissions (RFC 6749 scope tokens) that the token lacks it names them (RFC 6750 section 3.1). */
+/**
+ * Makes the error for a forbidden request (403). `missing` are the permissions that the token lacks; the response names
+ * them as its `scope` (RFC 6750 section 3.1).
+ */
 export function forbidden(missing: readonly string[] = []): AppError {
   if (missing.length === 0) return new AppError(403, 'forbidden');
   const value = `Bearer error="insufficient_scope", scope="${missing.join(' ')}"`;
   return new AppError(403, 'forbidden', { headers: { 'WWW-Authenticate': value } });
 }
 
-/** 404: not registered, missing, or of another tenant: the same bytes. */
+/**
+ * Makes the error for what is not registered, does not exist or belongs to another tenant (404); all three get the same
+ * bytes.
+ */
 export function notFound(): AppError {
   return new AppError(404, 'not_found');
 }
 
-/** 413: the body is over its limit, and what is left of it is not read. */
+/** Makes the error for a body over its limit (413). The rest of the body is not read, so the connection is closed. */
 export function payloadTooLarge(): AppError {
   return new AppError(413, 'payload_too_large', { headers: { Connection: 'close' } });
 }
 
-/** 503: a store that the request needs is down, or a queue is full. */
+/** Makes the error for a request that needs a store that is down, or finds a queue full (503). */
 export function serviceUnavailable(cause?: unknown): AppError {
   return new AppError(503, 'service_unavailable', { headers: { 'Retry-After': '1' }, cause });
 }
 
-/** 504: what the request waits for takes too long. */
+/** Makes the error for a request whose work takes too long (504). */
 export function gatewayTimeout(cause?: unknown): AppError {
   return new AppError(504, 'gateway_timeout', { cause });
 }
 
-/** The documented error body (specification section 2.3); `errors` stands beside a 400 outside the token endpoint. */
+/** The documented error body (specification section 2.3); only a 400 outside the token endpoint has `errors`. */
 export interface ErrorEnvelope {
   code: -1;
   domain: 0;
@@ -132,13 +140,15 @@ export interface ErrorEnvelope {
   errors?: Issue[];
 }
 
-/** Returns the envelope of a refusal. */
+/** Returns the error envelope for an error. */
 export function errorEnvelope(error: AppError): ErrorEnvelope {
   const envelope: ErrorEnvelope = { code: -1, domain: 0, message: error.message };
   return error.issues ? { ...envelope, errors: error.issues } : envelope;
 }
 
-/** A start that cannot be for a reason outside of the configuration, such as a port in use. Exit 1. */
+/**
+ * Thrown when a process cannot start for a reason outside its configuration, such as a port in use; it exits with 1.
+ */
 export class StartError extends Error {
   override name = 'StartError';
 }

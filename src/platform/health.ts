@@ -7,23 +7,23 @@ const PROBE_TIMEOUT_MS = 2_000;
 
 type StoreState = 'ok' | 'down';
 
-/** The body of the health routes. */
+/** The body of the health routes' response. */
 export interface HealthReport {
   status: 'ok' | 'degraded' | 'down';
   version: string;
-  /** Seconds since the start. */
+  /** Whole seconds since the process started. */
   uptime: number;
   checks: { database: StoreState; cache: StoreState; bus: StoreState };
 }
 
 type HealthProbes = Record<keyof HealthReport['checks'], () => Promise<void>>;
 
-/** The version of this product. */
+/** The version of Portcullis, from `package.json`. */
 export const VERSION: string = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8'),
 ).version;
 
-/** Probes the stores in the background, once a second: a call of the health route costs nothing and waits for no store. */
+/** A background probe of the stores, once a second, so that a health request never waits for a store. */
 export class Health {
   readonly #probes: HealthProbes;
   readonly #checks: HealthReport['checks'] = { database: 'ok', cache: 'ok', bus: 'ok' };
@@ -36,7 +36,7 @@ export class Health {
     this.#probes = probes;
   }
 
-  /** Probes every store once and goes on in the background. */
+  /** Probes every store once, and then continues in the background. */
   async start(): Promise<void> {
     await Promise.all((['database', 'cache', 'bus'] as const).map((store) => this.#probe(store)));
   }
@@ -52,7 +52,7 @@ export class Health {
     };
   }
 
-  /** Whether each store has answered since the start. */
+  /** Whether every store has responded at least once since the start. */
   get hasSeenAll(): boolean {
     return this.#seen.size === Object.keys(this.#probes).length;
   }
@@ -82,27 +82,27 @@ async function stateOf(probe: () => Promise<void>): Promise<StoreState> {
   }
 }
 
-/** What readiness depends on. */
+/** The facts on which the readiness of a process depends. */
 export interface ReadinessFacts {
   role: 'all' | 'gateway' | 'worker';
   checks: HealthReport['checks'];
-  /** Each store has answered this process once. */
+  /** Whether every store has responded to this process at least once. */
   hasSeenStores: boolean;
-  /** Whether the process stops: it finishes what it has and takes nothing new. */
+  /** Whether the process is stopping: it finishes the work it has and accepts no new work. */
   isDraining: boolean;
-  /** Whether no audit record can be stored: requests are refused. */
+  /** Whether the audit spool is full, in which case requests are refused. */
   isAuditFull: boolean;
-  /** Whether only the process itself counts: a store that is down is down for all processes. */
+  /** Whether stores that are down leave the process ready, since they are down for all processes. */
   excludesStores: boolean;
 }
 
-/** The body of `/readyz`. */
+/** The body of the response of `/readyz`. */
 export interface Readiness {
   status: 'ok' | 'degraded' | 'starting' | 'down' | 'draining';
   checks: HealthReport['checks'] & { audit: 'ok' | 'full' };
 }
 
-/** The stores without which a role can do nothing. Any other that is down costs it a part of its work. */
+/** The stores without which a role can do none of its work; any other store that is down prevents only part of it. */
 const NEEDS = {
   all: ['database'],
   gateway: ['database'],
@@ -110,9 +110,10 @@ const NEEDS = {
 } as const satisfies Record<ReadinessFacts['role'], readonly (keyof HealthReport['checks'])[]>;
 
 /**
- * Returns whether a process can do the work of its role: `down` where it can do none of it, `degraded` where it can do a
- * part. A store that is down is down for all processes: if a load balancer took them out for it, none would serve the rest.
- * A store that a process has never reached may be its own fault, a wrong address: then it is `starting`.
+ * Returns the readiness of a process: `down` if it can do none of its role's work, `degraded` if it can do part of it.
+ * A store that is down is down for all processes: if each became unready for it, a load balancer would leave none to
+ * serve the rest. A store that the process has never reached may be its own mistake, such as a wrong address: the
+ * status is then `starting`, and not ready.
  */
 export function readinessOf(facts: ReadinessFacts): Readiness {
   const { role, checks, hasSeenStores, isDraining, isAuditFull, excludesStores } = facts;
@@ -125,7 +126,7 @@ export function readinessOf(facts: ReadinessFacts): Readiness {
   return { status, checks: { ...checks, audit } };
 }
 
-/** Returns whether a load balancer should send requests to the process. */
+/** Checks whether a load balancer should send requests to the process. */
 export function isReady({ status }: Readiness): boolean {
   return status === 'ok' || status === 'degraded';
 }

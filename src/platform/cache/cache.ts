@@ -1,6 +1,6 @@
 import type { CountedFailure, CountedRequest, RequestLimits } from './counts.rules.ts';
 
-/** Says that the cache does not reply now. Whether the command has taken effect is not known. */
+/** Thrown when the cache does not respond. The command may or may not have taken effect. */
 export class CacheUnavailableError extends Error {
   override name = 'CacheUnavailableError';
 
@@ -9,7 +9,10 @@ export class CacheUnavailableError extends Error {
   }
 }
 
-/** `unready`: the cache was emptied, or lost its last writes, and is not rebuilt yet: it knows nothing of sessions. */
+/**
+ * Whether a session is live. `unready` means that the cache cannot say: it was emptied or lost its last writes, and has
+ * not been rebuilt yet.
+ */
 export type SessionState = 'live' | 'absent' | 'unready';
 
 interface CachedSession {
@@ -18,32 +21,33 @@ interface CachedSession {
   expiresAtMs: number;
 }
 
-/** One that is revoked, and would live on otherwise. */
+/** A session that was revoked before its expiry. */
 interface EndedSession {
   subject: string;
   sessionId: string;
 }
 
-/** The sessions of a tenant, as the database has them. */
+/** The sessions of a tenant, as read from the database. */
 export interface NodeSessions {
   live: readonly CachedSession[];
   ended?: readonly EndedSession[];
 }
 
 /**
- * The shared memory of all processes; where it and the database differ, the database is right. Every method rejects (a
- * synchronous one throws) with a CacheUnavailableError while the cache is down, and within two seconds of its freezing.
+ * The data that all processes share in memory; where it differs from the database, the database is right. Every method
+ * rejects (a synchronous one throws) with a CacheUnavailableError while the cache is down, and within two seconds of
+ * when it freezes.
  *
- * A session that was removed does not come back for a minute, whatever adds it: a login, a refresh or a rebuild that
- * read the database before the removal may reach the cache after it.
+ * A session that was removed cannot be added again for a minute: a login, a refresh or a rebuild that read the database
+ * before the removal may reach the cache after it.
  */
 export interface Cache {
-  /** Whether a session lives at `nowMs`. One round trip; the in-process cache is synchronous. */
+  /** Returns whether a session is live at `nowMs`. One round trip; the in-process cache is synchronous. */
   sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): SessionState | Promise<SessionState>;
 
   /**
-   * Adds a session, after dropping the subject's expired ones. Of the others the ones that end first go, so that no
-   * more than `maxSessions` are left; gives the ids of those.
+   * Adds a session after removing the subject's expired ones, and evicts those that expire first so that at most
+   * `maxSessions` are left. Returns the ids of the evicted ones.
    */
   addSession(
     nodeId: string,
@@ -54,22 +58,26 @@ export interface Cache {
     maxSessions: number,
   ): Promise<string[]>;
 
-  /** Lets a session that is present live longer, never shorter. Call it after the database has agreed. */
+  /**
+   * Extends the life of a session that is present, and never shortens it. Call it after the database has committed the
+   * same.
+   */
   prolongSession(nodeId: string, subject: string, sessionId: string, expiresAtMs: number): Promise<void>;
 
-  /** Removes sessions of a subject; unknown ones too. Call it after the database has committed. */
+  /** Removes sessions of a subject, whether present or not. Call it after the database has committed the removal. */
   removeSessions(nodeId: string, subject: string, sessionIds: readonly string[]): Promise<void>;
 
   /**
-   * Reads the sessions of a tenant, removes those that have ended, adds every live one, then makes the tenant ready. A cache
-   * that is lost, or emptied, from before the reading on does not become ready: it may have lost a removal, too.
+   * Calls `read` for the sessions of a tenant, removes the ended ones, adds the live ones, and then marks the tenant as
+   * ready. If the cache is lost or emptied after the call of `read`, the tenant stays unready, since a removal may be
+   * lost too.
    */
   rebuildSessions(nodeId: string, read: () => Promise<NodeSessions>): Promise<void>;
 
   /**
-   * Counts a request of a client in every limit that it has, or in none where one is used up: one round trip; the
-   * in-process cache is synchronous. `seed` is the quota used in this month as known from elsewhere (the larger one
-   * goes on); without it a month that the cache knows nothing of is `unknown`.
+   * Counts a request of a client against each of its limits, or against none if one is used up. One round trip; the
+   * in-process cache is synchronous. `seed` is the quota used this month according to another source: counting
+   * continues from the larger number. Without it, the outcome is `unknown` if the cache has no count for the month.
    */
   countRequest(
     clientId: string,
@@ -78,19 +86,19 @@ export interface Cache {
     seed: number | undefined,
   ): CountedRequest | Promise<CountedRequest>;
 
-  /** Counts a failure of a key, for a minute from its first one on. One round trip. */
+  /** Counts a failure of a key, in a window of one minute that begins with its first failure. One round trip. */
   countFailure(key: string, nowMs: number): CountedFailure | Promise<CountedFailure>;
 
-  /** Changes when the cache was out of reach meanwhile, or has lost its last writes. */
+  /** A number that changes when the cache was down for a time, or has lost its last writes. */
   readonly generation: number;
 
   /**
-   * Takes a lock among all processes that ends by itself after `ttlMs`.
-   * @returns the function that releases it, which never rejects; undefined where somebody else has it.
+   * Takes a lock that all processes share, and that expires after `ttlMs`.
+   * @returns the function that releases it, which never rejects; undefined if another holder has the lock.
    */
   lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined>;
 
-  /** Resolves when the cache replies. */
+  /** Resolves if the cache responds, and rejects otherwise. */
   checkHealth(): Promise<void>;
 
   stop(): Promise<void>;

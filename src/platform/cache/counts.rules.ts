@@ -1,30 +1,33 @@
-/** A failure's place among those of its key. */
+/** The result of counting a failure of a key. */
 export interface CountedFailure {
-  /** With this one. */
+  /** The number of failures in the window, this one included. */
   count: number;
-  /** Whole seconds until counting begins anew, at least 1. */
+  /** Whole seconds until the window ends and counting starts anew, at least 1. */
   resetInSeconds: number;
 }
 
-/** Failures of a key are counted for this long from the first one on. */
+/** The length of the window in which failures of a key are counted, from the first one on, in milliseconds. */
 export const FAILURE_WINDOW_MS = 60_000;
 
-/** Whole seconds until a window that began at `startedAtMs` ends, at least 1. */
+/** Returns the whole seconds until the failure window that began at `startedAtMs` ends, from 1 to 60. */
 export function secondsLeft(startedAtMs: number, nowMs: number): number {
   const leftMs = Math.min(startedAtMs + FAILURE_WINDOW_MS - nowMs, FAILURE_WINDOW_MS);
   return Math.max(1, Math.ceil(leftMs / 1_000));
 }
 
-/** How many requests a client may make; 0: no limit. */
+/** How many requests a client may send in each window; 0 means no limit. */
 export interface RequestLimits {
   readonly perSecond: number;
   readonly perMinute: number;
   readonly perHour: number;
-  /** The quota of a calendar month, UTC. */
+  /** The quota of a calendar month in UTC. */
   readonly perMonth: number;
 }
 
-/** What a client has used, and in which windows: each is numbered from the epoch on, months by `monthAt`. */
+/**
+ * How many requests a client has sent, and in which windows. Seconds, minutes and hours are numbered from the Unix
+ * epoch, months as `monthAtOf` does.
+ */
 export interface RequestCounts {
   readonly secondAt: number;
   readonly second: number;
@@ -36,10 +39,13 @@ export interface RequestCounts {
   readonly month: number;
 }
 
-/** `refused`: something is used up, nothing was counted. `unknown`: so is nothing, since no count of the month is there. */
+/**
+ * The outcome of counting a request. Both `refused` (a limit is used up) and `unknown` (the use of the month's quota is
+ * not known) mean that nothing was counted.
+ */
 type CountOutcome = 'counted' | 'refused' | 'unknown';
 
-/** The counts after a request; those of a window without a limit mean nothing. */
+/** The counts after a request; those of a window without a limit have no meaning. */
 export interface CountedRequest extends RequestCounts {
   readonly outcome: CountOutcome;
 }
@@ -60,9 +66,9 @@ export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 
 /**
- * Counts a request in fixed windows aligned to the clock, or in none where one is full. A clock that is behind the
- * stored window counts in the stored one. `seed` is the quota used in the clock's month as known from elsewhere: the
- * larger one goes on.
+ * Counts a request in fixed windows aligned to the clock, or in none if a limit is used up. If the clock is behind a
+ * stored window, the request counts in the stored one. `seed` is the quota used in the clock's month according to
+ * another source: counting continues from the larger number.
  */
 export function countRequest(
   stored: RequestCounts,
@@ -104,23 +110,23 @@ export function countRequest(
   };
 }
 
-/** The number of the calendar month, UTC: years times twelve, and January is 0. */
+/** Returns the number of the calendar month in UTC: its year times twelve, plus 0 for January to 11 for December. */
 export function monthAtOf(nowMs: number): number {
   if (nowMs < monthStartMs || nowMs >= monthEndMs) rememberMonth(nowMs);
   return rememberedMonthAt;
 }
 
-/** When a numbered month begins, in ms since the epoch. */
+/** Returns when a numbered month begins, in milliseconds since the Unix epoch. */
 export function monthStartsAtMs(monthAt: number): number {
   return Date.UTC(Math.floor(monthAt / 12), monthAt % 12);
 }
 
-/** A numbered month as `YYYY-MM`. */
+/** Returns a numbered month as `YYYY-MM`. */
 export function monthText(monthAt: number): string {
   return new Date(monthStartsAtMs(monthAt)).toISOString().slice(0, 7);
 }
 
-// Asked with every request, and the result changes once a month.
+// Cached, since every request needs the month and it rarely changes.
 let monthStartMs = 0;
 let monthEndMs = 0;
 let rememberedMonthAt = 0;

@@ -18,9 +18,9 @@ interface Failures {
   count: number;
 }
 
-/** Failures as one process has counted them; of more than 50,000 keys the oldest is forgotten. */
+/** The failures that one process has counted, for at most 50,000 keys: beyond that, the oldest window is forgotten. */
 export class MemoryFailureCounts {
-  /** In the order in which their windows began. */
+  /** The failures by key, in the order in which their windows began. */
   readonly #failures = new Map<string, Failures>();
   readonly #maxKeys: number;
 
@@ -35,12 +35,12 @@ export class MemoryFailureCounts {
       return { count: known.count, resetInSeconds: secondsLeft(known.startedAtMs, nowMs) };
     }
     this.#failures.delete(key);
-    this.#makeRoom(nowMs);
+    this.#forgetOldest(nowMs);
     this.#failures.set(key, { startedAtMs: nowMs, count: 1 });
     return { count: 1, resetInSeconds: secondsLeft(nowMs, nowMs) };
   }
 
-  #makeRoom(nowMs: number): void {
+  #forgetOldest(nowMs: number): void {
     for (const [key, { startedAtMs }] of this.#failures) {
       if (this.#failures.size < this.#maxKeys && nowMs < startedAtMs + FAILURE_WINDOW_MS) return;
       this.#failures.delete(key);
@@ -50,7 +50,10 @@ export class MemoryFailureCounts {
 
 const MAX_CLIENTS = 10_000;
 
-/** The requests of clients as one process has counted them; of more than 10,000 clients the oldest is forgotten. */
+/**
+ * The requests that one process has counted, for at most 10,000 clients: beyond that, the client counted first is
+ * forgotten.
+ */
 export class MemoryRequestCounts {
   readonly #counts = new Map<string, RequestCounts>();
   readonly #maxClients: number;
@@ -72,7 +75,7 @@ export class MemoryRequestCounts {
     return this.#counts.size;
   }
 
-  /** False where nothing of this client was counted. */
+  /** Forgets the counts of a client. Returns false if there were none. */
   forget(clientId: string): boolean {
     return this.#counts.delete(clientId);
   }
@@ -89,7 +92,10 @@ const REMOVED_FOR_MS = 60_000;
 
 interface Subject {
   expiries: Map<string, number>;
-  /** Removed session ids and until when (`performance.now()`) they stay out; in the order of that time. */
+  /**
+   * The ids of removed sessions, and until when (`performance.now()`) they cannot be added again, in the order of that
+   * time.
+   */
   removed: Map<string, number>;
 }
 
@@ -98,7 +104,7 @@ interface Node {
   subjects: Map<string, Subject>;
 }
 
-/** The cache of a single process. It starts empty, hence with every tenant unready. */
+/** The cache of a single process. It starts empty, so that every tenant is unready at first. */
 export class MemoryCache implements Cache {
   readonly #nodes = new Map<string, Node>();
   readonly #requests = new MemoryRequestCounts();

@@ -30,7 +30,7 @@ type LimitArguments = readonly [perSecond: string, perMinute: string, perHour: s
 
 const known = new WeakMap<RequestLimits, LimitArguments>();
 
-/** Returns the limits as arguments of the script. */
+/** Returns the limits as arguments of the script `COUNT_REQUEST`. */
 function limitArguments(limits: RequestLimits): LimitArguments {
   const before = known.get(limits);
   if (before) return before;
@@ -40,7 +40,10 @@ function limitArguments(limits: RequestLimits): LimitArguments {
   return texts;
 }
 
-/** Parses the reply of the script to a process whose clock shows `nowMs`. @throws CacheUnavailableError for any other form. */
+/**
+ * Parses the reply of the script `COUNT_REQUEST`; windows that it does not number are those of `nowMs`. @throws
+ * CacheUnavailableError for an unexpected reply.
+ */
 function parseCount(reply: unknown, nowMs: number): CountedRequest {
   if (reply === -1) return { ...NOTHING_COUNTED, outcome: 'unknown' };
   if (!Array.isArray(reply)) throw new CacheUnavailableError(new Error('a count has another form'));
@@ -61,26 +64,26 @@ function parseCount(reply: unknown, nowMs: number): CountedRequest {
 
 const REMOVED_FOR_MS = 60_000;
 const REBUILD_FOR_MS = 60_000;
-// Longer than any session can live, whatever the clocks say: it only clears away what nobody uses any more.
+// Longer than any session can live, even if clocks are wrong: it only removes keys that nobody uses any more.
 const KEY_LIFETIME_MS = 366 * 24 * 3_600_000;
 const SUBJECTS_AT_ONCE = 200;
 
 export interface RedisCacheOptions {
   url: string;
-  /** Stands before every key. */
+  /** The prefix of every key. */
   keyPrefix?: string | undefined;
   /** Called once for each outage, with its first error. */
   onOutage?: ((error: unknown) => void) | undefined;
 }
 
-/** The cache that all processes share. Each script touches one slot: its keys carry the tenant's id as their hash tag. */
+/** The cache that all processes share. All keys of a script are in one slot, since they have the same hash tag. */
 export class RedisCache implements Cache {
   readonly #redis: RedisConnection;
   readonly #prefix: string;
 
   /**
-   * Starts whether or not Redis is there; needs Redis 6.2 or later.
-   * @throws ConfigError where a cluster is there, and the URL names a database that it does not have.
+   * Opens the cache even if Redis does not respond yet; needs Redis 6.2 or later.
+   * @throws ConfigError if Redis is a cluster and the URL names a database other than 0.
    */
   static async open(options: RedisCacheOptions): Promise<RedisCache> {
     return new RedisCache(await RedisConnection.open(options), options.keyPrefix ?? '');
@@ -173,7 +176,7 @@ export class RedisCache implements Cache {
     if ((await this.#redis.route.commandOnKey(key, ['SET', key, token, 'NX', 'PX', String(ttlMs)])) === null)
       return undefined;
     return async () => {
-      // A lock that cannot be released now ends by itself.
+      // A lock that cannot be released now expires by itself.
       await this.#redis.route.run(RELEASE_LOCK, [key], [token]).catch(() => undefined);
     };
   }
@@ -196,7 +199,7 @@ export class RedisCache implements Cache {
   }
 }
 
-/** Calls `work` for every subject, for so many at once. */
+/** Calls `work` with the sessions of each subject, for up to 200 subjects at a time. */
 async function ofEachSubject<Session extends { subject: string }>(
   sessions: readonly Session[],
   work: (subject: string, own: readonly Session[]) => Promise<void>,

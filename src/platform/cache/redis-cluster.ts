@@ -13,10 +13,10 @@ import {
 
 const LOOK_AGAIN_MS = 500;
 const RETRY_MS = 50;
-/** How long a call waits for a slot that is on its way: no longer than for a server that is frozen. */
+/** How long a command waits for a slot that is being moved, in milliseconds; no longer than for a frozen server. */
 const SETTLED_WITHIN_MS = 1_000;
 
-/** @throws CacheUnavailableError */
+/** Reads the topology of a cluster from one of its servers. @throws CacheUnavailableError */
 export async function topologyBy(server: RedisServer): Promise<Topology> {
   const [slots, nodes] = await Promise.all([
     server.command(['CLUSTER', 'SLOTS']),
@@ -25,7 +25,7 @@ export async function topologyBy(server: RedisServer): Promise<Topology> {
   return topologyOf(slots, nodes, server.url);
 }
 
-/** Whether the server is one of a cluster. @throws CacheUnavailableError where it has gone meanwhile. */
+/** Checks whether a server belongs to a cluster. @throws CacheUnavailableError if the connection is lost meanwhile. */
 export async function isInCluster(server: RedisServer): Promise<boolean> {
   const said = await server.command(['HELLO']).catch((error) => {
     if (server.isReady) return undefined;
@@ -35,24 +35,24 @@ export async function isInCluster(server: RedisServer): Promise<boolean> {
 }
 
 interface RedisClusterOptions {
-  /** Whether an outage has been reported that lasts until all servers are there. */
+  /** Whether an outage has been reported already and lasts until all servers are connected. */
   isOut: boolean;
-  /** Called with each connection to a server, and when slots get another one. */
+  /** Called when a server is connected, and when slots get another master. */
   onChange(): void;
-  /** Called once for each outage, which lasts from the first server that is lost until all are there. */
+  /** Called once for each outage, which lasts from the first lost server until every slot has a connected one. */
   onOutage(error: unknown): void;
 }
 
 /**
- * The masters of a cluster, a connection to each: a command goes to the one that owns its key's slot, and is refused at
- * once while that one is down. Looks for another master until all slots have one that answers.
+ * The masters of a Redis Cluster, with a connection to each. A command goes to the master of its key's slot, and is
+ * refused at once while that is down. The topology is read again until every slot has a connected master.
  */
 export class RedisCluster implements RedisRoute {
   readonly #seed: RedisServer;
   readonly #options: RedisClusterOptions;
   readonly #timer: NodeJS.Timeout;
   readonly #masters = new Map<string, RedisServer>();
-  /** Servers without slots that were named by others: new ones, which are given some. */
+  /** Connections to servers that other servers have named, but that are not in the topology in force yet. */
   readonly #newcomers = new Map<string, Promise<RedisServer>>();
   #owners: (RedisServer | undefined)[] = [];
   #isCovered = false;
@@ -61,7 +61,7 @@ export class RedisCluster implements RedisRoute {
   #looks = 0;
   #isStopped = false;
 
-  /** @param seed the server of the configured URL, which may be a name for any of them; whoever opened it stops it. */
+  /** Takes the connection to the configured URL, which may be that of any member; this class does not stop it. */
   constructor(seed: RedisServer, options: RedisClusterOptions) {
     this.#seed = seed;
     this.#options = options;
@@ -71,12 +71,15 @@ export class RedisCluster implements RedisRoute {
     }, LOOK_AGAIN_MS).unref();
   }
 
-  /** Whether each slot has a server that is connected. */
+  /** Whether every slot has a connected master. */
   get isWhole(): boolean {
     return this.#isCovered && this.#masters.values().every((server) => server.isReady);
   }
 
-  /** Asks who owns which slot: one server if it is named, another where that does not answer. Never rejects. */
+  /**
+   * Reads which master has which slot: from server `at`, or from another one if that is not given or fails. Never
+   * rejects.
+   */
   look(at?: RedisServer): Promise<void> {
     this.#looking ??= this.#look(at).finally(() => {
       this.#looking = undefined;
@@ -119,7 +122,7 @@ export class RedisCluster implements RedisRoute {
     this.#isStopped = true;
     clearInterval(this.#timer);
     for (const server of this.#masters.values()) server.stop();
-    // It may still find servers that are new.
+    // It may still open connections to new servers.
     await this.#looking;
     for (const opening of this.#newcomers.values()) (await opening).stop();
   }
@@ -143,14 +146,14 @@ export class RedisCluster implements RedisRoute {
         asked = await this.#redirected(said, server);
         if (said.kind === 'down') throw error;
         if (redirections < 2) continue;
-        // Servers that contradict each other agree soon, and keys on their way arrive.
+        // Servers that contradict each other agree soon, and keys that are being moved arrive.
         if (performance.now() > until) throw error;
         await delay(RETRY_MS);
       }
     }
   }
 
-  /** @returns the server to ask next; undefined: the owner. */
+  /** Follows a redirection. Returns the server to which the command goes next; undefined means the slot's master. */
   async #redirected(said: Redirection, server: RedisServer): Promise<RedisServer | undefined> {
     if (said.kind === 'ask') return this.#masters.get(said.url) ?? this.#newcomer(said.url);
     if (said.kind === 'moved') await this.look(server);
@@ -168,13 +171,13 @@ export class RedisCluster implements RedisRoute {
 
   async #look(at: RedisServer | undefined): Promise<void> {
     const others = [this.#seed, ...this.#masters.values()];
-    // Another one each time: one that is cut off from the others still has the old topology.
+    // Begins with another server each time: one that is cut off from the others still has the old topology.
     this.#looks += 1;
     const turned = others.map((_, index) => others[(index + this.#looks) % others.length]);
     for (const server of [at, ...turned]) {
       if (!server?.isReady) continue;
       const topology = await topologyBy(server).catch((error) => this.#reportOutage(error));
-      // A server that was put out of its cluster knows of no slots.
+      // A server that was removed from its cluster knows no slots.
       if (topology && topology.ranges.length > 0) return this.#adopt(topology);
     }
   }

@@ -12,7 +12,10 @@ interface RedisConnectionOptions {
   onOutage?: ((error: unknown) => void) | undefined;
 }
 
-/** Redis at one URL: the server there, or the cluster that it says it belongs to, asked with each connection. */
+/**
+ * A connection to Redis at one URL: to a single server, or to the cluster to which it belongs. Each time it is
+ * connected, it asks which of the two it is.
+ */
 export class RedisConnection {
   readonly #onOutage: (error: unknown) => void;
   #seed: RedisServer | undefined;
@@ -20,13 +23,13 @@ export class RedisConnection {
   #route: RedisRoute = NOT_THERE;
   #learning: Promise<void> | undefined;
   #generation = 0;
-  /** Of a server that is not known to be one of a cluster. */
+  /** Whether an outage of a server that is not known to belong to a cluster has been reported. */
   #isOut = false;
   #isStopped = false;
 
   /**
-   * Resolves when the first attempt to connect has succeeded or failed.
-   * @throws ConfigError where a cluster is there, and the URL names a database that it does not have.
+   * Connects to Redis. Resolves when the first attempt has succeeded or failed.
+   * @throws ConfigError if Redis is a cluster and the URL names a database other than 0.
    */
   static async open({ url, onOutage }: RedisConnectionOptions): Promise<RedisConnection> {
     const connection = new RedisConnection(onOutage);
@@ -51,12 +54,12 @@ export class RedisConnection {
     this.#onOutage = onOutage;
   }
 
-  /** Changes when something may have been missed or lost, by a lost connection or by a failover. */
+  /** A number that changes when writes or messages may have been lost, by a lost connection or a failover. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** The way to the server of a key; it refuses everything until a server was there for the first time. */
+  /** The route to the server of a key; it refuses every command until Redis was connected for the first time. */
   get route(): RedisRoute {
     return this.#route;
   }
@@ -70,7 +73,7 @@ export class RedisConnection {
 
   #isThere(seed: RedisServer): void {
     if (!this.#cluster) this.#generation += 1;
-    // Of a connection that is lost again nothing is learnt: the next one asks.
+    // If the connection is lost meanwhile, the next one asks again.
     this.#learning = this.#learn(seed).catch(() => undefined);
   }
 

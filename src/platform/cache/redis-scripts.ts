@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 
-/** A script that Redis runs as one step. */
+/** A Lua script, which Redis runs atomically. */
 export interface LuaScript {
   readonly source: string;
   readonly sha1: string;
-  /** Whether its last argument is the epoch of the server that runs it. */
+  /** Whether the epoch of the server that runs it is passed as its last argument. */
   readonly needsEpoch: boolean;
 }
 
-/** Prepares a script; Redis knows it by the SHA-1 of its text. */
+/** Makes a script; Redis identifies it by the SHA-1 of its text. */
 function luaScript(source: string, { needsEpoch = false } = {}): LuaScript {
   return { source, sha1: createHash('sha1').update(source).digest('hex'), needsEpoch };
 }
 
 /**
- * `countRequest` of the rules, on one key for each client. ARGV: now in ms, number of the month, quota used as known
- * from elsewhere (-1: not known), limits per second, minute, hour and month (0: none). Gives -1 (unknown), or the
- * outcome (0 refused, 1 counted) and the four counts, and then the numbers of the windows where they are not the
- * clock's.
+ * The script for `countRequest` of the rules, with one key for each client. ARGV: now in ms, number of the month, quota
+ * used according to another source (-1: not known), limits per second, minute, hour and month (0: none). Returns -1
+ * (unknown), or the outcome (0 refused, 1 counted) and the four counts, followed by the numbers of the windows if they
+ * are not those of the clock.
  */
 export const COUNT_REQUEST = luaScript(`
 local now, clock_month_at, seed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -57,7 +57,10 @@ end
 if skewed then return {outcome, second, minute, hour, month, second_at, minute_at, hour_at, month_at} end
 return {outcome, second, minute, hour, month}`);
 
-/** ARGV: now in ms, length of the window in ms. Gives the count and when the window began. */
+/**
+ * The script that counts a failure of a key. ARGV: now in ms, length of the window in ms. Returns the count and when
+ * the window began, in ms.
+ */
 export const COUNT_FAILURE = luaScript(`
 local now, window = tonumber(ARGV[1]), tonumber(ARGV[2])
 local started, count = now, 0
@@ -68,12 +71,14 @@ count = count + 1
 redis.call('SET', KEYS[1], struct.pack('<dd', started, count), 'PX', window)
 return {count, started}`);
 
-// KEYS[1] is the sorted set of a subject's sessions, KEYS[2] the set of those removed of late, KEYS[3] the marker: the
-// epoch in which the tenant was made ready. One from before a failover is none: the last writes may be lost.
+// The keys of the session scripts, unless they say otherwise: KEYS[1] is the sorted set of a subject's sessions,
+// KEYS[2] the set of recently removed ones, KEYS[3] the ready marker: the epoch in which the tenant was made ready. A
+// marker from before a failover does not count, since the last writes may be lost.
 
 /**
- * KEYS: the sorted set of a subject's sessions, the marker, and not what is mostly absent: while a slot moves, a script
- * is refused that names a key which is not there. ARGV: session id, now in ms, epoch. -1 unready, 0 absent, 1 live.
+ * The script that reads a session's state. KEYS: the sorted set of the subject's sessions, the ready marker. The set of
+ * removed sessions is left out, as it is mostly absent, and while a slot is moved Redis refuses a script that names an
+ * absent key. ARGV: session id, now in ms, epoch. Returns -1 (unready), 0 (absent) or 1 (live).
  */
 export const SESSION_STATE = luaScript(
   `
@@ -85,7 +90,10 @@ return 0`,
   { needsEpoch: true },
 );
 
-/** ARGV: session id, expiry in ms, now in ms, most sessions, key lifetime in ms, memory of removals in ms. */
+/**
+ * The script that adds a session, and returns the ids of those evicted for it. ARGV: session id, expiry in ms, now in
+ * ms, largest number of sessions, lifetime of the keys in ms, how long a removal is remembered in ms.
+ */
 export const ADD_SESSION = luaScript(`
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return {} end
 redis.call('ZREM', KEYS[1], ARGV[1])
@@ -104,7 +112,10 @@ redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
 redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return evicted`);
 
-/** ARGV: session id, expiry in ms, key lifetime in ms, epoch. In an unready tenant it adds: the rebuild may have read too early. */
+/**
+ * The script that extends the life of a session. ARGV: session id, expiry in ms, lifetime of the key in ms, epoch. It
+ * adds an absent session if the tenant is unready, since the rebuild may have read the database too early.
+ */
 export const PROLONG_SESSION = luaScript(
   `
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return end
@@ -118,7 +129,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])`,
   { needsEpoch: true },
 );
 
-/** ARGV: memory of removals in ms, session ids. */
+/** The script that removes sessions. ARGV: how long a removal is remembered in ms, session ids. */
 export const REMOVE_SESSIONS = luaScript(`
 for i = 2, #ARGV do
   redis.call('ZREM', KEYS[1], ARGV[i])
@@ -127,8 +138,9 @@ end
 redis.call('PEXPIRE', KEYS[2], ARGV[1])`);
 
 /**
- * KEYS[4]: the token of the rebuild under way. ARGV: key lifetime in ms, token, then an id and an expiry in ms for each
- * session. Nothing comes of a rebuild that has ended: what was removed since it read may be forgotten as removed.
+ * The script that adds the live sessions of a subject during a rebuild. KEYS[4]: the token of the current rebuild.
+ * ARGV: lifetime of the key in ms, token, then an id and an expiry in ms for each session. It does nothing for a
+ * rebuild that has ended, since removals after its reading may no longer be remembered.
  */
 export const REBUILD_SUBJECT = luaScript(`
 if not string.find(redis.call('GET', KEYS[4]) or '', ARGV[2], 1, true) then return end
@@ -139,12 +151,19 @@ for i = 3, #ARGV, 2 do
 end
 redis.call('PEXPIRE', KEYS[1], ARGV[1])`);
 
-/** KEYS: the token of the rebuild under way. ARGV: token, its lifetime in ms, epoch. */
+/**
+ * The script that begins a rebuild of a tenant's sessions. KEYS: the token of the current rebuild. ARGV: token, its
+ * lifetime in ms, epoch.
+ */
 export const BEGIN_REBUILD = luaScript(`redis.call('SET', KEYS[1], ARGV[1] .. ' ' .. ARGV[3], 'PX', ARGV[2])`, {
   needsEpoch: true,
 });
 
-/** KEYS: the token of the rebuild under way, the marker. ARGV: token, epoch. 0 where the cache was emptied, or another server took over, since. */
+/**
+ * The script that ends a rebuild and marks the tenant as ready. KEYS: the token of the current rebuild, the ready
+ * marker. ARGV: token, epoch. Returns 0 if the cache was emptied, or another server took over, since the rebuild began;
+ * otherwise 1.
+ */
 export const MAKE_READY = luaScript(
   `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] .. ' ' .. ARGV[2] then return 0 end
@@ -154,7 +173,7 @@ return 1`,
   { needsEpoch: true },
 );
 
-/** KEYS: the lock. ARGV: the holder's token. */
+/** The script that releases a lock. KEYS: the lock. ARGV: the holder's token. */
 export const RELEASE_LOCK = luaScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`);

@@ -4,15 +4,18 @@ import { ConfigError } from '../config/config.ts';
 import { CacheUnavailableError } from './cache.ts';
 import type { LuaScript } from './redis-scripts.ts';
 
-/** The way to the server that has a key: of one server, or of a cluster. All of it rejects with a CacheUnavailableError. */
+/**
+ * The route to the server that has a key, a single server or a cluster's. Its methods reject with a
+ * CacheUnavailableError.
+ */
 export interface RedisRoute {
-  /** Runs a script of one key: limits are asked with every request. */
+  /** Runs a script that has a single key. It is faster than `run`, for what every request needs. */
   runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown>;
-  /** Runs a script whose keys are in one slot. */
+  /** Runs a script whose keys are all in one slot. */
   run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
-  /** Runs one command of a key. */
+  /** Runs one command on a key. */
   commandOnKey(key: string, args: readonly string[]): Promise<unknown>;
-  /** Resolves when every key has a server that answers. */
+  /** Resolves if every key has a server that responds, and rejects otherwise. */
   checkHealth(): Promise<void>;
 }
 
@@ -26,32 +29,36 @@ type Client = ReturnType<typeof createClient>;
 
 interface RedisServerOptions {
   url: string;
-  /** Called with each connection, the first one included. */
+  /** Called each time the connection is ready, the first time included. */
   onReady?: ((server: RedisServer) => void) | undefined;
   /** Called once for each outage, with its first error. */
   onOutage?: ((error: unknown) => void) | undefined;
 }
 
 /**
- * One connection to one server that never makes its caller wait for a server that is down: commands are refused at once
- * while unconnected, a frozen server is noticed after 1.3 s under any load, and it reconnects in the background for ever.
+ * A connection to one server that never makes its callers wait while the server is down: commands are refused at once
+ * while it is disconnected, a frozen server is detected after 1.3 s under any load, and it reconnects in the background
+ * for ever.
  */
 export class RedisServer implements RedisRoute {
   readonly url: string;
-  /** Passed to the scripts that need it: in a cluster the epoch of this server's slots, which grows with each failover. */
+  /**
+   * The last argument of scripts that need it: in a cluster, the epoch of this server's slots, which grows with each
+   * failover.
+   */
   epoch = '0';
   readonly #client: Client;
   readonly #onOutage: (error: unknown) => void;
   readonly #watchdog: NodeJS.Timeout;
   #silentTicks = 0;
-  /** Why the last PING failed. */
+  /** The error of the last PING, if it failed. */
   #refusal: unknown;
-  /** Of a connection that the server has accepted. */
+  /** Whether the server has accepted a connection that is not ready yet. */
   #isShakingHands = false;
   #isOut = false;
   #isStopped = false;
 
-  /** Resolves when the first attempt to connect has succeeded or failed; never rejects. */
+  /** Opens a connection. Resolves when the first attempt has succeeded or failed; never rejects. */
   static async open(options: RedisServerOptions): Promise<RedisServer> {
     const { createClient } = await import('redis');
     const client: Client = createClient({
@@ -59,11 +66,11 @@ export class RedisServer implements RedisRoute {
       disableOfflineQueue: true,
       commandsQueueMaxLength: MAX_QUEUED_COMMANDS,
       maintNotifications: 'disabled',
-      // A timer for each command costs more than the command; the watchdog bounds them all.
+      // A timer for each command would cost more than the command; the watchdog limits them all.
       commandOptions: { timeout: 0 },
       socket: {
         connectTimeout: CONNECT_TIMEOUT_MS,
-        // Called whenever a connection is lost or an attempt has failed, and then alone.
+        // Called only after a connection is lost or an attempt has failed.
         reconnectStrategy: (retries) => {
           server.#isShakingHands = false;
           return backoffMs(retries + 1, RECONNECT_BACKOFF);
@@ -86,11 +93,12 @@ export class RedisServer implements RedisRoute {
     this.#onOutage = onOutage ?? (() => undefined);
     client.on('error', (error) => {
       this.#reportOutage(error);
-      // What has come on a connection that still stands is no reply: later ones would be taken for those to other commands.
+      // Data that came on a working connection was not a valid reply: later ones would be matched to the wrong
+      // commands.
       if (client.isReady) client.destroy();
     });
     client.on('connect', () => {
-      // The client does not take back an attempt to connect.
+      // The client cannot cancel an attempt to connect.
       if (this.#isStopped) {
         client.destroy();
         return;
@@ -111,7 +119,7 @@ export class RedisServer implements RedisRoute {
     return this.#client.isReady;
   }
 
-  /** The cheapest way there is. */
+  /** Runs a script that has a single key, by the cheapest means of the client. */
   async runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown> {
     try {
       return this.#heard(await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]));
@@ -131,7 +139,7 @@ export class RedisServer implements RedisRoute {
     return this.command(['EVAL', script.source, String(options.keys.length), ...options.keys, ...options.arguments]);
   }
 
-  /** Runs one command. @throws CacheUnavailableError */
+  /** Runs one command. @throws CacheUnavailableError if it fails. */
   async command(args: readonly string[]): Promise<unknown> {
     try {
       return this.#heard(await this.#client.sendCommand(args));
@@ -144,24 +152,24 @@ export class RedisServer implements RedisRoute {
     return this.command(args);
   }
 
-  /** Runs one command on a slot that this server is only about to own. @throws CacheUnavailableError */
+  /** Runs one command on a slot that is still being moved to this server. @throws CacheUnavailableError if it fails. */
   async commandAsking(args: readonly string[]): Promise<unknown> {
-    // Sent together: ASKING holds for the next command of the connection alone.
+    // Sent together, since ASKING applies only to the connection's next command.
     const [, reply] = await Promise.all([this.command(['ASKING']), this.command(args)]);
     return reply;
   }
 
-  /** Runs a script on a slot that this server is only about to own. @throws CacheUnavailableError */
+  /** Runs a script on a slot that is still being moved to this server. @throws CacheUnavailableError if it fails. */
   runAsking(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     return this.commandAsking(['EVAL', script.source, `${keys.length}`, ...keys, ...this.#argumentsOf(script, args)]);
   }
 
   /**
-   * Subscribes to a channel now or once connected, and again after each reconnection; messages in between are lost. Resolves
-   * when the first attempt has succeeded or failed; never rejects.
+   * Subscribes to a channel, now or once connected, and again after each reconnection; messages in between are lost.
+   * Resolves when the first attempt has succeeded or failed; never rejects.
    */
   async subscribe(channel: string, listener: (message: string) => void): Promise<void> {
-    // A failure here is the connection's own: the next `ready` comes back to it.
+    // If this fails, so has the connection: the next `ready` subscribes again.
     const start = () => this.#client.subscribe(channel, listener).catch((error) => this.#reportOutage(error));
     this.#client.on('ready', start);
     if (this.#client.isReady) await start();
@@ -178,7 +186,10 @@ export class RedisServer implements RedisRoute {
     if (this.#client.isOpen) this.#client.destroy();
   }
 
-  /** While so many commands wait that none is taken, no PING is either. */
+  /**
+   * Notes that the server has responded, and returns its reply. PINGs are not enough: while the command queue is full,
+   * none is sent.
+   */
   #heard(answer: unknown): unknown {
     this.#silentTicks = 0;
     return answer;
@@ -200,11 +211,11 @@ export class RedisServer implements RedisRoute {
     this.#onOutage(isDatabaseRefused(error) ? databaseFault(this.url) : error);
   }
 
-  // Counts ticks of the own timer, so that a stall of this process is not taken for one of the server. The timeouts
-  // of a socket would not do: they end before what has arrived is read, and each command written to a frozen server
-  // starts them anew.
+  // Counts ticks of its own timer, so that a stall of this process is not taken for one of the server. Timeouts of the
+  // socket would not do: they expire before data that has arrived is read, and each command written to a frozen server
+  // restarts them.
   #watch(): void {
-    // Given up in the tick before.
+    // The connection was given up in the tick before.
     if (!this.#client.isOpen) this.#connect();
     if (!this.#client.isReady && !this.#isShakingHands) return;
     this.#silentTicks += 1;
@@ -220,7 +231,8 @@ export class RedisServer implements RedisRoute {
     this.#client.destroy();
   }
 
-  // A server may take connections and freeze, or refuse all while it loads its data: an outage ends with a reply.
+  // An outage ends only with a reply: a server may accept connections and freeze, or refuse everything while it loads
+  // its data.
   #ping(): void {
     this.#client.sendCommand(['PING']).then(
       () => {
@@ -239,7 +251,7 @@ function isNoScript(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('NOSCRIPT');
 }
 
-/** A cluster has one database; the handshake of a connection with another one fails. */
+/** Checks whether a cluster has refused the handshake because the URL names a database other than 0. */
 function isDatabaseRefused(error: unknown): boolean {
   return error instanceof Error && error.message.includes('SELECT is not allowed in cluster mode');
 }

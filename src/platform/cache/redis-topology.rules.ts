@@ -2,14 +2,17 @@ export const SLOT_COUNT = 16_384;
 
 const POLYNOMIAL = 0x1021;
 
-/** CRC-16/XMODEM of each byte. */
+/** The CRC-16/XMODEM of each byte. */
 const CRC_OF_BYTE = Uint16Array.from({ length: 256 }, (_, byte) => {
   let crc = byte << 8;
   for (let bit = 0; bit < 8; bit += 1) crc = crc & 0x8000 ? (crc << 1) ^ POLYNOMIAL : crc << 1;
   return crc;
 });
 
-/** The slot of a key: of what stands in its first braces, where that is something. */
+/**
+ * Returns the slot of a key: the hash of the text in its first braces, or of the whole key if they are missing or
+ * empty.
+ */
 export function slotOf(key: string): number {
   const open = key.indexOf('{');
   const close = open < 0 ? -1 : key.indexOf('}', open + 1);
@@ -19,24 +22,24 @@ export function slotOf(key: string): number {
   return crc % SLOT_COUNT;
 }
 
-/** The master of a range of slots. */
+/** A range of slots and its master. */
 interface SlotRange {
   readonly first: number;
   readonly last: number;
   readonly url: string;
-  /** Grows whenever the slots get another master. */
+  /** The epoch of the master, which grows whenever the slots get another one. */
   readonly epoch: string;
 }
 
 export interface Topology {
   readonly ranges: readonly SlotRange[];
-  /** The URLs of all its members that bear slots, replicas of masters too. */
+  /** The URLs of all members that serve slots, replicas included. */
   readonly members: readonly string[];
 }
 
 /**
  * Parses the topology of a cluster from the replies of one of its members to CLUSTER SLOTS and CLUSTER NODES.
- * @param asked the URL of that member: what stands in it but the address holds for the others too.
+ * @param asked the URL of that member; except for host and port, it is valid for the others too.
  */
 export function topologyOf(slots: unknown, nodes: unknown, asked: string): Topology {
   const epochs = new Map<string, string>();
@@ -58,13 +61,15 @@ export function topologyOf(slots: unknown, nodes: unknown, asked: string): Topol
   return { ranges, members: [...members] };
 }
 
-/** The reply of a server for a slot that it does not serve now. */
+/** The reply of a server to a command for a slot that it cannot serve now. */
 export type Redirection =
   | { kind: 'moved' | 'incomplete' | 'down' }
-  /** On its way: the server at this URL has what is not here any more. */
+  /** The slot is being moved: the server at this URL has the keys that this one no longer has. */
   | { kind: 'ask'; url: string };
 
-/** Parses an error that names where to go; undefined for any other error. */
+/**
+ * Parses an error by which a server redirects or refuses a command for a slot; returns undefined for any other error.
+ */
 export function redirectionOf(message: string, asked: string): Redirection | undefined {
   const [code, , address = ''] = message.split(' ');
   if (code === 'MOVED') return { kind: 'moved' };
@@ -75,7 +80,7 @@ export function redirectionOf(message: string, asked: string): Redirection | und
   return { kind: 'ask', url: urlAt(asked, address.slice(0, colon), address.slice(colon + 1)) };
 }
 
-/** A server that does not know its own address is where it was asked. */
+/** Returns the URL of a server. One that does not know its own host has the host that was asked. */
 function urlAt(asked: string, host: unknown, port: unknown): string {
   const url = new URL(asked);
   if (typeof host === 'string' && host !== '' && host !== '?') url.hostname = host.includes(':') ? `[${host}]` : host;

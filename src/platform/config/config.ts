@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { GROUPS } from './variables.ts';
 
-/** Every environment variable, one by one; what one means together with another is decided in `config.ts`. */
+/** The schema of all environment variables, each by itself; `readConfig` checks how they fit together. */
 export const envSchema = z.object({
   ...GROUPS.process,
   ...GROUPS.stores,
@@ -13,7 +13,7 @@ export const envSchema = z.object({
 
 export type Env = z.output<typeof envSchema>;
 
-/** Variables that production requires, beside those that the embedded run has a default for. */
+/** The variables that are required in production, although an embedded run has defaults for them. */
 export const REQUIRED_IN_PRODUCTION = [
   'PUBLIC_URL',
   'DATABASE_URL',
@@ -27,14 +27,14 @@ export const REQUIRED_IN_PRODUCTION = [
   'WEBHOOK_PASSWORD',
 ] as const satisfies readonly (keyof Env)[];
 
-/** Variables that the roles gateway and worker require: they share the work of one instance. */
+/** The variables that the roles `gateway` and `worker` require, since their processes share the stores. */
 export const REQUIRED_BY_ROLES = [
   'DATABASE_URL',
   'REDIS_URL',
   'KAFKA_BROKERS',
 ] as const satisfies readonly (keyof Env)[];
 
-/** Variables that hold a secret: their values are in no message, log or listing. */
+/** The variables that contain a secret, which no message, log or listing may show. */
 export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'REDIS_URL',
@@ -55,7 +55,10 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'WEBHOOK_SIGNING_SECRET_PREVIOUS',
 ]);
 
-/** A start that cannot be: every fault at once, each naming its variable or place and what to change. Exit 78. */
+/**
+ * Thrown when the configuration prevents a start; the process exits with 78. It lists everything that is wrong at once,
+ * with the variable or place and what to change.
+ */
 export class ConfigError extends Error {
   override name = 'ConfigError';
   readonly faults: readonly string[];
@@ -72,31 +75,31 @@ interface KafkaConfig {
   sasl: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string } | undefined;
 }
 
-/** Where spans go, and which. */
+/** Where spans are exported to, and which of them. */
 export interface TracingConfig {
-  /** The base of the collector's OTLP addresses. */
+  /** The base URL of the collector, to which the OTLP paths are appended. */
   endpoint: string;
-  /** Sent with each batch: credentials, say. */
+  /** The HTTP headers of each export, such as credentials. */
   headers: Readonly<Record<string, string>>;
   serviceName: string;
-  /** The share of the traces that begin here; of others their beginning has decided. */
+  /** The fraction of traces to record, 0 to 1, among those that begin here; for others their first span has decided. */
   ratio: number;
-  /** How long a span waits for others to be sent with. */
+  /** How long a span waits to be exported together with others, in milliseconds. */
   exportEveryMs: number;
 }
 
-/** The resolved, frozen configuration; secrets stand apart in `secrets.ts`. */
+/** The resolved, frozen configuration; `readSecrets` returns the signing keys and passwords. */
 export interface Config {
   production: boolean;
   host: string;
-  /** 0 takes a free port. */
+  /** The port of the public listener; 0 means any free port. */
   port: number;
   adminPort: number;
-  /** Undefined: `http://host:port` as listened on. */
+  /** The base URL that clients use; undefined means `http://host:port` of the public listener. */
   publicUrl: string | undefined;
   role: 'all' | 'gateway' | 'worker';
   databaseUrl: string | undefined;
-  /** Of statements that a request waits for. */
+  /** The longest duration of a statement that a request waits for, in milliseconds. */
   statementTimeoutMs: number;
   redisUrl: string | undefined;
   kafka: KafkaConfig | undefined;
@@ -104,38 +107,44 @@ export interface Config {
   dataDir: string;
   auditSpoolDir: string;
   gatewayConfigPath: string;
-  /** Whether a notification must be signed, where a signing secret is set. */
+  /**
+   * Whether a notification must be signed, if a signing secret is set; `optional` accepts unsigned ones, but no wrong
+   * signature.
+   */
   webhookSignature: Env['WEBHOOK_SIGNATURE'];
   maxSessions: number;
-  /** Undefined: `/v1/discovers/**` is not registered. */
+  /** The URL of the service behind `/v1/discovers/**`; undefined means that this path is not registered. */
   discoversUpstreamUrl: string | undefined;
-  /** The URLs of the RPC providers that are asked what gas costs, by the id of their network. */
+  /** The URLs of the RPC providers that are asked for gas fees, by the id of their network. */
   gasNodes: ReadonlyMap<string, string>;
   trustProxy: string[];
-  /** Of the public listener, at once. */
+  /** The most connections that the public listener accepts at once. */
   maxConnections: number;
   corsOrigins: string[];
-  /** Whether the mutation registers ids that their owner has not named. */
+  /** Whether the mutation `registerTransaction` may register ids that their owner has not registered. */
   registrationByMutation: boolean;
   graphqlIntrospection: boolean;
   graphqlMaxCost: number;
   graphqlPersisted: Env['GRAPHQL_PERSISTED'];
-  /** Of the documents that ids stand for. */
+  /** The path of the file that lists the persisted GraphQL documents. */
   graphqlPersistedFile: string | undefined;
   auditRetentionDays: number;
   eventsRetentionDays: number;
   logLevel: Env['LOG_LEVEL'];
-  /** Undefined: nothing is traced. */
+  /** The configuration of tracing; undefined means that nothing is traced. */
   tracing: TracingConfig | undefined;
 }
 
-/** Nothing but its length holds up whoever guesses it: the webhook has no status for too many. */
+/**
+ * The shortest webhook password that production accepts, in characters. Only its length protects it from guessing,
+ * since the webhook has no status for too many attempts.
+ */
 const MIN_WEBHOOK_PASSWORD = 16;
 const REPOSITORY = resolve(import.meta.dirname, '../../..');
 
 /**
  * Reads the environment into a frozen configuration.
- * @throws ConfigError that lists every missing or malformed variable.
+ * @throws ConfigError that lists every missing, malformed or contradictory variable.
  */
 export function readConfig(env: NodeJS.ProcessEnv): { config: Config; env: Env } {
   const given = withoutEmpty(env);
@@ -152,7 +161,7 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config; env: Env }
 
 type Given = Readonly<Record<string, string>>;
 
-/** A variable that is set to nothing is one that is not set. */
+/** Returns the variables that are set; one with an empty value counts as unset. */
 function withoutEmpty(env: NodeJS.ProcessEnv): Given {
   return Object.fromEntries(
     Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
@@ -173,7 +182,7 @@ function missing(given: Given, production: boolean): string[] {
     .map((name) => `${name} is missing: ${reason} requires it`);
 }
 
-/** Returns what is wrong with variables that are each well-formed. */
+/** Returns a message for each contradiction between variables that are well-formed by themselves. */
 function clashes(given: Given, production: boolean): string[] {
   const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off' } = given;
   const isSet = (name: keyof Env) => given[name] !== undefined;
@@ -244,7 +253,7 @@ function toConfig(env: Env, production: boolean): Config {
   };
 }
 
-/** The path of the gateway's configuration: the one that is given, or the one of the repository. */
+/** Returns the path of the gateway's configuration: the given one, or else `gateway.yaml` in the repository. */
 export function gatewayConfigPath(given: string | undefined): string {
   return given === undefined || given === '' ? join(REPOSITORY, 'gateway.yaml') : resolve(given);
 }

@@ -2,30 +2,37 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { StartError } from '../errors.ts';
 
-/** What makes an embedded instance, as it is named below `DATA_DIR`: none of the three is ever made over another. */
+/**
+ * The names of the three parts of an embedded installation below `DATA_DIR`; one that is lost is never replaced by a
+ * new one.
+ */
 export const PARTS = { secrets: 'secrets.json', demo: 'demo.json', cluster: 'postgres' } as const;
 
-/** `DATA_DIR/secrets.json`. */
+/** Returns the path of the generated secrets, `DATA_DIR/secrets.json`. */
 export function secretsPath(dataDir: string): string {
   return join(dataDir, PARTS.secrets);
 }
 
-/** `DATA_DIR/demo.json`, which scripts read. */
+/** Returns the path of `DATA_DIR/demo.json`, which describes the demo to scripts. */
 export function demoPath(dataDir: string): string {
   return join(dataDir, PARTS.demo);
 }
 
-/** The folder of the embedded cluster below `DATA_DIR`. */
+/** Returns the path of the embedded database's folder below `DATA_DIR`. */
 export function embeddedClusterDir(dataDir: string): string {
   return join(dataDir, PARTS.cluster);
 }
 
-/** Whether a folder has rows of an embedded instance, or the credentials of a demo, which are of no use without secrets. */
+/**
+ * Checks whether a `DATA_DIR` has an embedded database or the credentials of a demo, both useless without the secrets.
+ */
 export function needsSecrets(dataDir: string): boolean {
   return existsSync(embeddedClusterDir(dataDir)) || existsSync(demoPath(dataDir));
 }
 
-/** A `DATA_DIR` that lacks something: `what` names the part, and what has become of it. */
+/**
+ * Makes the error for a `DATA_DIR` that is incomplete or damaged; `what` names the part and says what happened to it.
+ */
 export function notWhole(dataDir: string, what: string): StartError {
   return new StartError(`DATA_DIR ${dataDir} is not whole: ${what}: put back what it was, or name another DATA_DIR`);
 }

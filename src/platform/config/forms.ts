@@ -4,12 +4,12 @@ import { z } from 'zod';
 const MIN_BYTES = 24;
 const MAX_BYTES = 64;
 
-/** What a signing secret must be, in words for whoever has to write another. */
+/** The required format of a signing secret, as an error message says it. */
 const SIGNING_SECRET_FORM = `whsec_ and ${MIN_BYTES} to ${MAX_BYTES} bytes in base64`;
 
 /**
- * The key of a symmetric secret of Standard Webhooks (its specification, section "Signature scheme"): `whsec_` and 24
- * to 64 bytes in base64 with its padding. Undefined for anything else.
+ * Returns the key in a symmetric secret of Standard Webhooks (its specification, section "Signature scheme"): `whsec_`
+ * and 24 to 64 bytes in padded base64. Returns undefined for any other text.
  */
 export function signingKey(secret: string): Buffer | undefined {
   const encoded = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(secret)?.[1];
@@ -68,14 +68,17 @@ function integer(minimum: number, maximum: number, what: string) {
     .refine((value) => value >= minimum && value <= maximum, what);
 }
 
-/** With a host, since what a client takes without one is nowhere to be seen. */
+/**
+ * Returns the schema of a store's URL. It requires a host: without one, the driver would use a default that is visible
+ * nowhere.
+ */
 function storeUrl(url: z.ZodURL) {
   return url
     .refine(hasHost, { error: 'a URL with a host', abort: true })
     .refine(isDecodable, 'a URL whose parts are percent-encoded: % is %25');
 }
 
-/** One of PostgreSQL may have it, or the folder of its socket, in the query. */
+/** Checks whether a URL has a host; a PostgreSQL URL may have it, or the folder of its socket, in the query. */
 function hasHost(text: string): boolean {
   const url = new URL(text);
   return url.host !== '' || url.searchParams.has('host');
@@ -109,7 +112,7 @@ function isOrigin(text: string): boolean {
 }
 
 export const gasNodes = z.string().transform((text, context) => {
-  // A URL may hold a comma: only one before another id and its = parts two entries.
+  // A URL may contain commas: only one that is followed by an id and `=` separates two entries.
   const entries = text.split(/,(?=\s*[0-9a-f-]{36}=)/i).map((entry) => /^\s*([^=]*)=(.*?)\s*$/.exec(entry));
   const nodes = entries.map((entry) => [entry?.[1]?.toLowerCase() ?? '', entry?.[2] ?? ''] as const);
   const isRight = nodes.every(([id, url]) => z.guid().safeParse(id).success && isNodeUrl(url));
@@ -125,7 +128,7 @@ export const otlpHeaders = z.string().transform((text, context) => {
       return Object.fromEntries(pairs.map(([, name = '', value = '']) => [name, decodeURIComponent(value)]));
     }
   } catch {
-    // Reported as any other fault.
+    // Reported below, like any other wrong value.
   }
   context.addIssue('a comma-separated list of name=value, the values percent-encoded');
   return z.NEVER;

@@ -1,10 +1,10 @@
 import { baseUrlOf } from '../../lib/base-url.ts';
 import { type Config, type Env, envSchema, SECRET_VARIABLES } from './config.ts';
 
-/** One variable as an instance would use it. */
+/** An environment variable with its value in force. */
 export interface ResolvedVariable {
   name: keyof Env;
-  /** What is in force, for a person to read; secrets are masked. */
+  /** The value in force, as text for the operator; secrets are masked. */
   value: string;
   source: 'environment' | 'default';
 }
@@ -12,7 +12,7 @@ export interface ResolvedVariable {
 const MASK = '***';
 const ADDRESSES: ReadonlySet<string> = new Set<keyof Env>(['DATABASE_URL', 'REDIS_URL']);
 
-/** Every variable with the value in force, in the order of the documentation. */
+/** Returns every variable with its value in force, in the order of the documentation. */
 export function resolvedVariables(config: Config, env: Env, given: NodeJS.ProcessEnv): ResolvedVariable[] {
   const defaults = defaultsOf(config);
   return envSchema.keyof().options.map((name) => {
@@ -23,7 +23,7 @@ export function resolvedVariables(config: Config, env: Env, given: NodeJS.Proces
   });
 }
 
-/** What stands for an unset variable where its schema cannot say it. */
+/** Returns the texts for unset variables whose default is not in their schema. */
 function defaultsOf(config: Config): Partial<Record<keyof Env, string>> {
   const generated = config.production ? 'unset' : 'generated once into DATA_DIR';
   return {
@@ -51,7 +51,7 @@ function shown(value: Env[keyof Env]): string {
   return value === undefined ? 'unset' : String(value);
 }
 
-/** Of an address its user and place are shown, and nothing else that could be a secret. */
+/** Masks a secret. Only a store's URL keeps some of its parts: scheme, user, host and path. */
 function masked(name: keyof Env, text: string): string {
   if (!ADDRESSES.has(name)) return MASK;
   const { protocol, username, host, pathname } = new URL(text);

@@ -7,7 +7,7 @@ import { type Config, ConfigError, type Env } from './config.ts';
 import { needsSecrets, notWhole, PARTS, secretsPath } from './data-dir.ts';
 import { signingKey } from './forms.ts';
 
-/** A secret and the one that it is about to replace, which still verifies. */
+/** A secret during its rotation; `previous` is the one that it replaces, which still verifies. */
 export interface RotatingSecret {
   current: string;
   previous: string | undefined;
@@ -21,7 +21,7 @@ export interface Secrets {
   webhook: {
     username: string;
     password: RotatingSecret;
-    /** The keys that may sign notifications: the one in force, then the previous one. Empty: none is set. */
+    /** The keys that may sign notifications, the current one before the previous one; empty if none is set. */
     signingKeys: readonly Buffer[];
   };
 }
@@ -32,16 +32,17 @@ const generatedSchema = z.object({
   jwtLegacy: z.string(),
   pepper: z.string(),
   webhookPassword: z.string(),
-  /** That of the embedded database which is used with them, once there is one. */
+  /** The system identifier of the embedded database that is used with these secrets; undefined until there is one. */
   instanceId: z.string().optional(),
 });
 
 type Generated = z.output<typeof generatedSchema>;
 
 /**
- * The secrets in force: from the environment, and outside production generated once into `DATA_DIR/secrets.json`
- * (mode 0600) where a variable is unset.
- * @throws ConfigError when that file cannot be read or written, StartError when it is damaged, or gone where it is needed.
+ * Returns the secrets in force, from the environment. Outside production, those that are unset are generated once and
+ * stored in `DATA_DIR/secrets.json` (mode 0600).
+ * @throws ConfigError if that file cannot be read or written; StartError if it is damaged, or missing where an embedded
+ * installation needs it.
  */
 export function readSecrets(config: Config, env: Env): Secrets {
   const generated = config.production ? undefined : readGenerated(config.dataDir);
@@ -73,12 +74,15 @@ function signingKeys({ WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS }
   return [WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS].flatMap((secret) => signingKey(secret ?? '') ?? []);
 }
 
-/** Which embedded database the generated secrets are for; undefined while there is none. Throws as `readSecrets`. */
+/**
+ * Returns the system identifier of the embedded database that the generated secrets are for; undefined if there is none
+ * yet. Throws the same errors as `readSecrets`.
+ */
 export function instanceOfSecrets(dataDir: string): string | undefined {
   return readGenerated(dataDir).instanceId;
 }
 
-/** Says which embedded database the generated secrets are for, from now on. */
+/** Records in the secrets' file which embedded database the generated secrets are for. */
 export function bindSecrets(dataDir: string, instanceId: string): void {
   writeWhole(secretsPath(dataDir), asText({ ...readGenerated(dataDir), instanceId }));
 }
@@ -117,7 +121,7 @@ function writeGenerated(dataDir: string, path: string): void {
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, asText(generated), { mode: 0o600 });
   try {
-    // Unlike a rename this leaves what another process has put there meanwhile, and may already use.
+    // Unlike a rename, a link fails if another process has created the file meanwhile and may already use it.
     linkSync(unfinished, path);
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;

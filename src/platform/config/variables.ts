@@ -18,12 +18,12 @@ import {
   text,
 } from './forms.ts';
 
-/** What the reference of the configuration says of a variable beside its form and its default. */
+/** What the configuration reference says about a variable, besides its format and its default. */
 export interface About {
   description: string;
-  /** What holds where it is unset and its schema has no default. */
+  /** What applies if the variable is unset and its schema has no default. */
   unset?: string;
-  /** The one role besides `all` that reads it; without it both do. */
+  /** The only role besides `all` that reads the variable; if absent, both roles do. */
   role?: 'gateway' | 'worker';
 }
 
@@ -242,5 +242,5 @@ const telemetry = {
   }),
 };
 
-/** The variables by what they are about, in the order of the documentation. */
+/** All variables, grouped by topic, in the order of the documentation. */
 export const GROUPS = { process, stores, secrets, features, telemetry };

@@ -6,20 +6,24 @@ import { crc32c } from '../../lib/crc32c.ts';
 import { embeddedClusterDir, notWhole, PARTS } from '../config/data-dir.ts';
 import { StartError } from '../errors.ts';
 
-/** The release of PostgreSQL that PGlite is. */
+/** The major version of PostgreSQL that PGlite contains. */
 const MAJOR = 18;
 
-/** Where things stand in `global/pg_control` (src/include/catalog/pg_control.h of that release). */
+/** The length of `global/pg_control` and the offsets of its fields, in bytes (src/include/catalog/pg_control.h). */
 const CONTROL = { bytes: 8192, redo: 40, timeline: 48, segmentBytes: 228, crc: 292 };
 
-/** Where they stand in the long header of a segment's first page (src/include/access/xlog_internal.h). */
+/**
+ * The offsets of fields in the long header of a log segment's first page, and the length to check, in bytes
+ * (src/include/access/xlog_internal.h).
+ */
 const SEGMENT = { address: 8, system: 24, headerBytes: 40 };
 
 /**
- * The system identifier of the embedded cluster, which its control file and each segment of its log have. What must be
- * whole before PostgreSQL may open it is looked at: it would make a new cluster over some of the damage. `known` is the
- * identifier that the rest of the folder has, by which it is known which part is of another instance.
- * @throws StartError that names the file that is gone, damaged, or of another instance.
+ * Returns the system identifier of the embedded cluster, which its control file and every segment of its write-ahead
+ * log have. Checks the files that must be intact before PostgreSQL may open the cluster, since it would create a new
+ * one over some kinds of damage. `known` is the identifier in the rest of `DATA_DIR`, which decides which file is
+ * reported as foreign.
+ * @throws StartError that names a file that is missing, damaged or of another installation.
  */
 export function clusterIdentity(dataDir: string, known: string | undefined): string {
   const version = readPart(dataDir, 'PG_VERSION');
@@ -34,7 +38,7 @@ export function clusterIdentity(dataDir: string, known: string | undefined): str
   for (const name of new Set([redo, ...segments(dataDir)])) {
     const segment = readPart(dataDir, name);
     const system = segment.length === segmentBytes ? `${segment.readBigUInt64LE(SEGMENT.system)}` : undefined;
-    // Segments are made ahead of their use, out of zeros.
+    // Segments are created ahead of their use, filled with zeros.
     const isUnused =
       system === '0' && name !== redo && segment.subarray(0, SEGMENT.headerBytes).every((byte) => byte === 0);
     if (system === undefined || (system === '0' && !isUnused)) throw damaged(dataDir, name);
@@ -44,7 +48,7 @@ export function clusterIdentity(dataDir: string, known: string | undefined): str
   return identity;
 }
 
-/** The segment that a start of the cluster reads first. */
+/** Returns the name of the log segment that PostgreSQL reads first at its start. */
 function redoSegment(control: Buffer, segmentBytes: number): string {
   const timeline = control.readUInt32LE(CONTROL.timeline);
   const number = control.readBigUInt64LE(CONTROL.redo) / BigInt(segmentBytes);
@@ -76,28 +80,33 @@ function strange(dataDir: string, name: string): Error {
 const CHILD = join(import.meta.dirname, 'create-cluster.ts');
 
 /**
- * Makes the embedded database where there is none yet. A child process does it, since initialising in this one would
- * keep some 100 MB for good; it works beside the final place, so that a kill leaves nothing half made.
+ * Creates the embedded database if there is none. A child process does so, since initialising it would cost this one
+ * some 100 MB for good; it works in a temporary folder, so that a kill leaves nothing half made.
+ * @throws StartError if the child fails.
  */
 export async function ensureCluster(dataDir: string): Promise<void> {
   const cluster = embeddedClusterDir(dataDir);
   if (existsSync(cluster)) return;
-  // A folder of its own each time: after a kill the child of the previous start may still be writing to another one.
+  // Each attempt has a folder of its own: after a kill, the child of the previous start may still write to its folder.
   for await (const left of glob('postgres.unfinished-*', { cwd: dataDir })) {
-    // It is in nobody's way: one that cannot be removed yet is removed by a later start.
+    // A folder that cannot be removed yet does no harm: a later start removes it.
     await rm(join(dataDir, left), { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
   }
   let unfinished = await makeCluster(cluster);
-  // What ends this process once it has started may have been sent to the child as well; it is then made once more.
+  // A signal that this process obeys only after its start may have ended the child as well: try once more.
   unfinished ??= await makeCluster(cluster);
   if (unfinished === undefined) throw new StartError('the embedded database could not be made: it was interrupted');
   await rename(unfinished, cluster);
 }
 
-/** Gives the folder that a child has made the cluster in; undefined where SIGINT or SIGTERM ended the child. */
+/**
+ * Makes a cluster in a new folder, by a child process, and returns the folder's path; undefined if SIGINT or SIGTERM
+ * ended the child. @throws StartError if the child fails for another reason.
+ */
 async function makeCluster(cluster: string): Promise<string | undefined> {
   const dir = await mkdtemp(`${cluster}.unfinished-`);
-  // In a group of its own: Ctrl-C in a terminal is for the process that decides what it ends. Until it has one, it gets it too.
+  // A process group of its own keeps Ctrl-C in a terminal from ending the child. Until the group exists, the signal
+  // reaches it.
   const child = spawn(process.execPath, [CHILD, dir], { stdio: ['pipe', 'ignore', 'pipe'], detached: true });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -1,10 +1,12 @@
 import { enableCompileCache } from 'node:module';
 
-/** Run as a process of its own: creates an embedded cluster in the folder of its argument and migrates it. */
+/**
+ * Runs as a process of its own: creates an embedded cluster in the folder given as argument, with the current schema.
+ */
 enableCompileCache();
 const [, , dir] = process.argv;
 if (dir === undefined) throw new Error('usage: create-cluster DIR');
-// The other end of the pipe closes with the process that asked: nobody then wants the cluster.
+// The pipe closes when the parent process has ended, which no longer needs the cluster.
 process.stdin.resume().once('end', () => process.exit(1));
 const [{ openDatabase }, { migrate }] = await Promise.all([
   import('../database/database.ts'),

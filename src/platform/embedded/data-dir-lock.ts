@@ -6,8 +6,9 @@ import { StartError } from '../errors.ts';
 const ADVICE = 'stop it, or give this one a DATA_DIR of its own';
 
 /**
- * Takes `DATA_DIR` for this process alone: two on one embedded database would lose rows. `advice` is for the message.
- * @throws StartError while another process has it.
+ * Takes the kernel lock of `DATA_DIR`: two processes on one embedded database would lose rows. `advice` ends the error
+ * message.
+ * @throws StartError if another process holds the lock, or the folder cannot be used.
  */
 export function lockDataDir(dataDir: string, advice = ADVICE): Disposable {
   const path = join(dataDir, 'lock');

@@ -3,7 +3,7 @@ import { type Log, withFields } from '../../lib/log.ts';
 import type { Tracer } from '../../lib/tracing.ts';
 import type { TracingConfig } from '../config/config.ts';
 
-/** Returns a log whose lines carry the trace that they belong to. */
+/** Returns a log that adds the id of the current trace to each line. */
 function tracedLog(log: Log, tracer: Tracer): Log {
   return withFields(log, (fields) => {
     const trace_id = tracer.activeTraceId;
@@ -11,17 +11,17 @@ function tracedLog(log: Log, tracer: Tracer): Log {
   });
 }
 
-/** What traces a process, if anything does. */
+/** The tracing of a process, which may be off. */
 export interface Tracing {
-  /** Undefined where tracing is off: nothing of it is loaded then. */
+  /** The tracer; undefined if tracing is off, in which case OpenTelemetry is not loaded. */
   tracer: Tracer | undefined;
-  /** The log of all that is traced. */
+  /** The log to use for everything that may be traced: its lines have the trace's id. */
   log: Log;
-  /** What has become of spans. */
+  /** The counter of completed spans, by whether the collector has accepted them. */
   exported: Counter<'outcome'>;
 }
 
-/** Opens tracing where it is configured; what it holds is sent as the stack is disposed. */
+/** Opens tracing if it is configured. Spans that still wait are sent when the stack is disposed of. */
 export async function openTracing(
   config: TracingConfig | undefined,
   { log, version }: { log: Log; version: string },
@@ -39,7 +39,7 @@ export async function openTracing(
   let isRefused = false;
   const tracer = new OtelTracer(config, version, (spans, outcome) => {
     exported.inc({ outcome: outcome === 'taken' ? 'taken' : 'lost' }, spans);
-    // A collector that is only too slow takes some and loses others: the metric shows it.
+    // A collector that is only too slow accepts some spans and loses others: the metric is enough.
     if (outcome === 'dropped') return;
     const wasRefused = isRefused;
     isRefused = outcome === 'refused';

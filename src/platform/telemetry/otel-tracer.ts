@@ -30,14 +30,14 @@ import {
 import { withTimeout } from '../../lib/with-timeout.ts';
 import type { TracingConfig } from '../config/config.ts';
 
-/** Spans that wait for the collector; those that come when there are so many are dropped. */
+/** The largest number of spans that wait to be exported; further ones are dropped. */
 const MAX_WAITING_SPANS = 2_048;
 const BATCH_SPANS = 512;
 
-/** What has become of spans: taken by the collector, not taken, or not even sent for want of room. */
+/** What happened to spans: accepted by the collector, not accepted, or dropped because too many were waiting. */
 type SpanOutcome = 'taken' | 'refused' | 'dropped';
 
-/** Called with a number of spans and what has become of them. */
+/** Called with a number of spans and what happened to them. */
 type OnSpans = (spans: number, outcome: SpanOutcome) => void;
 
 interface BoundedSpansOptions {
@@ -47,7 +47,7 @@ interface BoundedSpansOptions {
   onSpans: OnSpans;
 }
 
-/** Spans on their way to the exporter, in batches. OpenTelemetry's own queue tells nobody of what it has no room for. */
+/** A bounded queue of spans, exported in batches. OpenTelemetry's own queue does not report the spans that it drops. */
 class BoundedSpans implements SpanProcessor {
   readonly #batches: BatchSpanProcessor;
   readonly #onSpans: OnSpans;
@@ -110,7 +110,10 @@ const KINDS: Record<SpanKind, Kind> = {
   internal: Kind.INTERNAL,
 };
 
-/** Spans over OTLP. Whatever the collector does, nothing waits for it: the queue is bounded, the rest is dropped. */
+/**
+ * A tracer that exports spans by OTLP. Nothing waits for the collector: the queue is bounded, and excess spans are
+ * dropped.
+ */
 export class OtelTracer implements Tracer {
   readonly #contexts = new AsyncLocalStorageContextManager().enable();
   readonly #provider: BasicTracerProvider;
@@ -146,7 +149,7 @@ export class OtelTracer implements Tracer {
     return trace.getSpanContext(this.#contexts.active())?.traceId;
   }
 
-  /** Sends what waits, within a bounded time. */
+  /** Sends the spans that still wait, for 1.5 s at most, and stops. */
   async stop(): Promise<void> {
     await withTimeout(this.#provider.shutdown(), STOP_MS).catch(() => undefined);
     this.#contexts.disable();
@@ -185,7 +188,7 @@ class StartedSpan implements Span {
   }
 }
 
-/** A remote or local parent, which are the same to a child. */
+/** Returns the context of a parent span, remote or local; the root context if there is no valid parent. */
 function contextOf(traceparent: string | undefined): Context {
   const given = validTraceparent(traceparent);
   if (given === undefined) return ROOT_CONTEXT;

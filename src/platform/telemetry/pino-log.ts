@@ -3,8 +3,8 @@ import { type Log, withFields } from '../../lib/log.ts';
 const MAX_CHARACTERS = 64 * 1024;
 
 /**
- * Gathers lines and hands them on many at a time. The destination of pino could do it, but looks at all that it has
- * gathered with each line: some ten kilobytes are copied for it.
+ * A buffer that passes lines on many at a time. Pino's own destination can do so as well, but copies all that it has
+ * buffered, some ten kilobytes, with each line.
  */
 export class GatheredLines {
   readonly #write: (text: string) => void;
@@ -15,14 +15,14 @@ export class GatheredLines {
     this.#write = write;
   }
 
-  /** Takes a line with its line feed; 64 Ki characters are handed on at once. */
+  /** Adds a line that ends with a line feed. Once the buffer has 64 Ki characters, they are passed on. */
   write(line: string): void {
     this.#lines.push(line);
     this.#characters += line.length;
     if (this.#characters >= MAX_CHARACTERS) this.flush();
   }
 
-  /** Hands on what has come so far. */
+  /** Passes on all lines that are buffered. */
   flush(): void {
     if (this.#lines.length === 0) return;
     const text = this.#lines.join('');
@@ -34,12 +34,12 @@ export class GatheredLines {
 
 const FLUSH_EVERY_MS = 200;
 
-/** A log and how to hand over what it still holds. */
+/** A log with a method that writes its buffered lines at once. */
 export interface FlushableLog extends Log {
   flush(): void;
 }
 
-/** The log of a running service: pino's JSON lines on standard output, or readable lines where that is a terminal. */
+/** Opens the log of a running process: JSON lines on standard output, or human-readable lines if that is a terminal. */
 export async function pinoLog(level: string): Promise<FlushableLog> {
   const { default: pino } = await import('pino');
   if (process.stdout.isTTY) {
@@ -49,7 +49,7 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
   }
   const destination = pino.destination({ dest: 1, sync: false });
   const lines = new GatheredLines((text) => destination.write(text));
-  // What is shorter than the buffer would wait for the next line.
+  // Without this, lines would wait until later ones fill the buffer.
   setInterval(() => lines.flush(), FLUSH_EVERY_MS).unref();
   const flush = () => {
     lines.flush();
