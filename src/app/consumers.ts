@@ -94,7 +94,7 @@ function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableSt
 
 /**
  * Starts looking up registrations at the transactions' owner, if `gateway.yaml` configures it. Returns the lookups'
- * metrics; none without a configuration.
+ * metrics, if any.
  */
 export function startLookups(
   { database: { db }, log, nowMs, transactions }: Context,

@@ -33,7 +33,7 @@ interface AuditParts {
   database: Database;
   log: Log;
   nowMs(): number;
-  /** Used instead of the spool and the log, if defined. */
+  /** The audit trail to use instead of the spool and the log; undefined means those two. */
   trail: AuditTrail | undefined;
   /** Receives whatever must be stopped. */
   stack: AsyncDisposableStack;
@@ -42,8 +42,8 @@ interface AuditParts {
 const LAST_DRAIN_MS = 5_000;
 
 /**
- * Opens the path of audit records: they go into the spool at the end of each tick, and from there into the database
- * once `auditWriter` is started.
+ * Opens the audit spool and makes its writer: records go into the spool at the end of each tick, and from there into
+ * the database once `auditWriter` is started.
  */
 export function openAudit({ config, database, log, nowMs, trail, stack }: AuditParts) {
   const spool = AuditSpool.open({ dir: config.auditSpoolDir });

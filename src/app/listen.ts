@@ -10,7 +10,10 @@ interface Address {
   variable: string;
 }
 
-/** How long no request must arrive before a draining server closes its idle connections, in milliseconds. */
+/**
+ * How long a draining server waits after the last new connection, request or response before it closes idle
+ * connections, in milliseconds.
+ */
 const QUIET_MS = 20;
 
 const connectionsOf = new WeakMap<Server, Connections>();

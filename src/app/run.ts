@@ -16,7 +16,7 @@ const UNREACHABLE = new Set([
   'ETIMEDOUT',
 ]);
 
-/** What is wrong when a database server responds but refuses to be used, by SQLSTATE. */
+/** The reasons why a database server that responds may refuse to be used, by SQLSTATE. */
 const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
   '28000': 'the server refuses the user of DATABASE_URL',
   '28P01': 'the server refuses the password of DATABASE_URL',
@@ -93,8 +93,8 @@ function* causes(error: unknown): Generator<Error> {
 }
 
 /**
- * The handler of SIGHUP. The signal asks for a reload, but it also means that the process's terminal has been closed:
- * only then does it end the process. A signal before `heed` is remembered.
+ * The handler of SIGHUP, which requests a reload. Only if the process's terminal has been closed, which sends the same
+ * signal, does it end the process. A signal before `heed` is remembered.
  */
 export class Hangups {
   readonly #terminals = [0, 1, 2].filter((fd) => isatty(fd));

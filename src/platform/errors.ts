@@ -20,7 +20,7 @@ export class RefusalError extends Error {
 }
 
 /**
- * Makes the refusal of an id that the tenant does not have; a missing id and another tenant's are indistinguishable.
+ * Makes the refusal for an id that the tenant does not have; a missing id and another tenant's are indistinguishable.
  */
 export function notFoundRefusal(): RefusalError {
   return new RefusalError({ kind: 'not_found' });
@@ -64,7 +64,7 @@ export type ErrorMessage =
   | 'gateway_timeout';
 
 interface AppErrorDetails {
-  /** What is wrong with the input, listed in the response where its format has a place for it. */
+  /** The issues of the input, listed in the response if its format has a member for them. */
   issues?: Issue[];
   /** The headers of the error response, in the spelling in which they are sent. */
   headers?: Record<string, string>;
@@ -72,7 +72,7 @@ interface AppErrorDetails {
   cause?: unknown;
 }
 
-/** An error with a documented HTTP status and message. Each protocol renders it in one place. */
+/** An error with a documented HTTP status and message, which each face renders in its own format. */
 export class AppError extends Error {
   override name = 'AppError';
   readonly status: number;
@@ -100,8 +100,8 @@ export function noToken(): AppError {
 }
 
 /**
- * Makes the error for a forbidden request (403). `missing` are the permissions that the token lacks; the response names
- * them as its `scope` (RFC 6750 section 3.1).
+ * Makes the error for a request that is not allowed (403). `missing` are the permissions that the token lacks; the
+ * response names them as its `scope` (RFC 6750 section 3.1).
  */
 export function forbidden(missing: readonly string[] = []): AppError {
   if (missing.length === 0) return new AppError(403, 'forbidden');
@@ -110,8 +110,8 @@ export function forbidden(missing: readonly string[] = []): AppError {
 }
 
 /**
- * Makes the error for what is not registered, does not exist or belongs to another tenant (404); all three get the same
- * bytes.
+ * Makes the error for what is not registered, does not exist or belongs to another tenant (404); the response is the
+ * same for all three.
  */
 export function notFound(): AppError {
   return new AppError(404, 'not_found');
@@ -122,7 +122,7 @@ export function payloadTooLarge(): AppError {
   return new AppError(413, 'payload_too_large', { headers: { Connection: 'close' } });
 }
 
-/** Makes the error for a request that needs a store that is down, or finds a queue full (503). */
+/** Makes the error for a request that finds a store down or a queue full (503). */
 export function serviceUnavailable(cause?: unknown): AppError {
   return new AppError(503, 'service_unavailable', { headers: { 'Retry-After': '1' }, cause });
 }

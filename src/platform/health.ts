@@ -111,9 +111,9 @@ const NEEDS = {
 
 /**
  * Returns the readiness of a process: `down` if it can do none of its role's work, `degraded` if it can do part of it.
- * A store that is down is down for all processes: if each became unready for it, a load balancer would leave none to
- * serve the rest. A store that the process has never reached may be its own mistake, such as a wrong address: the
- * status is then `starting`, and not ready.
+ * A store that is down is down for all processes: if that made them unready, a load balancer would stop sending
+ * requests to any of them. A store that has never responded to this process may be misconfigured in it alone: the
+ * status is then `starting`, which is not ready.
  */
 export function readinessOf(facts: ReadinessFacts): Readiness {
   const { role, checks, hasSeenStores, isDraining, isAuditFull, excludesStores } = facts;

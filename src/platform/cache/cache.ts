@@ -69,7 +69,7 @@ export interface Cache {
 
   /**
    * Calls `read` for the sessions of a tenant, removes the ended ones, adds the live ones, and then marks the tenant as
-   * ready. If the cache is lost or emptied after the call of `read`, the tenant stays unready, since a removal may be
+   * ready. Rejects, and leaves the tenant unready, if the cache is lost or emptied meanwhile, since a removal may be
    * lost too.
    */
   rebuildSessions(nodeId: string, read: () => Promise<NodeSessions>): Promise<void>;

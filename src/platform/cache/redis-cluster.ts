@@ -35,7 +35,7 @@ export async function isInCluster(server: RedisServer): Promise<boolean> {
 }
 
 interface RedisClusterOptions {
-  /** Whether an outage has been reported already and lasts until all servers are connected. */
+  /** Whether an outage that has already been reported is still going on. */
   isOut: boolean;
   /** Called when a server is connected, and when slots get another master. */
   onChange(): void;
@@ -45,7 +45,7 @@ interface RedisClusterOptions {
 
 /**
  * The masters of a Redis Cluster, with a connection to each. A command goes to the master of its key's slot, and is
- * refused at once while that is down. The topology is read again until every slot has a connected master.
+ * refused at once while that is down. While a slot has no connected master, the topology is read every 500 ms.
  */
 export class RedisCluster implements RedisRoute {
   readonly #seed: RedisServer;
@@ -77,7 +77,7 @@ export class RedisCluster implements RedisRoute {
   }
 
   /**
-   * Reads which master has which slot: from server `at`, or from another one if that is not given or fails. Never
+   * Reads which master has which slot: from the server `at`, or from another one if `at` is not given or fails. Never
    * rejects.
    */
   look(at?: RedisServer): Promise<void> {
@@ -146,7 +146,7 @@ export class RedisCluster implements RedisRoute {
         asked = await this.#redirected(said, server);
         if (said.kind === 'down') throw error;
         if (redirections < 2) continue;
-        // Servers that contradict each other agree soon, and keys that are being moved arrive.
+        // Wait: servers that contradict each other soon agree, and keys that are being moved arrive.
         if (performance.now() > until) throw error;
         await delay(RETRY_MS);
       }

@@ -13,8 +13,8 @@ interface RedisConnectionOptions {
 }
 
 /**
- * A connection to Redis at one URL: to a single server, or to the cluster to which it belongs. Each time it is
- * connected, it asks which of the two it is.
+ * A connection to Redis at one URL: to a single server, or to the cluster to which it belongs. On each connection, it
+ * checks which of the two it is.
  */
 export class RedisConnection {
   readonly #onOutage: (error: unknown) => void;

@@ -14,10 +14,10 @@ function luaScript(source: string, { needsEpoch = false } = {}): LuaScript {
 }
 
 /**
- * The script for `countRequest` of the rules, with one key for each client. ARGV: now in ms, number of the month, quota
- * used according to another source (-1: not known), limits per second, minute, hour and month (0: none). Returns -1
- * (unknown), or the outcome (0 refused, 1 counted) and the four counts, followed by the numbers of the windows if they
- * are not those of the clock.
+ * The script for `countRequest` of `counts.rules.ts`, with one key for each client. ARGV: now in ms, number of the
+ * month, quota used according to another source (-1: not known), limits per second, minute, hour and month (0: none).
+ * Returns -1 (unknown), or the outcome (0 refused, 1 counted) and the four counts, followed by the numbers of the
+ * windows if they are not those of the clock.
  */
 export const COUNT_REQUEST = luaScript(`
 local now, clock_month_at, seed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -71,7 +71,7 @@ count = count + 1
 redis.call('SET', KEYS[1], struct.pack('<dd', started, count), 'PX', window)
 return {count, started}`);
 
-// The keys of the session scripts, unless they say otherwise: KEYS[1] is the sorted set of a subject's sessions,
+// The keys of the session scripts, where "as above" stands for them: KEYS[1] is the sorted set of a subject's sessions,
 // KEYS[2] the set of recently removed ones, KEYS[3] the ready marker: the epoch in which the tenant was made ready. A
 // marker from before a failover does not count, since the last writes may be lost.
 
@@ -91,8 +91,8 @@ return 0`,
 );
 
 /**
- * The script that adds a session, and returns the ids of those evicted for it. ARGV: session id, expiry in ms, now in
- * ms, largest number of sessions, lifetime of the keys in ms, how long a removal is remembered in ms.
+ * The script that adds a session, and returns the ids of those evicted for it. KEYS: as above. ARGV: session id, expiry
+ * in ms, now in ms, largest number of sessions, lifetime of the keys in ms, how long a removal is remembered in ms.
  */
 export const ADD_SESSION = luaScript(`
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return {} end
@@ -113,8 +113,9 @@ redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return evicted`);
 
 /**
- * The script that extends the life of a session. ARGV: session id, expiry in ms, lifetime of the key in ms, epoch. It
- * adds an absent session if the tenant is unready, since the rebuild may have read the database too early.
+ * The script that extends the life of a session. KEYS: as above. ARGV: session id, expiry in ms, lifetime of the key in
+ * ms, epoch. It adds an absent session if the tenant is unready, since the rebuild may have read the database too
+ * early.
  */
 export const PROLONG_SESSION = luaScript(
   `
@@ -129,7 +130,7 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])`,
   { needsEpoch: true },
 );
 
-/** The script that removes sessions. ARGV: how long a removal is remembered in ms, session ids. */
+/** The script that removes sessions. KEYS: as above. ARGV: how long a removal is remembered in ms, session ids. */
 export const REMOVE_SESSIONS = luaScript(`
 for i = 2, #ARGV do
   redis.call('ZREM', KEYS[1], ARGV[i])
@@ -138,9 +139,9 @@ end
 redis.call('PEXPIRE', KEYS[2], ARGV[1])`);
 
 /**
- * The script that adds the live sessions of a subject during a rebuild. KEYS[4]: the token of the current rebuild.
- * ARGV: lifetime of the key in ms, token, then an id and an expiry in ms for each session. It does nothing for a
- * rebuild that has ended, since removals after its reading may no longer be remembered.
+ * The script that adds the live sessions of a subject during a rebuild. KEYS: as above, and KEYS[4], the token of the
+ * current rebuild. ARGV: lifetime of the key in ms, token, then an id and an expiry in ms for each session. It does
+ * nothing for a rebuild that has ended, since removals after its reading may no longer be remembered.
  */
 export const REBUILD_SUBJECT = luaScript(`
 if not string.find(redis.call('GET', KEYS[4]) or '', ARGV[2], 1, true) then return end

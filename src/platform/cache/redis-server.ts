@@ -5,11 +5,11 @@ import { CacheUnavailableError } from './cache.ts';
 import type { LuaScript } from './redis-scripts.ts';
 
 /**
- * The route to the server that has a key, a single server or a cluster's. Its methods reject with a
+ * The commands on the server that has a key: a single server, or one of a cluster. A method that fails rejects with a
  * CacheUnavailableError.
  */
 export interface RedisRoute {
-  /** Runs a script that has a single key. It is faster than `run`, for what every request needs. */
+  /** Runs a script that has a single key. It is faster than `run`, for scripts that run with every request. */
   runOnKey(script: LuaScript, key: string, args: readonly string[]): Promise<unknown>;
   /** Runs a script whose keys are all in one slot. */
   run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
@@ -43,8 +43,8 @@ interface RedisServerOptions {
 export class RedisServer implements RedisRoute {
   readonly url: string;
   /**
-   * The last argument of scripts that need it: in a cluster, the epoch of this server's slots, which grows with each
-   * failover.
+   * The epoch passed to scripts that need it: in a cluster that of this server's slots, which grows with each failover;
+   * otherwise 0.
    */
   epoch = '0';
   readonly #client: Client;
@@ -93,12 +93,11 @@ export class RedisServer implements RedisRoute {
     this.#onOutage = onOutage ?? (() => undefined);
     client.on('error', (error) => {
       this.#reportOutage(error);
-      // Data that came on a working connection was not a valid reply: later ones would be matched to the wrong
-      // commands.
+      // An error on a working connection is an invalid reply: later replies would be matched to the wrong commands.
       if (client.isReady) client.destroy();
     });
     client.on('connect', () => {
-      // The client cannot cancel an attempt to connect.
+      // The client could not cancel this attempt to connect when it was stopped.
       if (this.#isStopped) {
         client.destroy();
         return;
@@ -215,7 +214,7 @@ export class RedisServer implements RedisRoute {
   // socket would not do: they expire before data that has arrived is read, and each command written to a frozen server
   // restarts them.
   #watch(): void {
-    // The connection was given up in the tick before.
+    // Connect anew if the tick before has given up the connection.
     if (!this.#client.isOpen) this.#connect();
     if (!this.#client.isReady && !this.#isShakingHands) return;
     this.#silentTicks += 1;

@@ -56,7 +56,7 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Thrown when the configuration prevents a start; the process exits with 78. It lists everything that is wrong at once,
+ * Thrown when the configuration prevents a start; the process exits with 78. It lists everything that is wrong, each
  * with the variable or place and what to change.
  */
 export class ConfigError extends Error {
@@ -82,13 +82,16 @@ export interface TracingConfig {
   /** The HTTP headers of each export, such as credentials. */
   headers: Readonly<Record<string, string>>;
   serviceName: string;
-  /** The fraction of traces to record, 0 to 1, among those that begin here; for others their first span has decided. */
+  /**
+   * The fraction of traces to record, 0 to 1, among those that begin here; all others follow the decision made where
+   * they began.
+   */
   ratio: number;
   /** How long a span waits to be exported together with others, in milliseconds. */
   exportEveryMs: number;
 }
 
-/** The resolved, frozen configuration; `readSecrets` returns the signing keys and passwords. */
+/** The resolved, frozen configuration, without the secrets that `readSecrets` returns. */
 export interface Config {
   production: boolean;
   host: string;
@@ -182,7 +185,7 @@ function missing(given: Given, production: boolean): string[] {
     .map((name) => `${name} is missing: ${reason} requires it`);
 }
 
-/** Returns a message for each contradiction between variables that are well-formed by themselves. */
+/** Returns a message for each conflict between variables that are valid by themselves. */
 function clashes(given: Given, production: boolean): string[] {
   const { WEBHOOK_PASSWORD: password, GRAPHQL_PERSISTED: persisted = 'off' } = given;
   const isSet = (name: keyof Env) => given[name] !== undefined;

@@ -7,7 +7,7 @@ import { type Config, ConfigError, type Env } from './config.ts';
 import { needsSecrets, notWhole, PARTS, secretsPath } from './data-dir.ts';
 import { signingKey } from './forms.ts';
 
-/** A secret during its rotation; `previous` is the one that it replaces, which still verifies. */
+/** A secret, and the previous one that it replaces in a rotation, which still verifies; undefined if there is none. */
 export interface RotatingSecret {
   current: string;
   previous: string | undefined;

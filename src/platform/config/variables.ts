@@ -18,10 +18,10 @@ import {
   text,
 } from './forms.ts';
 
-/** What the configuration reference says about a variable, besides its format and its default. */
+/** The entry of a variable in the configuration reference, besides its format and its default. */
 export interface About {
   description: string;
-  /** What applies if the variable is unset and its schema has no default. */
+  /** The text that says what applies if the variable is unset and its schema has no default. */
   unset?: string;
   /** The only role besides `all` that reads the variable; if absent, both roles do. */
   role?: 'gateway' | 'worker';

@@ -109,7 +109,8 @@ async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void
     clientUrl: url,
     pool: { min: 0, max: POOL_SIZE },
     driverOptions: {
-      // The driver needs the whole URL: MikroORM passes on only user, host and database, but not `sslmode`.
+      // The driver gets the whole URL: MikroORM itself reads only user, host and database from it, and ignores
+      // `sslmode`.
       connectionString: inUtc(url),
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
@@ -184,8 +185,8 @@ export interface Executor {
 }
 
 /**
- * Makes a connection call `check` before each statement that may write, which is refused with the error that `check`
- * throws. Reads, and statements that end a transaction, are never refused.
+ * Makes a connection call `check` before each statement that may write; if `check` throws, the statement is refused
+ * with that error. Reads, and statements that end a transaction, are never refused.
  */
 export function refuseWhenFull(connection: Executor, check: () => void): void {
   const execute = connection.executeQuery.bind(connection);

@@ -40,9 +40,7 @@ function columnOf<Of extends string>(of: Of, name: string): `${Of}.column` {
 
 interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter> {
   rows: Rows<DB, TB, Row>;
-  /**
-   * Returns the values of a filter that `where` is called with; if absent, `where` is called with the filter itself.
-   */
+  /** Returns what `where` is called with for a filter; if absent, it is called with the filter itself. */
   given?(filter: Filter): Given;
   /**
    * Returns the conditions of a filter, all of which a row must meet. It cannot compute with the values, which are
@@ -129,9 +127,9 @@ interface NestedSpec<DB, TB extends keyof DB, Row> {
   /** The table of the rows that the lists belong to (the owners); its key is `id`. */
   owners: keyof ScopedTables & string;
   rows: Rows<DB, TB, Row>;
-  /** The column of a list's row that has its owner's id. */
+  /** The column in which a row of the list has its owner's id. */
   owner: keyof Row & string;
-  /** The columns of the sort key; the row's id is the second if the first is not unique within a list. */
+  /** The columns of the sort key; the second, the row's id, is needed if the first is not unique within a list. */
   order: readonly [at: keyof Row & string] | readonly [at: keyof Row & string, id: keyof Row & string];
 }
 

@@ -43,7 +43,7 @@ export function refusal(what: string): NodeScopeError {
 
 const NODE_ID = 'node_id';
 
-/** Returns the name of a table without a schema. @throws NodeScopeError for any other source of rows. */
+/** Returns the name of a plain table. @throws NodeScopeError for any other source of rows, or if a schema is named. */
 export function tableName(source: OperationNode): string {
   if (!TableNode.is(source)) throw refusal(`rows of a ${source.kind}`);
   const { schema, identifier } = source.table;
@@ -217,7 +217,8 @@ export class NodeScope extends OperationNodeTransformer {
     const visible = this.#commonTables;
     const hidden = new Set(node.recursive ? [] : node.expressions.map(nameOf));
     const expressions = node.expressions.map((expression) => {
-      // Without `recursive`, a common table expression sees only those before it; in it, its own name is a table's.
+      // Without `recursive`, a common table expression sees only those before it; inside it, its own name means a
+      // table.
       this.#commonTables = visible.difference(hidden);
       const transformed = this.transformNode(expression, queryId);
       hidden.delete(nameOf(expression));
@@ -278,8 +279,8 @@ export class NodeScope extends OperationNodeTransformer {
   }
 
   /**
-   * Returns the tenant's condition for a source of rows; undefined for a subquery, which has its own, and a global
-   * table.
+   * Returns the tenant's condition for a source of rows; undefined for a subquery, which has its own, for a global
+   * table and for a common table expression.
    */
   #condition(source: OperationNode): OperationNode | undefined {
     const named = AliasNode.is(source) ? source.node : source;

@@ -135,7 +135,7 @@ interface ConnectionLimits {
   timedOut(cause: unknown): Error;
 }
 
-/** Returns the id of a request's tenant; undefined as long as it is not known. */
+/** Returns the id of a request's tenant; undefined until it is known. */
 type NodeOf = () => string | undefined;
 
 const QUERY_CANCELED = '57014';
@@ -193,7 +193,8 @@ export class TenantDb<Tables extends object> {
   #prepared = 0;
 
   /**
-   * Takes `pool`, which returns the driver's pool if it exists yet; without one, prepared queries run like all others.
+   * Takes `pool`, a function that returns the driver's pool once it exists; without one, prepared queries run like all
+   * others.
    */
   constructor(
     em: SqlEntityManager,

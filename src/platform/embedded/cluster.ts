@@ -9,12 +9,15 @@ import { StartError } from '../errors.ts';
 /** The major version of PostgreSQL that PGlite contains. */
 const MAJOR = 18;
 
-/** The length of `global/pg_control` and the offsets of its fields, in bytes (src/include/catalog/pg_control.h). */
+/**
+ * The length of PostgreSQL 18's `global/pg_control` and the offsets of its fields, in bytes
+ * (src/include/catalog/pg_control.h).
+ */
 const CONTROL = { bytes: 8192, redo: 40, timeline: 48, segmentBytes: 228, crc: 292 };
 
 /**
- * The offsets of fields in the long header of a log segment's first page, and the length to check, in bytes
- * (src/include/access/xlog_internal.h).
+ * The offsets of fields in the first page of a segment of the write-ahead log, and the length of the page's long
+ * header, in bytes (src/include/access/xlog_internal.h of PostgreSQL 18).
  */
 const SEGMENT = { address: 8, system: 24, headerBytes: 40 };
 
@@ -80,8 +83,8 @@ function strange(dataDir: string, name: string): Error {
 const CHILD = join(import.meta.dirname, 'create-cluster.ts');
 
 /**
- * Creates the embedded database if there is none. A child process does so, since initialising it would cost this one
- * some 100 MB for good; it works in a temporary folder, so that a kill leaves nothing half made.
+ * Creates the embedded database if there is none. A child process does so, since initialising it would cost this
+ * process some 100 MB for good; it works in a temporary folder, so that a kill leaves nothing half made.
  * @throws StartError if the child fails.
  */
 export async function ensureCluster(dataDir: string): Promise<void> {
@@ -105,8 +108,8 @@ export async function ensureCluster(dataDir: string): Promise<void> {
  */
 async function makeCluster(cluster: string): Promise<string | undefined> {
   const dir = await mkdtemp(`${cluster}.unfinished-`);
-  // A process group of its own keeps Ctrl-C in a terminal from ending the child. Until the group exists, the signal
-  // reaches it.
+  // A process group of its own keeps Ctrl-C in a terminal from ending the child; until the group exists, the signal
+  // still reaches it.
   const child = spawn(process.execPath, [CHILD, dir], { stdio: ['pipe', 'ignore', 'pipe'], detached: true });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -6,7 +6,7 @@ import { enableCompileCache } from 'node:module';
 enableCompileCache();
 const [, , dir] = process.argv;
 if (dir === undefined) throw new Error('usage: create-cluster DIR');
-// The pipe closes when the parent process has ended, which no longer needs the cluster.
+// The pipe closes when the parent process ends, and the cluster is then no longer needed.
 process.stdin.resume().once('end', () => process.exit(1));
 const [{ openDatabase }, { migrate }] = await Promise.all([
   import('../database/database.ts'),

@@ -15,7 +15,7 @@ function tracedLog(log: Log, tracer: Tracer): Log {
 export interface Tracing {
   /** The tracer; undefined if tracing is off, in which case OpenTelemetry is not loaded. */
   tracer: Tracer | undefined;
-  /** The log to use for everything that may be traced: its lines have the trace's id. */
+  /** The log to use for whatever may be traced; if tracing is on, its lines have the trace's id. */
   log: Log;
   /** The counter of completed spans, by whether the collector has accepted them. */
   exported: Counter<'outcome'>;

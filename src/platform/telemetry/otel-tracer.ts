@@ -34,10 +34,10 @@ import type { TracingConfig } from '../config/config.ts';
 const MAX_WAITING_SPANS = 2_048;
 const BATCH_SPANS = 512;
 
-/** What happened to spans: accepted by the collector, not accepted, or dropped because too many were waiting. */
+/** The outcome of spans: accepted by the collector, refused by it, or dropped because too many were waiting. */
 type SpanOutcome = 'taken' | 'refused' | 'dropped';
 
-/** Called with a number of spans and what happened to them. */
+/** Called with a number of spans and their outcome. */
 type OnSpans = (spans: number, outcome: SpanOutcome) => void;
 
 interface BoundedSpansOptions {
