@@ -98,7 +98,7 @@ export interface Cache {
    */
   lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined>;
 
-  /** Resolves if the cache responds, and rejects otherwise. */
+  /** Checks that the cache responds; rejects if it does not. */
   checkHealth(): Promise<void>;
 
   stop(): Promise<void>;

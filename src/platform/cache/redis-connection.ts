@@ -23,7 +23,7 @@ export class RedisConnection {
   #route: RedisRoute = NOT_THERE;
   #learning: Promise<void> | undefined;
   #generation = 0;
-  /** Whether an outage of a server that is not known to belong to a cluster has been reported. */
+  /** Whether the current outage has been reported, as long as Redis is not known to be a cluster. */
   #isOut = false;
   #isStopped = false;
 

@@ -71,14 +71,14 @@ count = count + 1
 redis.call('SET', KEYS[1], struct.pack('<dd', started, count), 'PX', window)
 return {count, started}`);
 
-// The keys of the session scripts, where "as above" stands for them: KEYS[1] is the sorted set of a subject's sessions,
-// KEYS[2] the set of recently removed ones, KEYS[3] the ready marker: the epoch in which the tenant was made ready. A
-// marker from before a failover does not count, since the last writes may be lost.
+// The keys of the session scripts: the set of a subject's sessions, sorted by expiry, the set of its recently removed
+// ones, and the tenant's ready marker, which is the epoch in which the tenant was made ready. A marker from before a
+// failover does not count, since the last writes may be lost.
 
 /**
- * The script that reads a session's state. KEYS: the sorted set of the subject's sessions, the ready marker. The set of
- * removed sessions is left out, as it is mostly absent, and while a slot is moved Redis refuses a script that names an
- * absent key. ARGV: session id, now in ms, epoch. Returns -1 (unready), 0 (absent) or 1 (live).
+ * The script that reads a session's state. KEYS: the subject's sessions, the ready marker. The removed sessions are
+ * left out, as their key is mostly absent, and while a slot is moved Redis refuses a script that names an absent key.
+ * ARGV: session id, now in ms, epoch. Returns -1 (unready), 0 (absent) or 1 (live).
  */
 export const SESSION_STATE = luaScript(
   `
@@ -91,8 +91,9 @@ return 0`,
 );
 
 /**
- * The script that adds a session, and returns the ids of those evicted for it. KEYS: as above. ARGV: session id, expiry
- * in ms, now in ms, largest number of sessions, lifetime of the keys in ms, how long a removal is remembered in ms.
+ * The script that adds a session, and returns the ids of those evicted for it. KEYS: the subject's sessions, its
+ * removed sessions. ARGV: session id, expiry in ms, now in ms, largest number of sessions, lifetime of the keys in ms,
+ * how long a removal is remembered in ms.
  */
 export const ADD_SESSION = luaScript(`
 if redis.call('SISMEMBER', KEYS[2], ARGV[1]) == 1 then return {} end
@@ -113,9 +114,9 @@ redis.call('PEXPIRE', KEYS[1], ARGV[5])
 return evicted`);
 
 /**
- * The script that extends the life of a session. KEYS: as above. ARGV: session id, expiry in ms, lifetime of the key in
- * ms, epoch. It adds an absent session if the tenant is unready, since the rebuild may have read the database too
- * early.
+ * The script that extends the life of a session. KEYS: the subject's sessions, its removed sessions, the ready marker.
+ * ARGV: session id, expiry in ms, lifetime of the key in ms, epoch. It adds an absent session if the tenant is unready,
+ * since the rebuild may have read the database too early.
  */
 export const PROLONG_SESSION = luaScript(
   `
@@ -130,7 +131,10 @@ redis.call('PEXPIRE', KEYS[1], ARGV[3])`,
   { needsEpoch: true },
 );
 
-/** The script that removes sessions. KEYS: as above. ARGV: how long a removal is remembered in ms, session ids. */
+/**
+ * The script that removes sessions. KEYS: the subject's sessions, its removed sessions. ARGV: how long a removal is
+ * remembered in ms, session ids.
+ */
 export const REMOVE_SESSIONS = luaScript(`
 for i = 2, #ARGV do
   redis.call('ZREM', KEYS[1], ARGV[i])
@@ -139,9 +143,10 @@ end
 redis.call('PEXPIRE', KEYS[2], ARGV[1])`);
 
 /**
- * The script that adds the live sessions of a subject during a rebuild. KEYS: as above, and KEYS[4], the token of the
- * current rebuild. ARGV: lifetime of the key in ms, token, then an id and an expiry in ms for each session. It does
- * nothing for a rebuild that has ended, since removals after its reading may no longer be remembered.
+ * The script that adds the live sessions of a subject during a rebuild. KEYS: the subject's sessions, its removed
+ * sessions, the ready marker, the token of the current rebuild. ARGV: lifetime of the key in ms, token, then an id and
+ * an expiry in ms for each session. It does nothing for a rebuild that has ended, since removals after its reading may
+ * no longer be remembered.
  */
 export const REBUILD_SUBJECT = luaScript(`
 if not string.find(redis.call('GET', KEYS[4]) or '', ARGV[2], 1, true) then return end

@@ -15,7 +15,7 @@ export interface RedisRoute {
   run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /** Runs one command on a key. */
   commandOnKey(key: string, args: readonly string[]): Promise<unknown>;
-  /** Resolves if every key has a server that responds, and rejects otherwise. */
+  /** Checks that every key has a server that responds; rejects if one does not. */
   checkHealth(): Promise<void>;
 }
 

@@ -40,7 +40,7 @@ function columnOf<Of extends string>(of: Of, name: string): `${Of}.column` {
 
 interface ListSpec<DB, TB extends keyof DB, Row, Given, Filter> {
   rows: Rows<DB, TB, Row>;
-  /** Returns what `where` is called with for a filter; if absent, it is called with the filter itself. */
+  /** Returns the values of a filter that are passed to `where`; if absent, the filter itself is passed. */
   given?(filter: Filter): Given;
   /**
    * Returns the conditions of a filter, all of which a row must meet. It cannot compute with the values, which are

@@ -215,8 +215,8 @@ export class TenantDb<Tables extends object> {
   }
 
   /**
-   * Returns a query for one tenant's rows that is compiled once, at its first run; meant for reads of every request.
-   * `value(name)` makes the placeholder for a value that is passed to each run.
+   * Returns a query for one tenant's rows that is compiled once, at its first run, for reads that happen with every
+   * request. `value(name)` makes the placeholder for a value that is passed to each run.
    */
   prepare<Row, Name extends string>(
     build: (k: Kysely<Scoped<Tables>>, value: <Value>(name: Name) => Value) => Compilable<Row>,
