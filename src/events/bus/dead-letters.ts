@@ -1,11 +1,11 @@
 import type { BatchHandler, EventBus, IncomingMessage } from './event-bus.ts';
 
-/** Returns the topic of a topic's dead letters. */
+/** Returns the name of the topic that holds the dead letters of `topic`. */
 export function deadLetterTopicOf(topic: string): string {
   return `${topic}.dlq`;
 }
 
-/** Returns whether `topic` holds the dead letters of another. */
+/** Checks whether `topic` holds the dead letters of another topic. */
 export function isDeadLetterTopic(topic: string): boolean {
   return topic.endsWith('.dlq');
 }
@@ -13,10 +13,10 @@ export function isDeadLetterTopic(topic: string): boolean {
 const MAX_ERROR_LENGTH = 1_024;
 
 /**
- * A handler that takes poison out of a partition's path. A batch that fails with poison is given to `handle` message
- * by message; those that fail alone with poison go to the topic's dead letters with their headers and what happened
- * (`error`, `original-topic`, `original-partition`, `original-offset`). Every other error is thrown on, so that the
- * whole batch comes again: `handle` must bear repeats.
+ * Returns a handler that moves poison (messages that no retry can apply) to dead letters. When a batch fails with
+ * poison, its messages are handled singly; those that fail again are published to the dead-letter topic with their
+ * headers and `error`, `original-topic`, `original-partition` and `original-offset`. Any other error is thrown, and the
+ * whole batch is delivered again, so `handle` must tolerate repeats.
  */
 export function withDeadLetters(
   bus: Pick<EventBus, 'publish'>,
@@ -59,7 +59,10 @@ function deadLetter(message: IncomingMessage, error: unknown) {
   };
 }
 
-/** One bounded line that every store takes: no control characters, U+0000 first of all. */
+/**
+ * Describes an error in one line of at most 1,024 characters, without control characters such as U+0000, which
+ * PostgreSQL cannot store.
+ */
 function describe(error: unknown): string {
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return text
