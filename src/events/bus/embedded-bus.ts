@@ -28,20 +28,20 @@ interface EmbeddedReaderOptions {
   at: ReadPosition;
   handle: BatchHandler;
   log: BusLog;
-  /** By group and topic: a topic has one reader in a group at a time. */
+  /** Shared by all readers of the bus and keyed by group and topic: one reader of a group reads a topic at a time. */
   mutex: KeyedMutex;
 }
 
 /**
- * Reads one topic for one group: a batch, its handler, the offset, the next. A failed batch is read again after a
- * backoff. It holds one batch in memory however far it lags.
+ * Reads one topic for one group: gives each batch to the handler, then stores its offset. A batch that fails is read
+ * again after a backoff. Only one batch is in memory, however large the lag is.
  */
 class EmbeddedReader {
   readonly #options: EmbeddedReaderOptions;
   readonly #stopping = new AbortController();
   readonly #loop = new WorkLoop({ iterate: (signal) => this.#iterate(signal), pollMs: POLL_MS });
   #failures = 0;
-  /** Settles, never rejecting, when the reader has ended. */
+  /** Resolves when the reader has ended; never rejects. */
   readonly ended: Promise<void>;
 
   constructor(options: EmbeddedReaderOptions) {
@@ -50,11 +50,11 @@ class EmbeddedReader {
     const { groupId, topic } = options.at;
     this.ended = options.mutex
       .run(JSON.stringify([groupId, topic]), () => this.#loop.run(signal), signal)
-      // Stopped while another member of the group had the topic.
+      // Rejects when the reader is stopped while it waits for the mutex: then it has nothing to end.
       .catch(() => undefined);
   }
 
-  /** Reads now rather than at the next poll: there may be messages. */
+  /** Starts the next read at once instead of at the next poll, because there may be new messages. */
   notify(): void {
     this.#loop.notify();
   }
@@ -70,7 +70,8 @@ class EmbeddedReader {
     try {
       const hasRead = await this.#step(signal);
       this.#failures = 0;
-      // The embedded database replies within one tick of the event loop: many batches would hold up everything else.
+      // The embedded database responds within one tick of the event loop: many batches in a row would block everything
+      // else.
       if (hasRead) await setImmediate();
       return hasRead;
     } catch (error) {
@@ -96,8 +97,9 @@ const HEALTH_TIMEOUT_MS = 2_000;
 const REMOVAL_INTERVAL_MS = 10 * 60 * 1_000;
 
 /**
- * The bus of an instance without Kafka: durable in the database, woken in process. One process consumes; what another
- * one publishes is seen within a second. Stop it before the database is closed.
+ * The event bus of an installation without Kafka. Messages are stored in the database; readers of this process are
+ * woken as soon as one is published and poll every second for those of other processes. Only one process may consume.
+ * Stop the bus before the database is closed.
  */
 export class EmbeddedBus implements EventBus {
   readonly #store: EmbeddedStore;
@@ -141,7 +143,7 @@ export class EmbeddedBus implements EventBus {
     };
   }
 
-  /** Topics need no creation here. */
+  /** Does nothing: the topics of the embedded bus need no creation. */
   async ensureTopics(_topics: readonly string[]): Promise<void> {}
 
   async missingTopics(_topics: readonly string[]): Promise<string[]> {
@@ -164,8 +166,8 @@ export class EmbeddedBus implements EventBus {
   }
 
   /**
-   * Removes what every group has read and what is past its age, a bounded number at a time; resolves with how many.
-   * It runs by itself every ten minutes.
+   * Removes the messages that every consumer group has read and whose retention has passed, in bounded batches, and
+   * returns their number. The bus also calls it by itself every ten minutes.
    */
   async removeRead(): Promise<number> {
     let total = 0;
@@ -205,7 +207,9 @@ export class EmbeddedBus implements EventBus {
 
 const PARTITION = 0;
 
-/** What the embedded bus keeps: each topic is one partition, whose offsets rise with gaps. */
+/**
+ * Reads the messages that the embedded bus stores. Each topic has one partition, number 0; its offsets rise, with gaps.
+ */
 export class EmbeddedLogReader implements LogReader {
   readonly #store: EmbeddedStore;
 

@@ -1,12 +1,12 @@
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import { type GroupLag, type IncomingMessage, MAX_BATCH_MESSAGES, type OutgoingMessage } from './event-bus.ts';
 
-/** The part of the database that the bus uses. */
+/** The only access to the database that the embedded bus needs: unscoped raw SQL. */
 export interface BusDatabase {
   unscoped(reason: string): Pick<UnscopedDatabase<object>, 'raw'>;
 }
 
-/** A place in a topic's log: how far a group has read. */
+/** Identifies the offset up to which a consumer group has read a topic: there is one for each group and topic. */
 export interface ReadPosition {
   groupId: string;
   topic: string;
@@ -35,24 +35,27 @@ const RETENTION_DAYS = 7;
 const DEAD_LETTER_RETENTION_DAYS = 30;
 const MAX_POSITION = '9223372036854775807';
 
-/** The log of the embedded bus in the tables `bus_messages` and `bus_offsets`; each call is one statement. */
+/**
+ * Stores the messages and offsets of the embedded bus in the tables `bus_messages` and `bus_offsets`. Each method runs
+ * one SQL statement.
+ */
 export class EmbeddedStore {
-  readonly #door: Pick<UnscopedDatabase<object>, 'raw'>;
+  readonly #database: Pick<UnscopedDatabase<object>, 'raw'>;
 
   constructor(database: BusDatabase) {
-    this.#door = database.unscoped('the event bus carries the messages of all nodes');
+    this.#database = database.unscoped('the event bus carries the messages of all nodes');
   }
 
   /**
-   * Appends the messages together or not at all. The lock makes positions rise in commit order where the database has
-   * more than one connection: a reader that has passed a position never misses a lower one.
+   * Appends all messages or none. An advisory lock makes positions rise in commit order even when the database has more
+   * than one connection, so that a reader that has passed a position never misses a lower one.
    */
   async append(messages: readonly OutgoingMessage[]): Promise<void> {
     const topics = messages.map((message) => message.topic);
     const keys = messages.map((message) => message.key.toWellFormed());
     const values = messages.map((message) => message.value);
     const headers = messages.map((message) => JSON.stringify(wellFormed(message.headers)));
-    await this.#door.raw(
+    await this.#database.raw(
       (text) => text`
         insert into bus_messages (topic, key, value, headers)
         select m.topic, m.key, m.value, m.headers::jsonb
@@ -63,9 +66,12 @@ export class EmbeddedStore {
     );
   }
 
-  /** Makes the group known to the topic, so that nothing is removed before it has read it. */
+  /**
+   * Registers a consumer group for a topic, so that no message is removed before the group has read it. A registered
+   * group keeps its offset.
+   */
   async register({ groupId, topic }: ReadPosition, fromBeginning: boolean): Promise<void> {
-    await this.#door.raw(
+    await this.#database.raw(
       (text) => text`
         insert into bus_offsets (group_id, topic, position)
         select ${groupId}::text, ${topic}::text, case when ${fromBeginning}::boolean then 0
@@ -74,19 +80,25 @@ export class EmbeddedStore {
     );
   }
 
-  /** The messages after the group's position, in order: at most 500, or 4 MiB and one. */
+  /**
+   * Reads the messages after the group's offset, in order: at most 500, and none after the one that reaches 4 MiB in
+   * total.
+   */
   read({ groupId, topic }: ReadPosition): Promise<IncomingMessage[]> {
     return this.#page({ topic, groupId, first: null, end: null });
   }
 
-  /** The messages from `first` to before `end`, in order: at most 500, or 4 MiB and one. */
+  /**
+   * Reads the messages from offset `first` to before `end`, in order: at most 500, and none after the one that reaches
+   * 4 MiB in total.
+   */
   readBetween(topic: string, first: bigint, end: bigint): Promise<IncomingMessage[]> {
     return this.#page({ topic, groupId: null, first: String(first), end: String(end) });
   }
 
   /**
-   * Where the messages of a topic begin and end that come after a position and are of a time: from the first one that
-   * was published at `fromMs` or later to before the first one of `toMs` or later. Undefined where there are none.
+   * Returns the first and last position and the number of a topic's messages that are after a position, or that were
+   * published from `fromMs` to before `toMs` (milliseconds since 1970). Undefined where there are none.
    */
   async kept(topic: string, within: { after: bigint } | { fromMs: number; toMs: number }) {
     const after = 'after' in within ? within.after : 0n;
@@ -94,7 +106,7 @@ export class EmbeddedStore {
       'after' in within
         ? ['-infinity', 'infinity']
         : [within.fromMs, within.toMs].map((ms) => new Date(ms).toISOString());
-    const rows = await this.#door.raw<{ first: string | null; last: string | null; count: string }>(
+    const rows = await this.#database.raw<{ first: string | null; last: string | null; count: string }>(
       (text) => text`
         select min(position)::text as first, max(position)::text as last, count(*)::text as count
         from bus_messages
@@ -110,9 +122,9 @@ export class EmbeddedStore {
       : { first: BigInt(first), last: BigInt(last), count: Number(count) };
   }
 
-  /** How far groups are behind in each topic; of more than a hundred thousand messages that many. */
+  /** Returns how many messages each group has yet to read of each of its topics; it counts to 100,000 at most. */
   async lag(groupIds: readonly string[]): Promise<GroupLag[]> {
-    const rows = await this.#door.raw<{ group_id: string; topic: string; messages: string }>(
+    const rows = await this.#database.raw<{ group_id: string; topic: string; messages: string }>(
       (text) => text`
         select o.group_id, o.topic, (select count(*) from (
           select 1 from bus_messages m where m.topic = o.topic and m.position > o.position limit ${MAX_COUNTED}
@@ -122,9 +134,9 @@ export class EmbeddedStore {
     return rows.map(({ group_id: groupId, topic, messages }) => ({ groupId, topic, messages: Number(messages) }));
   }
 
-  /** Everything up to `offset` has taken effect. */
+  /** Stores that the group has processed every message up to `offset`. An offset never goes back. */
   async commit({ groupId, topic }: ReadPosition, offset: string): Promise<void> {
-    await this.#door.raw(
+    await this.#database.raw(
       (text) => text`
         update bus_offsets set position = greatest(position, ${offset}::bigint)
         where group_id = ${groupId} and topic = ${topic}`,
@@ -132,11 +144,11 @@ export class EmbeddedStore {
   }
 
   /**
-   * Removes the oldest messages that every group of their topic has read and that are past their age (7 days, dead
-   * letters 30). Resolves with how many; a full thousand means that there may be more.
+   * Removes old messages that every group of their topic has read: after 7 days, dead letters after 30. Takes at most
+   * the 1,000 oldest of each topic. Returns how many it removed; `isDone` is false where there may be more.
    */
   async removeRead(): Promise<{ removed: number; isDone: boolean }> {
-    const rows = await this.#door.raw<{ topic: string }>(
+    const rows = await this.#database.raw<{ topic: string }>(
       (text) => text`
         with recursive topics (topic) as (
           select min(topic) from bus_messages
@@ -162,9 +174,9 @@ export class EmbeddedStore {
     return { removed: rows.length, isDone: rows.length < REMOVED_AT_ONCE };
   }
 
-  /** A page of what is after the group's position, or from `first` on. */
+  /** Reads messages from `first` on or, where that is null, from the one after the group's offset. */
   async #page({ topic, groupId, first, end }: PageOptions): Promise<IncomingMessage[]> {
-    const rows = await this.#door.raw<MessageRow>(
+    const rows = await this.#database.raw<MessageRow>(
       (text) => text`
         select position, key, value, headers, (extract(epoch from created_at) * 1000)::bigint as timestamp_ms
         from (
@@ -192,13 +204,16 @@ export class EmbeddedStore {
     }));
   }
 
-  /** @throws when the database does not answer. */
+  /**
+   * Runs a trivial statement.
+   * @throws the driver's error when the database does not respond.
+   */
   async ping(): Promise<void> {
-    await this.#door.raw((text) => text`select 1`);
+    await this.#database.raw((text) => text`select 1`);
   }
 }
 
-/** What UTF-8 makes of it: a lone surrogate becomes U+FFFD, as on a real broker; `jsonb` refuses one. */
+/** Replaces lone surrogates by U+FFFD, as UTF-8 encoding does on the way to Kafka; `jsonb` would refuse them. */
 function wellFormed(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toWellFormed(), text.toWellFormed()]));
 }

@@ -1,41 +1,41 @@
-/** A message on its way to a topic. Messages of one key keep their order; header values are UTF-8 text. */
+/** A message to be published to a topic. Messages with the same key keep their order; header values are UTF-8 text. */
 export interface OutgoingMessage {
   topic: string;
   key: string;
-  /** The bytes as they are; null is a tombstone. */
+  /** The payload bytes; null makes the message a tombstone. */
   value: Buffer | null;
   headers: Record<string, string>;
 }
 
-/** A message as read. A key that a foreign producer left out is the empty string. */
+/** A message read from a topic. `key` is an empty string where a foreign producer left it out. */
 export interface IncomingMessage extends OutgoingMessage {
   partition: number;
-  /** A decimal number that rises within a partition. */
+  /** The position of the message in its partition: a decimal integer that rises within the partition. */
   offset: string;
   timestampMs: number;
 }
 
 /**
- * Takes messages of one partition, in their order. When it resolves they have taken effect and are not given again,
- * a crash apart; when it rejects they are given again. Batches of different partitions may run at once.
+ * Processes messages of one partition, in their order. When it resolves they are committed and not delivered again,
+ * except after a crash; when it rejects they are delivered again. Batches of different partitions may run concurrently.
  */
 export type BatchHandler = (batch: IncomingMessage[]) => Promise<void>;
 
 export interface SubscribeOptions {
-  /** Each group receives every message; the members of a group share them. */
+  /** The consumer group: each group receives every message, and its members share them. */
   groupId: string;
   topics: readonly string[];
   handle: BatchHandler;
-  /** Where a group that is new to a topic starts: at the oldest message (the default), or after the newest. */
+  /** Whether a group that is new to a topic starts at the oldest message (the default) or after the newest. */
   fromBeginning?: boolean;
 }
 
 export interface Subscription {
-  /** Takes no further batch and resolves when the running ones have ended. */
+  /** Stops delivery and resolves when the handlers that are running have ended. */
   stop(): Promise<void>;
 }
 
-/** What a consumer group has not taken yet of a topic, all partitions together. */
+/** The number of messages of a topic that a consumer group has yet to process, over all partitions. */
 export interface GroupLag {
   groupId: string;
   topic: string;
@@ -43,51 +43,62 @@ export interface GroupLag {
 }
 
 /**
- * The one way of events: a durable log with topics, keys and consumer groups. Delivery is at least once, in order
- * for one key. A batch holds at most `MAX_BATCH_MESSAGES`.
+ * The interface of the event bus: a durable log with topics, keys and consumer groups. Delivery is at least once, in
+ * order for each key, in batches of at most `MAX_BATCH_MESSAGES`.
  */
 export interface EventBus {
   /**
-   * Resolves once every message is acknowledged: on all in-sync replicas, or committed.
-   * @throws BusUnavailableError when refused, when the queue is full, or at the deadline (4 s unless given). A message
-   * that was refused may still arrive.
+   * Publishes messages. Resolves once every one is acknowledged: stored by all in-sync replicas, or committed.
+   * @throws BusUnavailableError when the messages are refused, when the queue is full, or at the deadline (4 s unless
+   * given). The messages may still arrive after an error.
    */
   publish(messages: readonly OutgoingMessage[], options?: PublishOptions): Promise<void>;
-  /** Starts to consume; it goes on through outages until stopped. A failed batch is given again after a backoff. */
+  /**
+   * Starts consuming and goes on through outages until stopped. A batch that fails is delivered again after a backoff.
+   */
   subscribe(options: SubscribeOptions): Promise<Subscription>;
-  /** Creates those topics that do not exist. */
+  /** Creates those of the topics that do not exist. */
   ensureTopics(topics: readonly string[]): Promise<void>;
-  /** Those of `topics` that do not exist. */
+  /** Returns those of `topics` that do not exist. */
   missingTopics(topics: readonly string[]): Promise<string[]>;
-  /** @throws BusUnavailableError when the bus does not answer in time. */
+  /**
+   * Checks whether the bus responds.
+   * @throws BusUnavailableError when it does not, within a timeout.
+   */
   checkHealth(): Promise<void>;
-  /** How far groups are behind; groups and topics that are not known yet are left out. @throws where the bus does not answer. */
+  /**
+   * Returns the lag of the given groups, mapped to their topics, without groups and topics that the bus does not know.
+   * @throws an error when the bus does not respond.
+   */
   lag?(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]>;
-  /** Ends the subscriptions, then sends what is queued; resolves when what was in flight has ended. */
+  /** Stops all subscriptions, then publishes what is queued. Resolves when nothing is in flight any more. */
   stop(): Promise<void>;
 }
 
 export interface PublishOptions {
-  /** From the call on, the time in the queue included. */
+  /** How long publishing may take, in milliseconds from the call, including the time in the queue. */
   deadlineMs?: number;
 }
 
 export const PUBLISH_DEADLINE_MS = 4_000;
 export const MAX_BATCH_MESSAGES = 500;
 
-/** The bus did not take the messages, or did not say in time that it has. */
+/** Reports that the bus has refused messages, did not acknowledge them in time, or does not respond. */
 export class BusUnavailableError extends Error {
   override name = 'BusUnavailableError';
 }
 
-/** Logs what the caller of a bus does not see. */
+/** A log function for what callers of the bus cannot see, such as a batch that has failed and is delivered again. */
 export type BusLog = (
   level: 'debug' | 'info' | 'warn' | 'error',
   message: string,
   fields?: Record<string, unknown>,
 ) => void;
 
-/** What is to be read of one partition: from the offset `first` to the one before `end`; `count` messages at most. */
+/**
+ * The range of offsets to read in one partition: from `first` to before `end`. `count` is the highest number of
+ * messages in it.
+ */
 export interface PartitionSpan {
   partition: number;
   first: bigint;
@@ -96,27 +107,28 @@ export interface PartitionSpan {
 }
 
 /**
- * Which messages of a topic: those after an offset of each partition (of a partition that is not named: all that it
- * keeps), or those of a time, from the first offset that is of `fromMs` or later to before the first of `toMs` or later.
+ * Selects messages of a topic: either those after an offset of each partition (all of a partition that the map does not
+ * name), or those published from `fromMs` to before `toMs`, in milliseconds since 1970. A period begins and ends at the
+ * first offset of that time or later.
  */
 export type Within = { after: ReadonlyMap<number, bigint> } | { fromMs: number; toMs: number };
 
 export interface ReadOptions {
   topic: string;
   spans: readonly PartitionSpan[];
-  /** What it rejects with ends the reading. */
+  /** Called with each batch. When it rejects, reading ends with that error. */
   handle: BatchHandler;
   signal: AbortSignal;
 }
 
-/** Reads what a topic keeps, beside every consumer group, whose offsets stay as they are. */
+/** Reads the stored messages of a topic without a consumer group; no group's offset changes. */
 export interface LogReader {
-  /** What there is now; partitions without any are left out. */
+  /** Returns the ranges of offsets that the selected messages have now, without partitions that have none. */
   spans(topic: string, within: Within): Promise<PartitionSpan[]>;
   /**
-   * Gives `handle` the messages of the spans once, batch by batch, those of one partition in their order. Resolves when
-   * it has had them all, or when `signal` aborts and the running batch has ended.
-   * @throws BusUnavailableError when nothing comes any more.
+   * Passes each message of the spans to `handle` once, in batches, those of one partition in their order. Resolves when
+   * all have been handled, or when `signal` aborts and the running batch has ended.
+   * @throws BusUnavailableError when no more messages arrive, and whatever `handle` rejects with.
    */
   read(options: ReadOptions): Promise<void>;
 }

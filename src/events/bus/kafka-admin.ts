@@ -10,14 +10,17 @@ import { isCompactedTopic } from './topics.ts';
 const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 1_500;
 const CREATION_TIMEOUT_MS = 30_000;
-/** Of a topic that this product creates. */
+/** The number of partitions of each topic that Portcullis creates. */
 export const PARTITIONS = 12;
 const MAX_REPLICATION = 3;
 export const DAY_MS = 24 * 60 * 60 * 1_000;
 const RETENTION_DAYS = 7;
 const DEAD_LETTER_RETENTION_DAYS = 30;
 
-/** Topics and health of the cluster, over a connection that is made when it is first needed. */
+/**
+ * Creates topics, checks the health of the cluster and reads consumer lag, over one connection that is opened on first
+ * use.
+ */
 export class KafkaAdmin {
   readonly #connection: KafkaConnection;
   readonly #log: BusLog;
@@ -29,7 +32,7 @@ export class KafkaAdmin {
     this.#log = log;
   }
 
-  /** Creates those that do not exist, with as many replicas as there are brokers, at most 3. */
+  /** Creates those of the topics that do not exist, with one replica for each broker, at most 3. */
   async ensureTopics(topics: readonly string[]): Promise<void> {
     const admin = await this.#admin();
     const missing = await this.missingTopics(topics);
@@ -46,7 +49,7 @@ export class KafkaAdmin {
           isCompactedTopic(topic)
             ? { name: 'cleanup.policy', value: 'compact' }
             : { name: 'retention.ms', value: String(retentionDays(topic) * DAY_MS) },
-          // With fewer than two copies in sync an acknowledgement would not outlive a broker.
+          // With fewer than two in-sync replicas, an acknowledged message could be lost with one broker.
           { name: 'min.insync.replicas', value: String(Math.min(2, replicationFactor)) },
         ],
       })),
@@ -60,7 +63,10 @@ export class KafkaAdmin {
     return topics.filter((topic) => !existing.has(this.#connection.topicPrefix + topic));
   }
 
-  /** @throws BusUnavailableError when no broker answers within 2 s. Calls that overlap share one probe. */
+  /**
+   * Checks whether a broker responds. Overlapping calls share one probe.
+   * @throws BusUnavailableError when none responds within 2 s.
+   */
   async checkHealth(): Promise<void> {
     this.#probe ??= this.#describe().finally(() => {
       this.#probe = undefined;
@@ -72,9 +78,9 @@ export class KafkaAdmin {
     }
   }
 
-  /** How far groups are behind, by the offsets that they have committed. */
+  /** Returns the lag of each group by the offsets that it has committed. */
   lag(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]> {
-    return this.#asking(async (admin) => {
+    return this.#withAdmin(async (admin) => {
       const lags = Array.from(groups, async ([groupId, topics]) => {
         const named = topics.map((topic) => this.#connection.topicPrefix + topic);
         const committed = await admin.fetchOffsets({
@@ -104,7 +110,10 @@ export class KafkaAdmin {
     await admin?.disconnect();
   }
 
-  /** A broker answers for a new topic only some time after it was created: every partition's leader is asked. */
+  /**
+   * Waits until every partition of a new topic has a leader that responds; the brokers take some time to elect them.
+   * @throws the last error after 30 s.
+   */
   async #untilLed(admin: Admin, name: string): Promise<void> {
     const giveUpAt = performance.now() + CREATION_TIMEOUT_MS;
     for (let failures = 1; ; failures += 1) {
@@ -119,14 +128,17 @@ export class KafkaAdmin {
   }
 
   #describe(): Promise<unknown> {
-    return this.#asking((admin) => admin.describeCluster());
+    return this.#withAdmin((admin) => admin.describeCluster());
   }
 
-  /** After a failure the next question takes a new connection: an admin client does not get over a broker's restart. */
-  async #asking<Answer>(ask: (admin: Admin) => Promise<Answer>): Promise<Answer> {
+  /**
+   * Runs `work` with the connected admin client. After a failure the next call opens a new connection, because an admin
+   * client of kafkajs does not recover from a broker's restart.
+   */
+  async #withAdmin<Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> {
     const admin = await this.#admin();
     try {
-      return await ask(admin);
+      return await work(admin);
     } catch (error) {
       this.#connected = undefined;
       await admin.disconnect().catch(() => undefined);
@@ -148,7 +160,7 @@ export class KafkaAdmin {
   }
 }
 
-/** How long a topic that is not compacted keeps a message. */
+/** Returns the retention of a topic that is not compacted, in days. */
 export function retentionDays(topic: string): number {
   return isDeadLetterTopic(topic) ? DEAD_LETTER_RETENTION_DAYS : RETENTION_DAYS;
 }

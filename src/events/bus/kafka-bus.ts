@@ -19,14 +19,17 @@ import { KafkaSubscription } from './kafka-subscription.ts';
 import { PublishQueue } from './publish-queue.ts';
 
 const HEALTH_TIMEOUT_MS = 2_000;
-/** Half of the usual deadline: what a slow broker acknowledges is heard, and where a reply is lost there is another attempt. */
+/**
+ * How long a broker may take to respond, in milliseconds: half of the default publish deadline, which leaves time for a
+ * second attempt when a response is lost.
+ */
 const REQUEST_TIMEOUT_MS = 2_000;
 const MAX_PAUSE_MS = 500;
 const UNKNOWN_TOPIC_ATTEMPTS = 3;
 
 /**
- * Sends with acks=all, without idempotence: after a lost reply the idempotent producer of kafkajs reuses a sequence
- * number and loses a message in silence; a repeat is harmless.
+ * Sends batches with acks=all and without idempotence: after a lost response, the idempotent producer of kafkajs reuses
+ * a sequence number and silently loses a message. Duplicates are harmless.
  */
 class KafkaProducer {
   readonly #connection: KafkaConnection;
@@ -40,8 +43,9 @@ class KafkaProducer {
   }
 
   /**
-   * Resolves when every message is on all in-sync replicas. Until then it tries again while `isWanted`, each time with
-   * the whole batch: the retry of kafkajs itself forgets the messages of a partition whose leader changed in between.
+   * Sends messages and resolves when all in-sync replicas have every one. After a failure it sends the whole batch
+   * again while `isWanted` returns true: the retry of kafkajs itself drops the messages of a partition whose leader has
+   * changed.
    */
   async send(messages: readonly OutgoingMessage[], isWanted: () => boolean): Promise<void> {
     const topicMessages = this.#byTopic(messages);
@@ -58,8 +62,9 @@ class KafkaProducer {
   }
 
   /**
-   * Connects unless it has before: the first message of a process is not to wait for that, and who cannot send is not well.
-   * @throws BusUnavailableError when no broker lets it within 2 s.
+   * Checks whether the producer can connect, and connects it unless it is connected, so that the first message of a
+   * process need not wait.
+   * @throws BusUnavailableError when no broker accepts the producer within 2 s.
    */
   async checkHealth(): Promise<void> {
     try {
@@ -69,7 +74,7 @@ class KafkaProducer {
     }
   }
 
-  /** To be called when nothing is being sent any more. */
+  /** Disconnects. Call it when nothing is being sent any more. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     const producer = await this.#connected?.catch(() => undefined);
@@ -109,8 +114,9 @@ class KafkaProducer {
 }
 
 /**
- * Whether another attempt would meet the same: too large, say, or not allowed. That a topic does not exist may be said
- * by a broker that has just started, and to the sends that shared a request with the one that named it.
+ * Checks whether a retry would fail in the same way, as for a message that is too large or not allowed. An unknown
+ * topic is final only at the third attempt: a broker that has just started may report it, and it may concern another
+ * batch that shared the request for metadata.
  */
 function isFinal(error: unknown, attempt: number): boolean {
   if (!(error instanceof Error)) return true;
@@ -119,12 +125,12 @@ function isFinal(error: unknown, attempt: number): boolean {
   return error instanceof TypeError || ('retriable' in error && error.retriable === false);
 }
 
-/** Half of what a broker takes by default, for one topic, so for each of its partitions too. */
+/** The most bytes of one topic in a batch, and so of each partition: half of what a broker accepts by default. */
 const MAX_TOPIC_BYTES = 512 * 1024;
 
 /**
- * The bus on Apache Kafka. It connects when first used and goes on trying, so that a start without brokers only shows
- * in `checkHealth` and in refused messages.
+ * The event bus on Apache Kafka. It connects on first use and keeps trying: without brokers a process still starts, and
+ * only `checkHealth` and `publish` fail.
  */
 export class KafkaBus implements EventBus {
   readonly #connection: KafkaConnection;

@@ -2,19 +2,19 @@ import { createRequire } from 'node:module';
 import type { Admin, IHeaders, Kafka, KafkaMessage, LogEntry, PartitionerArgs, RetryOptions } from 'kafkajs';
 import type { BusLog, IncomingMessage } from './event-bus.ts';
 
-/** Where the brokers are and how to reach them. */
+/** The addresses of the Kafka brokers and how to connect to them. */
 export interface KafkaConnection {
   brokers: string[];
   ssl: boolean;
   sasl: { mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512'; username: string; password: string } | undefined;
-  /** Stands before the name of every topic and group. */
+  /** The prefix of the name of every topic and consumer group. */
   topicPrefix: string;
   clientId: string;
 }
 
-/** A broker as kafkajs has it. */
+/** The members of kafkajs' internal broker class that are used here. */
 interface Broker {
-  /** Of each request, as the broker has said with the connection. */
+  /** The API versions that the broker supports, as negotiated on connecting; null before that. */
   versions: unknown;
   isConnected(): boolean;
 }
@@ -23,7 +23,7 @@ const CONNECTION_TIMEOUT_MS = 1_000;
 const REPEATED_LOG_MS = 30_000;
 const MAX_REMEMBERED_LINES = 100;
 
-/** Bounded attempts: with a request timeout of 1 s a call against a frozen broker fails within 4 s. */
+/** The retry policy of kafkajs. With a request timeout of 1 s, a call to a frozen broker fails within 4 s. */
 export const KAFKA_RETRY: RetryOptions = {
   initialRetryTime: 100,
   maxRetryTime: 500,
@@ -33,8 +33,8 @@ export const KAFKA_RETRY: RetryOptions = {
 };
 
 /**
- * A client of kafkajs, loaded at the first use. Each consumer takes one of its own: the consumers of one client share
- * their record of committed offsets, and a member that joins clears it for the others.
+ * Creates a kafkajs client; the library is loaded on first use. Each consumer needs a client of its own: the consumers
+ * of one client share their record of committed offsets, and a member that joins clears it for the others.
  */
 export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs: number, log: BusLog): Promise<Kafka> {
   const { Kafka, logLevel } = await import('kafkajs');
@@ -57,8 +57,8 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
 let connectsWhole = false;
 
 /**
- * Lets kafkajs take a broker for connected once that has said what it understands. It takes a connection for enough: one
- * that was slow to say so at first is never asked again, and whatever is sent by it fails for ever.
+ * Patches kafkajs so that a broker counts as connected only once its API versions are known. Without the patch an open
+ * connection is enough: one whose version request has failed is never asked again, and every later request on it fails.
  */
 function connectWhole(): void {
   if (connectsWhole) return;
@@ -70,7 +70,10 @@ function connectWhole(): void {
   };
 }
 
-/** Connects a client, or closes it: a connection whose handshake has failed would stay open. */
+/**
+ * Connects a client and returns it. After a failed handshake it disconnects the client, whose connection would stay
+ * open otherwise.
+ */
 export async function connected<Client extends Pick<Admin, 'connect' | 'disconnect'>>(client: Client): Promise<Client> {
   try {
     await client.connect();
@@ -81,7 +84,7 @@ export async function connected<Client extends Pick<Admin, 'connect' | 'disconne
   }
 }
 
-/** The mechanism decides the member of the union, so each is built by itself. */
+/** Builds the SASL options; each mechanism is a separate member of kafkajs' union type. */
 function saslOptions({ mechanism, username, password }: NonNullable<KafkaConnection['sasl']>) {
   switch (mechanism) {
     case 'plain':
@@ -95,24 +98,27 @@ function saslOptions({ mechanism, username, password }: NonNullable<KafkaConnect
   }
 }
 
-/** When each line was last logged, for each log: the clients of one bus share it. */
-const told = new WeakMap<BusLog, Map<string, number>>();
+/** When each line was last logged, for each log function, since the clients of one bus share one. */
+const lastLogged = new WeakMap<BusLog, Map<string, number>>();
 
-/** Logs each line of kafkajs at most once in 30 s: while a broker is down it repeats them several times a second. */
+/**
+ * Returns a kafkajs log function that logs each line at most once in 30 s: while a broker is down, kafkajs repeats them
+ * several times a second.
+ */
 function quietly(log: BusLog): (entry: LogEntry) => void {
-  const toldAt = told.get(log) ?? new Map<string, number>();
-  told.set(log, toldAt);
+  const loggedAt = lastLogged.get(log) ?? new Map<string, number>();
+  lastLogged.set(log, loggedAt);
   return ({ namespace, log: { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } }) => {
     const text = `kafkajs ${namespace}: ${message}`;
     const now = performance.now();
-    if (now - (toldAt.get(text) ?? Number.NEGATIVE_INFINITY) < REPEATED_LOG_MS) return;
-    if (toldAt.size >= MAX_REMEMBERED_LINES) toldAt.clear();
-    toldAt.set(text, now);
+    if (now - (loggedAt.get(text) ?? Number.NEGATIVE_INFINITY) < REPEATED_LOG_MS) return;
+    if (loggedAt.size >= MAX_REMEMBERED_LINES) loggedAt.clear();
+    loggedAt.set(text, now);
     log('warn', text, fields);
   };
 }
 
-/** A message of kafkajs in the terms of the bus. */
+/** Converts a kafkajs message to an `IncomingMessage`. */
 export function incomingMessage(topic: string, partition: number, message: KafkaMessage): IncomingMessage {
   return {
     topic,
@@ -125,7 +131,7 @@ export function incomingMessage(topic: string, partition: number, message: Kafka
   };
 }
 
-/** Of a header that stands several times the last one counts. */
+/** Converts header values to text; of a repeated header the last value counts. */
 function textHeaders(headers: IHeaders | undefined): Record<string, string> {
   const entries = Object.entries(headers ?? {}).map(([name, value]) => {
     const last = Array.isArray(value) ? value.at(-1) : value;
@@ -138,8 +144,9 @@ const SEED = 0x9747b28c;
 const FACTOR = 0x5bd1e995;
 
 /**
- * The partition of a message, as Kafka's own clients choose it: murmur2 of the key's UTF-8 bytes, without the sign, by the
- * number of partitions. The partitioner of kafkajs chooses the same by integers without limit, which takes far longer.
+ * Returns the partition of a message as Kafka's own clients choose it: the murmur2 hash of the key's UTF-8 bytes,
+ * without its sign, modulo the number of partitions. The partitioner of kafkajs gives the same result with BigInt and
+ * is far slower.
  */
 export function partitionOf({ message: { key }, partitionMetadata }: PartitionerArgs): number {
   return (murmur2(Buffer.from(String(key ?? ''))) & 0x7fffffff) % partitionMetadata.length;

@@ -2,7 +2,10 @@ import { createRequire } from 'node:module';
 import { crc32c } from '../../lib/crc32c.ts';
 import type { OutgoingMessage } from './event-bus.ts';
 
-/** A message as this product gives it to kafkajs: a text as its key, texts as its headers, and no time of its own. */
+/**
+ * A message as Portcullis passes it to kafkajs: the key and header values are strings, and it has no timestamp of its
+ * own.
+ */
 export class PlainMessage {
   readonly key: string;
   readonly value: Buffer | null;
@@ -15,7 +18,7 @@ export class PlainMessage {
   }
 }
 
-/** The parts of a produce request: what each partition of each topic gets. */
+/** The messages for each partition of one topic in a produce request. */
 interface TopicData {
   topic: string;
   partitions: readonly { partition: number; messages: readonly PlainMessage[] }[];
@@ -29,15 +32,17 @@ interface ProduceRequest {
 
 const MAGIC = 2;
 const NO_PRODUCER = -1n;
-/** Of a batch from its first byte to its first record, of a record beside its texts, and the longest variable integer. */
+/** The length of a record batch up to its first record, in bytes. */
 const BATCH_HEAD = 61;
+/** The greatest length of a variable-length integer, in bytes. */
 const VARINT = 5;
-/** Where the parts of a batch's head are, from its beginning. */
+/** Offsets of the fields of a record batch, in bytes from its beginning. */
 const AT = { length: 8, magic: 16, crc: 17, attributes: 21 } as const;
 
 /**
- * The body of a produce request of the versions 3 to 7 without transaction, sequence numbers or compression (Kafka's
- * protocol guide; record batches of magic 2), every message of one time. One buffer holds all of it.
+ * Encodes the body of a Kafka produce request, versions 3 to 7 (Kafka protocol guide; record batches of magic 2),
+ * without transactions, sequence numbers or compression. All messages get the timestamp `nowMs`. Everything is written
+ * into one buffer.
  */
 export function producePayload({ acks, timeout, topicData }: ProduceRequest, nowMs: number): Buffer {
   const to = new Writer(sizeOf(topicData));
@@ -77,12 +82,15 @@ function writeBatch(to: Writer, messages: readonly PlainMessage[], nowMs: number
   to.bytes.writeUInt32BE(crc32c(to.bytes, from + AT.attributes, to.at), from + AT.crc);
 }
 
-/** Its length comes first and is as long as it must be: the record is written behind room for the longest, and moved. */
+/**
+ * Writes one record. Its length comes first and is a variable-length integer itself, so the record is written after
+ * enough space for the longest and then moved back.
+ */
 function writeRecord(to: Writer, { key, value, headers }: PlainMessage, offsetDelta: number): void {
   const lengthAt = to.at;
   to.at += VARINT;
   const from = to.at;
-  // No attributes, and no time after the first record's.
+  // No attributes, and no difference to the timestamp of the batch.
   to.bytes[to.at++] = 0;
   to.bytes[to.at++] = 0;
   to.varint(offsetDelta);
@@ -101,7 +109,10 @@ function writeRecord(to: Writer, { key, value, headers }: PlainMessage, offsetDe
   to.at += end - from;
 }
 
-/** An upper bound: a character of UTF-16 has at most three bytes in UTF-8. */
+/**
+ * Returns an upper bound of the size of a produce request, in bytes: a UTF-16 code unit has at most three bytes in
+ * UTF-8.
+ */
 function sizeOf(topicData: readonly TopicData[]): number {
   let size = 64;
   for (const { topic, partitions } of topicData) {
@@ -143,7 +154,7 @@ class Writer {
     this.at = this.bytes.writeBigInt64BE(value, this.at);
   }
 
-  /** A variable integer of which the sign is in the lowest bit. */
+  /** Writes a zigzag-encoded variable-length integer (the sign is in the lowest bit). */
   varint(value: number): void {
     let left = ((value << 1) ^ (value >> 31)) >>> 0;
     while (left > 0x7f) {
@@ -180,7 +191,7 @@ interface Exchange {
   request: { encode(): Promise<unknown> };
 }
 
-/** How kafkajs makes the requests of one kind, by their version. */
+/** The internal kafkajs module that encodes and decodes one kind of request, by version. */
 interface Definition {
   protocol(options: { version: number }): (given: ProduceArguments) => Exchange;
   isReplaced?: boolean;
@@ -189,9 +200,9 @@ interface Definition {
 const FIRST_VERSION = 3;
 
 /**
- * Lets kafkajs write what consists of `PlainMessage` by `producePayload`, which gives the same bytes: its own way has a
- * buffer of 512 bytes for each header of each message, and takes ten times as long. Such messages are for producers
- * without transactions, idempotence and compression. All others are written as ever.
+ * Patches kafkajs to encode requests that consist of `PlainMessage` alone with `producePayload`. The bytes are the
+ * same, ten times as fast: kafkajs allocates 512 bytes for each header of each message. Only for producers without
+ * transactions, idempotence and compression; other requests are encoded by kafkajs as before.
  */
 export function encodePlainMessages(): void {
   const definition: Definition = createRequire(import.meta.url)('kafkajs/src/protocol/requests/produce');
@@ -217,7 +228,7 @@ function isPlain(topicData: ProduceArguments['topicData']): topicData is readonl
   );
 }
 
-/** What kafkajs takes for an encoder that has been written to. */
+/** Wraps a buffer in the interface of the kafkajs encoder. */
 function encoded(buffer: Buffer) {
   return { buf: buffer, buffer, size: () => buffer.length };
 }

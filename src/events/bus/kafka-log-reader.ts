@@ -12,13 +12,19 @@ import {
 import { incomingMessage, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 
 const REQUEST_TIMEOUT_MS = 5_000;
-/** Longer than a handler may take: a reader is the only member of its group, and nobody waits for its partitions. */
+/**
+ * The session timeout of the reader's consumer group, in milliseconds. It is longer than any handler takes: the group
+ * has one member, so no other waits for its partitions.
+ */
 const SESSION_TIMEOUT_MS = 60_000;
 const REBALANCE_TIMEOUT_MS = 10_000;
 const MAX_WAIT_MS = 500;
 const STALL_MS = 60_000;
 
-/** What the topics of a Kafka cluster keep. Each reading is a group of its own, which keeps no offsets. */
+/**
+ * Reads the messages that the topics of a Kafka cluster retain. Each read uses a temporary consumer group that commits
+ * no offsets.
+ */
 export class KafkaLogReader implements LogReader {
   readonly #connection: KafkaConnection;
   readonly #log: BusLog;
@@ -37,7 +43,7 @@ export class KafkaLogReader implements LogReader {
         return kept.map(({ partition, low, high }) => unread(partition, [BigInt(low), BigInt(high)], within.after));
       }
       const [from, to] = await Promise.all(
-        // Below zero the protocol means something else.
+        // Negative timestamps have a special meaning in Kafka's protocol.
         [within.fromMs, within.toMs].map((ms) => admin.fetchTopicOffsetsByTimestamp(name, Math.max(0, ms))),
       );
       const offsetOf = (all: typeof from, at: number) =>
@@ -70,7 +76,7 @@ export class KafkaLogReader implements LogReader {
       await new Reading(consumer, topicPrefix, options).run();
     } finally {
       await consumer.disconnect().catch(() => undefined);
-      // A group that is left behind holds nothing, and the brokers forget it by themselves.
+      // A group that could not be deleted is harmless, and the brokers remove it in time.
       await withAdmin(kafka, (admin) => admin.deleteGroups([groupId])).catch(() => undefined);
     }
   }
@@ -80,12 +86,12 @@ export class KafkaLogReader implements LogReader {
   }
 }
 
-/** One consumer's way through the spans of one topic. */
+/** Reads the spans of one topic with one consumer. */
 class Reading {
   readonly #consumer: Consumer;
   readonly #name: string;
   readonly #options: ReadOptions;
-  /** What is left of each partition; one that is not in here is done. */
+  /** The remaining range of offsets of each partition; a partition that is done is removed. */
   readonly #left: Map<number, { next: bigint; end: bigint }>;
   readonly #ended = Promise.withResolvers<void>();
   #stall: NodeJS.Timeout | undefined;
@@ -112,7 +118,7 @@ class Reading {
         eachBatchAutoResolve: false,
         eachBatch: (payload) => this.#eachBatch(payload),
       });
-      // What comes before this takes hold is sorted out by its offset.
+      // Messages that arrive before the seek takes effect are filtered by their offset.
       for (const [partition, { next }] of this.#left) {
         this.#consumer.seek({ topic: this.#name, partition, offset: String(next) });
       }
@@ -152,7 +158,10 @@ class Reading {
   }
 }
 
-/** What of a partition is after the offset that is remembered: of a topic that was made anew, all. */
+/**
+ * Returns the range of a partition's offsets after the last one that was read; all that the partition has where the
+ * topic was created anew since.
+ */
 function unread(partition: number, [low, high]: [bigint, bigint], after: ReadonlyMap<number, bigint>) {
   const last = after.get(partition);
   const first = last === undefined || last < low || last >= high ? low : last + 1n;

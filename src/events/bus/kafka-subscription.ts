@@ -16,8 +16,8 @@ const MAX_WAIT_MS = 500;
 const PARTITIONS_AT_ONCE = 4;
 
 /**
- * One member of a consumer group. A consumer that crashes, or that finds no broker, is replaced after a backoff until
- * `stop`. A partition whose handler fails is paused for its backoff; the others go on.
+ * A member of a consumer group. A consumer that crashes or cannot reach a broker is replaced after a backoff, until
+ * `stop`. A partition whose handler fails is paused for the backoff; the others continue.
  */
 export class KafkaSubscription implements Subscription {
   readonly #connection: KafkaConnection;
@@ -53,7 +53,7 @@ export class KafkaSubscription implements Subscription {
     }
   }
 
-  /** Resolves when stopped; rejects with what ended the consumer. */
+  /** Runs one consumer. Resolves when the subscription is stopped; rejects with the error that ended the consumer. */
   async #consume(): Promise<void> {
     const consumer = await this.#newConsumer();
     const crash = Promise.withResolvers<never>();
@@ -69,7 +69,7 @@ export class KafkaSubscription implements Subscription {
         topics: this.#options.topics.map((topic) => topicPrefix + topic),
         fromBeginning: this.#options.fromBeginning ?? true,
       });
-      // Not to be interrupted: a consumer that is stopped while it joins comes back to life when it has joined.
+      // Must be awaited: a consumer that is disconnected while it joins the group starts again once it has joined.
       await consumer.run({
         autoCommit: false,
         eachBatchAutoResolve: false,
@@ -108,11 +108,14 @@ export class KafkaSubscription implements Subscription {
     }
   }
 
-  /** Whether the messages have taken effect; if not, their partition is paused and they will be fetched again. */
+  /**
+   * Runs the handler and returns whether it has succeeded. If not, the partition is paused and the messages will be
+   * fetched again.
+   */
   async #handle(messages: IncomingMessage[], at: IncomingMessage, payload: EachBatchPayload): Promise<boolean> {
     const { topic, partition } = at;
     const name = `${topic}/${partition}`;
-    // A heartbeat that fails shows again in the next request of kafkajs, which then rejoins.
+    // A failed heartbeat needs no handling: the next request of kafkajs fails as well, and it rejoins the group.
     const heartbeats = setInterval(() => payload.heartbeat().catch(() => undefined), HEARTBEAT_MS);
     try {
       await this.#options.handle(messages);

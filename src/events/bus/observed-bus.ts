@@ -16,8 +16,8 @@ import type {
 const SYSTEM = 'kafka';
 
 /**
- * The bus, with its durations, and with spans for the messages that belong to a trace: that of a message's sending goes on
- * from its header `traceparent`, and the header goes on from the span; so with its handling.
+ * Wraps an event bus to measure durations and to create spans for messages that belong to a trace. The span of sending
+ * or of processing a message is a child of the one in its `traceparent` header, which then names the new span.
  */
 export class ObservedBus implements EventBus {
   readonly metrics: readonly Metric[];
@@ -53,7 +53,7 @@ export class ObservedBus implements EventBus {
     this.metrics = [this.#sent, this.#processed, this.#consumed, this.#dead];
   }
 
-  /** How far the groups that are consumed here are behind. */
+  /** Returns the lag of the groups that this process has subscribed. */
   async lag(groups: ReadonlyMap<string, readonly string[]> = this.#groups): Promise<GroupLag[]> {
     return (await this.#bus.lag?.(groups)) ?? [];
   }
@@ -74,7 +74,7 @@ export class ObservedBus implements EventBus {
 
   subscribe(options: SubscribeOptions): Promise<Subscription> {
     this.#groups.set(options.groupId, options.topics);
-    // A series that begins above nothing shows no increase.
+    // Starts the counter at zero: without that, the first dead letter would not appear as an increase.
     for (const topic of options.topics) this.#dead.inc({ messaging_destination_name: topic }, 0);
     return this.#bus.subscribe({ ...options, handle: this.#observed(options) });
   }
@@ -121,7 +121,7 @@ export class ObservedBus implements EventBus {
       }));
       let error = '';
       try {
-        // A failure of one batch is no message's own: what it logs belongs to the trace of the first.
+        // The handler runs within the span of the first message: what it logs about the whole batch joins that trace.
         await (spans[0] ? spans[0].run(() => handle(traced)) : handle(traced));
       } catch (thrown) {
         error = nameOf(thrown);
@@ -134,7 +134,7 @@ export class ObservedBus implements EventBus {
     };
   }
 
-  /** Begins a span for each message that belongs to a trace, and hands the trace on in the message's header. */
+  /** Starts a span for each message that belongs to a trace, and returns the messages with the span's `traceparent`. */
   #traced<Message extends OutgoingMessage>(
     messages: readonly Message[],
     operation: 'send' | 'process',
@@ -171,7 +171,10 @@ function nameOf(error: unknown): string {
 const MAX_AGE_MS = 5_000;
 const DEADLINE_MS = 2_000;
 
-/** How far the groups that a process consumes for are behind, whichever process has their partitions. */
+/**
+ * Returns the gauge of the lag of each consumer group of this process; the lag counts all partitions, including those
+ * that other processes consume.
+ */
 export function lagMetric(bus: { lag(): Promise<GroupLag[]> }): Metric {
   const snapshot = new MemoizedRead(() => bus.lag(), { maxAgeMs: MAX_AGE_MS, deadlineMs: DEADLINE_MS });
   return new Gauge({

@@ -9,36 +9,39 @@ const MESSAGE_OVERHEAD_BYTES = 64;
 
 interface PublishQueueOptions {
   /**
-   * Sends messages and resolves when all are acknowledged; it rejects for all of them. `isWanted` returns false once every
-   * caller has been refused: another attempt is useless then.
+   * Sends messages and resolves when all are acknowledged; rejects if any is not. `isWanted` returns false once every
+   * caller has stopped waiting, when a retry would be useless.
    */
   send(messages: OutgoingMessage[], isWanted: () => boolean): Promise<void>;
-  /** A batch is closed before it has more than this. */
+  /** The most messages in a batch; a single call with more is sent alone. */
   maxBatchMessages: number;
-  /** A batch is closed before one topic in it has more than this; a single larger call goes alone. */
+  /** The most bytes of one topic in a batch; a single call with more is sent alone. */
   maxTopicBytes: number;
-  /** How many calls are sent at once when a refused batch of several is sent once more singly. */
+  /** How many calls are sent concurrently when a batch of several has failed and each call is sent again alone. */
   singlesAtOnce: number;
 }
 
-/** One call of `publish`: its messages stay together. */
+/** One call of `publish`; its messages are sent in the same batch. */
 interface Call {
   messages: readonly OutgoingMessage[];
   topicBytes: Map<string, number>;
   bytes: number;
-  /** Whether the caller still waits. */
+  /** Whether the caller is still waiting. */
   isOpen: boolean;
   resolve(): void;
   reject(error: Error): void;
 }
 
 /**
- * Coalesces what arrives together: while one batch is being sent the next one gathers. The queue is bounded, and each
- * call has a deadline that holds whatever the send does.
+ * Coalesces concurrent calls into batches: while one batch is being sent, the next one fills. The queue is bounded, and
+ * the deadline of each call holds even if sending takes longer.
  */
 export class PublishQueue {
   readonly #options: PublishQueueOptions;
-  /** Sends serve many callers: none of their contexts (a transaction, say) may leak into them. */
+  /**
+   * Runs a function outside the async context of any caller: a batch serves several, and a caller's transaction, for
+   * example, must not leak into it.
+   */
   readonly #outside = AsyncLocalStorage.snapshot();
   #waiting: Call[] = [];
   #heldMessages = 0;
@@ -50,7 +53,10 @@ export class PublishQueue {
     this.#options = options;
   }
 
-  /** @throws BusUnavailableError when refused, full, closed or at the deadline. */
+  /**
+   * Queues messages and resolves when they are acknowledged.
+   * @throws BusUnavailableError when the messages are refused, the queue is full or closed, or the deadline passes.
+   */
   async publish(messages: readonly OutgoingMessage[], deadlineMs = PUBLISH_DEADLINE_MS): Promise<void> {
     if (messages.length === 0) return;
     if (this.#isClosed) throw new BusUnavailableError('the bus is stopped');
@@ -73,14 +79,14 @@ export class PublishQueue {
     }
   }
 
-  /** Takes no further call; resolves when every queued one has been sent or refused. */
+  /** Closes the queue to new calls; resolves when every queued call has been sent or refused. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#draining;
   }
 
   async #drain(): Promise<void> {
-    // The callers of this tick of the event loop join the first batch.
+    // Calls of the same tick of the event loop join the first batch.
     await setImmediate();
     while (this.#waiting.length > 0) {
       const batch = this.#takeBatch();
@@ -123,7 +129,10 @@ export class PublishQueue {
     }
   }
 
-  /** So that one that no store can take (oversized, say) fails none of its neighbours. */
+  /**
+   * Sends each call of a failed batch alone, so that one that the bus cannot accept (too large, for example) fails no
+   * other.
+   */
   async #deliverSingly(calls: Call[]): Promise<void> {
     const rest = calls.values();
     const lanes = Array.from({ length: this.#options.singlesAtOnce }, async () => {

@@ -12,8 +12,8 @@ import type {
 const GROUP = 'portcullis.transactions.replay';
 
 /**
- * How far the dead letters of each partition have been replayed, kept in the database whatever the bus is: Kafka
- * forgets the offsets of a group that nobody is a member of after seven days, and keeps dead letters for thirty.
+ * Stores up to which offset the dead letters of each partition have been replayed. It uses the database even with
+ * Kafka, which drops the offsets of a group without members after seven days but retains dead letters for thirty.
  */
 export class ReplayPositions {
   readonly #database: BusDatabase;
@@ -24,7 +24,9 @@ export class ReplayPositions {
     this.#topicPrefix = topicPrefix;
   }
 
-  /** The offset of the last message that was replayed, of each partition of a topic that has had one. */
+  /**
+   * Returns the offset of the last replayed message of each partition of a topic, without partitions that have none.
+   */
   async of(topic: string): Promise<Map<number, bigint>> {
     const name = this.#name(topic);
     const rows = await this.#raw<{ topic: string; position: string }>(
@@ -35,7 +37,7 @@ export class ReplayPositions {
     return new Map(rows.map((row) => [Number(row.topic.slice(name.length)), BigInt(row.position)]));
   }
 
-  /** Everything of the partition up to `offset` has been replayed. */
+  /** Stores that all messages of the partition up to `offset` have been replayed. */
   async keep(topic: string, partition: number, offset: string): Promise<void> {
     await this.#raw(
       (text) => text`
@@ -45,7 +47,10 @@ export class ReplayPositions {
     );
   }
 
-  /** The name of a partition is no topic's: it never keeps the embedded bus from removing what is past its age. */
+  /**
+   * Returns the prefix of the names under which the partitions of a topic are stored. A name with a slash is never a
+   * topic, so these rows do not keep the embedded bus from removing old messages.
+   */
   #name(topic: string): string {
     return `${this.#topicPrefix}${topic}/`;
   }
@@ -56,23 +61,26 @@ export class ReplayPositions {
 }
 
 const PUBLISH_DEADLINE_MS = 30_000;
-/** What a dead letter has beside the headers of the message that it was. */
-const HEADERS_OF_DEATH = new Set(['error', 'original-topic', 'original-partition', 'original-offset']);
+/** The headers that a dead letter has in addition to those of the original message. */
+const DEAD_LETTER_HEADERS = new Set(['error', 'original-topic', 'original-partition', 'original-offset']);
 
 interface ReplayParts {
   bus: Pick<EventBus, 'publish'>;
   reader: LogReader;
   positions: ReplayPositions;
-  /** Of a topic whose dead letters are applied at once, and not published to it again: what applies them. */
+  /**
+   * Returns the handler that applies the dead letters of `topic` directly, or undefined if they are to be published to
+   * it.
+   */
   applying?(topic: string): BatchHandler | undefined;
 }
 
-/** What goes from one topic to another, as it was when this was planned: what comes later is not of it. */
+/** The messages to copy from one topic to another, as of the time of planning; later messages are not included. */
 export interface ReplayPlan {
   source: string;
   topic: string;
   spans: readonly PartitionSpan[];
-  /** How many messages at most. */
+  /** The highest number of messages that are replayed. */
   count: number;
 }
 
@@ -81,7 +89,10 @@ interface ReplayOptions {
   onReplayed(messages: number): void;
 }
 
-/** Gives again what a topic has had: consumers bear repeats, and what was dead may be mended. */
+/**
+ * Replays messages of a topic: publishes or applies them again. Consumers tolerate duplicates, and a dead letter may
+ * succeed now.
+ */
 export class Replay {
   readonly #parts: ReplayParts;
 
@@ -89,30 +100,30 @@ export class Replay {
     this.#parts = parts;
   }
 
-  /** The dead letters of a topic that have not been replayed yet. */
+  /** Plans the replay of those dead letters of a topic that have not been replayed yet. */
   async deadLetters(topic: string): Promise<ReplayPlan> {
     const source = deadLetterTopicOf(topic);
     const after = await this.#parts.positions.of(source);
     return planOf(source, topic, await this.#parts.reader.spans(source, { after }));
   }
 
-  /** What was published to a topic from `fromMs` to before `toMs`. */
+  /** Plans the replay of messages published to a topic from `fromMs` to before `toMs`, in milliseconds since 1970. */
   async between(topic: string, fromMs: number, toMs: number): Promise<ReplayPlan> {
     return planOf(topic, topic, await this.#parts.reader.spans(topic, { fromMs, toMs }));
   }
 
   /**
-   * Publishes or applies what is planned, with its headers and `replayed-from` (topic/partition/offset). What was
-   * acknowledged of dead letters is not planned again; a crash in between repeats a batch. Stops early when `signal`
-   * aborts.
-   * @throws BusUnavailableError when the bus takes or gives nothing any more.
+   * Publishes or applies the planned messages, with their headers and `replayed-from` (topic/partition/offset). The
+   * next plan leaves out dead letters that were replayed; after a crash one batch may be repeated. Stops early when
+   * `signal` aborts.
+   * @throws BusUnavailableError when the bus accepts or delivers no messages any more.
    */
   async run({ source, topic, spans }: ReplayPlan, { signal, onReplayed }: ReplayOptions): Promise<void> {
     const { bus, reader, positions, applying } = this.#parts;
     const apply = source === topic ? undefined : applying?.(topic);
     const handle = async (batch: readonly IncomingMessage[]): Promise<void> => {
       if (apply) await apply(batch.map((message) => revived(message, topic)));
-      // Each by itself: the bus puts them together, and one that it cannot take stands for itself alone.
+      // Published singly: the bus coalesces them anyway, and one that it refuses fails no other.
       else {
         await Promise.all(
           batch.map((message) => bus.publish([replayed(message, topic)], { deadlineMs: PUBLISH_DEADLINE_MS })),
@@ -131,15 +142,18 @@ function planOf(source: string, topic: string, spans: readonly PartitionSpan[]):
 }
 
 function replayed({ topic, partition, offset, key, value, headers }: IncomingMessage, target: string): OutgoingMessage {
-  const kept = Object.entries(headers).filter(([name]) => topic === target || !HEADERS_OF_DEATH.has(name));
+  const kept = Object.entries(headers).filter(([name]) => topic === target || !DEAD_LETTER_HEADERS.has(name));
   const replayedFrom = `${topic}/${partition}/${offset}`;
   return { topic: target, key, value, headers: { ...Object.fromEntries(kept), 'replayed-from': replayedFrom } };
 }
 
-/** The message that a dead letter was, where it stood; one that does not say where counts as the oldest of all. */
+/**
+ * Restores the original message of a dead letter, with its partition and offset; offset 0 where the letter does not
+ * have them.
+ */
 function revived(letter: IncomingMessage, topic: string): IncomingMessage {
   const { 'original-partition': partition = '', 'original-offset': offset = '' } = letter.headers;
-  const isPlaced = [partition, offset].every((part) => /^\d{1,18}$/.test(part));
-  const place = isPlaced ? { partition: Number(partition), offset } : { partition: 0, offset: '0' };
-  return { ...replayed(letter, topic), ...place, timestampMs: letter.timestampMs };
+  const hasOrigin = [partition, offset].every((part) => /^\d{1,18}$/.test(part));
+  const origin = hasOrigin ? { partition: Number(partition), offset } : { partition: 0, offset: '0' };
+  return { ...replayed(letter, topic), ...origin, timestampMs: letter.timestampMs };
 }

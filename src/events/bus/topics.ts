@@ -1,6 +1,9 @@
 import { deadLetterTopicOf } from './dead-letters.ts';
 
-/** The topics of notifications, registrations and users' KYC tokens, by what they carry (the deployment's prefix is the bus's matter). */
+/**
+ * The topics of notifications, registrations and users' KYC tokens, without the installation's prefix (the bus adds
+ * it).
+ */
 export const TOPICS = {
   admin: 'transactions.admin',
   user: 'transactions.user',
@@ -8,7 +11,10 @@ export const TOPICS = {
   kycToken: 'users.kyc-token',
 } as const;
 
-/** The topics of rows that other services of the platform own. Compacted: the latest row of each id stays for good. */
+/**
+ * The topics of reference data, which other services of the platform own. They are compacted: the latest message of
+ * each key is retained for ever.
+ */
 export const REFERENCE_TOPICS = [
   'reference.nodes',
   'reference.chains',
@@ -19,12 +25,12 @@ export const REFERENCE_TOPICS = [
   'reference.assets',
 ] as const;
 
-/** Returns whether a topic keeps the latest message of each key, however old. */
+/** Returns whether a topic is compacted: it retains the latest message of each key, however old. */
 export function isCompactedTopic(topic: string): boolean {
   return REFERENCE_TOPICS.some((known) => known === topic);
 }
 
-/** Every topic that an instance needs, dead letters included. */
+/** Every topic that an installation needs, including those for dead letters. */
 export const ALL_TOPICS: readonly string[] = [...Object.values(TOPICS), ...REFERENCE_TOPICS].flatMap((topic) => [
   topic,
   deadLetterTopicOf(topic),

@@ -6,18 +6,18 @@ import type { Db } from '../../platform/database/database.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { EventBus, OutgoingMessage } from '../bus/event-bus.ts';
 
-/** An event to be written in the transaction of the change that it announces. */
+/** An event to be written to the outbox in the same transaction as the change that it announces. */
 export interface NewOutboxEvent {
-  /** A UUID v7: the event's id. */
+  /** The id of the event, a UUID v7. */
   id: string;
   topic: string;
-  /** Events of one key are relayed in the order in which they were committed. */
+  /** The message key: events with the same key are published in the order in which they were committed. */
   key: string;
   eventType: string;
-  /** JSON. */
+  /** The payload, as JSON text. */
   payload: string;
   correlationId: string;
-  /** Where its trace goes on. */
+  /** The trace that the published message continues (W3C Trace Context); undefined for none. */
   traceparent?: string | undefined;
   createdAtMs: number;
 }
@@ -26,7 +26,7 @@ type OutboxRow = Selectable<Tables['outbox']>;
 
 const RELAY_LOCK = 4_273_003;
 
-/** Reads and deletes the events that wait for their relay; each call is one statement. */
+/** Reads and deletes the events of the outbox that wait to be published; each method runs one statement. */
 class OutboxStore {
   readonly #db: Db;
 
@@ -34,24 +34,27 @@ class OutboxStore {
     this.#db = db;
   }
 
-  /** Whether this transaction is the one that relays: of all processes one relays at a time. */
+  /**
+   * Tries to take the lock of the relay for the current transaction: only one process relays at a time. Returns whether
+   * it succeeded.
+   */
   async lead(): Promise<boolean> {
-    const [row] = await this.#door().raw(
+    const [row] = await this.#unscoped().raw(
       (sql) => sql<{ leads: boolean }>`select pg_try_advisory_xact_lock(${RELAY_LOCK}::bigint) as leads`,
     );
     return row?.leads ?? false;
   }
 
-  /** The oldest events. */
+  /** Returns the oldest events, at most `limit`. */
   oldest(limit: number): Promise<OutboxRow[]> {
-    return this.#door().run((k) => k.selectFrom('outbox').selectAll().orderBy('seq').limit(limit));
+    return this.#unscoped().run((k) => k.selectFrom('outbox').selectAll().orderBy('seq').limit(limit));
   }
 
   async remove(ids: readonly string[]): Promise<void> {
-    await this.#door().run((k) => k.deleteFrom('outbox').where('id', 'in', ids));
+    await this.#unscoped().run((k) => k.deleteFrom('outbox').where('id', 'in', ids));
   }
 
-  #door() {
+  #unscoped() {
     return this.#db.unscoped('the outbox carries the events of all nodes');
   }
 }
@@ -59,22 +62,25 @@ class OutboxStore {
 interface RelayParts {
   db: Db;
   bus: Pick<EventBus, 'publish'>;
-  /** This process has the database for itself: nobody else relays, and nothing waits inside a transaction. */
+  /** Whether this process has the database to itself: it then relays without a lock, and outside of any transaction. */
   isAlone: boolean;
   log: Log;
 }
 
-/** Events of other processes are seen by then at the latest. */
+/**
+ * How often the outbox is read without a notification, in milliseconds: the longest delay of an event that another
+ * process has written.
+ */
 const POLL_MS = 1_000;
 const BATCH_EVENTS = 500;
-/** Far below what a broker takes for one partition. */
+/** The most bytes of payload in a batch: far less than a broker accepts for one partition. */
 const BATCH_BYTES = 256 * 1024;
 const PUBLISH_DEADLINE_MS = 10_000;
 const SCHEMA_VERSION = '1';
 
 /**
- * Publishes the events of the outbox and removes them once they are acknowledged: at least once, in order for one key.
- * Of all processes one relays at a time. While the bus is down the events wait.
+ * Publishes the events of the outbox and deletes them once they are acknowledged: at least once, and in order for each
+ * key. Only one process relays at a time. While the bus is down, events wait in the outbox.
  */
 export class OutboxRelay {
   readonly #parts: RelayParts;
@@ -91,24 +97,25 @@ export class OutboxRelay {
     });
   }
 
-  /** Relays from now on. */
+  /** Starts relaying in the background. */
   start(): void {
     this.#loop.start();
   }
 
-  /** There is something to relay: sooner than the next poll. */
+  /** Starts the next batch at once instead of at the next poll, because an event was written. */
   notify(): void {
     this.#loop.notify();
   }
 
-  /** Ends after the batch that is under way. */
+  /** Stops relaying and resolves when the running batch has ended. */
   async stop(): Promise<void> {
     await this.#loop.stop();
   }
 
   /**
-   * Relays the oldest events and returns how many; 0 also while another process relays.
-   * @throws what the bus or the database throws; the events stay.
+   * Publishes one batch of the oldest events and returns their number; 0 where there are none or another process
+   * relays.
+   * @throws what the bus or the database throws; the events stay in the outbox.
    */
   async relayBatch(): Promise<number> {
     if (this.#parts.isAlone) return this.#relay();
@@ -125,7 +132,7 @@ export class OutboxRelay {
   }
 }
 
-/** The first events whose payloads fit in a batch; one at least. */
+/** Returns the first events whose payloads fit in a batch, at least one. */
 function fitting(events: OutboxRow[]): OutboxRow[] {
   let bytes = 0;
   const end = events.findIndex(({ payload }) => {

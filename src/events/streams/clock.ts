@@ -1,9 +1,9 @@
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Time as the realtime parts take it. */
+/** A source of time and timers, which tests can replace. */
 export interface Clock {
   nowMs(): number;
-  /** Calls back once after `ms`, at most 2^31 - 1. @returns the function that cancels it. */
+  /** Calls back once after `ms` milliseconds, at most 2^31 - 1. Returns a function that cancels the timer. */
   after(ms: number, callback: () => void): () => void;
 }
 
@@ -15,18 +15,24 @@ export const systemClock: Clock = {
   },
 };
 
-/** Calls back when the clock has reached `atMs`, however far that is. @returns the function that cancels it. */
+/**
+ * Calls back when the clock has reached `atMs` (milliseconds since 1970), however distant. Returns a function that
+ * cancels it.
+ */
 export function at(clock: Clock, atMs: number, callback: () => void): () => void {
   const remainingMs = Math.max(0, atMs - clock.nowMs());
   let cancel = clock.after(Math.min(remainingMs, MAX_TIMEOUT_MS), () => {
-    // A timer may come early, and reaches no further than 24 days.
+    // A timer may fire early, and it cannot be set for more than 24 days.
     if (clock.nowMs() >= atMs) callback();
     else cancel = at(clock, atMs, callback);
   });
   return () => cancel();
 }
 
-/** Resolves after `ms`. @throws the signal's reason, as soon as it is aborted. */
+/**
+ * Resolves after `ms` milliseconds.
+ * @throws the reason of the signal as soon as it is aborted.
+ */
 export async function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();

@@ -3,33 +3,33 @@ import { Semaphore } from '../../lib/semaphore.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type Clock, sleep } from './clock.ts';
 
-/** One row of a tenant's event log: a change that was applied, with the transaction as of that change. */
+/** A row of a tenant's event log: an applied change, with the transaction as it was after that change. */
 export interface LoggedEvent {
-  /** One sequence for each tenant, in commit order, from 1. */
+  /** The sequence number: from 1 in each tenant, in commit order. */
   seq: bigint;
   transactionId: string;
-  /** A status of specification section 2.7; null for the first one. */
+  /** The status before the change (specification section 2.7); null if this is the first one. */
   previousStatus: number | null;
   correlationId: string;
-  /** Where the trace of the change goes on; none where there is none. */
+  /** The trace of the change (W3C Trace Context); null or undefined if it has none. */
   traceparent?: string | null | undefined;
   transaction: Record<string, unknown>;
 }
 
 /**
- * The log as its readers need it. Whoever has read up to `n` has seen every event up to `n`: numbers are given in
- * commit order, so none below the highest one that is visible appears later. A failing read is tried again.
+ * Reads the event log. Sequence numbers are given in commit order: after an event has become visible, no event with a
+ * lower number appears. A subscriber that has read up to `n` has therefore seen every event up to `n`.
  */
 export interface EventLog {
   /** Returns the first `limit` events of a tenant after `afterSeq`, in order. */
   readEvents(nodeId: string, afterSeq: bigint, limit: number): Promise<LoggedEvent[]>;
-  /** Returns the last number given to an event of a tenant; 0 before the first one. */
+  /** Returns the last sequence number given to an event of a tenant; 0 if it has had none. */
   headSeq(nodeId: string): Promise<bigint>;
-  /** Returns the number of the oldest event in the log; undefined where there is none. */
+  /** Returns the sequence number of the oldest event in a tenant's log; undefined if the log is empty. */
   oldestKept(nodeId: string): Promise<bigint | undefined>;
 }
 
-/** The event log as the database keeps it. */
+/** Returns the event log in the database. */
 export function databaseEventLog(db: Db): EventLog {
   const page = db.prepare((k, value: <Value>(name: 'after' | 'limit') => Value) =>
     k
@@ -76,16 +76,16 @@ const BATCH = 5_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Deletes the events of transactions that are older than their days, of each tenant from the oldest on. A cursor from before
- * what is left has then expired.
+ * Deletes the events that are older than `retentionDays`, tenant by tenant, from the oldest on. Cursors before the
+ * remaining events have then expired.
  */
 export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetentionParts): Promise<void> {
   const oldest = new Date(nowMs() - retentionDays * DAY_MS).toISOString();
-  const door = db.unscoped('events age in every node');
-  const nodes = await door.run((k) => k.selectFrom('node_event_seq').select('node_id'));
+  const unscoped = db.unscoped('events age in every node');
+  const nodes = await unscoped.run((k) => k.selectFrom('node_event_seq').select('node_id'));
   for (const { node_id: nodeId } of nodes) {
     for (let deleted = BATCH; deleted === BATCH; ) {
-      // The log of a tenant is in the order of time: old events stand at its beginning.
+      // A tenant's log is in the order of time, so its old events come first.
       const rows = await db.forNode(nodeId).run((k) =>
         k
           .deleteFrom('transaction_events')
@@ -98,7 +98,7 @@ export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetenti
   }
 }
 
-/** Events in a page of a replay or of a tailer's read. */
+/** The most events in one read of the event log. */
 export const PAGE_EVENTS = 500;
 
 const BACKFILLS_AT_ONCE = 8;
@@ -112,13 +112,13 @@ interface RetryingLogParts {
 }
 
 /**
- * Reads the event log, and tries again until a read succeeds. Each method throws its signal's reason once that is aborted,
- * also where the read has succeeded meanwhile.
+ * Reads the event log and retries with a backoff until a read succeeds. Each method rejects with the reason of its
+ * signal once that is aborted, even if the read has succeeded meanwhile.
  */
 export class RetryingLog {
   readonly #parts: RetryingLogParts;
   readonly #backfills = new Semaphore({ permits: BACKFILLS_AT_ONCE });
-  #isOut = false;
+  #isDown = false;
 
   constructor(parts: RetryingLogParts) {
     this.#parts = parts;
@@ -130,8 +130,8 @@ export class RetryingLog {
   }
 
   /**
-   * Reads the next page of a replay. Replays share a few permits, each for the read of one page: a subscriber that does
-   * not take what it was given keeps no other one waiting.
+   * Reads the next page of a replay. All replays share a few permits, each held only while one page is read, so that a
+   * slow subscriber does not block the others.
    */
   backfill(nodeId: string, afterSeq: bigint, signal: AbortSignal): Promise<LoggedEvent[]> {
     return this.#backfills.run(undefined, () => this.readEvents(nodeId, afterSeq, signal), signal);
@@ -150,13 +150,13 @@ export class RetryingLog {
     for (let failures = 1; ; failures += 1) {
       try {
         const result = await read();
-        this.#isOut = false;
+        this.#isDown = false;
         signal.throwIfAborted();
         return result;
       } catch (error) {
         signal.throwIfAborted();
-        if (!this.#isOut) this.#parts.onError(error);
-        this.#isOut = true;
+        if (!this.#isDown) this.#parts.onError(error);
+        this.#isDown = true;
         await sleep(this.#parts.clock, backoffMs(failures, { maxMs: RETRY_MAX_MS }), signal);
       }
     }

@@ -4,7 +4,7 @@ import { SlowConsumerError } from './stream-errors.ts';
 const ENVELOPE_BYTES = 256;
 const known = new WeakMap<LoggedEvent, number>();
 
-/** About as many bytes as the event takes when it is sent. Counted once for all subscribers. */
+/** Returns the approximate size of an event when it is sent, in bytes. It is computed once for all subscribers. */
 export function eventBytes(event: LoggedEvent): number {
   const counted = known.get(event);
   if (counted !== undefined) return counted;
@@ -22,8 +22,8 @@ const MAX_UNSENT_BYTES = 1_048_576;
 type Reader = PromiseWithResolvers<IteratorResult<LoggedEvent, undefined>>;
 
 /**
- * What one subscriber has not taken yet. Replayed events come first and are not counted, since they are read as the
- * subscriber takes them; live ones are held back until the replay has reached them, and are limited.
+ * The events that one subscriber has yet to take. Replayed events come first and are not limited, since they are read
+ * only as fast as the subscriber takes them. Live events wait until the replay has reached them, and are limited.
  */
 export class EventQueue {
   #replayed: LoggedEvent[] = [];
@@ -37,7 +37,7 @@ export class EventQueue {
   #drained = Promise.withResolvers<void>();
   #taken: PromiseWithResolvers<void> | undefined;
 
-  /** The next event, as soon as there is one. Rejects once where the queue has ended with an error. */
+  /** Returns the next event as soon as there is one. Rejects once if the queue has ended with an error. */
   next(): Promise<IteratorResult<LoggedEvent, undefined>> {
     const event = this.#take();
     if (event !== undefined) return Promise.resolve({ done: false, value: event });
@@ -56,20 +56,25 @@ export class EventQueue {
     if (!this.#isEnded && !this.#handOver(event)) this.#replayed.push(event);
   }
 
-  /** Resolves when every replayed event has been taken, and when the queue has ended. */
+  /** Resolves when every replayed event has been taken or the queue has ended. */
   whenDrained(): Promise<void> {
     if (this.#replayed.length === 0 || this.#isEnded) return Promise.resolve();
     return this.#drained.promise;
   }
 
-  /** Resolves once all live events have been taken; undefined where they have, and where none is to be taken yet. */
+  /**
+   * Resolves once all live events have been taken or the queue has ended. Returns undefined if none can be taken now.
+   */
   whenTaken(): Promise<void> | undefined {
     if (this.#isEnded || !this.#isLive || this.#live.length === 0) return undefined;
     this.#taken ??= Promise.withResolvers();
     return this.#taken.promise;
   }
 
-  /** @throws SlowConsumerError where too much is unsent. */
+  /**
+   * Adds a live event.
+   * @throws SlowConsumerError when more than 1,000 events or 1 MiB of them have not been taken.
+   */
   push(event: LoggedEvent): void {
     if (this.#isEnded || event.seq <= this.#liveAfter) return;
     if (this.#isLive && this.#handOver(event)) return;
@@ -78,7 +83,10 @@ export class EventQueue {
     if (this.#live.length > MAX_UNSENT_EVENTS || this.#liveBytes > MAX_UNSENT_BYTES) throw new SlowConsumerError();
   }
 
-  /** Lets the live events go that come after `position`: what was before has been replayed or is not wanted. */
+  /**
+   * Releases the live events after sequence number `position` and drops those up to it, which were replayed or are not
+   * wanted.
+   */
   goLive(position: bigint): void {
     const held = this.#live;
     this.#live = [];
@@ -88,7 +96,7 @@ export class EventQueue {
     for (const event of held) this.push(event);
   }
 
-  /** Drops what is unsent; with an error the next reader gets it. */
+  /** Ends the queue and drops the events that were not taken. An error is passed to one call of `next`. */
   end(error?: unknown): void {
     this.#isEnded = true;
     this.#replayed = [];
@@ -103,7 +111,7 @@ export class EventQueue {
     this.#taken?.resolve();
   }
 
-  // A reader waits only while there is nothing to take.
+  // Reads wait only while there is no event to take.
   #handOver(event: LoggedEvent): boolean {
     const reader = this.#readers.shift();
     reader?.resolve({ done: false, value: event });

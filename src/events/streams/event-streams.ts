@@ -6,23 +6,33 @@ import { CursorExpiredError, StreamStoppedError, TokenEndedError } from './strea
 import { EventTailers } from './tailer.ts';
 import type { WakeUps } from './wake-ups.ts';
 
-/** What a replay holds for a subscriber that takes nothing: a page of long events would be 128 MB. */
+/**
+ * The most bytes of replayed events that wait for one subscriber (the last event may exceed it): a whole page of long
+ * events could have 128 MB.
+ */
 const MAX_GIVEN_BYTES = 1_048_576;
 
 export interface SubscribeOptions {
   nodeId: string;
-  /** The number of the last event that the subscriber has seen; 0: everything kept; undefined: only what comes now. */
+  /**
+   * The sequence number of the last event that the subscriber has seen. 0 begins with the oldest event in the log;
+   * undefined delivers new events only.
+   */
   after?: bigint | undefined;
   matches: (event: LoggedEvent) => boolean;
-  /** Where only the events of one transaction can match, which one: live ones of others are then not looked at. */
+  /**
+   * The only transaction whose events can match, if there is only one: it spares `matches` the live events of all
+   * others.
+   */
   transactionId?: string | undefined;
-  /** Ends the stream in order. */
+  /** Ends the stream without an error when it is aborted. */
   signal?: AbortSignal | undefined;
-  /** When the subscriber's token ends, in ms since 1970. */
+  /** When the subscriber's token expires, in milliseconds since 1970. */
   expiresAtMs?: number | undefined;
   /**
-   * Watches whether the token ends before, and calls `onEnd` after it has returned; with an error where that cannot be known.
-   * Returns the function that stops watching, which is called as the stream ends.
+   * Watches for the early end of the subscriber's token, and calls `onEnd` when it ends, never before `watchToken` has
+   * returned; with an error if it cannot be known any more. Returns a function that stops watching, which is called
+   * when the stream ends.
    */
   watchToken?: ((onEnd: (error?: unknown) => void) => () => void) | undefined;
 }
@@ -35,12 +45,16 @@ interface StreamParts {
 }
 
 /**
- * A subscriber's events: each one that matches exactly once, in the order of the log. It works from its construction
- * on, not from the first `next`. It ends in order by `return` or its signal, and otherwise rejects once with a
- * CursorExpiredError, SlowConsumerError, TokenEndedError, StreamStoppedError or what `matches` has thrown.
+ * The event stream of a subscriber: delivers each matching event exactly once, in the order of the log. It starts when
+ * it is constructed, not with the first `next`. It ends without an error by `return` or its signal; otherwise it
+ * rejects once with a CursorExpiredError, SlowConsumerError, TokenEndedError, StreamStoppedError or what `matches` has
+ * thrown.
  */
 export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined> {
-  /** The number after which events are delivered. Rejects where the stream ends before that is known. */
+  /**
+   * Resolves with the sequence number after which events are delivered. Rejects if the stream ends before that is
+   * known.
+   */
   readonly started: Promise<bigint>;
   readonly #options: SubscribeOptions;
   readonly #parts: StreamParts;
@@ -56,7 +70,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     this.#options = options;
     this.#parts = parts;
     this.started = this.#start.promise;
-    // Not everybody waits for it.
+    // Not every caller awaits this promise: its rejection must not count as unhandled.
     this.started.catch(() => undefined);
     const { signal, expiresAtMs, watchToken } = options;
     if (expiresAtMs !== undefined) {
@@ -90,7 +104,10 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     this.end();
   }
 
-  /** Ends the stream and frees what it holds, at once; with an error for the reader or in order. */
+  /**
+   * Ends the stream and frees its resources at once. With an error the subscriber gets that error, otherwise a normal
+   * end.
+   */
   end(error?: unknown): void {
     if (this.#ended.signal.aborted) return;
     this.#ended.abort(error);
@@ -114,8 +131,8 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
   }
 
   /**
-   * Gives the log page by page, of long events a part of a page, each once what was before has been taken.
-   * @returns where it ended.
+   * Replays the log page by page, and a page of long events in several parts, each after the subscriber has taken the
+   * one before. Returns the sequence number up to which it has replayed.
    */
   async #replay(after: bigint): Promise<bigint> {
     const { signal } = this.#ended;
@@ -128,23 +145,26 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     }
   }
 
-  /** Listens to the tailer, reads what lies between, then lets the live events go. */
+  /**
+   * Attaches to the tailer, reads the events between the end of the replay and the tailer's position, then releases the
+   * live events.
+   */
   async #join(replayed: bigint): Promise<void> {
     const { nodeId, transactionId } = this.#options;
     const { tailers, log } = this.#parts;
-    const listener = {
-      hear: (events: readonly LoggedEvent[]) => this.#hear(events),
+    const subscriber = {
+      receive: (events: readonly LoggedEvent[]) => this.#receive(events),
       whenTaken: () => this.#queue.whenTaken(),
     };
-    const { from, detach } = tailers.attach(nodeId, replayed, listener, transactionId);
+    const { from, detach } = tailers.attach(nodeId, replayed, subscriber, transactionId);
     this.#detach = detach;
     let position = replayed;
     while (position < from) position = this.#give(await log.backfill(nodeId, position, this.#ended.signal)) ?? from;
     this.#queue.goLive(position);
   }
 
-  // A gap in the numbers is where events have left the log: by their age or, harmless, one by one. The head comes
-  // first: what is appended after it cannot make the cursor look older than it is.
+  // A gap in the sequence numbers means that events were deleted: because of their age or, which is harmless, singly.
+  // The head is read first, so that an event appended after it cannot make the cursor look older than it is.
   async #checkKept(position: bigint): Promise<void> {
     const { nodeId } = this.#options;
     const head = await this.#parts.log.headSeq(nodeId, this.#ended.signal);
@@ -152,7 +172,10 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     if (position < oldest - 1n || position > head) throw new CursorExpiredError(position);
   }
 
-  /** Gives a page, or as much of it as reaches so many bytes. @returns the number of the last event that it has seen to. */
+  /**
+   * Queues the matching events of a page, or as many as reach `mostBytes`. Returns the sequence number up to which the
+   * page was processed; undefined for an empty page.
+   */
   #give(page: readonly LoggedEvent[], mostBytes = Number.POSITIVE_INFINITY): bigint | undefined {
     let bytes = 0;
     for (const event of page) {
@@ -164,7 +187,7 @@ export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined
     return page.at(-1)?.seq;
   }
 
-  #hear(events: readonly LoggedEvent[]): void {
+  #receive(events: readonly LoggedEvent[]): void {
     try {
       for (const event of events) if (this.#options.matches(event)) this.#queue.push(event);
     } catch (error) {
@@ -178,14 +201,17 @@ const POLL_MS = 1_000;
 export interface EventStreamsOptions {
   log: EventLog;
   wakeUps: WakeUps;
-  /** Called once for each outage of the log, with its first error. */
+  /** Called once for each outage of the event log, with its first error. */
   onError: (error: unknown) => void;
   clock?: Clock | undefined;
-  /** How often a tenant's log is read without a wake-up, in milliseconds: 1,000 unless given. */
+  /** How often a tenant's log is read without a wake-up, in milliseconds; 1,000 by default. */
   pollMs?: number | undefined;
 }
 
-/** The fan-out of a process: whatever reaches a subscriber comes from the log, read once for each tenant. */
+/**
+ * Delivers events to all subscribers of this process. Every event comes from the event log, which is read once for each
+ * tenant, whatever the number of its subscribers.
+ */
 export class EventStreams {
   readonly #clock: Clock;
   readonly #log: RetryingLog;
@@ -199,7 +225,10 @@ export class EventStreams {
     this.#tailers = new EventTailers({ log: this.#log, wakeUps, clock, pollMs });
   }
 
-  /** Without `after`, whatever is committed once the stream's `started` has resolved is delivered. */
+  /**
+   * Starts a stream of events for one subscriber. Without `after`, it delivers every event that is committed once the
+   * stream's `started` has resolved.
+   */
   subscribe(options: SubscribeOptions): EventStream {
     const stream = new EventStream(options, {
       log: this.#log,
@@ -212,7 +241,7 @@ export class EventStreams {
     return stream;
   }
 
-  /** What is held now: it returns to nothing when the last subscriber has gone. */
+  /** The numbers of open streams and running tailers; both are 0 when there are no subscribers. */
   get load(): { streams: number; tailers: number } {
     return { streams: this.#streams.size, tailers: this.#tailers.size };
   }

@@ -3,7 +3,7 @@ import { isInCluster, topologyBy } from '../../platform/cache/redis-cluster.ts';
 import { RedisServer } from '../../platform/cache/redis-server.ts';
 import { MemoryWakeUps, type WakeUpListener, type WakeUps } from './wake-ups.ts';
 
-const LOOK_AGAIN_MS = 3_000;
+const MEMBERS_POLL_MS = 3_000;
 const LEAVE_AFTER_MS = 250;
 
 interface RedisChannelOptions {
@@ -14,22 +14,22 @@ interface RedisChannelOptions {
 }
 
 /**
- * A channel of Redis by one connection. What is published at any member of a cluster is heard at each of them: it stays
- * at one, and goes to the next when that one is down.
+ * A Redis pub/sub channel over one connection. All members of a cluster share their messages, so the channel uses one
+ * of them and moves to the next when that one is down.
  */
 class RedisChannel {
   readonly #options: RedisChannelOptions;
   readonly #timer: NodeJS.Timeout;
   #server: RedisServer | undefined;
   #listener: (message: string) => void = () => undefined;
-  /** The URLs of a cluster's members, besides the configured one. */
+  /** The URLs of the cluster's other members, besides the configured one. */
   #members: readonly string[] = [];
   #moves = 0;
   #moving: Promise<void> | undefined;
-  #isOut = false;
+  #isDown = false;
   readonly #stopping = new AbortController();
 
-  /** Resolves when the first attempt to hear it has succeeded or failed; never rejects. */
+  /** Opens the channel. Resolves when the first attempt to subscribe has succeeded or failed; never rejects. */
   static async open(options: RedisChannelOptions): Promise<RedisChannel> {
     const channel = new RedisChannel(options);
     await channel.#connect(options.url);
@@ -39,16 +39,19 @@ class RedisChannel {
   private constructor(options: RedisChannelOptions) {
     this.#options = options;
     this.#timer = setInterval(() => {
-      if (this.#members.length > 0 && this.#server?.isReady) void this.#look(this.#server);
-    }, LOOK_AGAIN_MS).unref();
+      if (this.#members.length > 0 && this.#server?.isReady) void this.#readMembers(this.#server);
+    }, MEMBERS_POLL_MS).unref();
   }
 
-  /** Sends to all who listen now. @throws CacheUnavailableError */
+  /**
+   * Publishes a message to all current subscribers of the channel.
+   * @throws CacheUnavailableError when Redis does not respond.
+   */
   async publish(message: string): Promise<void> {
     await this.#server?.command(['PUBLISH', this.#options.name, message]);
   }
 
-  /** Calls `listener` with what is published from now on, or once connected; messages while it is not are lost. */
+  /** Calls `listener` with each message that is published while the channel is connected; others are lost. */
   listen(listener: (message: string) => void): void {
     this.#listener = listener;
   }
@@ -68,8 +71,8 @@ class RedisChannel {
     const server = await RedisServer.open({
       url,
       onReady: (ready) => {
-        this.#isOut = false;
-        void this.#look(ready);
+        this.#isDown = false;
+        void this.#readMembers(ready);
       },
       onOutage: (error) => {
         this.#reportOutage(error);
@@ -83,10 +86,11 @@ class RedisChannel {
   }
 
   /**
-   * Learns who else there is. What is said at one that was put out of its cluster, or is of none where a cluster was, the
-   * others do not hear; the configured one that is of none is the only one.
+   * Reads the members of the cluster from the server, and moves to another one if this server has left the cluster:
+   * messages published there no longer reach the others. The configured server may be in no cluster; then it is the
+   * only one.
    */
-  async #look(server: RedisServer): Promise<void> {
+  async #readMembers(server: RedisServer): Promise<void> {
     try {
       const isCluster = await isInCluster(server);
       const members = isCluster ? (await topologyBy(server)).members : [];
@@ -114,8 +118,8 @@ class RedisChannel {
   }
 
   #reportOutage(error: unknown): void {
-    if (this.#isOut || this.#isStopped) return;
-    this.#isOut = true;
+    if (this.#isDown || this.#isStopped) return;
+    this.#isDown = true;
     this.#options.onOutage?.(error);
   }
 }
@@ -125,23 +129,20 @@ const MESSAGE = /^(?<nodeId>\S+) (?<seq>\d{1,19})$/;
 
 interface RedisWakeUpsOptions {
   url: string;
-  /** Stands before the channel's name: the databases of one Redis share their channels. */
+  /** The prefix of the channel's name, since all databases of one Redis share their channels. */
   channelPrefix?: string | undefined;
   /** Called once for each outage, with its first error. */
   onOutage?: ((error: unknown) => void) | undefined;
 }
 
-/**
- * Wake-ups between processes, published on one channel. Those sent while Redis is down are lost for the other processes;
- * this one is woken without it.
- */
+/** Sends wake-ups to all processes over one Redis channel. While Redis is down, they reach only this process. */
 export class RedisWakeUps implements WakeUps {
   readonly #channel: RedisChannel;
   readonly #local: MemoryWakeUps;
-  /** The highest number of each tenant that this process has sent. */
+  /** The highest sequence number that this process has sent for each tenant. */
   readonly #sent = new Map<string, bigint>();
 
-  /** Starts whether or not Redis is there. */
+  /** Connects to Redis; resolves even if it is down. */
   static async open({ url, channelPrefix = '', onOutage }: RedisWakeUpsOptions): Promise<RedisWakeUps> {
     return new RedisWakeUps(await RedisChannel.open({ url, name: `${channelPrefix}${CHANNEL}`, onOutage }));
   }
@@ -150,10 +151,10 @@ export class RedisWakeUps implements WakeUps {
     this.#channel = channel;
     this.#local = new MemoryWakeUps((nodeId, seq) => {
       this.#sent.set(nodeId, BigInt(seq));
-      // The connection reports its outages itself; the readers' polling makes up for what is lost.
+      // The connection reports its outages itself, and the tailers' polls make up for lost wake-ups.
       channel.publish(`${nodeId} ${seq}`).catch(() => undefined);
     });
-    channel.listen((message) => this.#hear(message));
+    channel.listen((message) => this.#receive(message));
   }
 
   notify(nodeId: string, seq: string): void {
@@ -169,10 +170,10 @@ export class RedisWakeUps implements WakeUps {
     await this.#channel.stop();
   }
 
-  #hear(message: string): void {
+  #receive(message: string): void {
     const { nodeId, seq } = MESSAGE.exec(message)?.groups ?? {};
     if (nodeId === undefined || seq === undefined) return;
-    // The echo of what this process has sent, or what that has made superfluous.
+    // The echo of a wake-up that this process has sent, or one that such a wake-up has superseded.
     if (BigInt(seq) <= (this.#sent.get(nodeId) ?? 0n)) return;
     this.#local.wake(nodeId, seq);
   }

@@ -1,4 +1,7 @@
-/** Says that the log cannot go on from a cursor without a gap: it is older than the oldest event, or was never given. */
+/**
+ * Reports that the event log cannot continue from a cursor without a gap: the cursor is older than the oldest event, or
+ * was never issued.
+ */
 export class CursorExpiredError extends Error {
   override name = 'CursorExpiredError';
 
@@ -7,7 +10,10 @@ export class CursorExpiredError extends Error {
   }
 }
 
-/** Says that too many events of a subscriber are unsent. It may come back with the cursor of the last event that it got. */
+/**
+ * Reports that too many events of a subscriber have not been sent. It may resume with the cursor of the last event that
+ * it received.
+ */
 export class SlowConsumerError extends Error {
   override name = 'SlowConsumerError';
 
@@ -16,7 +22,7 @@ export class SlowConsumerError extends Error {
   }
 }
 
-/** Says that the token of a subscription has expired or was revoked. */
+/** Reports that the access token of a subscription has expired or was revoked. */
 export class TokenEndedError extends Error {
   override name = 'TokenEndedError';
 
@@ -25,7 +31,9 @@ export class TokenEndedError extends Error {
   }
 }
 
-/** Says that the process is stopping; the subscriber may come back with the cursor of the last event that it got. */
+/**
+ * Reports that the process is stopping. The subscriber may resume with the cursor of the last event that it received.
+ */
 export class StreamStoppedError extends Error {
   override name = 'StreamStoppedError';
 

@@ -6,24 +6,31 @@ import { eventBytes } from './event-queue.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 interface Subscriber {
-  /** Takes the next events of the log, in order, each once; must not throw. */
-  hear(events: readonly LoggedEvent[]): void;
-  /** Resolves once it has sent all that it was handed; undefined where it has. */
+  /** Called with the next events of the log, in order, each once; must not throw. */
+  receive(events: readonly LoggedEvent[]): void;
+  /** Resolves once the subscriber has taken all events passed to it; undefined if it already has. */
   whenTaken(): Promise<void> | undefined;
 }
 
-/** A burst is handed on in parts of at most so much: a quarter of what may be unsent to a subscriber. */
+/** A burst of events is passed on in parts of at most this many events: a quarter of what may wait for a subscriber. */
 const PART_EVENTS = 250;
+/** The size in bytes at which a part of a burst is complete: a quarter of what may wait for a subscriber. */
 const PART_BYTES = 256 * 1024;
-/** How long a burst waits for the first subscriber to take a part: where none has, this process is what is slow. */
-const FIRST_READER_MS = 5_000;
-/** How long the subscribers of a tenant wait, altogether, for one that is behind, until it has taken everything once. */
-const SLOW_READER_TIMEOUT_MS = 1_000;
+/**
+ * How long a burst waits, in milliseconds, until at least one subscriber has taken a part. If none has, this process
+ * itself is slow.
+ */
+const FIRST_SUBSCRIBER_TIMEOUT_MS = 5_000;
+/**
+ * How long a burst waits for one slow subscriber, in milliseconds in total until that subscriber has taken everything
+ * once.
+ */
+const SLOW_SUBSCRIBER_TIMEOUT_MS = 1_000;
 
 interface Attachment {
-  /** The subscriber gets every event after this one, and none up to it. */
+  /** The sequence number after which the subscriber gets every event. */
   from: bigint;
-  /** Ends it at once. May be called again. */
+  /** Detaches the subscriber at once. Repeated calls have no effect. */
   detach(): void;
 }
 
@@ -34,7 +41,7 @@ interface TailerParts {
   pollMs: number;
 }
 
-/** Runs one tailer for each tenant that has subscribers: it begins with the first of them and ends with the last. */
+/** Runs one tailer for each tenant that has subscribers, from the first of them to the last. */
 export class EventTailers {
   readonly #parts: TailerParts;
   readonly #tailers = new Map<string, NodeTailer>();
@@ -46,9 +53,9 @@ export class EventTailers {
   }
 
   /**
-   * Hands a tenant's events to the subscriber from now on. `position` is where a tailer begins that is not running yet:
-   * the number of the last event that the subscriber has seen. One that runs is somewhere else; `from` says where. With
-   * `transactionId` it gets the events of that transaction alone, and costs those of others nothing.
+   * Passes a tenant's new events to the subscriber. A tailer that is not running yet starts after sequence number
+   * `position`, the last that the subscriber has seen; a running one is elsewhere, as `from` of the result says. With
+   * `transactionId`, the subscriber gets the events of that transaction only.
    */
   attach(nodeId: string, position: bigint, subscriber: Subscriber, transactionId?: string): Attachment {
     const tailer = this.#tailers.get(nodeId) ?? new NodeTailer(nodeId, position, this.#parts);
@@ -61,7 +68,7 @@ export class EventTailers {
     return { from: tailer.position, detach };
   }
 
-  /** The number of tenants whose logs are being read. */
+  /** The number of tenants whose event logs are being read. */
   get size(): number {
     return this.#tailers.size;
   }
@@ -77,7 +84,7 @@ class NodeTailer {
   readonly #nodeId: string;
   readonly #parts: TailerParts;
   readonly #subscribers = new Set<Subscriber>();
-  /** How long others have waited for a subscriber since it had last taken everything. */
+  /** How long others have waited for each slow subscriber, in milliseconds, since it last had taken everything. */
   readonly #waitedMs = new WeakMap<Subscriber, number>();
   readonly #ofTransactions = new Map<string, Set<Subscriber>>();
   readonly #ended = new AbortController();
@@ -106,7 +113,7 @@ class NodeTailer {
     this.#ofTransactions.set(transactionId, subscribers.add(subscriber));
   }
 
-  /** @returns whether it was the last one, with which the tailer has ended. */
+  /** Removes a subscriber. Returns whether it was the last one, in which case the tailer has stopped. */
   remove(subscriber: Subscriber, transactionId: string | undefined): boolean {
     const subscribers = transactionId === undefined ? this.#subscribers : this.#ofTransactions.get(transactionId);
     subscribers?.delete(subscriber);
@@ -116,7 +123,7 @@ class NodeTailer {
     return true;
   }
 
-  /** Reads now or, while a read is under way, once more after it. */
+  /** Reads the log now or, if a read is running, again after it. A `seq` that was read already is ignored. */
   wake(seq?: bigint): void {
     if (this.#ended.signal.aborted || (seq !== undefined && seq <= this.#position)) return;
     this.#isAwaited = true;
@@ -147,14 +154,14 @@ class NodeTailer {
       else await this.#handBurst(events);
       if (events.length < PAGE_EVENTS) continue;
       this.#isAwaited = true;
-      // A long log must not hold up the rest of the process.
+      // Reading a long log must not block the rest of the process.
       await setImmediate();
     }
     this.#isReading = false;
     this.#cancelPoll = clock.after(pollMs, () => this.wake());
   }
 
-  /** Hands on a burst in parts: a subscriber that reads as fast as it can is not slow because much has come at once. */
+  /** Passes a burst on in parts, so that a subscriber that reads as fast as it can does not count as slow. */
   async #handBurst(events: readonly LoggedEvent[]): Promise<void> {
     for (const part of partsOf(events)) {
       this.#hand(part, part.at(-1)?.seq ?? this.#position);
@@ -163,18 +170,21 @@ class NodeTailer {
     }
   }
 
-  /** Lets subscribers take what they were handed; one that has kept the others waiting is waited for no more. */
+  /**
+   * Waits until subscribers have taken what was passed to them; one that has used up its waiting time is not waited
+   * for.
+   */
   async #pace(): Promise<void> {
     const behind = this.#behind();
     if (behind.length === 0) return;
     if (behind.length === this.#subscribers.size) {
-      await this.#atMost(FIRST_READER_MS, Promise.race(behind.map(({ taken }) => taken)));
+      await this.#atMost(FIRST_SUBSCRIBER_TIMEOUT_MS, Promise.race(behind.map(({ taken }) => taken)));
     }
-    const waitedFor = this.#behind().filter(({ waitedMs }) => waitedMs < SLOW_READER_TIMEOUT_MS);
+    const waitedFor = this.#behind().filter(({ waitedMs }) => waitedMs < SLOW_SUBSCRIBER_TIMEOUT_MS);
     if (waitedFor.length === 0) return;
     const { clock } = this.#parts;
     const fromMs = clock.nowMs();
-    const leftMs = SLOW_READER_TIMEOUT_MS - Math.max(...waitedFor.map(({ waitedMs }) => waitedMs));
+    const leftMs = SLOW_SUBSCRIBER_TIMEOUT_MS - Math.max(...waitedFor.map(({ waitedMs }) => waitedMs));
     await this.#atMost(leftMs, Promise.all(waitedFor.map(({ taken }) => taken)));
     const tookMs = clock.nowMs() - fromMs;
     for (const { subscriber, waitedMs } of waitedFor) this.#waitedMs.set(subscriber, waitedMs + tookMs);
@@ -198,10 +208,10 @@ class NodeTailer {
 
   #hand(events: readonly LoggedEvent[], upTo: bigint): void {
     this.#position = upTo;
-    for (const subscriber of this.#subscribers) subscriber.hear(events);
+    for (const subscriber of this.#subscribers) subscriber.receive(events);
     if (this.#ofTransactions.size === 0) return;
     for (const event of events) {
-      for (const subscriber of this.#ofTransactions.get(event.transactionId) ?? []) subscriber.hear([event]);
+      for (const subscriber of this.#ofTransactions.get(event.transactionId) ?? []) subscriber.receive([event]);
     }
   }
 }

@@ -1,21 +1,21 @@
-/** Called when the log of a tenant has grown to `seq`, a decimal string. Must not throw. */
+/** Called when the event log of a tenant has grown to sequence number `seq`, a decimal string. Must not throw. */
 export type WakeUpListener = (nodeId: string, seq: string) => void;
 
 /**
- * Notifies every process that a tenant's event log has grown. A hint: it may be lost, repeated, late or merged into a
- * later one, and whoever needs the events reads the log.
+ * Sends wake-ups to every process when a tenant's event log has grown. A wake-up is only a hint: it may be lost,
+ * repeated, late or merged into a later one, and carries no event.
  */
 export interface WakeUps {
-  /** Call it after the commit. Never throws, never waits. */
+  /** Sends a wake-up. Call it after the commit; it neither throws nor waits. */
   notify(nodeId: string, seq: string): void;
-  /** Calls back for the notifications of all processes, this one included. Returns the function that ends it. */
+  /** Calls `listener` for the wake-ups of all processes, including this one. Returns a function that stops it. */
   listen(listener: WakeUpListener): () => void;
   stop(): Promise<void>;
 }
 
 /**
- * Wake-ups within a single process. The notifications of one tick of the event loop become one wake-up for each tenant,
- * with its highest number; each is handed to `send` as well.
+ * Wake-ups within one process. Those of one tick of the event loop are coalesced into one for each tenant, with its
+ * highest sequence number, which is also passed to `send`.
  */
 export class MemoryWakeUps implements WakeUps {
   readonly #listeners = new Set<WakeUpListener>();
@@ -40,7 +40,7 @@ export class MemoryWakeUps implements WakeUps {
     };
   }
 
-  /** Calls those who listen, at once. */
+  /** Calls all listeners at once. */
   wake(nodeId: string, seq: string): void {
     for (const listener of this.#listeners) listener(nodeId, seq);
   }
@@ -62,7 +62,7 @@ export class MemoryWakeUps implements WakeUps {
   }
 }
 
-// Decimal strings without leading zeros.
+// Compares sequence numbers as decimal strings without leading zeros.
 function isHigher(a: string, b: string): boolean {
   return a.length === b.length ? a > b : a.length > b.length;
 }
