@@ -1,6 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 
-/** Returns how long to wait after so many failures in a row: `minMs` (100 ms), doubling up to `maxMs` (5 s). */
+/**
+ * Returns the pause after so many consecutive failures, in milliseconds: `minMs` (100) after the first, doubled by each
+ * further one, at most `maxMs` (5,000).
+ */
 export function backoffMs(failures: number, { minMs = 100, maxMs = 5_000 } = {}): number {
   return Math.min(minMs * 2 ** Math.max(0, failures - 1), maxMs);
 }

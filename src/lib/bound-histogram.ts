@@ -1,11 +1,11 @@
 import { Histogram, type MetricObjectWithValues, type MetricValueWithName } from 'prom-client';
 
-/** Where the conventions draw the lines of a duration, in seconds (OpenTelemetry semantic conventions, HTTP metrics). */
+/** The upper bounds of the buckets, in seconds, as OpenTelemetry's semantic conventions for HTTP metrics advise. */
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10] as const;
 
-/** The durations under one set of labels. */
+/** A series of the histogram: the durations with one set of labels. */
 export interface Durations {
-  /** Counts one, in seconds. */
+  /** Records one duration, in seconds. */
   observe(seconds: number): void;
 }
 
@@ -16,8 +16,8 @@ interface BoundHistogramOptions<Label extends string> {
 }
 
 /**
- * A histogram of durations for what happens with every request: whoever counts binds its labels once, and counting is two
- * additions; the histogram of prom-client would make an object, sort it and join it to a text each time.
+ * A histogram of durations for what happens in every request. Labels are bound once, after which recording costs two
+ * additions. The histogram of prom-client instead builds, sorts and joins the labels for each value.
  */
 export class BoundHistogram<Label extends string> extends Histogram<Label> {
   readonly #options: BoundHistogramOptions<Label>;
@@ -29,7 +29,7 @@ export class BoundHistogram<Label extends string> extends Histogram<Label> {
     this.#options = options;
   }
 
-  /** The series of these labels: the same for the same labels, in the order of the names. */
+  /** Returns the series with these labels, always the same object for the same labels. */
   bind(labels: Record<Label, string>): Durations {
     const key = this.#options.labelNames.map((name) => labels[name]).join('\n');
     const series = this.#series.get(key) ?? new Series(labels);
@@ -41,13 +41,13 @@ export class BoundHistogram<Label extends string> extends Histogram<Label> {
     return this.getForPromString();
   }
 
-  /** What the registry asks for. */
+  /** Returns the metric as the registry of prom-client reads it. */
   async getForPromString(): Promise<MetricObjectWithValues<MetricValueWithName<Label>>> {
     const { name, help } = this.#options;
     const values = this.#series.values().flatMap((series) => series.values(name));
-    const told = { name, help, type: 'histogram', values: [...values], aggregator: 'sum' };
-    // The library's own type of a metric's type is a numeric enumeration; what it makes and reads is this text.
-    return told as unknown as MetricObjectWithValues<MetricValueWithName<Label>>;
+    const metric = { name, help, type: 'histogram', values: [...values], aggregator: 'sum' };
+    // prom-client declares the metric type as a numeric enum, but writes and reads this string.
+    return metric as unknown as MetricObjectWithValues<MetricValueWithName<Label>>;
   }
 }
 

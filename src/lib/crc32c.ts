@@ -1,10 +1,15 @@
 const POLYNOMIAL = 0x82f63b78;
 const SLICES = 4;
 
-/** For each byte, its remainder with so many zero bytes behind it: one table after the other. */
+/**
+ * Four tables of 256 remainders, one after another: table n has the remainder of each byte when n zero bytes follow it.
+ */
 const TABLES = tables();
 
-/** The CRC-32C (Castagnoli, RFC 3720 appendix B.4) of a part of a buffer, four bytes at a time. */
+/**
+ * Returns the CRC-32C (Castagnoli; RFC 3720, appendix B.4) of the bytes from `from` to before `to`, computed four bytes
+ * at a time.
+ */
 export function crc32c(bytes: Buffer, from: number, to: number): number {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
   let crc = -1;

@@ -1,31 +1,33 @@
 import { ExactNumber } from './json.ts';
 
-/** Significant digits that a decimal may have, and how far its exponent may be from zero. */
+/** The highest number of significant digits of a decimal, and the highest absolute value of its exponent. */
 export const MAX_DIGITS = 78;
 
 const FORM = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** A decimal read from a text, or why there is none. */
+/** The result of reading a decimal: its text, or what is wrong with the input. */
 type DecimalReading = { text: string } | { fault: string };
 
-/** A number of parsed JSON, however long. */
+/** Checks whether a value of parsed JSON is a number, of any length. */
 export function isJsonNumber(value: unknown): value is number | ExactNumber {
   return typeof value === 'number' || value instanceof ExactNumber;
 }
 
-/** Whether a text is a number in the grammar of JSON, within the limits or not. */
+/**
+ * Checks whether a text has the form of a JSON number (RFC 8259, section 6), even one with too many digits to be read.
+ */
 export function hasDecimalForm(literal: string): boolean {
   return FORM.test(literal);
 }
 
-/** The text of a number of parsed JSON, as `parseJson` gives it. */
+/** Returns the text of a number that `parseJson` has returned. */
 export function literalOf(value: number | ExactNumber): string {
   return value instanceof ExactNumber ? value.literal : String(value);
 }
 
 /**
- * Reads a decimal in the grammar of JSON's numbers (RFC 8259 section 6) without loss, as plain digits without an
- * exponent: `1.50` stays `1.50`, `1e3` is `1000`. The exponent that is limited is the one of the form d.ddd × 10^e.
+ * Reads a decimal in the form of a JSON number (RFC 8259, section 6) without loss of digits, and returns it without an
+ * exponent: `1.50` stays `1.50`, `1e3` becomes `1000`. The limit of the exponent applies to the form d.ddd × 10^e.
  */
 export function readDecimal(literal: string): DecimalReading {
   const [match, sign = '', whole = '', fraction = '', power = '0'] = FORM.exec(literal) ?? [];
@@ -41,18 +43,21 @@ export function readDecimal(literal: string): DecimalReading {
     };
   }
   if (isZero) return { text: '0' };
-  // What is cut off are zeros.
+  // Only zeros are cut off.
   return { text: sign + plain(written.slice(first, first + MAX_DIGITS), exponent) };
 }
 
-/** Negative, 0 or positive, as a is below, equal to or above b; both as `readDecimal` gives them. */
+/**
+ * Compares two decimals that `readDecimal` has returned. Returns a negative number if a is below b, 0 if they are
+ * equal, and a positive number if a is above b.
+ */
 export function compareDecimals(a: string, b: string): number {
   const scale = Math.max(scaleOf(a), scaleOf(b));
   const difference = unitsOf(a, scale) - unitsOf(b, scale);
   return difference < 0n ? -1 : Number(difference > 0n);
 }
 
-/** The exact sum of decimals as `readDecimal` gives them, in the same form; of none it is 0. */
+/** Returns the exact sum of decimals that `readDecimal` has returned, in the same form; 0 for an empty list. */
 export function sumOfDecimals(decimals: readonly string[]): string {
   const scale = Math.max(0, ...decimals.map(scaleOf));
   const sum = decimals.reduce((total, decimal) => total + unitsOf(decimal, scale), 0n);
@@ -61,14 +66,14 @@ export function sumOfDecimals(decimals: readonly string[]): string {
   return `${sum < 0n ? '-' : ''}${digits.slice(0, digits.length - scale)}${scale === 0 ? '' : `.${fraction}`}`;
 }
 
-/** `digits` begin with the one that stands before the point of d.ddd × 10^exponent. */
+/** Writes d.ddd × 10^exponent without an exponent; `digits` are its digits without the point. */
 function plain(digits: string, exponent: number): string {
   if (exponent < 0) return `0.${'0'.repeat(-exponent - 1)}${digits}`;
   const fraction = digits.slice(exponent + 1);
   return digits.slice(0, exponent + 1).padEnd(exponent + 1, '0') + (fraction === '' ? '' : `.${fraction}`);
 }
 
-// Loops, since the time of /0+$/ is the square of the length of a run of zeros.
+// Loops, because the time of /0+$/ is quadratic in the length of a run of zeros.
 function firstNonZero(digits: string): number {
   let at = 0;
   while (digits[at] === '0') at += 1;

@@ -6,10 +6,10 @@ const SQLITE_BUSY = 5;
 const SQLITE_CANTOPEN = 14;
 
 /**
- * A lock that the kernel holds for a living process and frees when it ends, however it ends: unlike a file with a
- * process id it survives neither SIGKILL nor the id's reuse, and it tells containers apart that share a folder.
- * Node has no advisory locks of its own; SQLite takes one (fcntl, all POSIX systems) on an empty file.
- * The file must never be opened by other means in the holding process: closing it would drop the lock.
+ * A kernel lock on a file, released when the process that holds it ends, for whatever reason. Unlike a file with a
+ * process id it is correct after SIGKILL, after the reuse of an id, and between containers that share a folder. Node
+ * has no API for such locks, but SQLite takes one on an empty file (fcntl, on all POSIX systems). The holding process
+ * must not open the file in any other way: closing it would release the lock.
  */
 export class FileLock {
   readonly #path: string;
@@ -20,17 +20,23 @@ export class FileLock {
     this.#database = database;
   }
 
-  /** Creates the file and locks it; undefined when another one came between. */
+  /**
+   * Creates the file if it does not exist and locks it. Returns undefined if another process has locked or removed it
+   * meanwhile.
+   */
   static create(path: string): FileLock | undefined {
     if (!existsSync(path)) createFile(path);
     const lock = FileLock.tryAcquire(path);
-    // Whoever looked for leftovers may have locked and removed the file before it was locked here.
+    // A process that removes abandoned files may have locked and removed this one before it was locked here.
     if (lock === undefined || existsSync(path)) return lock;
     lock.release();
     return undefined;
   }
 
-  /** Locks an existing file; undefined when a living process holds it, this one included, or it is gone. */
+  /**
+   * Locks an existing file. Returns undefined if a living process (including this one) holds the lock, or if the file
+   * does not exist.
+   */
   static tryAcquire(path: string): FileLock | undefined {
     const url = pathToFileURL(path);
     url.searchParams.set('mode', 'rw');
@@ -46,12 +52,12 @@ export class FileLock {
     }
   }
 
-  /** Lets others take the lock; the file stays. */
+  /** Releases the lock and keeps the file. */
   release(): void {
     this.#database.close();
   }
 
-  /** Removes the file, while it is still held, and lets go. */
+  /** Removes the file, then releases the lock. */
   remove(): void {
     rmSync(this.#path, { force: true });
     this.#database.close();
@@ -62,7 +68,7 @@ function createFile(path: string): void {
   try {
     writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    // Another process was faster: the lock decides.
+    // Another process has created the file first; the lock decides between the two.
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
 }

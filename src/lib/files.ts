@@ -2,8 +2,9 @@ import { chmodSync, existsSync, mkdirSync, renameSync, statSync, writeFileSync }
 import { dirname } from 'node:path';
 
 /**
- * Makes a folder and those above it; one that is there already stays as it is. Throws the system's errors. Node's own
- * recursive form never ends where a file system refuses new folders with ENOENT, as /proc does.
+ * Creates a folder and its missing parents; an existing folder is left as it is. It replaces Node's own recursive
+ * option, which never returns where a file system refuses new folders with ENOENT, as /proc does.
+ * @throws the system's error.
  */
 export function makeFolder(path: string, mode?: number): void {
   try {
@@ -18,7 +19,10 @@ export function makeFolder(path: string, mode?: number): void {
   }
 }
 
-/** Writes a file that its owner alone may read (mode 0600), in the place of one that is there: whoever reads it sees one or the other. */
+/**
+ * Writes or replaces a file atomically: readers see either the old or the new content. Only its owner may read it (mode
+ * 0600).
+ */
 export function writeWhole(path: string, text: string): void {
   const unfinished = `${path}.${process.pid}`;
   writeFileSync(unfinished, text, { mode: 0o600 });

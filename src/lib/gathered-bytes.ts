@@ -1,17 +1,17 @@
 /**
- * Gathers chunks of bytes in one buffer that grows: a buffer object for each chunk would cost a hundred times what a chunk
- * of one byte does. A single chunk is used as it is.
+ * Collects chunks of bytes in one growing buffer: to keep a buffer object for each would cost a hundred times the
+ * memory of a chunk of one byte. A single chunk is used without copying it.
  */
 export class GatheredBytes {
   #buffer: Uint8Array = Buffer.alloc(0);
   #length = 0;
 
-  push(piece: Uint8Array): void {
-    const length = this.#length + piece.length;
-    if (this.#length === 0) this.#buffer = piece;
+  push(chunk: Uint8Array): void {
+    const length = this.#length + chunk.length;
+    if (this.#length === 0) this.#buffer = chunk;
     else {
       if (length > this.#buffer.length) this.#grow(Math.max(length, 2 * this.#buffer.length));
-      this.#buffer.set(piece, this.#length);
+      this.#buffer.set(chunk, this.#length);
     }
     this.#length = length;
   }
@@ -24,8 +24,8 @@ export class GatheredBytes {
     return Buffer.from(this.#buffer.buffer, this.#buffer.byteOffset, this.#length);
   }
 
-  #grow(room: number): void {
-    const larger = Buffer.allocUnsafe(room);
+  #grow(capacity: number): void {
+    const larger = Buffer.allocUnsafe(capacity);
     larger.set(this.#buffer.subarray(0, this.#length));
     this.#buffer = larger;
   }

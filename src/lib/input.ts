@@ -1,15 +1,18 @@
 import { z } from 'zod';
 import { hasForbiddenText } from './json.ts';
 
-// Without the flag i, so that its source says the same wherever it is published.
+// Without the flag i, since published schemas contain the source of the expression only.
 const UUID = /^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$/;
 
 const MAX_SEARCH_LENGTH = 1_000;
 
-/** What a text that can be stored is made of, as a schema can say it: a lone surrogate has no name in a pattern. */
+/**
+ * The pattern of a storable text in published JSON Schemas. A pattern cannot exclude lone surrogates, which are not
+ * storable either.
+ */
 export const TEXT_PATTERN = '^[^\\x00]*$';
 
-/** A string that can be stored. */
+/** Returns the schema of a text that can be stored: one without U+0000 and lone surrogates. */
 export function textInput(): z.ZodString {
   return z
     .string('must be a string')
@@ -17,12 +20,17 @@ export function textInput(): z.ZodString {
     .meta({ pattern: TEXT_PATTERN });
 }
 
-/** What is looked for in other texts, each of which costs its length. */
+/**
+ * Returns the schema of a search text, which is limited to 1,000 characters because each comparison costs its length.
+ */
 export function searchInput(): z.ZodString {
   return textInput().max(MAX_SEARCH_LENGTH, `must have at most ${MAX_SEARCH_LENGTH} characters`);
 }
 
-/** A UUID: any 8-4-4-4-12 hexadecimal string in either case, kept in lower case. */
+/**
+ * Returns the schema of a UUID: 8-4-4-4-12 hexadecimal digits of any version, in upper or lower case, converted to
+ * lower case.
+ */
 export function uuidInput(): z.ZodPipe<z.ZodString, z.ZodTransform<string, string>> {
   return z
     .string('must be a UUID')
@@ -31,17 +39,17 @@ export function uuidInput(): z.ZodPipe<z.ZodString, z.ZodTransform<string, strin
     .meta({ format: 'uuid' });
 }
 
-/** Whether a text is a UUID in either case. */
+/** Checks whether a text is a UUID, in upper or lower case. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
 }
 
-/** An object whose null members count as absent. */
+/** Returns the schema of an object in which a member that is null counts as absent. */
 export function objectInput<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.preprocess(withoutNulls, z.object(shape, 'must be an object'));
 }
 
-/** A whole number in a range. */
+/** Returns the schema of a whole number from `minimum` to `maximum`. */
 export function wholeNumberInput(minimum: number, maximum: number): z.ZodInt32 {
   const message = `must be a whole number from ${minimum} to ${maximum}`;
   return z.int32({ error: message, abort: true }).min(minimum, message).max(maximum, message);

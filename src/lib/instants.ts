@@ -1,4 +1,6 @@
-/** A point in time: whole seconds since 1970-01-01T00:00:00Z (rounded down), and 0 to 999,999,999 nanoseconds after them. */
+/**
+ * A point in time: whole seconds since 1970-01-01T00:00:00Z, rounded down, and 0 to 999,999,999 nanoseconds after them.
+ */
 export interface Instant {
   readonly seconds: bigint;
   readonly nanos: number;
@@ -14,12 +16,12 @@ const BASIC = new RegExp(
 const DAY_SECONDS = 86_400;
 
 /**
- * Reads an ISO 8601 calendar date and time, `undefined` if it is none.
- * - Basic or extended, not mixed; `T`, `t` or one space between; years 0000 to 9999.
- * - Seconds, and minutes with them, may be left out (Java leaves zero seconds out); a fraction belongs to seconds, follows `.`
- *   or `,` and is cut at nine digits.
- * - Offset `Z`, `z`, `±hh`, `±hhmm`, `±hh:mm` up to 23:59; without one the time is UTC.
- * - `24:00:00` is the end of its day. A leap second, 23:59:60 UTC, is the second after it, as in POSIX.
+ * Parses an ISO 8601 calendar date and time; returns undefined for any other text.
+ * - Basic or extended format, not mixed; `T`, `t` or one space as the separator; years 0000 to 9999.
+ * - Seconds, or minutes and seconds, may be left out (Java leaves out zero seconds). A fraction needs seconds, follows
+ *   `.` or `,` and is cut to nine digits.
+ * - The offset is `Z`, `z`, `±hh`, `±hhmm` or `±hh:mm`, up to 23:59; without one the time is UTC.
+ * - `24:00:00` is the end of the day. A leap second, 23:59:60 UTC, is read as the next second, as in POSIX.
  */
 export function parseInstant(text: string): Instant | undefined {
   const parts = (EXTENDED.exec(text) ?? BASIC.exec(text))?.groups;
@@ -37,23 +39,26 @@ export function parseInstant(text: string): Instant | undefined {
   return { seconds: BigInt(seconds), nanos };
 }
 
-/** Negative when `a` is before `b`, 0 when they are one instant, positive when `a` is after `b`. */
+/**
+ * Compares two instants. Returns a negative number if `a` is before `b`, 0 if they are equal, and a positive number if
+ * `a` is after `b`.
+ */
 export function compareInstants(a: Instant, b: Instant): number {
   if (a.seconds !== b.seconds) return a.seconds < b.seconds ? -1 : 1;
   return a.nanos - b.nanos;
 }
 
 /**
- * ISO 8601 in UTC with three digits of milliseconds, the rest cut: `2026-11-21T10:30:00.123Z`.
- * An offset may carry the first or last year over the edge of four digits; the year is then written `-000001` or `+010000`.
+ * Formats an instant as ISO 8601 in UTC, cut to milliseconds: `2026-11-21T10:30:00.123Z`. If the offset has moved it
+ * out of the years 0000 to 9999, the year is written as `-000001` or `+010000`.
  */
 export function instantToIsoMillis(instant: Instant): string {
   return new Date(Number(instant.seconds) * 1_000 + Math.floor(instant.nanos / 1_000_000)).toISOString();
 }
 
-/** Seconds since 1970 at which the day starts; `undefined` for a day that no calendar has. */
+/** Returns the start of a day in seconds since 1970; undefined for a date that does not exist. */
 function dayStart(year: number, month: number, day: number): number | undefined {
-  // Not Date.UTC, which takes the years 0 to 99 for 1900 to 1999.
+  // Date.UTC is not used, since it reads the years 0 to 99 as 1900 to 1999.
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
   return date.getUTCMonth() === month - 1 && date.getUTCDate() === day ? date.getTime() / 1_000 : undefined;
@@ -68,8 +73,8 @@ function offsetSeconds(offset: string): number | undefined {
 }
 
 /**
- * PostgreSQL's text of a `timestamptz` in UTC (`2026-11-21 11:46:56.945123+00`) as ISO 8601 with milliseconds.
- * Slices, since a list has hundreds of them: a `Date` would cost ten times as much.
+ * Converts PostgreSQL's text of a `timestamptz` in UTC (`2026-11-21 11:46:56.945123+00`) to ISO 8601, cut to
+ * milliseconds. It slices the text, because a `Date` is ten times slower and lists have hundreds of them.
  */
 export function isoFromPg(text: string): string {
   const seconds = text.slice(0, 19);
@@ -77,7 +82,7 @@ export function isoFromPg(text: string): string {
   return `${seconds.replace(' ', 'T')}.${millis}Z`;
 }
 
-/** The same for a column that can be null. */
+/** Converts PostgreSQL's text of a `timestamptz` in UTC to ISO 8601, cut to milliseconds; null stays null. */
 export function isoFromPgOrNull(text: string | null): string | null {
   return text === null ? null : isoFromPg(text);
 }
@@ -86,7 +91,10 @@ export function isoFromPgOrNull(text: string | null): string | null {
 const FIRST_SECOND = -62_135_596_800n;
 const LAST_SECOND = 253_402_300_799n;
 
-/** An instant as a text that PostgreSQL reads, cut to the microsecond; outside the years 1 to 9999 the nearest in them. */
+/**
+ * Formats an instant for PostgreSQL, cut to microseconds. Instants outside the years 1 to 9999 become the nearest
+ * second within them.
+ */
 export function pgFromInstant({ seconds, nanos }: Instant): string {
   const within = seconds < FIRST_SECOND ? FIRST_SECOND : seconds > LAST_SECOND ? LAST_SECOND : seconds;
   const micros = String(Math.floor(nanos / 1_000)).padStart(6, '0');

@@ -1,17 +1,20 @@
 import { isIP } from 'node:net';
 
-/** An address without its zone (RFC 4007 section 11). */
+/** Returns an IPv6 address without its zone (RFC 4007, section 11). */
 export function withoutZone(address: string): string {
   return address.replace(/%.*$/, '');
 }
 
-/** An address without its zone; an IPv4 address in IPv6's clothes (RFC 4291 section 2.5.5.2) bare. */
+/**
+ * Returns an IP address in its plain form: without a zone, and an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2)
+ * as IPv4.
+ */
 export function plainAddress(address: string): string {
   if (isIP(address) !== 6) return address;
   const bare = withoutZone(address);
   if (!/ffff:/i.test(bare)) return bare;
   const mapped = bare.slice('::ffff:'.length);
-  // As the system writes it.
+  // The form in which the operating system writes it.
   if (/^::ffff:/i.test(bare) && isIP(mapped) === 4) return mapped;
   const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(new URL(`http://[${bare}]/`).hostname) ?? [];
   if (high === undefined || low === undefined) return bare;
@@ -19,7 +22,10 @@ export function plainAddress(address: string): string {
   return [first >> 8, first & 255, second >> 8, second & 255].join('.');
 }
 
-/** Whose a plain address is: of IPv6 the /64, since who has one address of it has all (RFC 6177). */
+/**
+ * Returns the part of a plain IP address that identifies its holder: all of an IPv4 address, the first 64 bits of an
+ * IPv6 address, whose holder has the whole /64 network (RFC 6177).
+ */
 export function holderOf(address: string): string {
   if (isIP(address) !== 6) return address;
   const [left = [], right] = address.split('::').map((side) => (side === '' ? [] : side.split(':')));

@@ -3,7 +3,10 @@ import { randomUUID } from 'node:crypto';
 // ES2026; TypeScript's library does not declare it yet.
 const rawJson = JSON as unknown as { rawJSON(literal: string): unknown };
 
-/** A number of a JSON text that a double would change; `literal` is its text as received. `JSON.stringify` writes the literal back. */
+/**
+ * A JSON number whose decimal digits would change if it were read as a double; `literal` is its text as received.
+ * `JSON.stringify` writes that text.
+ */
 export class ExactNumber {
   readonly literal: string;
 
@@ -16,17 +19,23 @@ export class ExactNumber {
   }
 }
 
-/** The bytes are not UTF-8. */
+/** Reports that bytes are not valid UTF-8. */
 export class Utf8Error extends Error {
   override readonly name = 'Utf8Error';
 }
 
-/** Levels of lists and objects within each other that a text may have; a stack and each copy pay for every one. */
+/** The deepest nesting of arrays and objects in a JSON text: each level costs stack and, in each copy, memory. */
 export const MAX_NESTING = 20_000;
-/** Numbers that a double would change that a text may have: each is read digit by digit. No input takes more than 11,000. */
+/**
+ * The most numbers in a JSON text whose digits a double would change: each is read digit by digit. No valid input has
+ * more than 11,000.
+ */
 export const MAX_EXACT_NUMBERS = 20_000;
 
-/** A text is well-formed as far as it was read, and costs more than any input may; the message says what it must not have. */
+/**
+ * Reports that a JSON text exceeds a limit, though it is well-formed as far as it was read. The message names the
+ * limit.
+ */
 export class JsonLimitError extends SyntaxError {
   override readonly name = 'JsonLimitError';
 }
@@ -34,8 +43,8 @@ export class JsonLimitError extends SyntaxError {
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
- * The text of UTF-8 bytes, without a leading byte order mark (RFC 8259 section 8.1 lets a reader ignore one).
- * Throws `Utf8Error` for bytes that are not UTF-8: nothing is replaced by U+FFFD.
+ * Decodes UTF-8 bytes, without a leading byte order mark (RFC 8259, section 8.1, lets a reader ignore one).
+ * @throws Utf8Error for invalid UTF-8; no byte is replaced by U+FFFD.
  */
 export function decodeUtf8(bytes: Uint8Array): string {
   try {
@@ -45,16 +54,17 @@ export function decodeUtf8(bytes: Uint8Array): string {
   }
 }
 
-/** Whether a text holds U+0000, which PostgreSQL cannot store, or a lone surrogate, which UTF-8 cannot. */
+/**
+ * Checks whether a text contains U+0000, which PostgreSQL cannot store, or a lone surrogate, which UTF-8 cannot encode.
+ */
 export function hasForbiddenText(text: string): boolean {
   return text.includes('\0') || !text.isWellFormed();
 }
 
 /**
- * `JSON.parse`, but no number loses a digit: one that a double would change is an `ExactNumber`, every other a `number`.
- * A `number` is what the text says when read as `String(number)`; `integerOf` reads both kinds.
- * Throws SyntaxError as `JSON.parse` does, JsonLimitError beyond `MAX_NESTING` and `MAX_EXACT_NUMBERS`, and nothing else;
- * of a repeated key the last counts.
+ * Parses JSON like `JSON.parse`, but without loss of digits: a number whose digits a double would change becomes an
+ * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts.
+ * @throws SyntaxError as `JSON.parse` does; JsonLimitError beyond `MAX_NESTING` or `MAX_EXACT_NUMBERS`.
  */
 export function parseJson(text: string): unknown {
   if (isNestedBeyond(text, MAX_NESTING)) {
@@ -64,9 +74,12 @@ export function parseJson(text: string): unknown {
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text, value) : value;
 }
 
-/** Whether lists and objects in a JSON text stand more than so many levels within each other; of other texts whatever it seems. */
+/**
+ * Checks whether arrays and objects in a JSON text are nested more than `levels` deep. For a text that is not JSON the
+ * result is arbitrary.
+ */
 export function isNestedBeyond(text: string, levels: number): boolean {
-  // None of its characters opens two.
+  // Each level needs at least one character.
   if (text.length <= levels) return false;
   let depth = 0;
   for (let at = 0; at < text.length; at += 1) {
@@ -89,15 +102,18 @@ export function isNestedBeyond(text: string, levels: number): boolean {
   return false;
 }
 
-/** The same for whoever parses a short text by itself: a reviver for `JSON.parse`, which overflows the stack on deep nesting. */
+/**
+ * A reviver for `JSON.parse` that turns a number whose digits a double would change into an `ExactNumber`. Only for
+ * short texts: on deep nesting `JSON.parse` with a reviver overflows the stack.
+ */
 export function reviveExact(_key: string, value: unknown, context?: { source?: string }): unknown {
   const source = context?.source;
   return typeof value === 'number' && source !== undefined && isInexact(source) ? new ExactNumber(source) : value;
 }
 
 /**
- * The integer that a parsed JSON number is (`1`, `1.0` and `1e3` are integers), without loss.
- * `undefined` for all else, and for an integer of more than 400 digits.
+ * Returns the exact integer of a number that `parseJson` has returned (`1`, `1.0` and `1e3` are integers). Returns
+ * undefined for any other value, and for an integer of more than 400 digits.
  */
 export function integerOf(value: unknown): bigint | undefined {
   if (Number.isSafeInteger(value)) return BigInt(value as number);
@@ -105,14 +121,15 @@ export function integerOf(value: unknown): bigint | undefined {
   return value instanceof ExactNumber ? integerOfLiteral(value.literal) : undefined;
 }
 
-// A double keeps any 15 digits; three digits of exponent may leave its range. A number inside a text seldom matches, since
-// a quote precedes it, and a needless match costs time alone.
+// A double preserves any 15 digits, and an exponent of three digits may exceed its range. Numbers within strings seldom
+// match, since a quote precedes them; a needless match only costs time.
 const MAY_HOLD_INEXACT = /(?:^|[\s,:[])-?(?:\d[\d.]{15}|[\d.]+[eE][+-]?\d{3})/;
 
-// Of the numbers outside of texts those alone that may be inexact: a text of very many short ones costs no call for each.
+// Matches strings, and those numbers outside of them that may be inexact: many short numbers cost no call each.
 const TEXT_OR_SUSPECT = /"[^"\\]*(?:\\.[^"\\]*)*"|-?(?:\d[\d.]{15,}(?:[eE][+-]?\d+)?|[\d.]+[eE][+-]?\d{3,})/g;
 
-// A reviver would overflow the stack on deep nesting; texts with an unguessable tag, and a walk with its own stack, do not.
+// A reviver would overflow the stack on deep nesting. Instead, each inexact number is replaced by a string with a
+// random prefix, and the result is walked without recursion.
 function parseExact(text: string, value: unknown): unknown {
   const tag = randomUUID();
   let count = 0;
@@ -138,7 +155,7 @@ function parseExact(text: string, value: unknown): unknown {
   return root.value;
 }
 
-/** Where the quote stands that ends the text which begins at `from`. */
+/** Returns the index of the closing quote of the string that begins at `from`. */
 function endOfText(text: string, from: number): number {
   let at = from + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
@@ -160,7 +177,10 @@ function integerOfLiteral(literal: string): bigint | undefined {
   return negative ? -magnitude : magnitude;
 }
 
-/** The value is ±digits × 10^exponent, without leading or trailing zeros; zero has no digits and exponent 0. */
+/**
+ * Splits a number into its sign, digits and exponent: ±digits × 10^exponent, without leading or trailing zeros. Zero
+ * has no digits and exponent 0.
+ */
 function decimalOf(literal: string): { negative: boolean; digits: string; exponent: number } {
   const [mantissa = '', power = '0'] = literal.toLowerCase().split('e');
   const [whole = '', fraction = ''] = mantissa.replace('-', '').split('.');
@@ -170,7 +190,7 @@ function decimalOf(literal: string): { negative: boolean; digits: string; expone
   return { negative: mantissa.startsWith('-'), digits, exponent };
 }
 
-// Not /0+$/, whose time is the square of the length of a run of zeros.
+// A loop, because the time of /0+$/ is quadratic in the length of a run of zeros.
 function withoutTrailingZeros(digits: string): string {
   let end = digits.length;
   while (digits[end - 1] === '0') end -= 1;

@@ -1,16 +1,19 @@
 import { Semaphore } from './semaphore.ts';
 
 interface KeyedMutexOptions {
-  /** How much work may wait under one key; as much as comes, without it. */
+  /** How many callers may wait for one key. */
   maxWaiting: number;
-  /** Makes the error that work beyond that is refused with. */
+  /** Makes the error that `run` rejects with when too many callers wait. */
   refusal(): Error;
 }
 
-/** Runs work of one key one after another, first come, first served; work of different keys runs concurrently. */
+/**
+ * A mutex for each key: work with the same key runs one after another, first come, first served; work with different
+ * keys runs concurrently. Without options, any number of callers may wait.
+ */
 export class KeyedMutex<Key = string> {
   readonly #options: KeyedMutexOptions | undefined;
-  /** The keys that are locked. */
+  /** The mutexes of the keys that are locked. */
   readonly #locks = new Map<Key, Semaphore>();
 
   constructor(options?: KeyedMutexOptions) {
@@ -18,8 +21,9 @@ export class KeyedMutex<Key = string> {
   }
 
   /**
-   * Runs `work` once all earlier work of the key has ended, well or not.
-   * @throws what `refusal` makes, where too much work waits; the reason of `signal`, where it is aborted before `work` begins.
+   * Runs `work` once all earlier work with the same key has ended, whether or not it succeeded.
+   * @throws what `refusal` returns, when too many callers wait; the reason of `signal`, when it is aborted before
+   * `work` begins.
    */
   async run<Result>(key: Key, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     const lock = this.#locks.get(key) ?? new Semaphore({ permits: 1 });

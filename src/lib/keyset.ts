@@ -1,16 +1,22 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Rows of a page where the caller names no number, and the most it may name. */
+/** The number of rows on a page if the caller does not choose one. */
 export const DEFAULT_PAGE_SIZE = 20;
+/** The highest number of rows on a page that a caller may choose. */
 export const MAX_PAGE_SIZE = 100;
 
-/** Where a row stands in its list: a key that sorts, such as PostgreSQL's text of a time to the microsecond, then the id. */
+/**
+ * The sort key of a row in its list: a text that sorts, such as PostgreSQL's text of a time to the microsecond, then
+ * the id.
+ */
 export interface PageKey {
   at: string;
   id: string;
 }
 
-/** A page between two keys, neither of which is in it: the first `size` rows, or, backward, the last ones. */
+/**
+ * Requests the first `size` rows of a list between two sort keys, both exclusive; if `backward`, the last `size` rows.
+ */
 export interface PageRequest {
   size: number;
   backward: boolean;
@@ -18,33 +24,38 @@ export interface PageRequest {
   before: PageKey | undefined;
 }
 
-/** A page as its query reads it. */
+/** The parameters of the query that reads a page. */
 export interface PageRead {
-  /** One row more than the page has, by which it is known whether there are others. */
+  /** One row more than the page has, which shows whether there are more rows. */
   limit: number;
   backward: boolean;
   after: PageKey | undefined;
   before: PageKey | undefined;
 }
 
-/** Returns a page as its query reads it. */
+/** Returns the query parameters for a page. */
 export function pageRead({ size, backward, after, before }: PageRequest): PageRead {
   return { limit: size + 1, backward, after, before };
 }
 
-/** Rows in the order of the list; `hasMore` says whether the reading direction goes on behind them. */
+/**
+ * The rows of a page, in the order of the list. `hasMore` is whether more rows follow; if the page was read backward,
+ * precede.
+ */
 export interface Page<Row> {
   rows: Row[];
   hasMore: boolean;
 }
 
-/** Returns the page in up to `size + 1` rows, which were read in the direction of the request. */
+/** Returns the page that up to `size + 1` rows make, which were read in the direction of the request. */
 export function pageOf<Row>(read: readonly Row[], { size, backward }: PageRequest): Page<Row> {
   const rows = read.slice(0, size);
   return { rows: backward ? rows.reverse() : rows, hasMore: read.length > size };
 }
 
-/** Returns the page of each owner in the rows of all, which were read in the direction of the request. */
+/**
+ * Groups rows of several owners, which were read in the direction of the request, and returns the page of each owner.
+ */
 export function pagesBy<Row, Owner>(
   read: readonly Row[],
   ownerOf: (row: Row) => Owner,
@@ -55,12 +66,12 @@ export function pagesBy<Row, Owner>(
   return pages;
 }
 
-/** Returns the request for a list in the opposite order: what comes after a row there comes before it here. */
+/** Converts a request to one for the same list in the opposite order: before and after, first and last are swapped. */
 export function newestFirst({ size, backward, after, before }: PageRequest): PageRequest {
   return { size, backward: !backward, after: before, before: after };
 }
 
-/** Where a cursor is valid: in one list of one tenant. */
+/** The scope in which a cursor is valid: one list (connection) of one tenant. */
 export interface CursorScope {
   connection: string;
   nodeId: string;
@@ -69,35 +80,38 @@ export interface CursorScope {
 const MAC_BYTES = 8;
 const MAX_CURSOR_LENGTH = 1_024;
 
-/** Makes cursors and reads them. A signature keeps a caller from passing one that it was not given, or of another list or tenant. */
+/**
+ * Encodes and decodes cursors. They are signed, so that a caller cannot use one that it was not given, or that is of
+ * another list or tenant.
+ */
 export class PageCursors {
   readonly #key: Uint8Array;
 
-  /** Processes with the same key read each other's cursors. */
+  /** `key` is the signing key: processes with the same key can decode each other's cursors. */
   constructor(key: Uint8Array) {
     this.#key = key;
   }
 
-  /** Returns an opaque text that `decode` reads in the same scope. */
+  /** Returns an opaque cursor that `decode` accepts in the same scope. */
   encode(scope: CursorScope, { at, id }: PageKey): string {
-    const place = Buffer.from(`${at}|${id}`, 'utf8');
-    return Buffer.concat([this.#mac(scope, place), place]).toString('base64url');
+    const sortKey = Buffer.from(`${at}|${id}`, 'utf8');
+    return Buffer.concat([this.#mac(scope, sortKey), sortKey]).toString('base64url');
   }
 
-  /** Returns the key in a cursor; undefined where it is forged, malformed, or of another list or tenant. */
+  /** Returns the sort key in a cursor; undefined if the cursor is forged, malformed, or of another list or tenant. */
   decode(scope: CursorScope, cursor: string): PageKey | undefined {
     if (cursor.length > MAX_CURSOR_LENGTH) return undefined;
     const bytes = Buffer.from(cursor, 'base64url');
     if (bytes.length <= MAC_BYTES || bytes.toString('base64url') !== cursor) return undefined;
-    const place = bytes.subarray(MAC_BYTES);
-    if (!timingSafeEqual(this.#mac(scope, place), bytes.subarray(0, MAC_BYTES))) return undefined;
-    const text = place.toString('utf8');
+    const sortKey = bytes.subarray(MAC_BYTES);
+    if (!timingSafeEqual(this.#mac(scope, sortKey), bytes.subarray(0, MAC_BYTES))) return undefined;
+    const text = sortKey.toString('utf8');
     const split = text.indexOf('|');
     return { at: text.slice(0, split), id: text.slice(split + 1) };
   }
 
-  #mac({ connection, nodeId }: CursorScope, place: Uint8Array): Buffer {
-    const hmac = createHmac('sha256', this.#key).update(`${connection}\0${nodeId}\0`).update(place);
+  #mac({ connection, nodeId }: CursorScope, sortKey: Uint8Array): Buffer {
+    const hmac = createHmac('sha256', this.#key).update(`${connection}\0${nodeId}\0`).update(sortKey);
     return hmac.digest().subarray(0, MAC_BYTES);
   }
 }

@@ -1,4 +1,4 @@
-/** A structured log: JSON lines in production, readable lines in a terminal. */
+/** A structured log: JSON lines in production, readable lines on a terminal. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -6,7 +6,7 @@ export interface Log {
   error(fields: object, message: string): void;
 }
 
-/** Returns a log that writes what `change` makes of the fields of each line. */
+/** Returns a log that passes the fields of each line through `change`. */
 export function withFields(log: Log, change: (fields: object) => object): Log {
   return {
     debug: (fields, message) => log.debug(change(fields), message),
@@ -16,5 +16,5 @@ export function withFields(log: Log, change: (fields: object) => object): Log {
   };
 }
 
-/** A log that keeps nothing. */
+/** A log that discards everything. */
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

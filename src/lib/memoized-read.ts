@@ -1,15 +1,15 @@
 import { withTimeout } from './with-timeout.ts';
 
 interface MemoizedReadOptions {
-  /** How long a value is used. */
+  /** How long a value is used after it was read, in milliseconds. */
   maxAgeMs: number;
-  /** How long a caller waits at most. */
+  /** How long `get` waits for a read, in milliseconds. */
   deadlineMs: number;
 }
 
 /**
- * Memoizes an expensive read: callers at the same time share one read, and its value is used for `maxAgeMs`. Where it
- * cannot be read in time there is no value, rather than an old one.
+ * Memoizes an expensive read: concurrent callers share one, and its value is used for `maxAgeMs`. If it fails or takes
+ * too long, there is no value, rather than an outdated one.
  */
 export class MemoizedRead<Value> {
   readonly #read: () => Promise<Value>;
@@ -23,7 +23,7 @@ export class MemoizedRead<Value> {
     this.#options = options;
   }
 
-  /** Returns the value, or undefined where it could not be read within `deadlineMs`. Never rejects. */
+  /** Returns the value; undefined if it could not be read within `deadlineMs`. Never rejects. */
   async get(): Promise<Value | undefined> {
     const { maxAgeMs, deadlineMs } = this.#options;
     if (performance.now() - this.#readTick < maxAgeMs) return this.#value;

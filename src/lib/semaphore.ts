@@ -1,42 +1,46 @@
 interface SemaphoreOptions {
-  /** How many permits there are. */
+  /** The number of permits. */
   permits: number;
-  /** How many of the permits only work without a key may hold. */
+  /** How many of the permits are reserved for work without a key; 0 if not set. */
   reserved?: number;
-  /** Whether a key may hold more than half of the permits while no other key waits: for work so short that nobody minds. */
+  /**
+   * Whether a key may hold more than half of the permits while no other key waits; for work so short that others hardly
+   * wait.
+   */
   mayBorrow?: boolean;
-  /** How much work of keys may wait, all keys together. */
+  /** How many waiters with a key the queue holds; 0 if not set. */
   maxWaiting?: number;
-  /** How long work of a key waits at most, in milliseconds. */
+  /** How long work with a key waits for a permit at most, in milliseconds; without a limit if not set. */
   waitMs?: number;
-  /** Makes the error that `run` rejects with where work is refused. */
+  /** Makes the error that `run` rejects with when work is refused. */
   refusal?(): Error;
 }
 
-/** Somebody who asks for a permit by callbacks. */
+/** A waiter for a permit that is notified by callbacks. */
 export interface Waiter {
-  /** Called once with a permit, which the waiter gives back by `release`. */
+  /** Called once with a permit, which must be given back with `release`. */
   onPermit(): void;
-  /** Called instead where the waiter will never have one. */
+  /** Called instead if the waiter is refused. */
   onRefused(): void;
 }
 
-/** The key of work that has none. */
+/** The key that stands for work without a key. */
 const SYSTEM = '';
 
 /**
- * A semaphore with a bounded queue that is fair by key (a tenant, a service): keys are served round-robin, work of one key
- * first come, first served.
+ * A fair semaphore: permits go round-robin to keys (tenants or services), and first come, first served within a key.
+ * The queue is bounded.
  *
- * A key holds at most half of the permits (at least one), and while another key waits it has at most half of the queue:
- * its newest work beyond that is refused. Where several keys fill the queue, the one with the most in it gives way. Work
- * without a key belongs to the product itself: only the permits bound it, and it is never refused.
+ * A key holds at most half of the permits (at least one). While another key waits, it also has at most half of the
+ * queue: its newest waiters beyond that are refused. When several keys fill the queue, the one with the most waiters
+ * loses its newest. Work without a key is the product's own: only the number of permits limits it, and it is never
+ * refused.
  */
 export class Semaphore {
   readonly #options: SemaphoreOptions;
   /** How many permits a key may hold while another key waits. */
   readonly #share: number;
-  /** The waiters by key, both in the order in which they are served. */
+  /** The waiters of each key; keys and waiters are in the order in which they are served. */
   readonly #queues = new Map<string, Set<Waiter>>();
   readonly #heldByKey = new Map<string, number>();
   #held = 0;
@@ -47,20 +51,20 @@ export class Semaphore {
     this.#share = Math.max(1, Math.floor(options.permits / 2));
   }
 
-  /** Returns how many permits are held: in total, or by a key (`''` for work without one). */
+  /** Returns the number of permits held: in total, or by one key (`''` for work without a key). */
   held(key?: string): number {
     return key === undefined ? this.#held : (this.#heldByKey.get(key) ?? 0);
   }
 
-  /** Returns how many wait: in total, or of a key (`''` for work without one). */
+  /** Returns the number of waiters: in total, or with one key (`''` for work without a key). */
   waiting(key?: string): number {
     return key === undefined ? this.#waiting : (this.#queues.get(key)?.size ?? 0);
   }
 
   /**
-   * Runs `work` while holding a permit of `key`.
-   * @throws what `refusal` makes, where the queue is full or `waitMs` have passed; the reason of `signal`, where it is
-   * aborted before the permit is there.
+   * Runs `work` while holding a permit for `key` (undefined for work without a key).
+   * @throws what `refusal` returns, when the queue is full or `waitMs` have passed; the reason of `signal`, when it is
+   * aborted before a permit is granted.
    */
   async run<Result>(key: string | undefined, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> {
     const holder = key ?? SYSTEM;
@@ -74,7 +78,7 @@ export class Semaphore {
     }
   }
 
-  /** Gives a permit of `key` to the waiter, at once or later. Returns false where the queue is full. */
+  /** Grants the waiter a permit for `key`, now or later. Returns false if the queue is full. */
   acquire(key: string, waiter: Waiter): boolean {
     if (this.#mayHold(key)) {
       this.#take(key);
@@ -89,18 +93,18 @@ export class Semaphore {
     return true;
   }
 
-  /** Takes a waiter out of the queue without a call. Returns false where it does not wait. */
+  /** Removes a waiter from the queue without calling it. Returns false if it was not waiting. */
   cancel(key: string, waiter: Waiter): boolean {
     const queue = this.#queues.get(key);
     if (!queue?.delete(waiter)) return false;
     this.#waiting -= 1;
     if (queue.size === 0) this.#queues.delete(key);
-    // Another key may hold more now that this one does not wait.
+    // Other keys may hold more permits now that this one does not wait.
     this.#serve();
     return true;
   }
 
-  /** Gives a permit back. */
+  /** Releases a permit of `key`. */
   release(key: string): void {
     this.#held -= 1;
     const held = this.held(key) - 1;
@@ -109,7 +113,7 @@ export class Semaphore {
     this.#serve();
   }
 
-  /** Refuses every waiter. */
+  /** Refuses all waiters. */
   refuseAll(): void {
     const waiters = [...this.#queues.values()].flatMap((queue) => [...queue]);
     this.#queues.clear();
@@ -149,7 +153,10 @@ export class Semaphore {
     }
   }
 
-  /** Returns whether one more of the key may wait, and refuses for it what other keys have beyond their share. */
+  /**
+   * Checks whether one more waiter of the key may enter the queue; to make space it refuses waiters of keys that exceed
+   * their share.
+   */
   #hasCapacity(key: string): boolean {
     const { maxWaiting = 0 } = this.#options;
     const share = Math.floor(maxWaiting / 2);
@@ -165,13 +172,13 @@ export class Semaphore {
     return true;
   }
 
-  /** Returns the other keys that wait. */
+  /** Returns the other keys that have waiters. */
   #otherKeys(key: string): string[] {
     if (this.#waiting === 0) return [];
     return [...this.#queues.keys()].filter((other) => other !== key && other !== SYSTEM);
   }
 
-  /** Refuses the newest waiters of a key, so that `count` are left. */
+  /** Refuses the newest waiters of a key until `count` are left. */
   #refuseNewest(key: string, count: number): void {
     const waiters = [...(this.#queues.get(key) ?? [])];
     for (const waiter of waiters.slice(count)) this.#refuse(key, waiter);
@@ -181,7 +188,7 @@ export class Semaphore {
     if (this.cancel(key, waiter)) waiter.onRefused();
   }
 
-  /** Gives free permits to those who wait, round-robin by key. */
+  /** Grants free permits to waiters, round-robin by key. */
   #serve(): void {
     while (this.#waiting > 0) {
       const entry = this.#queues.entries().find(([key]) => this.#mayHold(key));
@@ -191,7 +198,7 @@ export class Semaphore {
       if (!next) return;
       queue.delete(next);
       this.#waiting -= 1;
-      // Moved behind all other keys.
+      // The key goes behind all others.
       this.#queues.delete(key);
       if (queue.size > 0) this.#queues.set(key, queue);
       this.#take(key);

@@ -1,16 +1,16 @@
 import { availableParallelism } from 'node:os';
 
-/** What libuv has by itself, for files, names and signatures. */
+/** The default number of libuv's threads, which files, DNS lookups and signatures need. */
 const OTHERS = 4;
 
-/** How many passwords are hashed at once: a core is left to everything else. */
+/** Returns how many passwords may be hashed concurrently: one less than there are cores, at least 1. */
 export function passwordsAtOnce(): number {
   return Math.max(1, availableParallelism() - 1);
 }
 
 /**
- * Gives libuv a thread for each password beside those that it has by itself, so that a storm of logins holds up nothing
- * else that needs one. Good only before the first thread is used; a size that is set already stays.
+ * Adds one libuv thread for each password that may be hashed concurrently, so that many logins do not block other work
+ * of the pool. It must be called before the pool is first used, and it does not change a size that is already set.
  */
 export function widenThreadPool(env: NodeJS.ProcessEnv): void {
   env.UV_THREADPOOL_SIZE ??= String(OTHERS + passwordsAtOnce());

@@ -1,39 +1,43 @@
-/** How a span stands to what is outside of the process. */
+/** The relation of a span to other processes, as OpenTelemetry defines it. */
 export type SpanKind = 'server' | 'client' | 'producer' | 'consumer' | 'internal';
 
-/** What is said of a span, under the names of the semantic conventions. Never a secret, nor what a person is known by. */
+/**
+ * The attributes of a span, named as in OpenTelemetry's semantic conventions. They must not contain secrets or personal
+ * data.
+ */
 export type SpanAttributes = Readonly<Record<string, string | number>>;
 
-/** A span: one operation in a trace. */
+/** A span: one operation within a trace. */
 export interface Span {
-  /** What children go on from, in this process and in others (W3C Trace Context). */
+  /** The header `traceparent` (W3C Trace Context) for child spans in this and other processes. */
   readonly traceparent: string;
   readonly traceId: string;
-  /** Says more of it; the name replaces that of the beginning. */
+  /** Adds attributes, and replaces the name of the span if `name` is given. */
   tell(attributes: SpanAttributes, name?: string): void;
-  /** Ends it, with the kind of its error where it has failed. */
+  /** Ends the span; `error` is the type of the error if the operation failed. */
   end(error?: string): void;
-  /** Runs work within it: what is logged there carries its trace. */
+  /** Runs `work` with this span as the active one, so that its log lines have the trace id. */
   run<Result>(work: () => Result): Result;
 }
 
+/** The options of a new span. */
 export interface SpanStart {
   kind: SpanKind;
-  /** The `traceparent` that it goes on from; without a valid one a trace begins. */
+  /** The `traceparent` of the parent span; a new trace begins if it is absent or invalid. */
   parent?: string | undefined;
   attributes?: SpanAttributes;
 }
 
-/** What makes spans; where there is none, tracing is off. */
+/** Creates spans. Where there is no tracer, tracing is off. */
 export interface Tracer {
   start(name: string, start: SpanStart): Span;
-  /** The trace of the work that is going on, if any. */
+  /** The trace id of the active span; undefined if there is none. */
   readonly activeTraceId: string | undefined;
 }
 
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** A `traceparent` as W3C Trace Context has it; undefined for what is none. */
+/** Returns `given` if it is a valid `traceparent` of W3C Trace Context, version 00, and undefined otherwise. */
 export function validTraceparent(given: unknown): string | undefined {
   return typeof given === 'string' && TRACEPARENT.test(given) ? given : undefined;
 }

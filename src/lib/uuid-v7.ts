@@ -3,7 +3,10 @@ import { randomFillSync } from 'node:crypto';
 const random = Buffer.allocUnsafe(16 * 256);
 let used = random.length;
 
-/** A UUID version 7 (RFC 9562 section 5.7): 48 bits of Unix milliseconds, then random bits. Sorts by time. */
+/**
+ * Returns a UUID of version 7 (RFC 9562, section 5.7): 48 bits of Unix time in milliseconds, then random bits. Its text
+ * sorts by time.
+ */
 export function uuidV7(nowMs: number = Date.now()): string {
   if (used === random.length) {
     randomFillSync(random);

@@ -1,12 +1,12 @@
-/** A timer that fires later than this was held up by the process itself. */
+/** A timer that fires more than this late, in milliseconds, shows that the process itself was blocked. */
 const LATE_MS = 20;
-/** How long such a process reads what has come meanwhile. */
+/** The extra time, in milliseconds, in which a process that was blocked can read what has arrived meanwhile. */
 const GRACE_MS = 100;
 
 /**
- * Waits for `work`, which goes on by itself where it takes longer than `ms` milliseconds. A process that stood still gets
- * 100 ms more, in which it reads what has come meanwhile: a plain timer would fire first.
- * @throws what `timedOut` makes, after that time; what `work` rejects with.
+ * Waits at most `ms` milliseconds for `work`, which is not cancelled by the timeout. If the process was blocked
+ * meanwhile, it waits 100 ms more, so that a result that has already arrived is read before the timer counts.
+ * @throws what `timedOut` returns, when the time has passed; what `work` rejects with.
  */
 export async function withTimeout<Result>(
   work: Promise<Result>,

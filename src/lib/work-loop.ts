@@ -1,15 +1,21 @@
 import { backoffMs, pause } from './backoff.ts';
 
 interface WorkLoopOptions {
-  /** Does some of the work. Returns whether there may be more to do at once. */
+  /** Does part of the work. Returns true if there may be more to do at once. */
   iterate(signal: AbortSignal): Promise<boolean>;
-  /** Called with the first failure after an iteration that succeeded. */
+  /** Called with the first of consecutive failures. */
   onFailure?(error: unknown): void;
-  /** How long to wait for a notice where there is nothing to do: work of other processes is seen by then. */
+  /**
+   * How long to wait for `notify` when there is nothing to do, in milliseconds; work from other processes is found by
+   * then.
+   */
   pollMs: number;
 }
 
-/** Works through a queue in the database, one iteration after another; after failures it backs off and goes on. */
+/**
+ * Calls a function repeatedly to work through a queue in the database, until stopped. After a failure it continues with
+ * a backoff.
+ */
 export class WorkLoop {
   readonly #options: WorkLoopOptions;
   #stopping = new AbortController();
@@ -21,25 +27,25 @@ export class WorkLoop {
     this.#options = options;
   }
 
-  /** Works from now on. */
+  /** Starts working in the background. */
   start(): void {
     this.#stopping = new AbortController();
     this.#running = this.run(this.#stopping.signal);
   }
 
-  /** Begins the next iteration at once: there is something to do. */
+  /** Starts the next iteration at once, because there is something to do. */
   notify(): void {
     this.#isNotified = true;
     this.#wake();
   }
 
-  /** Ends after the iteration under way, whose signal is aborted. */
+  /** Aborts the signal of the running iteration and resolves when it has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
   }
 
-  /** Works until `signal` is aborted. Resolves when the iteration under way has ended. */
+  /** Works until `signal` is aborted; resolves when the running iteration has ended. */
   async run(signal: AbortSignal): Promise<void> {
     const { iterate, onFailure } = this.#options;
     for (let failures = 0; !signal.aborted; ) {
@@ -47,7 +53,7 @@ export class WorkLoop {
       try {
         const hasMore = await iterate(signal);
         failures = 0;
-        if (!hasMore) await this.#nextNotice(signal);
+        if (!hasMore) await this.#untilNotified(signal);
       } catch (error) {
         failures += 1;
         if (failures === 1) onFailure?.(error);
@@ -56,7 +62,7 @@ export class WorkLoop {
     }
   }
 
-  async #nextNotice(signal: AbortSignal): Promise<void> {
+  async #untilNotified(signal: AbortSignal): Promise<void> {
     if (this.#isNotified || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     const wake = () => resolve();

@@ -1,8 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
 /**
- * A machine client (specification section 2.2); `id` is the `client_id`. An absent limit is null: unlimited. What was
- * issued before `tokensFrom` (whole seconds) has ended, of its own tokens what was issued before `ownTokensFrom`.
+ * A registered client (specification section 2.2); `id` is the `client_id`. A limit that is null means unlimited.
+ * Tokens issued before `tokensFrom` (whole seconds) are revoked; of the client's own API tokens also those issued
+ * before `ownTokensFrom`.
  */
 export const Client = defineEntity({
   name: 'Client',
@@ -32,7 +33,10 @@ export const Client = defineEntity({
   },
 });
 
-/** One of at most two live secrets of a client: the HMAC-SHA256 of the secret, never the secret. */
+/**
+ * A secret of a client, as HMAC-SHA256 only; at most two per client are valid at a time. It does not expire if
+ * `expiresAt` is null.
+ */
 export const ClientSecret = defineEntity({
   name: 'ClientSecret',
   tableName: 'client_secrets',
@@ -45,7 +49,7 @@ export const ClientSecret = defineEntity({
   },
 });
 
-/** How much of its quota a client has used in a calendar month (`YYYY-MM`, UTC), as last saved. */
+/** The requests that a client has used of its quota in a calendar month (`YYYY-MM`, UTC), as last saved. */
 export const ClientQuota = defineEntity({
   name: 'ClientQuota',
   tableName: 'client_quotas',
@@ -57,7 +61,9 @@ export const ClientQuota = defineEntity({
   },
 });
 
-/** A person who logs in by the password grant. `passwordHash` is an Argon2id PHC string. */
+/**
+ * A supervisor: a person who logs in with the password grant. `passwordHash` is an Argon2id hash in PHC string format.
+ */
 export const Supervisor = defineEntity({
   name: 'Supervisor',
   tableName: 'supervisors',
@@ -73,7 +79,7 @@ export const Supervisor = defineEntity({
   },
 });
 
-/** A failed login, whether or not the (lower-cased) username exists. */
+/** A failed login attempt for a username in lower case, whether or not that username exists. */
 export const LoginFailure = defineEntity({
   name: 'LoginFailure',
   tableName: 'login_failures',
@@ -85,7 +91,10 @@ export const LoginFailure = defineEntity({
   },
 });
 
-/** A login: lives until it expires or is revoked. The cache answers, this table decides. */
+/**
+ * A session, which begins with a login and ends by expiry or revocation. The cache holds copies; this table is
+ * authoritative.
+ */
 export const Session = defineEntity({
   name: 'Session',
   tableName: 'sessions',
@@ -100,7 +109,10 @@ export const Session = defineEntity({
   },
 });
 
-/** A refresh token that may not be redeemed again: one of reuse detection, or one without `iat`. By its SHA-256. */
+/**
+ * A refresh token that may be redeemed only once and has been (because of reuse detection, or because it has no `iat`),
+ * as its SHA-256 digest. The row is kept for ever if `expiresAt` is null.
+ */
 export const SpentRefreshToken = defineEntity({
   name: 'SpentRefreshToken',
   tableName: 'spent_refresh_tokens',
@@ -113,7 +125,10 @@ export const SpentRefreshToken = defineEntity({
   },
 });
 
-/** An API token that was revoked, by its `jti`, or a whole family of them. Without an end: as long as the client. */
+/**
+ * A revoked API token, by its `jti`, or a revoked refresh token family. The row is kept as long as the client if
+ * `expiresAt` is null.
+ */
 export const RevokedToken = defineEntity({
   name: 'RevokedToken',
   tableName: 'revoked_tokens',
@@ -125,7 +140,10 @@ export const RevokedToken = defineEntity({
   },
 });
 
-/** What has ended, for the other replicas: each reads on from where it was. In the order in which it was committed. */
+/**
+ * A revocation of a session or token, or a change of a client, from which every process learns of it; `seq` rises in
+ * commit order.
+ */
 export const AccessChange = defineEntity({
   name: 'AccessChange',
   tableName: 'access_changes',

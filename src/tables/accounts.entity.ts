@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** An account of a node (specification section 2.5). `type` and `status` are open: 1 active, 2 suspended, 3 closed. */
+/**
+ * An account of a tenant (specification section 2.5). `type` may be any text and `status` any integer; 1 means active,
+ * 2 suspended, 3 closed.
+ */
 export const Account = defineEntity({
   name: 'Account',
   tableName: 'accounts',
@@ -26,19 +29,22 @@ const counts = {
 };
 
 /**
- * Up to some 256 accounts that follow each other in the list, from a place up to the next block's: how many there are
- * and how many are not deleted. Kept by triggers.
+ * A block of about 256 consecutive accounts at most, from a sort key up to that of the next block: the number of all of
+ * them and of those that are not deleted. Triggers maintain these counts.
  */
 export const AccountBlock = defineEntity({ name: 'AccountBlock', tableName: 'account_blocks', properties: counts });
 
-/** Up to some 128 blocks that follow each other. */
+/** The counts of about 128 consecutive account blocks at most, which triggers maintain. */
 export const AccountSuperblock = defineEntity({
   name: 'AccountSuperblock',
   tableName: 'account_superblocks',
   properties: counts,
 });
 
-/** A change that its writer could not count at once, since another one was counting: it counts where it stands. */
+/**
+ * A change of the account counts that is not in its block yet, because another transaction was updating the blocks.
+ * Readers add these rows to the counts; the next writer moves them into the blocks.
+ */
 export const AccountChange = defineEntity({
   name: 'AccountChange',
   tableName: 'account_changes',

@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** A tokenized asset. `contractSettled`: the address came from a notification, not from reference data. */
+/**
+ * A tokenized asset. `contractSettled` is whether `contractAddress` comes from a notification rather than from
+ * reference data.
+ */
 export const Asset = defineEntity({
   name: 'Asset',
   tableName: 'assets',

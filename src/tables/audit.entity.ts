@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** One answered or aborted request. Partitioned by month of `at`; `nodeId` is null where neither token nor client is known. */
+/**
+ * The audit record of a request that was answered or aborted. The table is partitioned by month of `at`; `nodeId` is
+ * null if neither a token nor a client identifies the tenant.
+ */
 export const AuditRecord = defineEntity({
   name: 'AuditRecord',
   tableName: 'audit_records',

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** A message of the embedded bus. Positions rise in commit order: the embedded database has one connection. */
+/** A message of the embedded bus. `position` is its offset, which rises in commit order. */
 export const BusMessage = defineEntity({
   name: 'BusMessage',
   tableName: 'bus_messages',
@@ -14,7 +14,7 @@ export const BusMessage = defineEntity({
   },
 });
 
-/** How far a consumer group has read a topic of the embedded bus: everything up to `position` has taken effect. */
+/** The offset up to which a consumer group has processed a topic of the embedded bus: everything up to `position`. */
 export const BusOffset = defineEntity({
   name: 'BusOffset',
   tableName: 'bus_offsets',
@@ -25,7 +25,9 @@ export const BusOffset = defineEntity({
   },
 });
 
-/** An event that was written in the transaction of what it tells of, until it has been relayed. `id` is the event's. */
+/**
+ * An event in the outbox, written in the transaction of the change that it announces and deleted once it is published.
+ */
 export const OutboxEvent = defineEntity({
   name: 'OutboxEvent',
   tableName: 'outbox',

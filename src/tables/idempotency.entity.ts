@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** The answer that a request under a key was given. `scope` is the SHA-256 of who called what under which key. */
+/**
+ * The stored response to a request with an idempotency key. `scope` is the SHA-256 of the caller, the method and path,
+ * and the key.
+ */
 export const IdempotentAnswer = defineEntity({
   name: 'IdempotentAnswer',
   tableName: 'idempotent_answers',

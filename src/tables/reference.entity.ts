@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** A tenant: everything that belongs to someone belongs to a node. */
+/** A tenant. Every row with a `nodeId` belongs to one. */
 export const Node = defineEntity({
   name: 'Node',
   tableName: 'nodes',
@@ -12,7 +12,7 @@ export const Node = defineEntity({
   },
 });
 
-/** A blockchain; wallets live on one, and each of its networks can be assigned to them. */
+/** A blockchain, such as Ethereum. A wallet is on one chain and can be assigned each of its networks. */
 export const Chain = defineEntity({
   name: 'Chain',
   tableName: 'chains',
@@ -23,7 +23,7 @@ export const Chain = defineEntity({
   },
 });
 
-/** A network of a chain, global to all nodes. */
+/** A network of a chain; all tenants share it. */
 export const Network = defineEntity({
   name: 'Network',
   tableName: 'networks',
@@ -36,7 +36,7 @@ export const Network = defineEntity({
   },
 });
 
-/** A currency on a network. */
+/** A currency on a network; all tenants share it. */
 export const NetworkCurrency = defineEntity({
   name: 'NetworkCurrency',
   tableName: 'network_currencies',
@@ -48,7 +48,11 @@ export const NetworkCurrency = defineEntity({
   },
 });
 
-/** What a tombstone has deleted: no version up to `version` comes back. The place in the log is that of its topic. */
+/**
+ * The deletion of a row of reference data by a tombstone: versions up to `version` are ignored from then on.
+ * `logOffset` and `logTimeMs` are the tombstone's offset and timestamp (milliseconds since 1970) in its topic, if
+ * known.
+ */
 export const ReferenceTombstone = defineEntity({
   name: 'ReferenceTombstone',
   tableName: 'reference_tombstones',
@@ -61,7 +65,10 @@ export const ReferenceTombstone = defineEntity({
   },
 });
 
-/** A row that waits for its parent, or, with a reason, that its parent has shown to be impossible. */
+/**
+ * A row of reference data that cannot be applied: its parent does not exist yet (`waitsForKind`, `waitsForId`), or the
+ * parent turned out to make the row invalid (`reason`).
+ */
 export const ReferenceParked = defineEntity({
   name: 'ReferenceParked',
   tableName: 'reference_parked',

@@ -29,7 +29,7 @@ import { User } from './users.entity.ts';
 import { WalletRule } from './wallet-rules.entity.ts';
 import { Wallet, WalletNetwork } from './wallets.entity.ts';
 
-/** Every table of the database. */
+/** The entities of all tables of the database. */
 export const entities = [
   AccessChange,
   Account,
@@ -72,5 +72,5 @@ export const entities = [
   WalletRule,
 ];
 
-/** The tables as Kysely sees them: column names and the plain values that rows are read and written in. */
+/** The types of all tables for Kysely: column names, and the values that are read and written. */
 export type Tables = InferKyselyDB<(typeof entities)[number]>;

@@ -1,6 +1,9 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** The row that parking and registering lock, so that neither misses the other. Belongs to no node. */
+/**
+ * A transaction id, whose row is locked both to park a notification and to register the transaction, so that each sees
+ * the other. It belongs to no tenant.
+ */
 export const TransactionId = defineEntity({
   name: 'TransactionId',
   tableName: 'transaction_ids',
@@ -8,8 +11,8 @@ export const TransactionId = defineEntity({
 });
 
 /**
- * The mirror: a registered transaction and the join of its notifications (specification sections 2.7 and 3).
- * A `…Key` column is the order key of the notification that gave the value beside it.
+ * A registered transaction with the join of its notifications, in the mirror (specification sections 2.7 and 3). A
+ * column `…Key` has the order key of the notification from which the value of the column before it comes.
  */
 export const Transaction = defineEntity({
   name: 'Transaction',
@@ -43,7 +46,9 @@ export const Transaction = defineEntity({
   },
 });
 
-/** A notification whose id is not registered yet, kept as received. Belongs to no node. */
+/**
+ * A parked notification, stored as received, because its transaction is not registered yet. It belongs to no tenant.
+ */
 export const ParkedNotification = defineEntity({
   name: 'ParkedNotification',
   tableName: 'parked_notifications',
@@ -57,7 +62,10 @@ export const ParkedNotification = defineEntity({
   },
 });
 
-/** An id that notifications wait for and nobody has registered: its owner is to be asked. Belongs to no node. */
+/**
+ * The pending lookup of a transaction id that has parked notifications but no registration: the owner will be asked at
+ * `dueAt`. It belongs to no tenant.
+ */
 export const TransactionLookup = defineEntity({
   name: 'TransactionLookup',
   tableName: 'transaction_lookups',
@@ -68,7 +76,10 @@ export const TransactionLookup = defineEntity({
   },
 });
 
-/** The event log: one row for each applied change, `seq` one sequence per node, equal to commit order. */
+/**
+ * A row of the event log: one applied change of a transaction. `seq` is the sequence number within the tenant, in
+ * commit order.
+ */
 export const TransactionEvent = defineEntity({
   name: 'TransactionEvent',
   tableName: 'transaction_events',
@@ -85,7 +96,9 @@ export const TransactionEvent = defineEntity({
   },
 });
 
-/** The last sequence number given in a node; locked as the last step of an applying transaction. */
+/**
+ * The last sequence number that a tenant's events were given. An applying transaction locks this row as its last step.
+ */
 export const NodeEventSeq = defineEntity({
   name: 'NodeEventSeq',
   tableName: 'node_event_seq',

@@ -1,12 +1,12 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** What a migration of users can be. */
+/** The states of a user migration. */
 const MIGRATION_STATUSES = ['running', 'done', 'cancelled', 'failed'] as const;
 
-/** What can become of a row (specification section 2.9). */
+/** The outcomes of one row of a user migration (specification section 2.9). */
 const ROW_STATUSES = ['created', 'skipped', 'failed'] as const;
 
-/** A request to migrate users, or a file of them: who, when, and how many became what. */
+/** A user migration, from a request or a file: who started it, when, and the number of rows by outcome. */
 export const Migration = defineEntity({
   name: 'Migration',
   tableName: 'migrations',
@@ -24,7 +24,7 @@ export const Migration = defineEntity({
   },
 });
 
-/** A row of a migration: what identified it, and what became of it. `index` counts from 1. */
+/** A row outcome of a user migration: what identifies the user, and what became of the row. `index` counts from 1. */
 export const MigrationRow = defineEntity({
   name: 'MigrationRow',
   tableName: 'migration_rows',
@@ -40,13 +40,16 @@ export const MigrationRow = defineEntity({
   },
 });
 
-/** A part of a file of users; all but the last one of a file have one size. They go when the migration ends. */
+/**
+ * A chunk of an uploaded file of users. All chunks of a file but the last have the same size; they are deleted when the
+ * migration ends.
+ */
 export const MigrationFile = defineEntity({
   name: 'MigrationFile',
   tableName: 'migration_files',
   properties: {
     migrationId: p.uuid().primary(),
-    /** From 0. */
+    /** The number of the chunk in its file, from 0. */
     seq: p.integer().primary(),
     nodeId: p.uuid(),
     bytes: p.blob().$type<Uint8Array>(),
@@ -54,27 +57,30 @@ export const MigrationFile = defineEntity({
   },
 });
 
-/** How far the migration of a file is, until it ends. */
+/** The progress of a user migration from a file; the row is deleted when the migration ends. */
 export const MigrationJob = defineEntity({
   name: 'MigrationJob',
   tableName: 'migration_jobs',
   properties: {
     migrationId: p.uuid().primary(),
     nodeId: p.uuid(),
-    /** What the columns of the file are, in its order, with commas between. */
+    /** The names of the columns of the file, in its order, separated by commas. */
     columns: p.text(),
-    /** Where the next record begins. */
+    /** The offset in the file at which the next CSV record begins, in bytes. */
     bytePosition: p.bigint().$type<string>(),
     /** The index of the next row, from 1. */
     nextIndex: p.integer(),
-    /** What its failed rows take (`failedBytesOf`). */
+    /** The bytes that storing the failed rows of the file takes so far, as `failedBytesOf` computes them. */
     failedBytes: p.bigint().$type<string>().default('0'),
-    /** Of whoever brought the file. */
+    /** The correlation id of the request that uploaded the file. */
     correlationId: p.text(),
-    /** How often it has failed at this position. */
+    /** The number of failed attempts at this position. */
     attempts: p.integer().default(0),
     leaseOwner: p.uuid().nullable(),
-    /** Until then nobody but the owner works at it; those that are free earliest come first. */
+    /**
+     * The time at which the lease of `leaseOwner` expires; before it, no other process may work at the job. Without an
+     * owner, the time from which the job may be taken. Jobs that became free earliest are taken first.
+     */
     leaseUntil: p.datetime(6).$type<string>(),
   },
 });

@@ -1,6 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** A migrated user (specification section 2.8). `address` is stored lower-cased. */
+/** A user that a tenant has migrated (specification section 2.8). `address` is stored in lower case. */
 export const User = defineEntity({
   name: 'User',
   tableName: 'users',

@@ -1,15 +1,15 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** The types that a wallet rule can have (specification section 2.6). */
+/** The types of a wallet rule (specification section 2.6). */
 export const RULE_TYPES = ['auto_transfer', 'permissionless_transfer_limit'] as const;
-/** What an automatic transfer waits for: nothing, or an approval. */
+/** The types of an automatic transfer: without approval or with it. */
 export const AUTO_TRANSFER_TYPES = ['auto', 'auto_with_approve'] as const;
-/** The unit of a limit's window. */
+/** The units of time for the window of a transfer limit. */
 export const TIME_PERIODS = ['hour', 'day', 'week', 'month', 'year'] as const;
-/** A rule that is disabled is kept and never fires. */
+/** The states of a wallet rule. A disabled rule is stored but never applied. */
 export const RULE_STATUSES = ['active', 'disabled'] as const;
 
-/** How a condition compares what there is with what it expects, in the short form that is stored. */
+/** The comparison operators of a condition, in the short form in which they are stored. */
 export const OPERATORS = ['lt', 'lte', 'gt', 'gte', 'eq', 'neq'] as const;
 
 export type Operator = (typeof OPERATORS)[number];
@@ -17,7 +17,7 @@ type RuleType = (typeof RULE_TYPES)[number];
 export type TimePeriod = (typeof TIME_PERIODS)[number];
 export type RuleStatus = (typeof RULE_STATUSES)[number];
 
-/** A leaf of a condition tree: `value` is an exact decimal in plain digits. */
+/** A leaf of a condition tree, which compares a field with `value`, an exact decimal without an exponent. */
 export interface Condition {
   field: string;
   op: Operator;
@@ -25,10 +25,13 @@ export interface Condition {
   network_currency_id: string;
 }
 
-/** A condition tree: at most 8 deep and 64 leaves, and no group is empty. */
+/** A condition tree: at most 8 levels deep, with at most 64 leaves and no empty group. */
 export type RuleLogic = Condition | { and: RuleLogic[] } | { or: RuleLogic[] } | { not: RuleLogic };
 
-/** When and what an automatic transfer moves; `amount` is an exact decimal in plain digits. */
+/**
+ * The content of an automatic transfer rule: its condition, target wallet, and `amount`, an exact decimal without an
+ * exponent.
+ */
 export interface AutoTransferRule {
   type: (typeof AUTO_TRANSFER_TYPES)[number];
   rule_logic: RuleLogic;
@@ -36,7 +39,9 @@ export interface AutoTransferRule {
   target_wallet_id: string;
 }
 
-/** Who must approve. */
+/**
+ * The approvals that a rule requires: optionally a certain user, a number of users, and a range of their priorities.
+ */
 export interface SignAndApproveRule {
   mandatory_user_id?: string | undefined;
   min_priority?: number | undefined;
@@ -44,14 +49,19 @@ export interface SignAndApproveRule {
   min_user_count?: number | undefined;
 }
 
-/** How much may be transferred in a window of time; `max_amount` is a whole number in plain digits. */
+/**
+ * The highest amount that may be transferred within a window of time. `max_amount` is a whole number as decimal digits.
+ */
 export interface PermissionlessTransferLimitRule {
   max_amount: string;
   time_period: TimePeriod;
   time_period_value: number;
 }
 
-/** A wallet rule as it is written (specification section 2.6); spellings and numbers are in the form that is stored. */
+/**
+ * The content of a wallet rule (specification section 2.6), with operators and numbers in the form in which they are
+ * stored.
+ */
 export interface WalletRuleContent {
   name: string;
   type: RuleType;
@@ -64,8 +74,8 @@ export interface WalletRuleContent {
 }
 
 /**
- * A rule of a wallet (specification section 2.6). Decimals stand as strings in the JSON columns, which keeps every
- * digit whoever reads them. The ids of networks, currencies, target wallet and user are those that were sent.
+ * A wallet rule (specification section 2.6). Decimals are strings in the JSON columns, so that no reader loses digits.
+ * Only `walletId` is checked to exist; the ids of networks, currencies, target wallets and users are not.
  */
 export const WalletRule = defineEntity({
   name: 'WalletRule',

@@ -15,7 +15,7 @@ export const Wallet = defineEntity({
   },
 });
 
-/** A network that a wallet operates on (specification section 4.4). */
+/** A network on which a wallet operates (specification section 4.4). */
 export const WalletNetwork = defineEntity({
   name: 'WalletNetwork',
   tableName: 'wallet_networks',
