@@ -2,7 +2,8 @@ const POLYNOMIAL = 0x82f63b78;
 const SLICES = 4;
 
 /**
- * Four tables of 256 remainders, one after another: table n has the remainder of each byte when n zero bytes follow it.
+ * Four tables of 256 remainders, one after another: table n, from 0, has the remainder of each byte when n zero bytes
+ * follow it.
  */
 const TABLES = tables();
 

@@ -19,7 +19,7 @@ export class ExactNumber {
   }
 }
 
-/** Reports that bytes are not valid UTF-8. */
+/** Thrown when bytes are not valid UTF-8. */
 export class Utf8Error extends Error {
   override readonly name = 'Utf8Error';
 }
@@ -27,14 +27,13 @@ export class Utf8Error extends Error {
 /** The deepest nesting of arrays and objects in a JSON text: each level costs stack and, in each copy, memory. */
 export const MAX_NESTING = 20_000;
 /**
- * The most numbers in a JSON text whose digits a double would change: each is read digit by digit. No valid input has
- * more than 11,000.
+ * The maximum number of values in a JSON text that become an `ExactNumber`: each is read digit by digit. No valid input
+ * has more than 11,000.
  */
 export const MAX_EXACT_NUMBERS = 20_000;
 
 /**
- * Reports that a JSON text exceeds a limit, though it is well-formed as far as it was read. The message names the
- * limit.
+ * Thrown when a JSON text exceeds a limit, though it is well-formed as far as it was read. The message names the limit.
  */
 export class JsonLimitError extends SyntaxError {
   override readonly name = 'JsonLimitError';

@@ -15,7 +15,8 @@ export interface PageKey {
 }
 
 /**
- * Requests the first `size` rows of a list between two sort keys, both exclusive; if `backward`, the last `size` rows.
+ * A request for the first `size` rows of a list between two sort keys, both exclusive; if `backward`, for the last
+ * `size` rows.
  */
 export interface PageRequest {
   size: number;
@@ -39,8 +40,8 @@ export function pageRead({ size, backward, after, before }: PageRequest): PageRe
 }
 
 /**
- * The rows of a page, in the order of the list. `hasMore` is whether more rows follow; if the page was read backward,
- * precede.
+ * The rows of a page, in the order of the list. `hasMore` is whether there are more rows after them, or before them if
+ * the page was read backward.
  */
 export interface Page<Row> {
   rows: Row[];
@@ -87,7 +88,7 @@ const MAX_CURSOR_LENGTH = 1_024;
 export class PageCursors {
   readonly #key: Uint8Array;
 
-  /** `key` is the signing key: processes with the same key can decode each other's cursors. */
+  /** Takes the signing key; processes with the same key can decode each other's cursors. */
   constructor(key: Uint8Array) {
     this.#key = key;
   }

@@ -154,8 +154,8 @@ export class Semaphore {
   }
 
   /**
-   * Checks whether one more waiter of the key may enter the queue; to make space it refuses waiters of keys that exceed
-   * their share.
+   * Returns whether one more waiter of the key may enter the queue. It first refuses the newest waiters of other keys
+   * that have more than half of the queue or, if the queue is full, the newest of the key with the most waiters.
    */
   #hasCapacity(key: string): boolean {
     const { maxWaiting = 0 } = this.#options;

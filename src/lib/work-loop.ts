@@ -3,7 +3,7 @@ import { backoffMs, pause } from './backoff.ts';
 interface WorkLoopOptions {
   /** Does part of the work. Returns true if there may be more to do at once. */
   iterate(signal: AbortSignal): Promise<boolean>;
-  /** Called with the first of consecutive failures. */
+  /** Called with the first failure after a successful iteration, and not for those that follow it directly. */
   onFailure?(error: unknown): void;
   /**
    * How long to wait for `notify` when there is nothing to do, in milliseconds; work from other processes is found by

@@ -28,7 +28,10 @@ interface EmbeddedReaderOptions {
   at: ReadPosition;
   handle: BatchHandler;
   log: BusLog;
-  /** Shared by all readers of the bus and keyed by group and topic: one reader of a group reads a topic at a time. */
+  /**
+   * The mutex that all readers of the bus share, keyed by group and topic: only one reader of a group reads a topic at
+   * a time.
+   */
   mutex: KeyedMutex;
 }
 

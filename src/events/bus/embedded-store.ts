@@ -6,7 +6,7 @@ export interface BusDatabase {
   unscoped(reason: string): Pick<UnscopedDatabase<object>, 'raw'>;
 }
 
-/** Identifies the offset up to which a consumer group has read a topic: there is one for each group and topic. */
+/** A consumer group and a topic, for which one offset is stored: how far the group has read the topic. */
 export interface ReadPosition {
   groupId: string;
   topic: string;
@@ -36,8 +36,8 @@ const DEAD_LETTER_RETENTION_DAYS = 30;
 const MAX_POSITION = '9223372036854775807';
 
 /**
- * Stores the messages and offsets of the embedded bus in the tables `bus_messages` and `bus_offsets`. Each method runs
- * one SQL statement.
+ * The storage of the embedded bus: its messages and offsets, in the tables `bus_messages` and `bus_offsets`. Each
+ * method runs one SQL statement.
  */
 export class EmbeddedStore {
   readonly #database: Pick<UnscopedDatabase<object>, 'raw'>;
@@ -97,8 +97,8 @@ export class EmbeddedStore {
   }
 
   /**
-   * Returns the first and last position and the number of a topic's messages that are after a position, or that were
-   * published from `fromMs` to before `toMs` (milliseconds since 1970). Undefined where there are none.
+   * Returns the first and last position, and the number, of those messages of a topic that come after a position, or
+   * that were published from `fromMs` to before `toMs` (milliseconds since 1970). Undefined if there are none.
    */
   async kept(topic: string, within: { after: bigint } | { fromMs: number; toMs: number }) {
     const after = 'after' in within ? within.after : 0n;
@@ -205,8 +205,8 @@ export class EmbeddedStore {
   }
 
   /**
-   * Runs a trivial statement.
-   * @throws the driver's error when the database does not respond.
+   * Checks whether the database responds.
+   * @throws the driver's error when it does not.
    */
   async ping(): Promise<void> {
     await this.#database.raw((text) => text`select 1`);

@@ -16,8 +16,9 @@ export interface IncomingMessage extends OutgoingMessage {
 }
 
 /**
- * Processes messages of one partition, in their order. When it resolves they are committed and not delivered again,
- * except after a crash; when it rejects they are delivered again. Batches of different partitions may run concurrently.
+ * A function that processes messages of one partition, in their order. When it resolves they are committed and not
+ * delivered again, except after a crash; when it rejects they are delivered again. Batches of different partitions may
+ * run concurrently.
  */
 export type BatchHandler = (batch: IncomingMessage[]) => Promise<void>;
 
@@ -67,7 +68,8 @@ export interface EventBus {
    */
   checkHealth(): Promise<void>;
   /**
-   * Returns the lag of the given groups, mapped to their topics, without groups and topics that the bus does not know.
+   * Returns the lag of consumer groups, which are given with their topics; groups and topics unknown to the bus are
+   * left out.
    * @throws an error when the bus does not respond.
    */
   lag?(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]>;
@@ -83,7 +85,7 @@ export interface PublishOptions {
 export const PUBLISH_DEADLINE_MS = 4_000;
 export const MAX_BATCH_MESSAGES = 500;
 
-/** Reports that the bus has refused messages, did not acknowledge them in time, or does not respond. */
+/** Thrown when the bus refuses messages, does not acknowledge them in time, or does not respond. */
 export class BusUnavailableError extends Error {
   override name = 'BusUnavailableError';
 }
@@ -96,8 +98,8 @@ export type BusLog = (
 ) => void;
 
 /**
- * The range of offsets to read in one partition: from `first` to before `end`. `count` is the highest number of
- * messages in it.
+ * The range of offsets to read in one partition: from `first` to before `end`. `count` is an upper bound of the number
+ * of messages in it.
  */
 export interface PartitionSpan {
   partition: number;
@@ -107,9 +109,9 @@ export interface PartitionSpan {
 }
 
 /**
- * Selects messages of a topic: either those after an offset of each partition (all of a partition that the map does not
- * name), or those published from `fromMs` to before `toMs`, in milliseconds since 1970. A period begins and ends at the
- * first offset of that time or later.
+ * A selection of messages of a topic: either those after an offset of each partition (all of a partition that the map
+ * does not name), or those published from `fromMs` to before `toMs`, in milliseconds since 1970. A period begins and
+ * ends at the first offset of that time or later.
  */
 export type Within = { after: ReadonlyMap<number, bigint> } | { fromMs: number; toMs: number };
 
@@ -121,7 +123,7 @@ export interface ReadOptions {
   signal: AbortSignal;
 }
 
-/** Reads the stored messages of a topic without a consumer group; no group's offset changes. */
+/** Read access to the stored messages of a topic without a consumer group; no group's offset changes. */
 export interface LogReader {
   /** Returns the ranges of offsets that the selected messages have now, without partitions that have none. */
   spans(topic: string, within: Within): Promise<PartitionSpan[]>;

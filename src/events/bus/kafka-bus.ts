@@ -116,7 +116,7 @@ class KafkaProducer {
 /**
  * Checks whether a retry would fail in the same way, as for a message that is too large or not allowed. An unknown
  * topic is final only at the third attempt: a broker that has just started may report it, and it may concern another
- * batch that shared the request for metadata.
+ * batch that shared a request with this one.
  */
 function isFinal(error: unknown, attempt: number): boolean {
   if (!(error instanceof Error)) return true;
@@ -125,7 +125,10 @@ function isFinal(error: unknown, attempt: number): boolean {
   return error instanceof TypeError || ('retriable' in error && error.retriable === false);
 }
 
-/** The most bytes of one topic in a batch, and so of each partition: half of what a broker accepts by default. */
+/**
+ * The maximum number of bytes of one topic in a batch, and so of each partition: half of what a broker accepts by
+ * default.
+ */
 const MAX_TOPIC_BYTES = 512 * 1024;
 
 /**

@@ -53,7 +53,7 @@ export class ObservedBus implements EventBus {
     this.metrics = [this.#sent, this.#processed, this.#consumed, this.#dead];
   }
 
-  /** Returns the lag of the groups that this process has subscribed. */
+  /** Returns the lag of the given consumer groups; by default, of those that this process consumes for. */
   async lag(groups: ReadonlyMap<string, readonly string[]> = this.#groups): Promise<GroupLag[]> {
     return (await this.#bus.lag?.(groups)) ?? [];
   }

@@ -13,9 +13,9 @@ interface PublishQueueOptions {
    * caller has stopped waiting, when a retry would be useless.
    */
   send(messages: OutgoingMessage[], isWanted: () => boolean): Promise<void>;
-  /** The most messages in a batch; a single call with more is sent alone. */
+  /** The maximum number of messages in a batch; a single call with more is sent alone. */
   maxBatchMessages: number;
-  /** The most bytes of one topic in a batch; a single call with more is sent alone. */
+  /** The maximum number of bytes of one topic in a batch; a single call with more is sent alone. */
   maxTopicBytes: number;
   /** How many calls are sent concurrently when a batch of several has failed and each call is sent again alone. */
   singlesAtOnce: number;

@@ -12,8 +12,8 @@ import type {
 const GROUP = 'portcullis.transactions.replay';
 
 /**
- * Stores up to which offset the dead letters of each partition have been replayed. It uses the database even with
- * Kafka, which drops the offsets of a group without members after seven days but retains dead letters for thirty.
+ * The storage of how far the dead letters of each partition have been replayed. It uses the database even with Kafka,
+ * which drops the offsets of a group without members after seven days but retains dead letters for thirty.
  */
 export class ReplayPositions {
   readonly #database: BusDatabase;

@@ -73,7 +73,7 @@ interface RelayParts {
  */
 const POLL_MS = 1_000;
 const BATCH_EVENTS = 500;
-/** The most bytes of payload in a batch: far less than a broker accepts for one partition. */
+/** The maximum number of payload bytes in a batch: far less than a broker accepts for one partition. */
 const BATCH_BYTES = 256 * 1024;
 const PUBLISH_DEADLINE_MS = 10_000;
 const SCHEMA_VERSION = '1';

@@ -17,8 +17,9 @@ export interface LoggedEvent {
 }
 
 /**
- * Reads the event log. Sequence numbers are given in commit order: after an event has become visible, no event with a
- * lower number appears. A subscriber that has read up to `n` has therefore seen every event up to `n`.
+ * Read access to the tenants' event logs. Sequence numbers are given in commit order: after an event has become
+ * visible, no event with a lower number appears. A subscriber that has read up to `n` has therefore seen every event up
+ * to `n`.
  */
 export interface EventLog {
   /** Returns the first `limit` events of a tenant after `afterSeq`, in order. */
@@ -29,7 +30,7 @@ export interface EventLog {
   oldestKept(nodeId: string): Promise<bigint | undefined>;
 }
 
-/** Returns the event log in the database. */
+/** Returns an event log that reads from the database. */
 export function databaseEventLog(db: Db): EventLog {
   const page = db.prepare((k, value: <Value>(name: 'after' | 'limit') => Value) =>
     k
@@ -98,7 +99,7 @@ export async function deleteOldEvents({ db, nowMs, retentionDays }: EventRetenti
   }
 }
 
-/** The most events in one read of the event log. */
+/** The maximum number of events in one read of the event log. */
 export const PAGE_EVENTS = 500;
 
 const BACKFILLS_AT_ONCE = 8;

@@ -111,7 +111,7 @@ export class EventQueue {
     this.#taken?.resolve();
   }
 
-  // Reads wait only while there is no event to take.
+  // A call of `next` waits only while there is no event to take.
   #handOver(event: LoggedEvent): boolean {
     const reader = this.#readers.shift();
     reader?.resolve({ done: false, value: event });

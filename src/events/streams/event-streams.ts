@@ -7,8 +7,8 @@ import { EventTailers } from './tailer.ts';
 import type { WakeUps } from './wake-ups.ts';
 
 /**
- * The most bytes of replayed events that wait for one subscriber (the last event may exceed it): a whole page of long
- * events could have 128 MB.
+ * The maximum number of bytes of replayed events that wait for one subscriber (the last event may exceed it): a whole
+ * page of long events could take 128 MB.
  */
 const MAX_GIVEN_BYTES = 1_048_576;
 
@@ -21,11 +21,11 @@ export interface SubscribeOptions {
   after?: bigint | undefined;
   matches: (event: LoggedEvent) => boolean;
   /**
-   * The only transaction whose events can match, if there is only one: it spares `matches` the live events of all
-   * others.
+   * The only transaction whose events can match, if there is only one: live events of other transactions are then not
+   * passed to `matches`.
    */
   transactionId?: string | undefined;
-  /** Ends the stream without an error when it is aborted. */
+  /** The signal that ends the stream, without an error. */
   signal?: AbortSignal | undefined;
   /** When the subscriber's token expires, in milliseconds since 1970. */
   expiresAtMs?: number | undefined;
@@ -52,7 +52,7 @@ interface StreamParts {
  */
 export class EventStream implements AsyncIterableIterator<LoggedEvent, undefined> {
   /**
-   * Resolves with the sequence number after which events are delivered. Rejects if the stream ends before that is
+   * A promise of the sequence number after which events are delivered. It rejects if the stream ends before that is
    * known.
    */
   readonly started: Promise<bigint>;

@@ -22,7 +22,7 @@ class RedisChannel {
   readonly #timer: NodeJS.Timeout;
   #server: RedisServer | undefined;
   #listener: (message: string) => void = () => undefined;
-  /** The URLs of the cluster's other members, besides the configured one. */
+  /** The URLs of the cluster's members, in addition to the configured one. */
   #members: readonly string[] = [];
   #moves = 0;
   #moving: Promise<void> | undefined;

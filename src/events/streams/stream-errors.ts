@@ -1,5 +1,5 @@
 /**
- * Reports that the event log cannot continue from a cursor without a gap: the cursor is older than the oldest event, or
+ * Thrown when the event log cannot continue from a cursor without a gap: the cursor is older than the oldest event, or
  * was never issued.
  */
 export class CursorExpiredError extends Error {
@@ -11,7 +11,7 @@ export class CursorExpiredError extends Error {
 }
 
 /**
- * Reports that too many events of a subscriber have not been sent. It may resume with the cursor of the last event that
+ * Thrown when too many events of a subscriber have not been sent. It may resume with the cursor of the last event that
  * it received.
  */
 export class SlowConsumerError extends Error {
@@ -22,7 +22,7 @@ export class SlowConsumerError extends Error {
   }
 }
 
-/** Reports that the access token of a subscription has expired or was revoked. */
+/** Thrown when the access token of a subscription has expired or was revoked. */
 export class TokenEndedError extends Error {
   override name = 'TokenEndedError';
 
@@ -32,7 +32,7 @@ export class TokenEndedError extends Error {
 }
 
 /**
- * Reports that the process is stopping. The subscriber may resume with the cursor of the last event that it received.
+ * Thrown when the process is stopping. The subscriber may resume with the cursor of the last event that it received.
  */
 export class StreamStoppedError extends Error {
   override name = 'StreamStoppedError';

@@ -8,7 +8,9 @@ import type { WakeUps } from './wake-ups.ts';
 interface Subscriber {
   /** Called with the next events of the log, in order, each once; must not throw. */
   receive(events: readonly LoggedEvent[]): void;
-  /** Resolves once the subscriber has taken all events passed to it; undefined if it already has. */
+  /**
+   * Returns a promise that resolves once the subscriber has taken all events passed to it; undefined if it already has.
+   */
   whenTaken(): Promise<void> | undefined;
 }
 
@@ -22,8 +24,8 @@ const PART_BYTES = 256 * 1024;
  */
 const FIRST_SUBSCRIBER_TIMEOUT_MS = 5_000;
 /**
- * How long a burst waits for one slow subscriber, in milliseconds in total until that subscriber has taken everything
- * once.
+ * How long a burst waits for one slow subscriber: this many milliseconds in total, counted anew once that subscriber
+ * has taken everything.
  */
 const SLOW_SUBSCRIBER_TIMEOUT_MS = 1_000;
 
