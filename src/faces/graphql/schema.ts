@@ -39,15 +39,15 @@ export function buildSchema(): GraphQLSchema {
   const builder = createBuilder();
   builder.queryType({
     description:
-      'Reads. Lists are Relay cursor connections. A permission that the token lacks is an error FORBIDDEN, whose extensions name the `permission`; what is not valid is BAD_USER_INPUT, with `issues`; what is unexpected is INTERNAL_SERVER_ERROR, with the `correlationId`.',
+      'Reads data. Lists are Relay cursor connections. A missing permission is an error FORBIDDEN, whose extensions name the `permission`; invalid input is BAD_USER_INPUT, with `issues`; anything unexpected is INTERNAL_SERVER_ERROR, with the `correlationId`.',
   });
   builder.mutationType({
     description:
-      'Changes. Each gives its result, or a typed error, and then nothing was changed. A permission that the token lacks is a ForbiddenError.',
+      'Changes data. A mutation returns its result, or a typed error, in which case nothing was changed. A missing permission is a ForbiddenError.',
   });
   builder.subscriptionType({
     description:
-      'What happens, as it happens: over SSE or graphql-transport-ws. A stream ends with UNAUTHENTICATED when its token does.',
+      'Live events, over SSE or graphql-transport-ws. A stream ends with UNAUTHENTICATED when its token ends.',
   });
   builder.globalConnectionField('totalCount', (t) =>
     t.int({

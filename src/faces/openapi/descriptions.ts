@@ -5,13 +5,13 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   TokenResponse: {
     expires_in: 'The lifetime of the access token in seconds, from now on; not a point in time.',
     scope: 'The permissions, separated by spaces.',
-    created_at: 'When it was issued, as a Unix timestamp.',
+    created_at: 'When the token was issued, as a Unix timestamp.',
   },
   PasswordGrant: { username: 'The login name of a supervisor.' },
   TokenToManage: { token: 'An access token or a refresh token.' },
   Condition: {
-    field: 'What is looked at, as the path of a balance.',
-    op: 'How it compares; every spelling is stored in its short form.',
+    field: 'The field that is compared, such as the path of a balance.',
+    op: 'The operator; every spelling is stored in its short form.',
     value: 'Kept exactly: at most 78 significant digits, an exponent from -78 to 78.',
   },
   WalletRule: {
@@ -20,8 +20,8 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     sign_and_approve_rule: 'Who must approve; each member is optional.',
   },
   Notification: {
-    id: "The worker's id of the transaction.",
-    type: 'A code whose meaning depends on the collection that the id belongs to; one that is not known is kept.',
+    id: "The chain processor's id of the transaction.",
+    type: 'A code whose meaning depends on the collection of the id; an unknown one is kept.',
     status: '1 Started, 2 InProgress, 3 Done, 4 Error, 5 PendingReceipt.',
     transaction_hash: 'Empty until broadcast.',
     contract_address: 'Empty where there is none.',
@@ -36,7 +36,7 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     external_id: 'Required where email is absent; unique in the node.',
     kyc_sent: 'Marks the user as verified; no KYC token event is published then.',
   },
-  AccountPage: { per_page: 'The limit that was asked for.', total: 'Over all pages.' },
+  AccountPage: { per_page: 'The requested limit.', total: 'The number over all pages.' },
   BulkResult: { total: 'success + skipped + failed.', results: 'In the order of the request.' },
   Health: { uptime: 'Seconds since the start.' },
   Issue: { path: 'The member, as `users[3].email`; empty for the whole body.' },

@@ -15,12 +15,12 @@ const WINDOWS = [
 /** The headers of responses by name; an operation adds the example of one that it alone answers with. */
 export const headers: Record<string, oas31.HeaderObject> = {
   'X-Correlation-ID': {
-    description: 'The trace id of the request: the one that it brought, else a UUID of version 7.',
+    description: 'The correlation id of the request: its own, or else a UUID of version 7.',
     required: true,
     schema: { type: 'string', maxLength: 1024 },
     example: '0193501f-2c1f-7c0a-9c4e-5b1f3a0d7e11',
   },
-  'Retry-After': { description: 'Whole seconds to wait before the next try.', required: true, schema: seconds },
+  'Retry-After': { description: 'Whole seconds to wait before the next attempt.', required: true, schema: seconds },
   ETag: {
     description: "The rule's version as an entity tag.",
     required: true,
@@ -33,21 +33,21 @@ export const headers: Record<string, oas31.HeaderObject> = {
     schema: { type: 'string', format: 'uri-reference' },
   },
   Deprecation: {
-    description: 'Since when the path is deprecated (RFC 9745).',
+    description: 'When the path became deprecated (RFC 9745).',
     schema: { type: 'string', pattern: '^@[0-9]+$' },
     example: '@1793491200',
   },
   Sunset: {
-    description: 'Until when the path answers (RFC 8594).',
+    description: 'When the path stops working (RFC 8594).',
     schema: { type: 'string' },
     example: 'Mon, 01 Nov 2027 00:00:00 GMT',
   },
   Link: {
-    description: 'The path that takes its place.',
+    description: 'The path that replaces it.',
     schema: { type: 'string' },
   },
-  'Cache-Control': { description: 'Whether the answer may be kept.', schema: { type: 'string' } },
-  Allow: { description: 'The methods that are served.', schema: { type: 'string' } },
+  'Cache-Control': { description: 'Whether the response may be cached.', schema: { type: 'string' } },
+  Allow: { description: 'The methods that the path has.', schema: { type: 'string' } },
   'WWW-Authenticate': {
     description:
       'How to authenticate (RFC 9110 section 11.6.1), and why the token will not do (RFC 6750 section 3.1): without `error` where none was shown; `invalid_token` with whether it has expired, been revoked or is of another class, told of a token whose signature holds; `insufficient_scope` with the permissions that it lacks.',

@@ -9,21 +9,22 @@ export const parameters: Record<string, oas31.ParameterObject> = {
   'X-Correlation-ID': {
     name: 'X-Correlation-ID',
     in: 'header',
-    description: 'A trace id, forwarded and echoed as it is. Absent or empty: a UUID is given.',
+    description:
+      'A correlation id, forwarded and echoed unchanged. If it is absent or empty, the gateway makes a UUID.',
     schema: { type: 'string', maxLength: MAX_CORRELATION_ID_BYTES },
   },
   'Idempotency-Key': {
     name: 'Idempotency-Key',
     in: 'header',
     description:
-      'Makes a repeat safe: for a day the same request under the same key of the same caller gets the first answer again; another body gets 409.',
+      'Makes a retry safe: for a day the same request of the same caller with the same key gets the first response again; another body gets 409.',
     schema: { type: 'string', pattern: IDEMPOTENCY_KEY.source },
     example: 'a7c1f9d2-import-17',
   },
   'If-Match': {
     name: 'If-Match',
     in: 'header',
-    description: 'Replaces the rule only while it has this version: `*`, or the ETag of an earlier answer.',
+    description: 'Replaces the rule only if it has this version: `*`, or the ETag of an earlier response.',
     schema: { type: 'string' },
     example: '"1"',
   },
@@ -37,7 +38,7 @@ export const parameters: Record<string, oas31.ParameterObject> = {
   'webhook-timestamp': {
     name: 'webhook-timestamp',
     in: 'header',
-    description: 'Standard Webhooks: when it was sent, in seconds since 1970; at most 300 seconds away.',
+    description: 'Standard Webhooks: when it was sent, in seconds since 1970; at most 300 seconds from now.',
     schema: { type: 'string', pattern: '^[0-9]{1,12}$' },
     example: '1731705121',
   },

@@ -73,13 +73,13 @@ export const responses: Record<string, oas31.ResponseObject> = {
     { headers: limitedHeadersOf('WWW-Authenticate') },
   ),
   NotFound: refusal(
-    "There is nothing of this id in the token's node, or `X-Target-Server` names another service.",
+    "The token's node has nothing with this id, or `X-Target-Server` names another service.",
     ['not_found'],
     { headers: limitedHeadersOf() },
   ),
   NotOfService: refusal('`X-Target-Server` names another service.', ['not_found'], { headers: headersOf() }),
   Conflict: refusal(
-    'The `Idempotency-Key` stands for another request, or for one under way.',
+    'The `Idempotency-Key` belongs to another request, or to one in progress.',
     ['idempotency_conflict'],
     {
       headers: limitedHeadersOf(),
@@ -92,14 +92,14 @@ export const responses: Record<string, oas31.ResponseObject> = {
     headers: limitedHeadersOf(),
   }),
   TooManyRequests: refusal(
-    'A rate of the client, or its month, is used up.',
+    'A rate or the monthly quota of the client is used up.',
     ['rate_limit_exceeded', 'monthly_limit_exceeded'],
     { headers: limitedHeadersOf('Retry-After') },
   ),
-  InternalError: refusal('An unexpected fault: nothing of it is told but the correlation id.', ['internal_error'], {
+  InternalError: refusal('An unexpected error; only its correlation id is given.', ['internal_error'], {
     headers: limitedHeadersOf(),
   }),
-  ServiceUnavailable: refusal('A part that the request needs is away.', ['service_unavailable'], {
+  ServiceUnavailable: refusal('A store or service that the request needs is down.', ['service_unavailable'], {
     headers: limitedHeadersOf('Retry-After'),
   }),
 };

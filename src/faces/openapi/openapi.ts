@@ -12,14 +12,14 @@ import { outputSchemas } from './output-schemas.ts';
 
 /** The groups of operations, in the order in which they are shown. */
 const TAGS: oas31.TagObject[] = [
-  { name: 'Tokens', description: 'Get, refresh, end and inspect tokens.' },
+  { name: 'Tokens', description: 'Get, refresh, revoke and inspect tokens.' },
   { name: 'Wallets', description: 'Rules and networks of wallets.' },
-  { name: 'Webhook', description: 'What the chain processor sends. No other client calls it.' },
-  { name: 'Users', description: 'Migration of users that already have a wallet.' },
+  { name: 'Webhook', description: 'Called by the chain processor only.' },
+  { name: 'Users', description: 'Migration of users who already have a wallet.' },
   { name: 'Accounts', description: 'The accounts of a node.' },
   { name: 'Assets', description: 'Tokenized assets.' },
   { name: 'Health', description: 'Probes.' },
-  { name: 'Blockchain', description: 'What networks charge.' },
+  { name: 'Blockchain', description: 'Gas fees of the networks.' },
   { name: 'MCP', description: 'The Model Context Protocol, for agents of tenants.' },
 ];
 

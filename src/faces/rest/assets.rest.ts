@@ -22,7 +22,7 @@ export const getAsset = route({
   operation: {
     operationId: 'getAsset',
     tag: 'Assets',
-    summary: 'Show a tokenized asset',
+    summary: 'Get a tokenized asset',
     pathParameters: assetPath,
     responses: {
       200: json(

@@ -16,10 +16,10 @@ export const getGasFees = route({
   operation: {
     operationId: 'getGasFees',
     tag: 'Blockchain',
-    summary: 'Show what gas costs on each network, in wei',
+    summary: 'Show the price of gas on each network, in wei',
     responses: {
       200: json(
-        'A network that cannot be asked has `error` alone.',
+        'A network that does not respond has only `error`.',
         'GasFees',
         {
           data: [

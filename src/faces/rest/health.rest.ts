@@ -21,11 +21,11 @@ function healthRoutesOf(path: string, name: string) {
       operation: {
         operationId: `${method.toLowerCase()}${name}`,
         tag: 'Health',
-        summary: 'Tell how the instance is',
+        summary: 'Report the health of the process',
         responses: {
-          200: json('It serves; `degraded` where the cache or the bus is away.', 'Health', example, headersOf()),
+          200: json('Requests are served; `degraded` if the cache or the bus is down.', 'Health', example, headersOf()),
           503: json(
-            'The database is away.',
+            'The database is down.',
             'Health',
             { ...example, status: 'down', checks: { ...checks, database: 'down' } },
             headersOf(),

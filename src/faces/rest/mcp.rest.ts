@@ -43,7 +43,7 @@ const rest = {
   in: 'path',
   required: true,
   schema: { type: 'string' },
-  description: 'Any rest.',
+  description: 'The rest of the path.',
 } as const;
 
 const noStream: Operation['responses'] = {
@@ -62,11 +62,11 @@ const sending: Pick<Operation, 'summary' | 'requestBody' | 'responses'> = {
   },
   responses: {
     200: {
-      description: 'The answer: a result, or an error of the protocol.',
+      description: 'The response: a result, or an error of the protocol.',
       headers: limitedHeadersOf('Cache-Control'),
       content: { 'application/json': { schema: message } },
     },
-    202: { description: 'A notification was taken; no body.', headers: limitedHeadersOf('Cache-Control') },
+    202: { description: 'A notification was accepted; no body.', headers: limitedHeadersOf('Cache-Control') },
     413: responseOf('PayloadTooLarge'),
   },
 };
@@ -81,12 +81,12 @@ export const mcpRoutes = [
   sendMcpMessage,
   mcpRoute('GET', path, {
     operationId: 'openMcpStream',
-    summary: 'Ask for a stream, which there is none of',
+    summary: 'Ask for a stream; there is none',
     responses: noStream,
   }),
   mcpRoute('DELETE', path, {
     operationId: 'endMcpSession',
-    summary: 'End a session, which there is none of',
+    summary: 'End a session; there is none',
     responses: noStream,
   }),
   mcpRoute('GET', `${path}/**`, {

@@ -59,13 +59,13 @@ function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
       'invalid_request',
     ),
     401: refusal(
-      'Not this client; or the password, the refresh token, or the node of the supervisor is not right.',
+      "The client, the password, the refresh token or the supervisor's node is wrong.",
       'invalid_request',
       'WWW-Authenticate',
     ),
     403: refusal("The grant is not one of the client's, or a guard of the client refuses.", 'ip_not_allowed'),
     429: refusal(
-      'A rate of the client or its month is used up, or too many secrets were wrong.',
+      'A rate or the monthly quota of the client is used up, or there were too many wrong secrets.',
       'rate_limit_exceeded',
       'Retry-After',
     ),
@@ -226,13 +226,18 @@ const revokeToken = route({
   operation: {
     operationId: 'revokeToken',
     tag,
-    summary: 'End a token (RFC 7009)',
+    summary: 'Revoke a token (RFC 7009)',
     description:
-      'A refresh token ends with its family and its access tokens. A token that is unknown or of another client is left alone.',
+      'A refresh token ends with its family and its access tokens. A token that is unknown or of another client stays as it is.',
     security,
     requestBody: tokenBody,
     responses: {
-      200: json('The token has ended, or there was nothing to end.', 'Nothing', {}, limitedHeadersOf('Cache-Control')),
+      200: json(
+        'The token is revoked, or there was nothing to revoke.',
+        'Nothing',
+        {},
+        limitedHeadersOf('Cache-Control'),
+      ),
       ...refused('OAuthError'),
     },
   },
@@ -251,12 +256,12 @@ const introspectToken = route({
   operation: {
     operationId: 'introspectToken',
     tag,
-    summary: 'Ask what a token says (RFC 7662)',
+    summary: 'Introspect a token (RFC 7662)',
     security,
     requestBody: tokenBody,
     responses: {
       200: json(
-        "What a token of the client's node says while it is accepted; of every other that it is not active.",
+        "The claims of a token of the client's node while it is accepted; any other token is not active.",
         'Introspection',
         { active: false },
         limitedHeadersOf('Cache-Control'),

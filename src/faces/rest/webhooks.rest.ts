@@ -203,7 +203,7 @@ function operation(operationId: string, summary: string, aliasHeaders: readonly 
 export const notifyTransaction = route({
   method: 'POST',
   path: '/v2/webhooks/custodial',
-  operation: operation('notifyTransaction', 'Take a notification of a transaction', []),
+  operation: operation('notifyTransaction', 'Receive a notification of a transaction', []),
   handlers: taking,
 });
 

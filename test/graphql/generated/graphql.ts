@@ -4,15 +4,15 @@ type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
 /** Internal type. DO NOT USE DIRECTLY. */
 export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
 import type { TypedDocumentNode as DocumentNode } from '@graphql-typed-document-node/core';
-/** Which accounts a list has; all that is given must hold. */
+/** Filters accounts; every given member must match. */
 export type AccountFilter = {
-  /** Whether deleted accounts are in it; false by default. */
+  /** Whether to include deleted accounts; false by default. */
   includeDeleted?: boolean | null | undefined;
-  /** A part of the name, in either case. */
+  /** Part of the name, ignoring case. */
   search?: string | null | undefined;
-  /** Exactly this status: 1 active, 2 suspended, 3 closed. */
+  /** The exact status: 1 active, 2 suspended, 3 closed. */
   status?: number | null | undefined;
-  /** Exactly this type, such as `organisation`. */
+  /** The exact type, such as `organisation`. */
   type?: string | null | undefined;
 };
 
@@ -28,9 +28,9 @@ export type AutoTransferRuleInput = {
   type: string;
 };
 
-/** What a field is worth in a currency. */
+/** The value of a field in a currency. */
 export type BalanceInput = {
-  /** As conditions name it. */
+  /** The field's name, as conditions have it. */
   field: string;
   /** The UUID of the currency. */
   networkCurrencyId: string | number;
@@ -48,11 +48,11 @@ export type ClientInput = {
   grantTypes: Array<GrantType>;
   /** How many requests it may make in a calendar month (UTC), at least 1; absent: any number. */
   monthlyLimit?: number | null | undefined;
-  /** As people call it: 1 to 255 characters. */
+  /** The display name: 1 to 255 characters. */
   name: string;
   /** How many requests it may make; absent: any number. */
   rateLimit?: RateLimitInput | null | undefined;
-  /** Whether a refresh token is spent by its first use; false by default. */
+  /** Whether a refresh token works only once; false by default. */
   refreshReuseDetection?: boolean | null | undefined;
   /** Whether it must show a certificate; false by default. */
   requireCertificate?: boolean | null | undefined;
@@ -75,7 +75,7 @@ export type GrantType =
   | 'CLIENT_CREDENTIALS'
   /** A supervisor logs in through the client. */
   | 'PASSWORD'
-  /** Another pair for one that it was issued. */
+  /** Exchanges a refresh token for a new pair. */
   | 'REFRESH_TOKEN';
 
 /** A user who has a wallet already. One of `email` and `externalId` is needed. */
@@ -94,20 +94,20 @@ export type MigrateUserInput = {
   walletAddress: string;
 };
 
-/** How far a migration of users is. */
+/** The progress of a migration of users. */
 export type MigrationStatus =
-  /** It was ended before its last row; what was applied stays. */
+  /** It was stopped before its last row; the users created so far stay. */
   | 'CANCELLED'
   /** Every row has been applied. */
   | 'DONE'
-  /** It could not go on; what was applied stays. */
+  /** It could not continue; the users created so far stay. */
   | 'FAILED'
-  /** Rows are still to come. */
+  /** Rows are still being applied. */
   | 'RUNNING';
 
 /** How much may be transferred in a window of time. */
 export type PermissionlessTransferLimitRuleInput = {
-  /** The most in the window: a whole number above 0. */
+  /** The maximum in the window: a whole number above 0. */
   maxAmount: string | number;
   /** `hour`, `day`, `week`, `month` or `year`. */
   timePeriod: string;
@@ -115,17 +115,17 @@ export type PermissionlessTransferLimitRuleInput = {
   timePeriodValue: number;
 };
 
-/** A rule, or the id of one, and the facts to judge it by. */
+/** A rule or its id, and the facts to evaluate it with. */
 export type PreviewWalletRuleInput = {
-  /** When it is judged; now by default. The window of a limit ends then, its start left out; months and years are those of the calendar in UTC. */
+  /** The time of the evaluation; now by default. The window of a limit ends then and excludes its start; months and years are those of the calendar in UTC. */
   at?: string | null | undefined;
-  /** What is known of the wallet: at most 1000. */
+  /** The wallet's balances: at most 1000. */
   balances: Array<BalanceInput>;
   /** The rule itself; either this or `ruleId`. */
   rule?: WalletRuleInput | null | undefined;
   /** The UUID of a rule of the node; either this or `rule`. */
   ruleId?: string | number | null | undefined;
-  /** At most 10000. A limit counts those of its currency in the window; without any list it cannot. */
+  /** The wallet's transfers: at most 10000. A limit counts those of its currency in its window; without a list it cannot be evaluated. */
   transfers?: Array<TransferInput> | null | undefined;
 };
 
@@ -139,13 +139,13 @@ export type RateLimitInput = {
   requestsPerSecond?: number | null | undefined;
 };
 
-/** A transaction that notifications will tell of. */
+/** A transaction of which notifications will report. */
 export type RegisterTransactionInput = {
   /** The UUID of the tokenized asset that it is about. */
   assetId?: string | number | null | undefined;
-  /** What it belongs to. */
+  /** The collection of the transaction. */
   collection: TransactionCollection;
-  /** The worker's id: 1 to 128 characters, one space over all collections. */
+  /** The chain processor's id: 1 to 128 characters, unique across all collections. */
   id: string | number;
   /** A code whose meaning depends on the collection. */
   type: number;
@@ -157,7 +157,7 @@ export type SignAndApproveRuleInput = {
   mandatoryUserId?: string | number | null | undefined;
   /** The highest priority of an approver, 1 to 100. */
   maxPriority?: number | null | undefined;
-  /** The least priority of an approver, 1 to 100. */
+  /** The lowest priority of an approver, 1 to 100. */
   minPriority?: number | null | undefined;
   /** How many must approve, at least 1. */
   minUserCount?: number | null | undefined;
@@ -177,14 +177,14 @@ export type SupervisorInput = {
 export type SupervisorStatus =
   /** Can log in. */
   | 'ACTIVE'
-  /** Cannot, and has no session. */
+  /** Cannot log in, and has no session. */
   | 'DISABLED';
 
 /** How long the tokens of a client live. */
 export type TokenExpiryInput = {
-  /** Seconds from the issue of a token to its end, at least 1; counts where `enabled`. */
+  /** Seconds from the issue of a token to its expiry, at least 1; used if `enabled`. */
   duration: number;
-  /** Whether they end at all. */
+  /** Whether the tokens expire. */
   enabled: boolean;
 };
 
@@ -203,9 +203,9 @@ export type TransactionCollection =
   /** Of users on the primary market. */
   | 'USER_TRANSACTIONS';
 
-/** Which transactions; all that is given must hold. */
+/** Filters transactions; every given member must match. */
 export type TransactionFilter = {
-  /** Of this collection. */
+  /** In this collection. */
   collection?: TransactionCollection | null | undefined;
   /** With this status. */
   status?: TransactionStatus | null | undefined;
@@ -215,7 +215,7 @@ export type TransactionFilter = {
   updatedSince?: string | null | undefined;
 };
 
-/** How far a transaction is. */
+/** The status of a transaction. */
 export type TransactionStatus =
   /** It is on the chain: final. */
   | 'DONE'
@@ -223,26 +223,26 @@ export type TransactionStatus =
   | 'ERROR'
   /** It is being worked on. */
   | 'IN_PROGRESS'
-  /** It was broadcast; the receipt is awaited. */
+  /** It was broadcast and waits for its receipt. */
   | 'PENDING_RECEIPT'
-  /** The worker has queued it. */
+  /** The chain processor has queued it. */
   | 'STARTED';
 
 /** A transfer that was made, or is to be made. */
 export type TransferInput = {
   /** How much: 0 or more. */
   amount: string | number;
-  /** When it was made, or is to be made. */
+  /** When it was or will be made. */
   at: string;
   /** The UUID of the currency. */
   networkCurrencyId: string | number;
 };
 
-/** Which users a list has; all that is given must hold. */
+/** Filters users; every given member must match. */
 export type UserFilter = {
   /** Whether the user is verified. */
   kycVerified?: boolean | null | undefined;
-  /** A part of the name, the surname, the email, the external id or the address, in either case. */
+  /** Part of the name, surname, email, external id or address, ignoring case. */
   search?: string | null | undefined;
 };
 
@@ -250,7 +250,7 @@ export type UserFilter = {
 export type WalletRuleInput = {
   /** When and what to transfer. */
   autoTransferRule?: AutoTransferRuleInput | null | undefined;
-  /** As people call it. */
+  /** The display name. */
   name: string;
   /** The UUID of the currency that it is for. */
   networkCurrencyId: string | number;
@@ -268,9 +268,9 @@ export type WalletRuleInput = {
 
 /** Whether a rule can fire. */
 export type WalletRuleStatus =
-  /** It fires where it holds. */
+  /** It fires when its conditions hold. */
   | 'ACTIVE'
-  /** It is kept, and never fires. */
+  /** It is kept and never fires. */
   | 'DISABLED';
 
 export type AccountsQueryVariables = Exact<{

@@ -56,9 +56,11 @@ export function createBuilder() {
       nodesQueryOptions: false,
       firstArgOptions: {
         description:
-          'The first so many rows after `after`: 0 to 100, 20 by default. Not with `last`: both are BAD_USER_INPUT.',
+          'How many rows to return from the beginning, or after `after`: 0 to 100, 20 by default. Together with `last` it is BAD_USER_INPUT.',
       },
-      lastArgOptions: { description: 'The last so many rows before `before`: 0 to 100. Not with `first`.' },
+      lastArgOptions: {
+        description: 'How many rows to return from the end, or before `before`: 0 to 100. Not together with `first`.',
+      },
       afterArgOptions: {
         description:
           'The cursor of the row that the page comes after. One of another list or node, or a forged one, is BAD_USER_INPUT.',
@@ -72,11 +74,16 @@ export function createBuilder() {
         nullable: { list: false, items: false },
       },
       cursorFieldOptions: {
-        description: 'Opaque and signed; good for `after` and `before` of this list of this node alone.',
+        description: 'Opaque and signed; valid as `after` and `before` of this list and node only.',
       },
       nodeFieldOptions: { description: 'The row itself.' },
-      pageInfoFieldOptions: { description: 'Where the page stands in the list.', nullable: false },
-      pageInfoTypeOptions: { description: 'Where a page stands in its list (Relay cursor connections).' },
+      pageInfoFieldOptions: {
+        description: 'The first and last cursor of the page, and whether there are more rows.',
+        nullable: false,
+      },
+      pageInfoTypeOptions: {
+        description: 'The first and last cursor of a page, and whether there are more rows (Relay cursor connections).',
+      },
       hasNextPageFieldOptions: {
         description: 'Whether rows come after this page; with `first`, those up to `before` count.',
         nullable: false,

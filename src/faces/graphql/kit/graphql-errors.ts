@@ -127,27 +127,29 @@ export function inputIssues(error: z.ZodError): InputIssue[] {
 /** Adds the members that mutations' unions share beside their results. */
 export function addErrorTypes(builder: Builder): void {
   const error = builder.interfaceRef<Error>('Error').implement({
-    description: 'What kept a mutation from being done. Nothing was changed.',
+    description: 'Why a mutation was not done. Nothing was changed.',
     fields: (t) => ({
-      message: t.exposeString('message', { description: 'In English, for people; programs go by the type.' }),
+      message: t.exposeString('message', { description: 'In English, for people; programs should use the type.' }),
     }),
   });
   const issue = builder.objectRef<InputIssue>('InputIssue').implement({
     description: 'What was wrong with one member of an input.',
     fields: (t) => ({
-      path: t.exposeStringList('path', { description: "Where, from the input's root: names, and positions from 0." }),
+      path: t.exposeStringList('path', {
+        description: "The path from the input's root: member names, and list positions from 0.",
+      }),
       message: t.exposeString('message', { description: 'What to send instead.' }),
     }),
   });
   builder.objectType(ValidationError, {
     name: 'ValidationError',
-    description: 'The input is not valid, by the same rules as in REST; `issues` say what is wrong, all at once.',
+    description: 'The input is not valid, by the same rules as in REST; `issues` lists everything that is wrong.',
     interfaces: [error],
-    fields: (t) => ({ issues: t.expose('issues', { type: [issue], description: 'Each member at fault.' }) }),
+    fields: (t) => ({ issues: t.expose('issues', { type: [issue], description: 'Every invalid member.' }) }),
   });
   builder.objectType(NotFoundError, {
     name: 'NotFoundError',
-    description: 'An id that is given names nothing, or something of another node, which is told alike.',
+    description: 'A given id is unknown or of another node; the two are not told apart.',
     interfaces: [error],
   });
   builder.objectType(ForbiddenError, {
@@ -173,7 +175,7 @@ export function addErrorTypes(builder: Builder): void {
   });
   builder.objectType(PreconditionError, {
     name: 'PreconditionError',
-    description: 'What there is does not allow it, though the input is valid: the message says why.',
+    description: 'The input is valid, but the current state does not allow the change: the message says why.',
     interfaces: [error],
   });
 }

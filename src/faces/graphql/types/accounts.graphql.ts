@@ -11,7 +11,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
     description: 'An account of a node.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      name: t.exposeString('name', { description: 'As people call it.' }),
+      name: t.exposeString('name', { description: 'The display name.' }),
       nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
       type: t.exposeString('type', {
         description: 'Such as `organisation` or `customer-segregated`; others may come.',
@@ -27,17 +27,17 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
     }),
   });
   const filter = builder.inputType('AccountFilter', {
-    description: 'Which accounts a list has; all that is given must hold.',
+    description: 'Filters accounts; every given member must match.',
     fields: (t) => ({
-      type: t.string({ description: 'Exactly this type, such as `organisation`.', validate: { schema: textInput() } }),
-      status: t.int({ description: 'Exactly this status: 1 active, 2 suspended, 3 closed.' }),
-      search: t.string({ description: 'A part of the name, in either case.', validate: { schema: searchInput() } }),
-      includeDeleted: t.boolean({ description: 'Whether deleted accounts are in it; false by default.' }),
+      type: t.string({ description: 'The exact type, such as `organisation`.', validate: { schema: textInput() } }),
+      status: t.int({ description: 'The exact status: 1 active, 2 suspended, 3 closed.' }),
+      search: t.string({ description: 'Part of the name, ignoring case.', validate: { schema: searchInput() } }),
+      includeDeleted: t.boolean({ description: 'Whether to include deleted accounts; false by default.' }),
     }),
   });
   const connection = builder.connectionObject(
     { type: refs.account, name: 'AccountConnection', description: 'A page of accounts.' },
-    { name: 'AccountEdge', description: 'An account and its place in the list.' },
+    { name: 'AccountEdge', description: 'An account and its cursor.' },
   );
   builder.queryFields((t) => ({
     accounts: t.field({
@@ -45,7 +45,7 @@ export function addAccounts(builder: Builder, refs: TypeRefs): void {
       description: "The node's accounts, oldest first. Needs accounts:read.",
       authScopes: { permission: 'accounts:read' },
       args: {
-        filter: t.arg({ type: filter, description: 'Which accounts; all that are not deleted by default.' }),
+        filter: t.arg({ type: filter, description: 'Filters the accounts; by default all that are not deleted.' }),
         ...t.arg.connectionArgs(),
       },
       resolve: connectionResolver('accounts', ACCOUNTS, ({ filter }) => withoutNulls(filter)),

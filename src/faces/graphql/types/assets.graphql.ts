@@ -9,7 +9,7 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
     description: 'A tokenized asset.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      name: t.exposeString('name', { description: 'As people call it.' }),
+      name: t.exposeString('name', { description: 'The display name.' }),
       symbol: t.exposeString('symbol', { description: "The token's symbol." }),
       type: t.exposeString('type', { description: 'Such as `bond`; others may come.' }),
       nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
@@ -25,7 +25,7 @@ export function addAssets(builder: Builder, refs: TypeRefs): void {
   });
   const connection = builder.connectionObject(
     { type: refs.asset, name: 'AssetConnection', description: 'A page of tokenized assets.' },
-    { name: 'AssetEdge', description: 'An asset and its place in the list.' },
+    { name: 'AssetEdge', description: 'An asset and its cursor.' },
   );
   builder.queryFields((t) => ({
     assets: t.field({

@@ -11,12 +11,13 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 /** Adds the type of audit records and the query for them. */
 export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
   refs.auditRecord.implement({
-    description: 'A request and its answer, or an operation of a batch or a socket. Secrets in it are `***`.',
+    description:
+      'A request and its response, or one operation of a GraphQL batch or socket. Secrets are masked as `***`.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID.' }),
-      at: t.expose('at', { type: 'DateTime', description: 'When it came.' }),
+      at: t.expose('at', { type: 'DateTime', description: 'When the request was received.' }),
       correlationId: t.exposeString('correlation_id', {
-        description: 'The `X-Correlation-ID` of the answer; `jwt:` and a hash of it where it has a token in it.',
+        description: 'The `X-Correlation-ID` of the response; if it contained a token, `jwt:` and its hash.',
       }),
       method: t.exposeString('method', { description: 'The method; `WS` for an operation on a socket.' }),
       path: t.exposeString('path', { description: 'The path, without the query.' }),
@@ -25,10 +26,10 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
         description: 'The query of the URL, without its `?`; null where there was none.',
       }),
       statusCode: t.exposeInt('status_code', {
-        description: 'The HTTP status of the answer; 499 where the caller left before it.',
+        description: 'The HTTP status of the response; 499 if the caller left before it.',
       }),
       elapsed: t.float({
-        description: 'Milliseconds until the answer was complete.',
+        description: 'Milliseconds until the response was complete.',
         resolve: (row) => Number(row.elapsed),
       }),
       headers: t.field({ type: 'JSON', description: 'The headers of the request.', resolve: (row) => row.headers }),
@@ -38,27 +39,29 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
       realIp: t.exposeString('real_ip', { description: "The client's address, behind trusted proxies." }),
       requestBody: t.exposeString('request_body', {
         nullable: true,
-        description: 'The body that came, up to 64 KiB; null where it was not read, not kept or empty.',
+        description: 'The request body, up to 64 KiB; null if it was not read, not kept or empty.',
       }),
       responseBody: t.exposeString('response_body', {
         nullable: true,
-        description: 'The body of the answer, up to 64 KiB; null where it was not kept or empty.',
+        description: 'The response body, up to 64 KiB; null if it was not kept or empty.',
       }),
-      isApi: t.exposeBoolean('is_api', { description: "Whether a client's own token asked, not a login." }),
+      isApi: t.exposeBoolean('is_api', {
+        description: "Whether the request had a client's own token rather than one of a login.",
+      }),
     }),
   });
   const filter = auditFilter(builder);
   const connection = builder.connectionObject(
     { type: refs.auditRecord, name: 'AuditRecordConnection', description: 'A page of audit records.' },
-    { name: 'AuditRecordEdge', description: 'An audit record and its place in the list.' },
+    { name: 'AuditRecordEdge', description: 'An audit record and its cursor.' },
   );
   builder.queryFields((t) => ({
     auditRecords: t.field({
       type: connection,
-      description: 'The requests that the node made, with their answers, newest first. Needs audit:read.',
+      description: 'The requests of the node and their responses, newest first. Needs audit:read.',
       authScopes: { permission: 'audit:read' },
       args: {
-        filter: t.arg({ type: filter, description: 'Which records; all by default.' }),
+        filter: t.arg({ type: filter, description: 'Filters the records; all by default.' }),
         ...t.arg.connectionArgs(),
       },
       resolve: connectionResolver('auditRecords', AUDIT_RECORDS, ({ filter: given }) => auditFilterOf(given)),
@@ -69,14 +72,14 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
 function auditFilter(builder: Builder) {
   const exactly = { validate: { schema: textInput() } };
   return builder.inputType('AuditFilter', {
-    description: 'Which audit records a list has; all that is given must hold.',
+    description: 'Filters audit records; every given member must match.',
     fields: (t) => ({
-      correlationId: t.string({ description: 'Exactly this correlation id.', ...exactly }),
-      method: t.string({ description: 'Exactly this method, such as `POST`, or `WS`.', ...exactly }),
-      path: t.string({ description: 'Exactly this path.', ...exactly }),
-      statusCode: t.int({ description: 'Exactly this HTTP status, such as 404.' }),
-      since: t.field({ type: 'DateTime', description: 'That came at this time or later.' }),
-      until: t.field({ type: 'DateTime', description: 'That came before this time.' }),
+      correlationId: t.string({ description: 'The exact correlation id.', ...exactly }),
+      method: t.string({ description: 'The exact method, such as `POST`, or `WS`.', ...exactly }),
+      path: t.string({ description: 'The exact path.', ...exactly }),
+      statusCode: t.int({ description: 'The exact HTTP status, such as 404.' }),
+      since: t.field({ type: 'DateTime', description: 'Received at this time or later.' }),
+      until: t.field({ type: 'DateTime', description: 'Received before this time.' }),
     }),
   });
 }

@@ -20,7 +20,7 @@ function clientEnums(builder: Builder) {
       values: {
         PASSWORD: { value: 'password' as const, description: 'A supervisor logs in through the client.' },
         CLIENT_CREDENTIALS: { value: 'client_credentials' as const, description: 'The client speaks for itself.' },
-        REFRESH_TOKEN: { value: 'refresh_token' as const, description: 'Another pair for one that it was issued.' },
+        REFRESH_TOKEN: { value: 'refresh_token' as const, description: 'Exchanges a refresh token for a new pair.' },
       },
     }),
     status: builder.enumType('ClientStatus', {
@@ -48,9 +48,9 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
   const tokenExpiry = builder.objectRef<ClientRow>('TokenExpiry').implement({
     description: 'How long the tokens of a client live.',
     fields: (t) => ({
-      enabled: t.exposeBoolean('token_expiry_enabled', { description: 'Whether they end at all.' }),
+      enabled: t.exposeBoolean('token_expiry_enabled', { description: 'Whether the tokens expire.' }),
       duration: t.int({
-        description: 'Seconds from the issue of a token to its end; counts where `enabled`.',
+        description: 'Seconds from the issue of a token to its expiry; used if `enabled`.',
         resolve: (row) => row.token_expiry_duration ?? DEFAULT_DURATION_SECONDS,
       }),
     }),
@@ -73,11 +73,11 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
     }),
   });
   refs.client.implement({
-    description: 'A machine client (specification section 2.2). Its secret is told only where one is made.',
+    description: 'A machine client (specification section 2.2). Its secret is returned only when it is created.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'The `client_id`.' }),
       clientId: t.exposeID('id', { description: 'The `client_id`: the same as `id`.' }),
-      name: t.exposeString('name', { description: 'As people call it.' }),
+      name: t.exposeString('name', { description: 'The display name.' }),
       nodeId: t.exposeID('node_id', { description: 'The node that it belongs to.' }),
       grantTypes: t.field({
         type: [enums.grantType],
@@ -112,9 +112,13 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
         description: 'How many requests it may make in a calendar month (UTC); null: any number.',
       }),
       refreshReuseDetection: t.exposeBoolean('refresh_reuse_detection', {
-        description: 'Whether a refresh token is spent by its first use, and a later one ends all that came of it.',
+        description: 'Whether a refresh token works only once, and a second use revokes all tokens of its login.',
       }),
-      status: t.field({ type: enums.status, description: 'Whether it can be used.', resolve: (row) => row.status }),
+      status: t.field({
+        type: enums.status,
+        description: 'Whether the client can be used.',
+        resolve: (row) => row.status,
+      }),
       lastUsedAt: t.expose('last_used_at', {
         type: 'DateTime',
         nullable: true,
@@ -127,7 +131,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
   addClientMutations(builder, refs, enums);
   const connection = builder.connectionObject(
     { type: refs.client, name: 'ClientConnection', description: 'A page of clients.' },
-    { name: 'ClientEdge', description: 'A client and its place in the list.' },
+    { name: 'ClientEdge', description: 'A client and its cursor.' },
   );
   builder.queryFields((t) => ({
     clients: t.field({
@@ -153,10 +157,10 @@ function clientInputType(builder: Builder, { grantType }: ClientEnums) {
   const tokenExpiry = builder.inputType('TokenExpiryInput', {
     description: 'How long the tokens of a client live.',
     fields: (t) => ({
-      enabled: t.boolean({ required: true, description: 'Whether they end at all.' }),
+      enabled: t.boolean({ required: true, description: 'Whether the tokens expire.' }),
       duration: t.int({
         required: true,
-        description: 'Seconds from the issue of a token to its end, at least 1; counts where `enabled`.',
+        description: 'Seconds from the issue of a token to its expiry, at least 1; used if `enabled`.',
       }),
     }),
   });
@@ -171,7 +175,7 @@ function clientInputType(builder: Builder, { grantType }: ClientEnums) {
   return builder.inputType('ClientInput', {
     description: 'A client; what is absent takes its default.',
     fields: (t) => ({
-      name: t.string({ required: true, description: 'As people call it: 1 to 255 characters.' }),
+      name: t.string({ required: true, description: 'The display name: 1 to 255 characters.' }),
       grantTypes: t.field({
         type: [grantType],
         required: true,
@@ -197,7 +201,7 @@ function clientInputType(builder: Builder, { grantType }: ClientEnums) {
         description: 'How many requests it may make in a calendar month (UTC), at least 1; absent: any number.',
       }),
       refreshReuseDetection: t.boolean({
-        description: 'Whether a refresh token is spent by its first use; false by default.',
+        description: 'Whether a refresh token works only once; false by default.',
       }),
     }),
   });
@@ -214,7 +218,7 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
     description: 'A client and a secret of its own.',
     fields: (t) => ({
       client: t.field({ type: refs.client, description: 'The client.', resolve: ({ client }) => client }),
-      clientSecret: t.exposeString('secret', { description: 'The secret: told this once.' }),
+      clientSecret: t.exposeString('secret', { description: 'The secret, which is shown only once.' }),
     }),
   });
   const errorsOf = (name: string, description: string) => ({ types: errorTypes, union: { name, description } });
@@ -222,11 +226,11 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
     createClient: t.field({
       type: created,
       description:
-        "Creates an active client. Needs clients:manage and every scope that it gets; a client's own token makes none that is freer than the client (addresses, certificate, limits).",
+        "Creates an active client. Needs clients:manage and every scope that it gets; a client's own token creates none that is less restricted than the client (addresses, certificate, limits).",
       authScopes,
       errors: errorsOf(
         'CreateClientResult',
-        'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, a scope that the caller has not, or freer than the client that makes it; NotFoundError: not at present.',
+        'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, a scope that the caller lacks, or less restricted than the client that creates it; NotFoundError: never returned today.',
       ),
       args: { input: t.arg({ type: input, required: true, description: 'The client.' }) },
       resolve: (_root, args, context) => {
@@ -237,15 +241,15 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
     updateClient: t.field({
       type: refs.client,
       description:
-        "Replaces a client in full: what is absent takes its default. Taking a scope away, or switching token expiry on, ends its own tokens so far. Needs clients:manage and every scope that it has or gets; a client's own token makes none freer than the client.",
+        "Replaces a client in full: what is absent takes its default. Taking a scope away, or switching token expiry on, ends its own tokens so far. Needs clients:manage and every scope that it has or gets; a client's own token makes none less restricted than the client.",
       authScopes,
       errors: errorsOf(
         'UpdateClientResult',
-        'The client; or ValidationError: a member of `input` is not valid; NotFoundError: the client; ForbiddenError: without clients:manage, a scope that the caller has not, or freer than the client that changes it.',
+        'The client; or ValidationError: a member of `input` is not valid; NotFoundError: the client; ForbiddenError: without clients:manage, a scope that the caller lacks, or less restricted than the client that changes it.',
       ),
       args: {
         id: t.arg.id(idOptions),
-        input: t.arg({ type: input, required: true, description: 'The client as it shall be.' }),
+        input: t.arg({ type: input, required: true, description: 'The whole new client.' }),
       },
       resolve: (_root, args, context) => {
         const client = parsedInput(clientInput, args.input);
@@ -257,16 +261,16 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
     rotateClientSecret: t.field({
       type: created,
       description:
-        "Makes another secret. Needs clients:manage and every scope that the client has; a client's own token makes none for a freer client.",
+        "Creates another secret. Needs clients:manage and every scope of the client; a client's own token cannot do it for a less restricted client.",
       authScopes,
       errors: errorsOf(
         'RotateClientSecretResult',
-        'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller has not.',
+        'The client with its new secret; or ValidationError: `overlapSeconds` is out of range; NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks.',
       ),
       args: {
         id: t.arg.id(idOptions),
         overlapSeconds: t.arg.int({
-          description: 'For how long the secret so far stays good beside it: 0, the default, to 2592000 (30 days).',
+          description: 'How many seconds the old secret stays valid: 0, the default, to 2592000 (30 days).',
         }),
       },
       resolve: (_root, { id, overlapSeconds }, context) => {
@@ -279,15 +283,15 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
     setClientStatus: t.field({
       type: refs.client,
       description:
-        'Disabling ends its credentials, its tokens and the logins made through it, and needs clients:manage alone. Enabling brings back the credentials alone, and needs what rotating its secret needs.',
+        'Disabling ends its credentials, its tokens and the logins made through it, and needs clients:manage only. Enabling restores the credentials only, and needs what rotating its secret needs.',
       authScopes,
       errors: errorsOf(
         'SetClientStatusResult',
-        'The client; or NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller has not; ValidationError: not at present.',
+        'The client; or NotFoundError: the client; ForbiddenError: without clients:manage, or a scope that the caller lacks; ValidationError: never returned today.',
       ),
       args: {
         id: t.arg.id(idOptions),
-        status: t.arg({ type: enums.status, required: true, description: 'The status that it gets.' }),
+        status: t.arg({ type: enums.status, required: true, description: 'The new status.' }),
       },
       resolve: (_root, { id, status }, context) =>
         orMember(context.services.clientAdministration.setStatus(...tenantAndAdministrator(context), id, status)),

@@ -13,7 +13,7 @@ export function addGasFees(builder: Builder): void {
     }),
   });
   const gasFee = builder.objectRef<GasFee>('GasFee').implement({
-    description: 'What gas costs on a network, in wei. Where it cannot be said, `error` stands alone.',
+    description: 'The price of gas on a network, in wei. If it is unavailable, only `error` is given.',
     fields: (t) => ({
       networkId: t.exposeID('networkId', { description: 'The UUID of the network.' }),
       chainId: t.int({
@@ -61,7 +61,7 @@ export function addGasFees(builder: Builder): void {
   builder.queryField('gasFees', (t) =>
     t.field({
       type: [gasFee],
-      description: 'What gas costs on each network that is configured, at most a minute old. Any token.',
+      description: 'The price of gas on each configured network, at most a minute old. Needs any token.',
       authScopes: { token: true },
       resolve: (_root, _args, { services }) => services.gasFees.list(),
     }),

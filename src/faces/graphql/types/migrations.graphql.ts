@@ -23,12 +23,12 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 function addMigrationRows(builder: Builder, refs: TypeRefs): void {
   const connection = builder.connectionObject(
     { type: rowType(builder), name: 'MigrationRowConnection', description: 'A page of rows.' },
-    { name: 'MigrationRowEdge', description: 'A row and its place in the list.' },
+    { name: 'MigrationRowEdge', description: 'A row and its cursor.' },
   );
   builder.objectField(refs.migration, 'rows', (t) =>
     t.field({
       type: connection,
-      description: 'Each row and what became of it, in order. Needs users:read.',
+      description: 'Its rows in order, each with its outcome. Needs users:read.',
       authScopes: { permission: 'users:read' },
       args: t.arg.connectionArgs(),
       resolve: ownedConnectionResolver('migration-rows', ROWS_OF_MIGRATIONS),
@@ -38,17 +38,20 @@ function addMigrationRows(builder: Builder, refs: TypeRefs): void {
 
 function rowType(builder: Builder) {
   return builder.objectRef<MigrationRowRow>('MigrationRow').implement({
-    description: 'A row of a migration: what identified it, and what became of it.',
+    description: 'A row of a migration: its identifier and its outcome.',
     fields: (t) => ({
       index: t.exposeInt('index', {
-        description: 'Its place among the rows; the first is 1. Of a CSV file: the data row, the header not counted.',
+        description: 'Its number among the rows, from 1; the header of a CSV file is not counted.',
       }),
-      email: t.exposeString('email', { nullable: true, description: 'As it was sent; null where it had none.' }),
+      email: t.exposeString('email', { nullable: true, description: 'The email as sent; null if there was none.' }),
       externalId: t.exposeString('external_id', {
         nullable: true,
-        description: 'As it was sent; null where it had none.',
+        description: 'The external id as sent; null if there was none.',
       }),
-      userId: t.exposeID('user_id', { nullable: true, description: 'The user that it became; null for none.' }),
+      userId: t.exposeID('user_id', {
+        nullable: true,
+        description: 'The user that it created; null if it created none.',
+      }),
       status: t.exposeString('status', { description: '`created`, `skipped` or `failed`.' }),
       reason: t.exposeString('reason', {
         nullable: true,
@@ -62,7 +65,7 @@ function rowType(builder: Builder) {
 /** Adds the subscription that tells how far a migration is. */
 function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
   const progress = builder.objectRef<MigrationProgressRow>('MigrationProgress').implement({
-    description: 'How far a migration of users is.',
+    description: 'The progress of a migration of users.',
     fields: (t) => ({
       migration: t.field({
         type: refs.migration,
@@ -72,23 +75,24 @@ function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
       }),
       processed: t.exposeInt('processed', { description: 'How many rows have an outcome.' }),
       total: t.exposeInt('total', { nullable: true, description: 'How many rows it has; null while that is unknown.' }),
-      success: t.int({ description: 'How many became users.', resolve: (row) => row.migration.success }),
+      success: t.int({ description: 'How many rows created a user.', resolve: (row) => row.migration.success }),
       skipped: t.int({
-        description: 'How many became none for want of an identifier, or as duplicates.',
+        description: 'How many rows had no identifier, or were duplicates.',
         resolve: (row) => row.migration.skipped,
       }),
       failed: t.int({
-        description: 'How many became none because the row is not valid.',
+        description: 'How many rows were not valid.',
         resolve: (row) => row.migration.failed,
       }),
-      done: t.exposeBoolean('done', { description: 'Whether nothing more comes: it is DONE, CANCELLED or FAILED.' }),
+      done: t.exposeBoolean('done', {
+        description: 'Whether this is the last value: the migration is DONE, CANCELLED or FAILED.',
+      }),
     }),
   });
   builder.subscriptionField('migrationProgress', (t) =>
     t.field({
       type: progress,
-      description:
-        'How far a migration is: at once, then whenever it has got further, until it is done. Needs users:read.',
+      description: 'The progress of a migration: at once, then after each step, until it is done. Needs users:read.',
       authScopes: { permission: 'users:read' },
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },
       subscribe: (_root, { id }, context) => follow(id, context),
@@ -107,29 +111,29 @@ async function follow(id: string, context: GraphqlContext) {
 /** Adds the type of migrations, the queries for them, the mutations that migrate users, and how far they are. */
 export function addMigrations(builder: Builder, refs: TypeRefs): void {
   const status = builder.enumType('MigrationStatus', {
-    description: 'How far a migration of users is.',
+    description: 'The progress of a migration of users.',
     values: {
-      RUNNING: { value: 'running' as const, description: 'Rows are still to come.' },
+      RUNNING: { value: 'running' as const, description: 'Rows are still being applied.' },
       DONE: { value: 'done' as const, description: 'Every row has been applied.' },
       CANCELLED: {
         value: 'cancelled' as const,
-        description: 'It was ended before its last row; what was applied stays.',
+        description: 'It was stopped before its last row; the users created so far stay.',
       },
-      FAILED: { value: 'failed' as const, description: 'It could not go on; what was applied stays.' },
+      FAILED: { value: 'failed' as const, description: 'It could not continue; the users created so far stay.' },
     },
   });
   refs.migration.implement({
     description: 'A request to migrate users, or a file of them.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID.' }),
-      status: t.field({ type: status, description: 'How far it is.', resolve: (row) => row.status }),
+      status: t.field({ type: status, description: 'Its status.', resolve: (row) => row.status }),
       total: t.exposeInt('total', { description: 'How many rows it has.' }),
-      success: t.exposeInt('success', { description: 'How many became users.' }),
+      success: t.exposeInt('success', { description: 'How many rows created a user.' }),
       skipped: t.exposeInt('skipped', {
-        description: 'How many became none for want of an identifier, or as duplicates.',
+        description: 'How many rows had no identifier, or were duplicates.',
       }),
-      failed: t.exposeInt('failed', { description: 'How many became none because the row is not valid.' }),
-      createdBy: t.exposeString('created_by', { description: 'The `sub` of the token that asked for it.' }),
+      failed: t.exposeInt('failed', { description: 'How many rows were not valid.' }),
+      createdBy: t.exposeString('created_by', { description: 'The `sub` of the token that started it.' }),
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When it began.' }),
       finishedAt: t.expose('finished_at', {
         type: 'DateTime',
@@ -144,7 +148,7 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
   addMigrationProgress(builder, refs);
   const connection = builder.connectionObject(
     { type: refs.migration, name: 'MigrationConnection', description: 'A page of migrations.' },
-    { name: 'MigrationEdge', description: 'A migration and its place in the list.' },
+    { name: 'MigrationEdge', description: 'A migration and its cursor.' },
   );
   builder.queryFields((t) => ({
     migrations: t.field({
@@ -192,7 +196,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
         union: {
           name: 'MigrateUserResult',
           description:
-            'The user; or ValidationError: a member is not valid, or both identifiers are missing; DuplicateError: a user of the node has the email, the external id or the wallet; ForbiddenError: without users:migrate; NotFoundError: not at present.',
+            'The user; or ValidationError: a member is not valid, or both identifiers are missing; DuplicateError: a user of the node has the email, the external id or the wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
         },
       },
       args: { input: t.arg({ type: input, required: true, description: 'The user.' }) },
@@ -208,14 +212,14 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
     }),
     migrateUsers: t.field({
       type: refs.migration,
-      description: 'Migrates 1 to 500 users; what becomes of each is told by the rows. Needs users:migrate.',
+      description: 'Migrates 1 to 500 users; the rows of the migration have the outcome of each. Needs users:migrate.',
       authScopes,
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],
         union: {
           name: 'MigrateUsersResult',
           description:
-            'The migration; or ValidationError: none or over 500 rows, or a row without a wallet; ForbiddenError: without users:migrate; NotFoundError: not at present.',
+            'The migration; or ValidationError: none or over 500 rows, or a row without a wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
         },
       },
       args: { users: t.arg({ type: [input], required: true, description: '1 to 500 users.' }) },
@@ -259,14 +263,14 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
     startUserMigration: t.field({
       type: refs.migration,
       description:
-        'Stores a CSV file of users, of any number of rows, and migrates them from then on; migrationProgress tells how far it is. Needs users:migrate.',
+        'Stores a CSV file of users, with any number of rows, and migrates them in the background; migrationProgress has the progress. Needs users:migrate.',
       authScopes,
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],
         union: {
           name: 'StartUserMigrationResult',
           description:
-            'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; ForbiddenError: without users:migrate; NotFoundError: not at present.',
+            'The migration, which runs from then on; or ValidationError: the file is empty or its header does not hold; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
         },
       },
       args: {
@@ -282,14 +286,14 @@ function addFileMutations(builder: Builder, refs: TypeRefs): void {
     }),
     cancelUserMigration: t.field({
       type: refs.migration,
-      description: 'Ends a migration before its last row; what was applied stays. Needs users:migrate.',
+      description: 'Stops a migration before its last row; the users created so far stay. Needs users:migrate.',
       authScopes,
       errors: {
         types: [ValidationError, NotFoundError, PreconditionError, ForbiddenError],
         union: {
           name: 'CancelUserMigrationResult',
           description:
-            'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: not at present.',
+            'The migration; or NotFoundError: the migration; PreconditionError: it is done or has failed already; ForbiddenError: without users:migrate; ValidationError: never returned today.',
         },
       },
       args: { id: t.arg.id({ required: true, description: "The migration's UUID." }) },

@@ -10,18 +10,18 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
     description: 'A network of a chain; the same for every node.',
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
-      name: t.exposeString('name', { description: 'As people call it.' }),
+      name: t.exposeString('name', { description: 'The display name.' }),
       chain: t.exposeString('chain', { description: "The chain's name." }),
     }),
   });
   const connection = builder.connectionObject(
     { type: refs.network, name: 'NetworkConnection', description: 'A page of networks.' },
-    { name: 'NetworkEdge', description: 'A network and its place in the list.' },
+    { name: 'NetworkEdge', description: 'A network and its cursor.' },
   );
   builder.queryField('networks', (t) =>
     t.field({
       type: connection,
-      description: 'Every network, in the order in which they became known. Any token.',
+      description: 'Every network, in the order in which they were added. Needs any token.',
       authScopes: { token: true },
       args: t.arg.connectionArgs(),
       resolve: connectionResolver('networks', NETWORKS, () => ({})),
@@ -39,8 +39,7 @@ export function addNetworks(builder: Builder, refs: TypeRefs): void {
   builder.mutationField('assignNetwork', (t) =>
     t.field({
       type: refs.wallet,
-      description:
-        'Lets a wallet operate on a network of its chain; again is as good as the first time. Needs wallets:write.',
+      description: 'Assigns a network of its chain to a wallet; repeating it has no effect. Needs wallets:write.',
       authScopes: { permission: 'wallets:write' },
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],

@@ -13,19 +13,19 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
     description: 'How one condition of a rule came out: whether `actual op expected` holds.',
     fields: (t) => ({
       path: t.exposeString('path', {
-        description: 'Where it stands in the rule, in the names of REST: `auto_transfer_rule.rule_logic.and[1]`.',
+        description: 'The path in the rule, in the names of REST: `auto_transfer_rule.rule_logic.and[1]`.',
       }),
-      field: t.exposeString('field', { description: 'What is compared.' }),
+      field: t.exposeString('field', { description: 'The field that is compared.' }),
       op: t.exposeString('op', { description: 'lt, lte, gt, gte, eq or neq.' }),
       expected: t.expose('expected', {
         type: 'Decimal',
         nullable: true,
-        description: 'What the rule compares it with.',
+        description: 'The value that the rule compares it with.',
       }),
       actual: t.expose('actual', {
         type: 'Decimal',
         nullable: true,
-        description: 'What it is by the facts; null where they do not tell.',
+        description: 'The value in the facts; null if they have none.',
       }),
       result: t.exposeBoolean('result', {
         description: 'Whether it holds; false where it could not be evaluated.',
@@ -41,7 +41,7 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
     fields: (t) => ({
       fires: t.exposeBoolean('fires', {
         description:
-          'An automatic transfer: it would be made. A limit: the transfers in the window come to no more than the most that is allowed. Always false where a condition could not be evaluated.',
+          'An automatic transfer: whether it would be made. A limit: whether the transfers in the window stay within the maximum. Always false if a condition could not be evaluated.',
       }),
       explanation: t.expose('explanation', {
         type: [explanation],
@@ -54,7 +54,7 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
     t.field({
       type: preview,
       description:
-        'Whether a rule would fire by the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node. Needs wallet-rules:read.',
+        'Whether a rule would fire for the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node. Needs wallet-rules:read.',
       authScopes: { permission: 'wallet-rules:read' },
       args: { input: t.arg({ type: input, required: true, description: 'The rule and the facts.' }) },
       resolve: (_root, args, { services, principal }) => {
@@ -68,9 +68,9 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
 
 function previewInputType(builder: Builder, rule: WalletRuleInputType) {
   const balance = builder.inputType('BalanceInput', {
-    description: 'What a field is worth in a currency.',
+    description: 'The value of a field in a currency.',
     fields: (t) => ({
-      field: t.string({ required: true, description: 'As conditions name it.' }),
+      field: t.string({ required: true, description: "The field's name, as conditions have it." }),
       networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency.' }),
       value: t.field({ type: 'Decimal', required: true, description: 'Its value, in units of the currency.' }),
     }),
@@ -80,23 +80,24 @@ function previewInputType(builder: Builder, rule: WalletRuleInputType) {
     fields: (t) => ({
       networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency.' }),
       amount: t.field({ type: 'Decimal', required: true, description: 'How much: 0 or more.' }),
-      at: t.field({ type: 'DateTime', required: true, description: 'When it was made, or is to be made.' }),
+      at: t.field({ type: 'DateTime', required: true, description: 'When it was or will be made.' }),
     }),
   });
   return builder.inputType('PreviewWalletRuleInput', {
-    description: 'A rule, or the id of one, and the facts to judge it by.',
+    description: 'A rule or its id, and the facts to evaluate it with.',
     fields: (t) => ({
       rule: t.field({ type: rule, description: 'The rule itself; either this or `ruleId`.' }),
       ruleId: t.id({ description: 'The UUID of a rule of the node; either this or `rule`.' }),
-      balances: t.field({ type: [balance], required: true, description: 'What is known of the wallet: at most 1000.' }),
+      balances: t.field({ type: [balance], required: true, description: "The wallet's balances: at most 1000." }),
       transfers: t.field({
         type: [transfer],
-        description: 'At most 10000. A limit counts those of its currency in the window; without any list it cannot.',
+        description:
+          "The wallet's transfers: at most 10000. A limit counts those of its currency in its window; without a list it cannot be evaluated.",
       }),
       at: t.field({
         type: 'DateTime',
         description:
-          'When it is judged; now by default. The window of a limit ends then, its start left out; months and years are those of the calendar in UTC.',
+          'The time of the evaluation; now by default. The window of a limit ends then and excludes its start; months and years are those of the calendar in UTC.',
       }),
     }),
   });

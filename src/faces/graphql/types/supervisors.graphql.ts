@@ -40,7 +40,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
       errors: errorsOf('SetSupervisorStatusResult'),
       args: {
         id: t.arg.id(idOptions),
-        status: t.arg({ type: status, required: true, description: 'The status that the supervisor gets.' }),
+        status: t.arg({ type: status, required: true, description: 'The new status.' }),
       },
       resolve: (_root, args, context) =>
         orMember(
@@ -50,7 +50,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
     setSupervisorPassword: t.field({
       type: refs.supervisor,
       description:
-        'Sets the password and ends the sessions. Needs clients:manage and every permission of the role; the own token of a client with limits (addresses, certificate, rate, quota) may not.',
+        "Sets the password and ends the sessions. Needs clients:manage and every permission of the role; a client's own token cannot do it if the client has limits (addresses, certificate, rate, quota).",
       authScopes,
       errors: errorsOf('SetSupervisorPasswordResult'),
       args: { id: t.arg.id(idOptions), password: t.arg.string(passwordOptions) },
@@ -78,7 +78,7 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
     unlockSupervisor: t.field({
       type: refs.supervisor,
       description:
-        'Forgets the wrong passwords, so that the supervisor can log in at once. Needs clients:manage and every permission of the role, as setting the password does.',
+        'Ends a lockout after wrong passwords, so that the supervisor can log in at once. Needs clients:manage and every permission of the role, as setting the password does.',
       authScopes,
       errors: errorsOf('UnlockSupervisorResult'),
       args: { id: t.arg.id(idOptions) },
@@ -123,7 +123,7 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
         union: {
           name: 'CreateSupervisorResult',
           description:
-            'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: not at present.',
+            'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: never returned today.',
         },
       },
       args: { input: t.arg({ type: input, required: true, description: 'The supervisor.' }) },
@@ -179,7 +179,7 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
       lockedUntil: t.field({
         type: 'DateTime',
         nullable: true,
-        description: 'Until when logins are refused after too many wrong passwords; null: they are not.',
+        description: 'When the lockout after too many wrong passwords ends; null without one.',
         resolve: ({ username }, _args, context) => locks(context).load(username),
       }),
       createdAt: t.expose('created_at', { type: 'DateTime', description: 'When the supervisor was created.' }),
@@ -188,7 +188,7 @@ export function addSupervisors(builder: Builder, refs: TypeRefs): void {
   addSupervisorMutations(builder, refs, status);
   const connection = builder.connectionObject(
     { type: refs.supervisor, name: 'SupervisorConnection', description: 'A page of supervisors.' },
-    { name: 'SupervisorEdge', description: 'A supervisor and the place in the list.' },
+    { name: 'SupervisorEdge', description: 'A supervisor and the cursor.' },
   );
   builder.queryField('supervisors', (t) =>
     t.field({
@@ -206,7 +206,7 @@ function supervisorStatus(builder: Builder) {
     description: 'Whether a supervisor can log in.',
     values: {
       ACTIVE: { value: 'active' as const, description: 'Can log in.' },
-      DISABLED: { value: 'disabled' as const, description: 'Cannot, and has no session.' },
+      DISABLED: { value: 'disabled' as const, description: 'Cannot log in, and has no session.' },
     },
   });
 }

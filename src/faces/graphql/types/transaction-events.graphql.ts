@@ -27,13 +27,13 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 /** Adds the enums of transactions; inside, their values are the codes and names of the specification. */
 export function addTransactionEnums(builder: Builder) {
   const status = builder.enumType('TransactionStatus', {
-    description: 'How far a transaction is.',
+    description: 'The status of a transaction.',
     values: {
-      STARTED: { value: STATUS.Started, description: 'The worker has queued it.' },
+      STARTED: { value: STATUS.Started, description: 'The chain processor has queued it.' },
       IN_PROGRESS: { value: STATUS.InProgress, description: 'It is being worked on.' },
       DONE: { value: STATUS.Done, description: 'It is on the chain: final.' },
       ERROR: { value: STATUS.Error, description: 'It failed: final.' },
-      PENDING_RECEIPT: { value: STATUS.PendingReceipt, description: 'It was broadcast; the receipt is awaited.' },
+      PENDING_RECEIPT: { value: STATUS.PendingReceipt, description: 'It was broadcast and waits for its receipt.' },
     } as const,
   });
   const collection = builder.enumType('TransactionCollection', {
@@ -59,10 +59,14 @@ export type TransactionEnums = ReturnType<typeof addTransactionEnums>;
 /** Implements the type of transactions, its events apart. */
 export function implementTransaction({ transaction }: TypeRefs, { status, collection }: TransactionEnums): void {
   transaction.implement({
-    description: 'A transaction that was registered, with what its notifications together say.',
+    description: 'A registered transaction, in the state that its notifications together give it.',
     fields: (t) => ({
       id: t.exposeID('id', { description: "The worker's id." }),
-      collection: t.field({ type: collection, description: 'What it belongs to.', resolve: collectionOf }),
+      collection: t.field({
+        type: collection,
+        description: 'The collection of the transaction.',
+        resolve: collectionOf,
+      }),
       type: t.exposeInt('type', { description: 'A code whose meaning depends on the collection.' }),
       typeName: t.string({
         nullable: true,
@@ -70,36 +74,36 @@ export function implementTransaction({ transaction }: TypeRefs, { status, collec
         resolve: (row) => typeName(collectionOf(row), row.type),
       }),
       typeFlagged: t.boolean({
-        description: 'Whether the collection knows no such type: somebody has to look.',
+        description: 'Whether its collection has no such type: it needs attention.',
         resolve: (row) => typeFlagged(collectionOf(row), row.type),
       }),
       status: t.expose('status', {
         type: status,
         nullable: true,
-        description: 'How far it is; null before the first notification.',
+        description: 'Its status; null before the first notification.',
       }),
       transactionHash: t.exposeString('transaction_hash', {
         description: 'The hash on the chain; empty until broadcast.',
       }),
       contractAddress: t.exposeString('contract_address', {
-        description: 'The contract it deals with; empty for none.',
+        description: 'The contract that it calls; empty if there is none.',
       }),
       gasUsed: t.exposeString('gas_used', {
         description: 'Gas used, in units of gas: a decimal integer of any length; "0" while pending.',
       }),
-      error: t.exposeString('error', { nullable: true, description: 'What went wrong, in the words of the worker.' }),
+      error: t.exposeString('error', { nullable: true, description: "The chain processor's error message." }),
       conflict: t.exposeBoolean('conflict', {
-        description: 'Whether both DONE and ERROR were told of it: somebody has to look.',
+        description: 'Whether both DONE and ERROR were reported: it needs attention.',
       }),
       createdAt: t.expose('created_at', {
         type: 'DateTime',
         nullable: true,
-        description: 'When the worker queued it; null before the first notification.',
+        description: 'When the chain processor queued it; null before the first notification.',
       }),
       updatedAt: t.expose('updated_at', {
         type: 'DateTime',
         nullable: true,
-        description: 'When the worker last updated it; null before the first notification.',
+        description: 'When the chain processor last updated it; null before the first notification.',
       }),
     }),
   });
@@ -113,9 +117,9 @@ function collectionOf({ id, collection }: TransactionView): TransactionCollectio
 /** Adds the filter that lists and subscriptions of transactions share. */
 export function addTransactionFilter(builder: Builder, { collection, status }: TransactionEnums) {
   return builder.inputType('TransactionFilter', {
-    description: 'Which transactions; all that is given must hold.',
+    description: 'Filters transactions; every given member must match.',
     fields: (t) => ({
-      collection: t.field({ type: collection, description: 'Of this collection.' }),
+      collection: t.field({ type: collection, description: 'In this collection.' }),
       status: t.field({ type: status, description: 'With this status.' }),
       type: t.int({ description: 'With this type code.' }),
       updatedSince: t.field({
@@ -147,10 +151,10 @@ function wholeMillis({ seconds, nanos }: Instant): Instant {
 /** Adds the type of events and the events of a transaction. */
 export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: TransactionEnums): void {
   refs.transactionEvent.implement({
-    description: 'A change that was applied to a transaction, with the transaction as of it.',
+    description: 'A change that was applied to a transaction, with the transaction after it.',
     fields: (t) => ({
       cursor: t.exposeString('seq', {
-        description: 'Its place in the event log: good for `after` of transactionUpdates.',
+        description: 'Its position in the event log, valid as `after` of transactionUpdates.',
       }),
       status: t.field({
         type: enums.status,
@@ -168,12 +172,12 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: Tr
         resolve: (row) => viewOfLogged(row.transaction).transaction_hash,
       }),
       contractAddress: t.string({
-        description: 'The contract it deals with; empty for none.',
+        description: 'The contract that it calls; empty if there is none.',
         resolve: (row) => viewOfLogged(row.transaction).contract_address,
       }),
       error: t.string({
         nullable: true,
-        description: 'What went wrong, in the words of the worker.',
+        description: "The chain processor's error message.",
         resolve: (row) => viewOfLogged(row.transaction).error,
       }),
       correlationId: t.string({
@@ -186,7 +190,7 @@ export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: Tr
   });
   const connection = builder.connectionObject(
     { type: refs.transactionEvent, name: 'TransactionEventConnection', description: 'A page of events.' },
-    { name: 'TransactionEventEdge', description: 'An event and its place in the list.' },
+    { name: 'TransactionEventEdge', description: 'An event and its cursor.' },
   );
   builder.objectField(refs.transaction, 'events', (t) =>
     t.field({
@@ -210,10 +214,10 @@ interface SubscriptionTypes {
 /** Adds the subscriptions: all changes of a node, and one transaction until it is final. */
 export function addTransactionSubscriptions(builder: Builder, { refs, enums, filter }: SubscriptionTypes): void {
   const update = builder.objectRef<LoggedEvent>('TransactionUpdate').implement({
-    description: 'A change of a transaction, with the transaction as of it.',
+    description: 'A change of a transaction, with the transaction after it.',
     fields: (t) => ({
       cursor: t.string({
-        description: 'Its place in the event log: good for `after`.',
+        description: 'Its position in the event log, valid as `after`.',
         resolve: ({ seq }) => seq.toString(),
       }),
       event: t.string({
@@ -222,7 +226,7 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
       }),
       transaction: t.field({
         type: refs.transaction,
-        description: 'The transaction as of the change. Needs transactions:read.',
+        description: 'The transaction after the change. Needs transactions:read.',
         authScopes: { permission: 'transactions:read' },
         resolve: (event) => viewOfLogged(event.transaction),
       }),
@@ -260,7 +264,9 @@ export function addTransactionSubscriptions(builder: Builder, { refs, enums, fil
       description:
         'A transaction: its state at once, then each change, until it is DONE or ERROR. NOT_FOUND for an id that is unknown or of another node. Needs transactions:read.',
       authScopes: { permission: 'transactions:read' },
-      args: { id: t.arg.id({ required: true, description: "The worker's id.", validate: { schema: textInput() } }) },
+      args: {
+        id: t.arg.id({ required: true, description: "The chain processor's id.", validate: { schema: textInput() } }),
+      },
       subscribe: (_root, { id }, context) => states(id, context),
       resolve: (state) => state,
     }),

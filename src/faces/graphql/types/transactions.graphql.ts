@@ -27,14 +27,14 @@ const registerInput = objectInput({
 /** Adds the mutation that tells of a transaction before the first notification of it, or after. */
 function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
   const input = builder.inputType('RegisterTransactionInput', {
-    description: 'A transaction that notifications will tell of.',
+    description: 'A transaction of which notifications will report.',
     validate: { schema: registerInput },
     fields: (t) => ({
       id: t.id({
         required: true,
-        description: "The worker's id: 1 to 128 characters, one space over all collections.",
+        description: "The chain processor's id: 1 to 128 characters, unique across all collections.",
       }),
-      collection: t.field({ type: collection, required: true, description: 'What it belongs to.' }),
+      collection: t.field({ type: collection, required: true, description: 'The collection of the transaction.' }),
       type: t.int({ required: true, description: 'A code whose meaning depends on the collection.' }),
       assetId: t.id({ description: 'The UUID of the tokenized asset that it is about.' }),
     }),
@@ -42,8 +42,7 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
   builder.mutationField('registerTransaction', (t) =>
     t.field({
       type: refs.transaction,
-      description:
-        'Registers a transaction for the node; the same again is as good as the first. Needs transactions:write.',
+      description: 'Registers a transaction for the node; repeating it has no effect. Needs transactions:write.',
       authScopes: { permission: 'transactions:write' },
       errors: {
         types: [ValidationError, DuplicateError, ForbiddenError, NotFoundError],
@@ -74,7 +73,7 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
   addTransactionEvents(builder, refs, enums);
   const connection = builder.connectionObject(
     { type: refs.transaction, name: 'TransactionConnection', description: 'A page of transactions.' },
-    { name: 'TransactionEdge', description: 'A transaction and its place in the list.' },
+    { name: 'TransactionEdge', description: 'A transaction and its cursor.' },
   );
   builder.queryFields((t) => ({
     transactions: t.field({
@@ -82,7 +81,7 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
       description: "The node's transactions, in the order of their registration. Needs transactions:read.",
       authScopes: { permission: 'transactions:read' },
       args: {
-        filter: t.arg({ type: filter, description: 'Which transactions; all by default.' }),
+        filter: t.arg({ type: filter, description: 'Filters the transactions; all by default.' }),
         ...t.arg.connectionArgs(),
       },
       resolve: connectionResolver('transactions', TRANSACTIONS, ({ filter: given }) => withoutNulls(given)),
@@ -92,7 +91,9 @@ export function addTransactions(builder: Builder, refs: TypeRefs): void {
       nullable: true,
       description: 'One transaction; null for an id that is unknown or of another node. Needs transactions:read.',
       authScopes: { permission: 'transactions:read' },
-      args: { id: t.arg.id({ required: true, description: "The worker's id.", validate: { schema: textInput() } }) },
+      args: {
+        id: t.arg.id({ required: true, description: "The chain processor's id.", validate: { schema: textInput() } }),
+      },
       resolve: async (_root, { id }, { services, principal }) =>
         (await services.transactionPages.find(principal.nodeId, id)) ?? null,
     }),

@@ -37,7 +37,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
       }),
       name: t.exposeString('name', { description: 'The given name; empty where there is none.' }),
       surname: t.exposeString('surname', { description: 'The family name; empty where there is none.' }),
-      email: t.exposeString('email', { description: 'As it was sent; empty where there is none.' }),
+      email: t.exposeString('email', { description: 'The email as sent; empty if there is none.' }),
       address: t.exposeString('address', { description: "The wallet's address, lower-cased." }),
       identityNumber: t.exposeString('identity_number', { description: 'Empty where there is none.' }),
       kyc: t.field({
@@ -53,14 +53,14 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     t.field({
       type: refs.user,
       description:
-        "Blanks a user's personal data for good: in the user, in migrations, in kept answers and in audit records. Needs users:migrate.",
+        "Erases a user's personal data for good: in the user, in migrations, in stored responses and in audit records. Needs users:migrate.",
       authScopes: { permission: 'users:migrate' },
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],
         union: {
           name: 'EraseUserResult',
           description:
-            'The user, its personal data blank; or NotFoundError: the user; ForbiddenError: without users:migrate; ValidationError: not at present.',
+            'The user, its personal data blank; or NotFoundError: the user; ForbiddenError: without users:migrate; ValidationError: never returned today.',
         },
       },
       args: { id: t.arg.id(idOptions) },
@@ -68,10 +68,10 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     }),
   );
   const filter = builder.inputType('UserFilter', {
-    description: 'Which users a list has; all that is given must hold.',
+    description: 'Filters users; every given member must match.',
     fields: (t) => ({
       search: t.string({
-        description: 'A part of the name, the surname, the email, the external id or the address, in either case.',
+        description: 'Part of the name, surname, email, external id or address, ignoring case.',
         validate: { schema: searchInput() },
       }),
       kycVerified: t.boolean({ description: 'Whether the user is verified.' }),
@@ -79,14 +79,17 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
   });
   const connection = builder.connectionObject(
     { type: refs.user, name: 'UserConnection', description: 'A page of users.' },
-    { name: 'UserEdge', description: 'A user and the place in the list.' },
+    { name: 'UserEdge', description: 'A user and the cursor.' },
   );
   builder.queryFields((t) => ({
     users: t.field({
       type: connection,
       description: "The node's users, oldest first. Needs users:read.",
       authScopes: { permission: 'users:read' },
-      args: { filter: t.arg({ type: filter, description: 'Which users; all by default.' }), ...t.arg.connectionArgs() },
+      args: {
+        filter: t.arg({ type: filter, description: 'Filters the users; all by default.' }),
+        ...t.arg.connectionArgs(),
+      },
       resolve: connectionResolver('users', USERS, ({ filter }) => withoutNulls(filter)),
     }),
     user: t.field({

@@ -8,7 +8,7 @@ const LAST_DATE_MS = 8.64e15;
 /** Adds `me`: what the token says of its bearer. */
 export function addViewer(builder: Builder): void {
   const viewer = builder.objectRef<Principal>('Viewer').implement({
-    description: 'Whoever the token speaks for.',
+    description: 'Whom the token was issued for.',
     fields: (t) => ({
       nodeId: t.exposeID('nodeId', { description: 'The node whose data the token reaches.' }),
       clientId: t.exposeID('clientId', { nullable: true, description: 'The client that the token was issued to.' }),
@@ -30,7 +30,7 @@ export function addViewer(builder: Builder): void {
   builder.queryField('me', (t) =>
     t.field({
       type: viewer,
-      description: 'Whoever asks. Any token.',
+      description: 'The caller. Needs any token.',
       authScopes: { token: true },
       resolve: (_root, _args, context) => callerOf(context).principal,
     }),

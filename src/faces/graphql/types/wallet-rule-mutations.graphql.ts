@@ -25,7 +25,7 @@ export function walletRuleInputType(builder: Builder) {
     description: 'Who must approve.',
     fields: (t) => ({
       mandatoryUserId: t.id({ description: 'The UUID of a user who must be among them.' }),
-      minPriority: t.int({ description: 'The least priority of an approver, 1 to 100.' }),
+      minPriority: t.int({ description: 'The lowest priority of an approver, 1 to 100.' }),
       maxPriority: t.int({ description: 'The highest priority of an approver, 1 to 100.' }),
       minUserCount: t.int({ description: 'How many must approve, at least 1.' }),
     }),
@@ -36,7 +36,7 @@ export function walletRuleInputType(builder: Builder) {
       maxAmount: t.field({
         type: 'Decimal',
         required: true,
-        description: 'The most in the window: a whole number above 0.',
+        description: 'The maximum in the window: a whole number above 0.',
       }),
       timePeriod: t.string({ required: true, description: '`hour`, `day`, `week`, `month` or `year`.' }),
       timePeriodValue: t.int({ required: true, description: 'How many such periods the window has, at least 1.' }),
@@ -45,7 +45,7 @@ export function walletRuleInputType(builder: Builder) {
   return builder.inputType('WalletRuleInput', {
     description: 'A rule. The object of its type is required; that of the other type is kept, and never evaluated.',
     fields: (t) => ({
-      name: t.string({ required: true, description: 'As people call it.' }),
+      name: t.string({ required: true, description: 'The display name.' }),
       type: t.string({ required: true, description: '`auto_transfer` or `permissionless_transfer_limit`.' }),
       networkId: t.id({ required: true, description: 'The UUID of the network that it is for.' }),
       networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency that it is for.' }),
@@ -109,8 +109,10 @@ export function addWalletRuleMutations(
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
-        input: t.arg({ type: input, required: true, description: 'The rule as it shall be.' }),
-        ifVersion: t.arg.int({ description: 'Only where it has this version; otherwise PreconditionError.' }),
+        input: t.arg({ type: input, required: true, description: 'The whole new rule.' }),
+        ifVersion: t.arg.int({
+          description: 'The version that the rule must still have; otherwise PreconditionError.',
+        }),
       },
       resolve: (_root, { walletId, id, ifVersion, input: given }, { services: { walletRules }, principal }) => {
         const content = parsedInput(walletRuleTextInput, given);
@@ -127,12 +129,12 @@ export function addWalletRuleMutations(
         union: {
           name: 'SetWalletRuleStatusResult',
           description:
-            'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: not at present.',
+            'The rule; or NotFoundError: the rule; ForbiddenError: without wallet-rules:write; ValidationError: never returned today.',
         },
       },
       args: {
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
-        status: t.arg({ type: status, required: true, description: 'The status that it gets.' }),
+        status: t.arg({ type: status, required: true, description: 'The new status.' }),
       },
       resolve: (_root, args, { services: { walletRules }, principal }) =>
         orMember(walletRules.setStatus(principal.nodeId, args.id, args.status)),

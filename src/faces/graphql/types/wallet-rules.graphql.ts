@@ -26,8 +26,8 @@ function walletRuleStatusEnum(builder: Builder) {
   return builder.enumType('WalletRuleStatus', {
     description: 'Whether a rule can fire.',
     values: {
-      ACTIVE: { value: 'active', description: 'It fires where it holds.' },
-      DISABLED: { value: 'disabled', description: 'It is kept, and never fires.' },
+      ACTIVE: { value: 'active', description: 'It fires when its conditions hold.' },
+      DISABLED: { value: 'disabled', description: 'It is kept and never fires.' },
     } as const,
   });
 }
@@ -66,7 +66,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
         resolve: (rule) => ruleLogicView(rule.rule_logic),
       }),
       amount: t.expose('amount', { type: 'Decimal', description: 'How much is moved.' }),
-      targetWalletId: t.exposeID('target_wallet_id', { description: 'Where to, as sent.' }),
+      targetWalletId: t.exposeID('target_wallet_id', { description: 'The id of the target wallet, as sent.' }),
     }),
   });
   const signAndApprove = builder.objectRef<SignAndApproveRule>('SignAndApproveRule').implement({
@@ -79,7 +79,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
       }),
       minPriority: t.int({
         nullable: true,
-        description: 'The least priority of an approver, 1 to 100.',
+        description: 'The lowest priority of an approver, 1 to 100.',
         resolve: (rule) => rule.min_priority,
       }),
       maxPriority: t.int({
@@ -97,7 +97,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   const limit = builder.objectRef<PermissionlessTransferLimitRule>('PermissionlessTransferLimitRule').implement({
     description: 'How much may be transferred in a window of time.',
     fields: (t) => ({
-      maxAmount: t.expose('max_amount', { type: 'Decimal', description: 'The most in the window: a whole number.' }),
+      maxAmount: t.expose('max_amount', { type: 'Decimal', description: 'The maximum in the window: a whole number.' }),
       timePeriod: t.exposeString('time_period', { description: '`hour`, `day`, `week`, `month` or `year`.' }),
       timePeriodValue: t.exposeInt('time_period_value', { description: 'How many such periods the window has.' }),
     }),
@@ -107,7 +107,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
     fields: (t) => ({
       id: t.exposeID('id', { description: 'A UUID, the same as in REST.' }),
       walletId: t.exposeID('wallet_id', { description: 'The wallet that it belongs to.' }),
-      name: t.exposeString('name', { description: 'As people call it.' }),
+      name: t.exposeString('name', { description: 'The display name.' }),
       type: t.exposeString('type', { description: '`auto_transfer` or `permissionless_transfer_limit`.' }),
       networkId: t.exposeID('network_id', { description: 'The network that it is for, as sent.' }),
       networkCurrencyId: t.exposeID('network_currency_id', { description: 'The currency that it is for, as sent.' }),
@@ -141,7 +141,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   const authScopes = { permission: 'wallet-rules:read' } as const;
   const connection = builder.connectionObject(
     { type: refs.walletRule, name: 'WalletRuleConnection', description: 'A page of wallet rules.' },
-    { name: 'WalletRuleEdge', description: 'A rule and its place in the list.' },
+    { name: 'WalletRuleEdge', description: 'A rule and its cursor.' },
   );
   builder.objectField(refs.wallet, 'rules', (t) =>
     t.field({

@@ -29,11 +29,11 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
   });
   const connection = builder.connectionObject(
     { type: refs.wallet, name: 'WalletConnection', description: 'A page of wallets.' },
-    { name: 'WalletEdge', description: 'A wallet and its place in the list.' },
+    { name: 'WalletEdge', description: 'A wallet and its cursor.' },
   );
   const authScopes = { permission: 'wallets:read' } as const;
   const filter = builder.inputType('WalletFilter', {
-    description: 'Which wallets a list has; all that is given must hold.',
+    description: 'Filters wallets; every given member must match.',
     fields: (t) => ({
       accountId: t.id({ description: 'Those of this account.', validate: { schema: uuidInput() } }),
       networkId: t.id({ description: 'Those that this network is assigned to.', validate: { schema: uuidInput() } }),
@@ -45,7 +45,7 @@ export function addWallets(builder: Builder, refs: TypeRefs): void {
       description: "The node's wallets, oldest first. Needs wallets:read.",
       authScopes,
       args: {
-        filter: t.arg({ type: filter, description: 'Which wallets; all by default.' }),
+        filter: t.arg({ type: filter, description: 'Filters the wallets; all by default.' }),
         ...t.arg.connectionArgs(),
       },
       resolve: connectionResolver('wallets', WALLETS, ({ filter: given }) => withoutNulls(given)),

@@ -10,7 +10,7 @@ export const idempotencyKey = z
   .optional()
   .meta({
     description:
-      'Any text of your own, new for each change: a call that is repeated with the same key and arguments within a day does nothing again and gives the first result. Give one wherever a call may have to be repeated.',
+      'Your own text, unique for each change: repeating a call with the same key and arguments within a day changes nothing and returns the first result. Give one if you may have to repeat the call.',
   });
 
 interface IdempotentCall<Result> {

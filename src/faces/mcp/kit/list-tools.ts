@@ -17,14 +17,12 @@ const MAX_PAGE_LENGTH = 1024 * 1024;
 export const pageArguments = {
   limit: wholeNumberInput(1, MAX_PAGE_SIZE)
     .optional()
-    .meta({ description: `The most that a page has; ${DEFAULT_PAGE_SIZE} by default.` }),
-  cursor: textInput()
-    .optional()
-    .meta({ description: 'next_cursor of the page before, as it is; leave it out for the first page.' }),
+    .meta({ description: `Rows per page; ${DEFAULT_PAGE_SIZE} by default.` }),
+  cursor: textInput().optional().meta({ description: 'next_cursor of the previous page; omit it for the first page.' }),
   include_total: z
     .boolean('must be a boolean')
     .optional()
-    .meta({ description: 'Whether total is counted as well; leave it out unless somebody asks how many there are.' }),
+    .meta({ description: 'Whether to count total; omit it unless the number is asked for.' }),
 };
 
 interface PageArguments {
@@ -37,8 +35,8 @@ interface PageArguments {
 export function pageOutput<Row extends z.ZodType>(row: Row) {
   return z.strictObject({
     data: z.array(row),
-    next_cursor: z.string().nullable().meta({ description: 'For the next page; null: this is the last one.' }),
-    total: z.int().optional().meta({ description: 'Over all pages; only with include_total.' }),
+    next_cursor: z.string().nullable().meta({ description: 'The cursor of the next page; null on the last one.' }),
+    total: z.int().optional().meta({ description: 'Rows over all pages; only with include_total.' }),
   });
 }
 

@@ -7,7 +7,7 @@ export const accessTools = [
     name: 'get_access',
     title: 'Who am I',
     description:
-      'Tells which node (tenant) all other tools show, as which client they are called, and its scopes. Take it first where you are unsure what you may do, or after a forbidden.',
+      'Returns the node (tenant) that all tools work on, the calling client and its scopes. Call it first if you are unsure what you may do, or after a forbidden.',
     input: z.object({}),
     output: z.strictObject({
       node_id: uuid(),

@@ -21,16 +21,19 @@ export const accountTools = [
     name: 'list_accounts',
     title: 'List accounts',
     description:
-      "The node's accounts, oldest first; without any argument the first page of those that are not deleted. For what an account holds, take list_wallets with its id.",
+      "The node's accounts, oldest first; without any argument the first page of those that are not deleted. For an account's wallets, use list_wallets with its id.",
     scope: 'accounts:read',
     input: objectInput({
-      type: textInput().optional().meta({ description: 'Exactly this type, such as organisation.' }),
+      type: textInput().optional().meta({ description: 'The exact type, such as organisation.' }),
       status: z
         .int32('must be a whole number of 32 bits')
         .optional()
         .meta({ description: '1 active, 2 suspended, 3 closed.' }),
-      search: searchInput().optional().meta({ description: 'A part of the name, in either case.' }),
-      include_deleted: z.boolean('must be a boolean').optional().meta({ description: 'Deleted ones too.' }),
+      search: searchInput().optional().meta({ description: 'Part of the name, ignoring case.' }),
+      include_deleted: z
+        .boolean('must be a boolean')
+        .optional()
+        .meta({ description: 'Whether to include deleted accounts.' }),
       ...pageArguments,
     }),
     output: pageOutput(account),
@@ -45,9 +48,9 @@ export const accountTools = [
   defineTool({
     name: 'get_account',
     title: 'Get an account',
-    description: 'One account by its id, deleted or not. To find one by its name, take list_accounts with search.',
+    description: 'One account by its id, deleted or not. To find one by its name, use list_accounts with search.',
     scope: 'accounts:read',
-    input: objectInput({ account_id: uuidInput().meta({ description: 'From list_accounts.' }) }),
+    input: objectInput({ account_id: uuidInput().meta({ description: 'The id, from list_accounts.' }) }),
     output: account,
     missing: 'this node has no account with that account_id: take it from list_accounts',
     run: async ({ account_id: id }, { caller, services }) =>

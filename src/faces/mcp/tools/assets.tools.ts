@@ -33,7 +33,7 @@ export const assetTools = [
     title: 'Get a tokenized asset',
     description: 'One tokenized asset by its id.',
     scope: 'tokens:read',
-    input: objectInput({ asset_id: uuidInput().meta({ description: 'From list_assets.' }) }),
+    input: objectInput({ asset_id: uuidInput().meta({ description: 'The id, from list_assets.' }) }),
     output: asset,
     missing: 'this node has no asset with that asset_id: take it from list_assets',
     run: ({ asset_id: id }, { caller, services }) => services.assets.view(caller.nodeId, id),

@@ -8,14 +8,14 @@ const wei = () => z.string();
 const gasFee = z.strictObject({
   network_id: uuid(),
   chain_id: z.number().nullable().meta({ description: "The chain's number (EIP-155)." }),
-  base_fee: wei().nullable().meta({ description: 'Of the next block, in wei.' }),
+  base_fee: wei().nullable().meta({ description: 'The base fee of the next block, in wei.' }),
   priority_fee: z.strictObject({ slow: wei(), standard: wei(), fast: wei() }).nullable().meta({
     description: 'On top of the base fee, in wei: what a tenth, half and nine tenths of recent transactions paid.',
   }),
   gas_price: wei().nullable().meta({ description: 'base_fee and priority_fee.standard together, in wei.' }),
   block_number: z.number().nullable(),
   updated_at: instant().nullable(),
-  error: z.literal('unavailable').nullable().meta({ description: 'The network does not answer: all else is null.' }),
+  error: z.literal('unavailable').nullable().meta({ description: 'The network does not respond: all else is null.' }),
 });
 
 const NOTHING = {
@@ -33,7 +33,7 @@ export const gasFeeTools = [
     name: 'list_gas_fees',
     title: 'List gas fees',
     description:
-      'What gas costs now on each network that is configured, in wei (1 gwei is 10^9 wei), at most a minute old. A fee of a transaction is its gas times gas_price. Names of networks are given by list_networks.',
+      "The current price of gas on each configured network, in wei (1 gwei is 10^9 wei), at most a minute old. A transaction's fee is its gas times gas_price. list_networks has the networks' names.",
     input: z.object({}),
     output: z.strictObject({ data: z.array(gasFee) }),
     run: async (_input, { services }) => ({

@@ -17,9 +17,9 @@ const migration = z.strictObject({
   id: uuid(),
   status: z
     .enum(['running', 'done', 'cancelled', 'failed'])
-    .meta({ description: 'cancelled, failed: what was applied before stays.' }),
+    .meta({ description: 'cancelled, failed: the users created so far stay.' }),
   total: z.int().meta({ description: 'How many rows it has.' }),
-  success: z.int().meta({ description: 'Rows that became users.' }),
+  success: z.int().meta({ description: 'Rows that created a user.' }),
   skipped: z.int().meta({ description: 'Rows without an identifier, and duplicates.' }),
   failed: z.int().meta({ description: 'Rows that are not valid.' }),
   created_by: z.string().meta({ description: 'The client or supervisor who asked for it.' }),
@@ -28,15 +28,15 @@ const migration = z.strictObject({
 });
 
 const migrationRow = z.strictObject({
-  index: z.int().meta({ description: 'Its place among the rows, from 1.' }),
+  index: z.int().meta({ description: 'Its number among the rows, from 1.' }),
   email: z.string().nullable(),
   external_id: z.string().nullable(),
-  user_id: uuid().nullable().meta({ description: 'The user that it became.' }),
+  user_id: uuid().nullable().meta({ description: 'The user that it created.' }),
   status: z.string().meta({ description: 'created, skipped or failed.' }),
-  reason: z.string().nullable().meta({ description: 'Why it became no user, such as duplicate_email.' }),
+  reason: z.string().nullable().meta({ description: 'Why it created no user, such as duplicate_email.' }),
 });
 
-const migrationId = uuidInput().meta({ description: 'From list_migrations.' });
+const migrationId = uuidInput().meta({ description: 'The id, from list_migrations.' });
 const missing = 'this node has no migration with that migration_id: take it from list_migrations';
 
 /** A migration as agents see it. */
@@ -117,7 +117,7 @@ export const migrationTools = [
     name: 'get_migration',
     title: 'Get a user migration',
     description:
-      'One migration by its id: how far it is. While its status is running, call again every few seconds; what became of each row is told by list_migration_rows.',
+      'One migration by its id, with its status. While that is running, call again every few seconds; list_migration_rows has the outcome of each row.',
     scope: 'users:read',
     input: objectInput({ migration_id: migrationId }),
     output: migration,
@@ -128,7 +128,7 @@ export const migrationTools = [
   defineTool({
     name: 'list_migration_rows',
     title: 'List the rows of a user migration',
-    description: 'Each row of a migration in order: the user that it became, or why it became none.',
+    description: 'The rows of a migration in order: the user that each created, or why it created none.',
     scope: 'users:read',
     input: objectInput({ migration_id: migrationId, ...pageArguments }),
     output: pageOutput(migrationRow),
@@ -147,7 +147,7 @@ export const migrationTools = [
     name: 'migrate_user',
     title: 'Migrate a user',
     description:
-      'Creates a user of the node who has a wallet on the chain already. Unless kyc_sent is true, a KYC token is sent to the wallet. A user whose email, external_id or wallet_address the node has already is refused as a duplicate. For several, take migrate_users.',
+      'Creates a user who already has a wallet on the chain. Unless kyc_sent is true, a KYC token is sent to the wallet. A user whose email, external_id or wallet_address the node already has is refused as a duplicate. For several, use migrate_users.',
     scope: 'users:migrate',
     effect: { isDestructive: false, isIdempotent: false },
     input: objectInput({ ...migrateUserInput.out.shape, idempotency_key: idempotencyKey }),
@@ -168,12 +168,12 @@ export const migrationTools = [
     name: 'migrate_users',
     title: 'Migrate up to 500 users',
     description:
-      'Creates 1 to 500 users at once, as migrate_user does each. A row that is a duplicate or not valid does not stop the others: skipped and failed count them, and list_migration_rows says why. For more users, take start_user_migration.',
+      'Creates 1 to 500 users at once, as migrate_user does each. A duplicate or invalid row does not stop the others: skipped and failed count them, and list_migration_rows says why. For more users, use start_user_migration.',
     scope: 'users:migrate',
     effect: { isDestructive: false, isIdempotent: false },
     input: objectInput({ ...migrateUsersInput.out.shape, idempotency_key: idempotencyKey }),
     describes: {
-      users: 'As the arguments of migrate_user.',
+      users: 'Users, each with the arguments of migrate_user.',
       ...Object.fromEntries(Object.entries(USER_MEMBERS).map(([name, text]) => [`users.${name}`, text])),
     },
     output: migration,
@@ -188,7 +188,7 @@ export const migrationTools = [
     name: 'start_user_migration',
     title: 'Migrate a file of users',
     description:
-      'Takes users as CSV and migrates them in the background; it comes back at once. get_migration tells how far it is, cancel_user_migration ends it. Called again it begins another one, whose users are duplicates of the first.',
+      'Migrates users from CSV in the background; returns at once. get_migration has its status, cancel_user_migration stops it. Another call starts another migration, whose users are duplicates of the first.',
     scope: 'users:migrate',
     effect: { isDestructive: false, isIdempotent: false },
     input: objectInput({
@@ -211,7 +211,7 @@ export const migrationTools = [
     name: 'cancel_user_migration',
     title: 'Cancel a user migration',
     description:
-      'Ends a running migration before its last row; users that it has created stay. Once more changes nothing.',
+      'Stops a running migration before its last row; the users created so far stay. Repeating it has no effect.',
     scope: 'users:migrate',
     effect: { isDestructive: true, isIdempotent: true },
     input: objectInput({ migration_id: migrationId }),

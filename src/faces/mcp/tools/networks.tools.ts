@@ -12,7 +12,7 @@ const network = z.strictObject({
   chain: z.string().meta({ description: "The chain's name: a wallet of the same chain can operate on it." }),
 });
 
-const walletId = uuidInput().meta({ description: 'From list_wallets.' });
+const walletId = uuidInput().meta({ description: 'The id, from list_wallets.' });
 
 function networkView({ id, name, chain }: NetworkRow) {
   return { id, name, chain };
@@ -23,7 +23,7 @@ export const networkTools = [
     name: 'list_networks',
     title: 'List networks',
     description:
-      'Every network of every chain, in the order in which they became known; the same for every node. For the networks that one wallet operates on, take list_wallet_networks.',
+      'Every network of every chain, in the order in which they were added; the same for every node. For those of one wallet, use list_wallet_networks.',
     input: objectInput(pageArguments),
     output: pageOutput(network),
     run: (page, call) =>
@@ -33,7 +33,7 @@ export const networkTools = [
     name: 'list_wallet_networks',
     title: 'List the networks of a wallet',
     description:
-      'The networks that a wallet operates on, in the order of their assignment. To add one, take assign_network.',
+      'The networks that a wallet operates on, in the order of their assignment. To add one, use assign_network.',
     scope: 'wallets:read',
     input: objectInput({ wallet_id: walletId, ...pageArguments }),
     output: pageOutput(network),
@@ -52,12 +52,12 @@ export const networkTools = [
     name: 'assign_network',
     title: 'Assign a network to a wallet',
     description:
-      'Lets a wallet operate on a network of its own chain; one that it has already stays. It cannot be taken back here. Compare chain in get_wallet and list_networks first.',
+      'Assigns a network of its own chain to a wallet; repeating it has no effect. It cannot be undone here. Compare chain in get_wallet and list_networks first.',
     scope: 'wallets:write',
     effect: { isDestructive: false, isIdempotent: true },
     input: objectInput({
       wallet_id: walletId,
-      network_id: uuidInput().meta({ description: "From list_networks: one of the wallet's chain." }),
+      network_id: uuidInput().meta({ description: "The id of a network of the wallet's chain, from list_networks." }),
     }),
     output: wallet,
     missing:

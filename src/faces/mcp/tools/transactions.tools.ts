@@ -28,13 +28,13 @@ const transaction = z.strictObject({
   collection: z.string(),
   type: z.int().meta({ description: 'A code whose meaning depends on the collection.' }),
   type_name: z.string().nullable().meta({ description: "The type's name, where it has one." }),
-  type_flagged: z.boolean().meta({ description: 'The collection knows no such type: somebody has to look.' }),
-  status: status.nullable().meta({ description: 'null: registered, and nothing was heard of it yet.' }),
+  type_flagged: z.boolean().meta({ description: 'The collection has no such type: it needs attention.' }),
+  status: status.nullable().meta({ description: 'null: registered, without a notification yet.' }),
   transaction_hash: z.string().meta({ description: 'On the chain; empty until broadcast.' }),
   contract_address: z.string().meta({ description: 'Empty for none.' }),
   gas_used: z.string().meta({ description: 'In units of gas; "0" while pending.' }),
-  error: z.string().nullable().meta({ description: 'What went wrong, in the words of the chain processor.' }),
-  conflict: z.boolean().meta({ description: 'Both Done and Error were told of it: somebody has to look.' }),
+  error: z.string().nullable().meta({ description: "The chain processor's error message." }),
+  conflict: z.boolean().meta({ description: 'Both Done and Error were reported: it needs attention.' }),
   created_at: z.string().nullable(),
   updated_at: z.string().nullable(),
 });
@@ -67,13 +67,13 @@ function transactionView(view: TransactionView): z.input<typeof transaction> {
 }
 
 const transactionEvent = z.strictObject({
-  sequence: z.string().meta({ description: "Its place in the node's event log." }),
+  sequence: z.string().meta({ description: "Its position in the node's event log." }),
   status,
   previous_status: status.nullable(),
   transaction_hash: z.string(),
   contract_address: z.string(),
   error: z.string().nullable(),
-  correlation_id: z.string().nullable().meta({ description: 'Of the request that brought the change.' }),
+  correlation_id: z.string().nullable().meta({ description: 'The correlation id of the request behind the change.' }),
   occurred_at: instant(),
 });
 
@@ -96,10 +96,10 @@ export const transactionTools = [
     name: 'list_transactions',
     title: 'List transactions',
     description:
-      "The node's blockchain transactions in the order of their registration, with how far each is. For what failed, give status Error; for what changed lately, updated_since. For the history of one, take list_transaction_events.",
+      "The node's blockchain transactions in the order of their registration, with their status. For failed ones, give status Error; for recent changes, updated_since. For the history of one, use list_transaction_events.",
     scope: 'transactions:read',
     input: objectInput({
-      collection: collection.optional().meta({ description: 'What they belong to.' }),
+      collection: collection.optional().meta({ description: 'The collection of the transactions.' }),
       status: z.enum(STATUS_NAMES, `must be one of ${STATUS_NAMES.join(', ')}`).optional(),
       type: z
         .int32('must be a whole number of 32 bits')
@@ -107,7 +107,7 @@ export const transactionTools = [
         .meta({ description: 'A type code of the collection.' }),
       updated_since: updatedSince
         .optional()
-        .meta({ format: 'date-time', description: "Last updated then or later, by the chain processor's clock." }),
+        .meta({ format: 'date-time', description: "Updated at this time or later, by the chain processor's clock." }),
       ...pageArguments,
     }),
     output: pageOutput(transaction),
@@ -131,12 +131,12 @@ export const transactionTools = [
     name: 'register_transaction',
     title: 'Register a transaction',
     description:
-      "Tells the node of a transaction before, or after, the chain processor's first word of it. Nothing is sent to any chain. The same again is as good as the first time.",
+      "Registers a transaction for the node, before or after the chain processor's first notification of it. Sends nothing to any chain. Repeating it has no effect.",
     scope: 'transactions:write',
     effect: { isDestructive: false, isIdempotent: true },
     input: objectInput({
       transaction_id: transactionIdInput.meta({ description: "The chain processor's id: 1 to 128 characters." }),
-      collection: collection.meta({ description: 'What it belongs to.' }),
+      collection: collection.meta({ description: 'The collection of the transaction.' }),
       type: z.int32('must be a whole number of 32 bits').meta({ description: 'A type code of the collection.' }),
       asset_id: uuidInput().optional().meta({ description: 'The tokenized asset that it is about; from list_assets.' }),
     }),
@@ -155,7 +155,8 @@ export const transactionTools = [
   defineTool({
     name: 'list_transaction_events',
     title: 'List the events of a transaction',
-    description: 'Each change that was applied to a transaction, in order, with the transaction as of it. Old ones go.',
+    description:
+      'The changes applied to a transaction, in order, with the transaction after each. Old ones are deleted.',
     scope: 'transactions:read',
     input: objectInput({ transaction_id: transactionId, ...pageArguments }),
     output: pageOutput(transactionEvent),

@@ -26,7 +26,7 @@ export const user = z.strictObject({
   created_at: instant(),
 });
 
-const userId = uuidInput().meta({ description: 'From list_users.' });
+const userId = uuidInput().meta({ description: 'The id, from list_users.' });
 const missing = 'this node has no user with that user_id: take it from list_users';
 
 /** A user as agents see one. */
@@ -43,8 +43,8 @@ export const userTools = [
     input: objectInput({
       search: searchInput()
         .optional()
-        .meta({ description: 'A part of the name, surname, email, external_id or address, in either case.' }),
-      kyc_verified: z.boolean('must be a boolean').optional().meta({ description: 'Only those who are, or are not.' }),
+        .meta({ description: 'Part of the name, surname, email, external_id or address, ignoring case.' }),
+      kyc_verified: z.boolean('must be a boolean').optional().meta({ description: 'Whether the users are verified.' }),
       ...pageArguments,
     }),
     output: pageOutput(user),
@@ -71,7 +71,7 @@ export const userTools = [
     name: 'erase_user',
     title: "Erase a user's personal data",
     description:
-      "Blanks names, email, external id and wallet address of a user for good: in the user, in migrations, in kept answers and in audit records. It cannot be undone; do it only where a person has asked for this user's erasure.",
+      'Erases names, email, external id and wallet address of a user for good: in the user, in migrations, in stored responses and in audit records. It cannot be undone; do it only if a person asked for this erasure.',
     scope: 'users:migrate',
     effect: { isDestructive: true, isIdempotent: true },
     input: objectInput({ user_id: userId }),

@@ -46,7 +46,7 @@ const walletRule = z.strictObject({
   sign_and_approve_rule: signAndApprove.nullable(),
   permissionless_transfer_limit_rule: transferLimit.nullable(),
   status: z.enum(RULE_STATUSES).meta({ description: 'A disabled rule is kept and never fires.' }),
-  version: z.int().meta({ description: 'Raised by every change.' }),
+  version: z.int().meta({ description: 'Increases with every change.' }),
   created_at: instant(),
   updated_at: instant(),
 });
@@ -64,13 +64,13 @@ function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
   };
 }
 
-const walletId = uuidInput().meta({ description: 'The wallet that the rule is of; from list_wallets.' });
-const ruleId = uuidInput().meta({ description: 'From list_wallet_rules.' });
+const walletId = uuidInput().meta({ description: "The rule's wallet, from list_wallets." });
+const ruleId = uuidInput().meta({ description: 'The id, from list_wallet_rules.' });
 
 /** What the members of a rule mean, for whoever writes one. */
 const RULE_MEMBERS: Descriptions = {
   rule: 'The whole rule. The object of its type is required: auto_transfer_rule or permissionless_transfer_limit_rule.',
-  'rule.name': 'As people call it.',
+  'rule.name': 'The display name.',
   'rule.type':
     'auto_transfer moves funds by itself; permissionless_transfer_limit caps what goes out without approval.',
   'rule.network_id': 'From list_networks.',
@@ -81,14 +81,14 @@ const RULE_MEMBERS: Descriptions = {
   'rule.auto_transfer_rule.rule_logic':
     'When it fires: a condition {field, op, value, network_currency_id}, or a group {and: […]}, {or: […]}, {not: {…}} of conditions and groups; at most 8 deep, 64 conditions.',
   'rule.auto_transfer_rule.amount': 'How much is moved, in units of the currency: more than 0, such as "250.00".',
-  'rule.auto_transfer_rule.target_wallet_id': 'Where to.',
+  'rule.auto_transfer_rule.target_wallet_id': 'The target wallet.',
   'rule.sign_and_approve_rule': 'Who must approve; every member is optional.',
   'rule.sign_and_approve_rule.mandatory_user_id': 'A user who must be among the approvers.',
-  'rule.sign_and_approve_rule.min_priority': 'The least priority of an approver.',
+  'rule.sign_and_approve_rule.min_priority': 'The lowest priority of an approver.',
   'rule.sign_and_approve_rule.max_priority': 'The highest priority of an approver.',
   'rule.sign_and_approve_rule.min_user_count': 'How many must approve.',
   'rule.permissionless_transfer_limit_rule': 'How much may go out; required for permissionless_transfer_limit.',
-  'rule.permissionless_transfer_limit_rule.max_amount': 'The most in the window: a whole number of units above 0.',
+  'rule.permissionless_transfer_limit_rule.max_amount': 'The maximum in the window: a whole number of units above 0.',
   'rule.permissionless_transfer_limit_rule.time_period': 'The unit of the window.',
   'rule.permissionless_transfer_limit_rule.time_period_value': 'How many such units the window has.',
 };
@@ -129,21 +129,21 @@ export const walletRuleTools = [
     name: 'preview_wallet_rule',
     title: 'Preview a wallet rule',
     description:
-      'Tells whether a rule would fire by balances and transfers that you give, and how each of its conditions comes out. Nothing is changed and nothing is looked up: the facts are yours. Give rule, or rule_id of a stored one, and not both. A condition that the facts do not cover does not hold, and says why.',
+      'Evaluates whether a rule would fire for balances and transfers that you give, and how each of its conditions comes out. Changes nothing and looks nothing up. Give either rule or rule_id of a stored one. A condition that the facts do not cover is false, with a reason.',
     scope: 'wallet-rules:read',
     input: previewInput,
     describes: {
       ...RULE_MEMBERS,
       rule_id: 'A stored rule, from list_wallet_rules; or give rule.',
       balances: 'What the wallet has; may be empty.',
-      'balances.field': 'As conditions name it, such as "balance.available".',
+      'balances.field': 'The field\'s name, as conditions have it, such as "balance.available".',
       'balances.network_currency_id': 'The currency of value.',
       'balances.value': 'In units of the currency.',
       transfers:
         'For a limit: what was moved. A limit counts those of its currency in its window; without a list it cannot.',
       'transfers.amount': 'In units of the currency: 0 or more.',
-      'transfers.at': 'When it was made, or is to be made.',
-      at: 'When it is judged; now by default.',
+      'transfers.at': 'When it was or will be made.',
+      at: 'The time of the evaluation; now by default.',
     },
     output: z.strictObject({
       fires: z.boolean().meta({
@@ -151,11 +151,11 @@ export const walletRuleTools = [
       }),
       explanation: z.array(
         z.strictObject({
-          path: z.string().meta({ description: 'Where the condition stands in the rule.' }),
+          path: z.string().meta({ description: 'The path of the condition in the rule.' }),
           field: z.string(),
           op: z.string(),
           expected: decimal().nullable(),
-          actual: decimal().nullable().meta({ description: 'By the facts; null where they do not tell.' }),
+          actual: decimal().nullable().meta({ description: 'The value in the facts; null if they have none.' }),
           result: z.boolean(),
           reason: z.string().nullable().meta({ description: 'Why it could not be evaluated.' }),
         }),
@@ -184,7 +184,7 @@ export const walletRuleTools = [
     name: 'create_wallet_rule',
     title: 'Create a wallet rule',
     description:
-      'Creates a rule of a wallet, which is active at once. Called again it creates another one, unless it has the same idempotency_key. Try it with preview_wallet_rule first.',
+      'Creates a rule for a wallet, active at once. Another call creates another rule, unless it has the same idempotency_key. Try it with preview_wallet_rule first.',
     scope: 'wallet-rules:write',
     effect: { isDestructive: false, isIdempotent: false },
     input: objectInput({ wallet_id: walletId, rule: walletRuleTextInput, idempotency_key: idempotencyKey }),
@@ -201,7 +201,7 @@ export const walletRuleTools = [
     name: 'replace_wallet_rule',
     title: 'Replace a wallet rule',
     description:
-      'Replaces a rule in full: what is left out is gone, so begin with what get_wallet_rule gives. Raises its version; its status stays. Give if_version, so that a change of somebody else in between is not lost.',
+      'Replaces a rule in full: what you omit is removed, so begin with what get_wallet_rule returns. Raises its version, keeps its status. Give if_version, so that no change in between is lost.',
     scope: 'wallet-rules:write',
     effect: { isDestructive: true, isIdempotent: false },
     input: objectInput({
@@ -210,7 +210,7 @@ export const walletRuleTools = [
       rule: walletRuleTextInput,
       if_version: wholeNumberInput(1, MAX_VERSION)
         .optional()
-        .meta({ description: 'Only where the rule still has this version, from get_wallet_rule.' }),
+        .meta({ description: 'Replaces this version of the rule only, from get_wallet_rule.' }),
     }),
     describes: RULE_MEMBERS,
     output: walletRule,
@@ -233,7 +233,7 @@ export const walletRuleTools = [
       rule_id: ruleId,
       status: z
         .enum(RULE_STATUSES, `must be one of ${RULE_STATUSES.join(', ')}`)
-        .meta({ description: 'disabled: it is kept and never fires.' }),
+        .meta({ description: 'disabled: the rule is kept and never fires.' }),
     }),
     output: walletRule,
     missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',

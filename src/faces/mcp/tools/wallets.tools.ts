@@ -8,9 +8,7 @@ import { defineTool, found, type ToolCaller } from '../kit/tool.ts';
 
 export const wallet = z.strictObject({
   id: uuid(),
-  account_id: uuid()
-    .nullable()
-    .meta({ description: 'The account that it belongs to; null where the client lacks accounts:read.' }),
+  account_id: uuid().nullable().meta({ description: 'Its account; null without the scope accounts:read.' }),
   chain: z.string().meta({ description: "The chain's name." }),
   created_at: instant(),
 });
@@ -28,8 +26,8 @@ export const walletTools = [
       "The node's wallets, oldest first: all of them, those of an account, or those that operate on a network. Balances are not here.",
     scope: 'wallets:read',
     input: objectInput({
-      account_id: uuidInput().optional().meta({ description: 'Those of this account; from list_accounts.' }),
-      network_id: uuidInput().optional().meta({ description: 'Those on this network; from list_networks.' }),
+      account_id: uuidInput().optional().meta({ description: "The account's id, from list_accounts." }),
+      network_id: uuidInput().optional().meta({ description: "The network's id, from list_networks." }),
       ...pageArguments,
     }),
     output: pageOutput(wallet),
@@ -44,10 +42,9 @@ export const walletTools = [
   defineTool({
     name: 'get_wallet',
     title: 'Get a wallet',
-    description:
-      'One wallet by its id. Its rules are given by list_wallet_rules, its networks by list_wallet_networks.',
+    description: 'One wallet by its id. list_wallet_rules has its rules, list_wallet_networks its networks.',
     scope: 'wallets:read',
-    input: objectInput({ wallet_id: uuidInput().meta({ description: 'From list_wallets.' }) }),
+    input: objectInput({ wallet_id: uuidInput().meta({ description: 'The id, from list_wallets.' }) }),
     output: wallet,
     missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
     run: async ({ wallet_id: id }, { caller, services }) =>
