@@ -5,22 +5,22 @@ import type { Db } from '../platform/database/database.ts';
 import type { Tables } from '../tables/tables.ts';
 import { correlationKey } from './mask-keys.ts';
 
-/** An audit record as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+/** A row of `audit_records`. Times are PostgreSQL's text in UTC, to the microsecond. */
 export type AuditRecordRow = Selectable<Tables['audit_records']>;
 
-/** Which records a list has; all that is given must hold. */
+/** The conditions that the audit records of a list must meet, all of them; an undefined member is no condition. */
 export interface AuditFilter {
   correlationId?: string | undefined;
   method?: string | undefined;
   path?: string | undefined;
   statusCode?: number | undefined;
-  /** At or after this; a text that PostgreSQL reads. */
+  /** The earliest time, inclusive, as text that PostgreSQL parses as a timestamp. */
   since?: string | undefined;
-  /** Before this. */
+  /** The end of the period, exclusive, as text that PostgreSQL parses as a timestamp. */
   until?: string | undefined;
 }
 
-/** Reads audit records by keyset, newest first. */
+/** Lists audit records, newest first, by keyset pagination. */
 export class AuditPages {
   readonly #db: Db;
 
@@ -28,7 +28,7 @@ export class AuditPages {
     this.#db = db;
   }
 
-  /** Returns a page of a tenant's records. Records of no tenant are in none. */
+  /** Returns a page of one tenant's audit records. Records without a tenant are on no page. */
   async page(nodeId: string, filter: AuditFilter, request: PageRequest): Promise<Page<AuditRecordRow>> {
     const rows = await this.#db.forNode(nodeId).run((k) => {
       const listed = k
@@ -40,7 +40,7 @@ export class AuditPages {
     return pageOf(rows, request);
   }
 
-  /** Returns how many records of the tenant the filter lets through. */
+  /** Returns the number of the tenant's audit records that match the filter. */
   async count(nodeId: string, filter: AuditFilter): Promise<number> {
     const [counted] = await this.#db.forNode(nodeId).run((k) =>
       k
@@ -52,7 +52,7 @@ export class AuditPages {
   }
 }
 
-/** Returns the conditions of a filter. */
+/** Returns the SQL conditions of a filter, all of which a record must meet. */
 export function auditConditions(eb: ExpressionBuilder<Tables, 'audit_records'>, filter: AuditFilter) {
   const { correlationId, method, path, statusCode, since, until } = filter;
   return [

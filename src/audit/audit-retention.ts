@@ -1,29 +1,29 @@
 import type { Db } from '../platform/database/database.ts';
 
-/** A month of UTC; `month` is 1 to 12. */
+/** A calendar month in UTC; `month` is 1 to 12. */
 interface Month {
   year: number;
   month: number;
 }
 
-/** Returns the month of a time in ms since 1970. */
+/** Returns the UTC month of a time in ms since 1970. */
 function monthOf(ms: number): Month {
   const date = new Date(ms);
   return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1 };
 }
 
-/** Returns the month so many months later. */
+/** Returns the month that is `count` months later. */
 function addMonths({ year, month }: Month, count: number): Month {
   return monthOf(Date.UTC(year, month - 1 + count));
 }
 
-/** Returns the partition of a month: its table, and the times in it, from `from` to before `to`. */
+/** Returns the table name of a month's partition and its range of times: `from` is inclusive, `to` exclusive. */
 export function partitionOf(month: Month): { name: string; from: string; to: string } {
   const name = `audit_records_${month.year}_${String(month.month).padStart(2, '0')}`;
   return { name, from: startOf(month), to: startOf(addMonths(month, 1)) };
 }
 
-/** Returns the month of a partition's table; undefined for another table. */
+/** Returns the month of the partition with this table name; undefined when the table is no monthly partition. */
 function monthOfPartition(name: string): Month | undefined {
   const [, year, month] = /^audit_records_(\d{4})_(\d\d)$/.exec(name) ?? [];
   return year === undefined || month === undefined ? undefined : { year: Number(year), month: Number(month) };
@@ -39,16 +39,16 @@ interface AuditRetentionParts {
   retentionDays: number;
 }
 
-/** An advisory lock: of several processes one works. */
+/** The key of the PostgreSQL advisory lock that lets only one process at a time change partitions. */
 const LOCK = 4_273_004;
 const MONTHS_AHEAD = 2;
 const BATCH = 5_000;
 const DAY_MS = 24 * 3_600_000;
 
 /**
- * Keeps the table of audit records in partitions by month, made before their month begins, and deletes what is older
- * than its days: whole months by dropping them, the rest in batches. Records whose month has no partition wait in the
- * default one.
+ * Maintains the monthly partitions of `audit_records`: creates them before their month begins and removes records older
+ * than `retentionDays`, whole months by dropping the partition, the rest in batches. Records of a month without a
+ * partition are stored in the default partition until it is created.
  */
 export class AuditRetention {
   readonly #parts: AuditRetentionParts;
@@ -57,7 +57,10 @@ export class AuditRetention {
     this.#parts = parts;
   }
 
-  /** Does all that is due. Where another process is at it, nothing. */
+  /**
+   * Creates and drops the partitions that are due and deletes expired records. Skips changes to partitions while
+   * another process holds the advisory lock.
+   */
   async keep(): Promise<void> {
     const { nowMs, retentionDays } = this.#parts;
     const current = monthOf(nowMs());
@@ -73,7 +76,7 @@ export class AuditRetention {
     await this.#alone(async () => {
       const door = this.#door();
       if ((await this.#partitions()).includes(name)) return;
-      // From here on no record of the month can come into the default partition, which may have some already.
+      // While this lock lasts, no record of the month can enter the default partition, which may hold some already.
       await door.raw((sql) => sql`lock table audit_records_default in access exclusive mode`);
       await door.raw((sql) => sql`create table ${sql.id(name)} (like audit_records including all)`);
       await door.raw(
@@ -118,7 +121,10 @@ export class AuditRetention {
     return rows.map(({ name }) => name);
   }
 
-  /** Runs `work` in a transaction of its own that waits for no lock long: those who write records wait behind it. */
+  /**
+   * Runs `work` in a transaction of its own, unless another process holds the advisory lock. Waits at most 2 s for a
+   * table lock, because inserts of audit records queue behind it.
+   */
   async #alone(work: () => Promise<void>): Promise<void> {
     await this.#parts.db.transaction(async () => {
       const door = this.#door();

@@ -6,7 +6,7 @@ import { sqlState } from '../platform/database/sql-state.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
 import type { AuditSpool } from './spool.ts';
 
-/** Called with a record that the database refuses. */
+/** Called with an audit record that the database refuses, and its error. */
 type OnRefused = (error: unknown, line: string) => void;
 
 interface Refusal {
@@ -14,7 +14,7 @@ interface Refusal {
   line: string;
 }
 
-/** Where spooled records go. */
+/** Inserts spooled audit records into the database. */
 export class AuditStore {
   readonly #db: Db;
   readonly #door: ReturnType<Db['unscoped']>;
@@ -24,10 +24,12 @@ export class AuditStore {
     this.#door = db.unscoped('an audit record can belong to no node');
   }
 
-  /** Writes spooled records to `audit_records`, all or none; one that is there already changes nothing. */
+  /**
+   * Inserts audit records, given as JSON texts, into `audit_records`: all or none. Records already stored are skipped.
+   */
   async insertAll(lines: readonly string[]): Promise<void> {
     const records = `[${lines.join(',')}]`;
-    // The timer that it runs by may be of a request.
+    // The timer that calls this may have been set within a request, whose transaction must not be used.
     await outsideRequest(() =>
       this.#door.raw(
         (sql) => sql`
@@ -38,7 +40,7 @@ export class AuditStore {
     );
   }
 
-  /** Whether the table takes records at all: tries one, and takes it back. */
+  /** Checks whether the table accepts records at all, by inserting a test record and rolling it back. */
   async takesOthers(): Promise<boolean> {
     try {
       await outsideRequest(() =>
@@ -54,9 +56,9 @@ export class AuditStore {
   }
 
   /**
-   * Writes records. Of those that are refused while others are taken, `onBadValue` is called with the ones that no repeat
-   * would mend, and `onRefused` with the rest.
-   * @throws the database's error where it takes none.
+   * Inserts records. Of records refused while the table accepts others, calls `onBadValue` for those that no retry can
+   * insert and `onRefused` for the rest.
+   * @throws the database's error when the table accepts no record at all.
    */
   async insert(lines: readonly string[], onBadValue: OnRefused, onRefused: OnRefused): Promise<void> {
     for (const { error, line } of await this.#refusals(lines)) {
@@ -65,7 +67,7 @@ export class AuditStore {
     }
   }
 
-  /** Halves what is refused until it is known which records they are: the others are written. */
+  /** Inserts the records, halving refused batches until the refused records are known, and returns those. */
   async #refusals(lines: readonly string[]): Promise<Refusal[]> {
     try {
       await this.insertAll(lines);
@@ -79,7 +81,10 @@ export class AuditStore {
     }
   }
 
-  /** What ended while it was tried may have refused it, and no fault of its own: it is tried once more now that others are taken. */
+  /**
+   * Retries a single refused record once, because a passing failure may have refused it; returns it if it is refused
+   * again.
+   */
   async #refusalOfOne(line: string, error: unknown): Promise<Refusal[]> {
     if (isBadValue(error)) return [{ error, line }];
     try {
@@ -102,31 +107,36 @@ function probe(): string {
   return JSON.stringify({ at, id: randomUUID(), ...texts, ...numbers, headers: {}, is_api: false, aborted: false });
 }
 
-/** SQLSTATE classes 22 and 23: no repeat would mend it. */
+/**
+ * Checks whether the error is about the values of a record (SQLSTATE class 22 or 23), so that no retry would succeed.
+ */
 function isBadValue(error: unknown): boolean {
   return /^2[23]/.test(sqlState(error) ?? '');
 }
 
-/** While the database is up, a record is written at most this long after its request has ended. */
+/**
+ * The longest time from the end of a request until its audit record is in the database, in ms, unless the database is
+ * down.
+ */
 export const AUDIT_DELAY_MS = 1_000;
 
 export type AuditWriterOptions = {
   spool: AuditSpool;
-  /** Writes the lines, all or none; must bear the same line twice, by its (time, id). */
+  /** Writes the lines, all or none. Must accept a line that was written before (same time and id). */
   insert: (lines: string[]) => Promise<void>;
-  /** Called once for each outage, with its first error. */
+  /** Called once for each outage of the database, with its first error. */
   onError: (error: unknown) => void;
   intervalMs?: number;
   batchSize?: number;
-  /** How often what dead processes left is looked for. */
+  /** The interval at which segments of dead processes are looked for, in ms. */
   adoptIntervalMs?: number;
   minBackoffMs?: number;
   maxBackoffMs?: number;
 };
 
 /**
- * Moves lines from the spool to their store: at most `intervalMs` after they came, or at once by a full batch. As long as
- * the spool is full it looks as often for room.
+ * Moves lines from the spool to the database within `intervalMs` of their arrival, or at once when a batch is full.
+ * While the spool is full, it also checks at that interval whether the disk has free space again.
  */
 export class AuditWriter {
   readonly #options: Required<AuditWriterOptions>;
@@ -147,12 +157,12 @@ export class AuditWriter {
     this.#options = { ...defaults, ...options };
   }
 
-  /** Whether the store refused the last batch. */
+  /** Whether the last attempt to write a batch failed. */
   get isFailing(): boolean {
     return this.#failures > 0;
   }
 
-  /** Begins with what is in the spool already. */
+  /** Starts the write loop, with the lines that the spool already holds. */
   start(): void {
     const { spool, adoptIntervalMs } = this.#options;
     spool.onAppend(() => this.#appended());
@@ -160,7 +170,7 @@ export class AuditWriter {
     this.#run();
   }
 
-  /** Resolves once what is in the spool has been written, or could not be. */
+  /** Makes an attempt to write all lines of the spool, and resolves when it has succeeded or failed. */
   async flush(): Promise<void> {
     await this.#running;
     if (this.#running === undefined) this.#run();
@@ -168,15 +178,14 @@ export class AuditWriter {
   }
 
   /**
-   * Ends the loop with a last attempt to write everything. True when the spool is empty within `deadlineMs`; what is
-   * left stays in the spool.
+   * Stops the write loop after a last attempt, of at most `deadlineMs`, to write everything. Returns whether the spool
+   * is empty now; otherwise the remaining lines stay in it.
    */
   async stop(deadlineMs: number): Promise<boolean> {
     const { spool } = this.#options;
     clearInterval(this.#adoptTimer);
     this.#clearTimer();
     spool.onAppend(() => {});
-    // What cannot be written in time stays in the spool.
     await withTimeout(this.#lastDrain(), deadlineMs).catch(() => undefined);
     this.#abort.abort();
     this.#clearTimer();
@@ -190,7 +199,7 @@ export class AuditWriter {
   }
 
   #appended(): void {
-    // During a run or a backoff the line is taken by the next run.
+    // After a run or a backoff, the next run writes this line.
     if (this.#running !== undefined || this.#failures > 0) return;
     if (this.#options.spool.pendingLines >= this.#options.batchSize) this.#run();
     else if (this.#timer === undefined) this.#runIn(this.#options.intervalMs);

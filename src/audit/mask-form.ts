@@ -1,16 +1,17 @@
 import { maskEmbedded, startsDocument } from './mask-json.ts';
 import { credentialsAt, isSecretKey, MASK, maskTokens, TOKEN_START } from './mask-keys.ts';
 
-/** What a pair's value becomes, by its decoded name and value; undefined where the name alone decides. */
+/** Returns the masked value of a form pair, from its decoded name and value; undefined to mask by the name alone. */
 type ValueMask = (name: string, value: string) => string | undefined;
 
-/** A request to `/graphql`, however it is spelled, without or with an origin. */
+/** Matches the path of the GraphQL endpoint, with or without scheme and host, repeated slashes or a trailing slash. */
 const GRAPHQL_PATH = /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/[^/]*)?\/+graphql\/*$/i;
 const OPERATION_PARAMETER = /^(?:query|variables|extensions)\b/i;
 
 /**
- * Masks the values of secret keys in `application/x-www-form-urlencoded` text, however the keys are spelled
- * (`user[pass%77ord]`), and in JSON values (`variables={…}`). All other pairs stay byte for byte.
+ * Masks the values of secret keys in `application/x-www-form-urlencoded` text, however the keys are encoded
+ * (`user[pass%77ord]`), and in JSON values (`variables={…}`). All other pairs stay byte for byte. May stop after
+ * `maxLength` UTF-16 units.
  */
 export function maskForm(text: string, maxLength = Number.POSITIVE_INFINITY, valueMask?: ValueMask): string {
   const pairs: string[] = [];
@@ -27,8 +28,8 @@ export function maskForm(text: string, maxLength = Number.POSITIVE_INFINITY, val
 }
 
 /**
- * Masks the query of an address, with or without a `?`, as a form is masked. Where the path is that of GraphQL, or null, which
- * is one that is not known, the operation is hidden.
+ * Masks a URL's query, with or without its `?`, like a form. If `path` is that of GraphQL, or null (unknown), the
+ * parameters of the GraphQL operation are masked too.
  */
 export function maskQuery(query: string, path: string | null = ''): string {
   const marks = /^\?*/.exec(query)?.[0] ?? '';
@@ -39,20 +40,26 @@ export function maskQuery(query: string, path: string | null = ''): string {
 }
 
 /**
- * Masks a query that holds a GraphQL operation. A pair that is not `name=value`, with a name, is hidden whole: it may be
- * a piece of a document.
+ * Masks a query that holds a GraphQL operation. Replaces a part that does not begin with `name=` as a whole: it may
+ * belong to a GraphQL document whose `&` was not escaped.
  */
 export function maskOperationQuery(query: string, valueMask: ValueMask): string {
   const pairs = query.split('&').map((pair) => (/^[\w.[\]%-]*=|^$/.test(pair) ? pair : MASK));
   return maskForm(pairs.join('&'), undefined, valueMask);
 }
 
-/** Hides every parameter of an operation, however its name goes on. */
+/**
+ * Returns the mask for the parameters of a GraphQL operation (names beginning with the word `query`, `variables` or
+ * `extensions`) and undefined for others.
+ */
 export function hidesOperation(name: string): string | undefined {
   return OPERATION_PARAMETER.test(name) ? MASK : undefined;
 }
 
-/** Undefined for a document in the place of a key: its `&` are not this form's. */
+/**
+ * Masks one pair of a form. Returns undefined when a JSON document stands in place of its name, because the `&` in it
+ * do not separate pairs.
+ */
 function maskPair(pair: string, valueMask: ValueMask | undefined): string | undefined {
   const equals = pair.indexOf('=');
   const rawName = equals === -1 ? pair : pair.slice(0, equals);
@@ -69,7 +76,7 @@ function maskPair(pair: string, valueMask: ValueMask | undefined): string | unde
   return masked === value ? pair : `${rawName}=${encodeURIComponent(masked)}`;
 }
 
-/** Some servers split at `;` too: `a=1;password=x` must not pass as the value of `a`. */
+/** Masks from the first secret name after a `;`, because some servers separate pairs by it: `a=1;password=x`. */
 function maskSemicolons(pair: string): string {
   let semicolon = pair.indexOf(';');
   while (semicolon !== -1) {
@@ -83,12 +90,12 @@ function maskSemicolons(pair: string): string {
   return pair;
 }
 
-/** `user[password]`, `user.password`, `password[]`: any segment makes the value secret. */
+/** Checks whether any segment of a name is secret: `user[password]`, `user.password`, `password[]`. */
 function isSecretPath(name: string): boolean {
   return isSecretKey(name) || (/[[.]/.test(name) && name.split(/[[\].]/).some(isSecretKey));
 }
 
-/** Percent-decoding that keeps a broken escape as it stands, where decodeURIComponent throws. */
+/** Decodes `+` and percent escapes; leaves invalid escapes unchanged, where decodeURIComponent throws. */
 export function decode(text: string): string {
   if (!/[%+]/.test(text)) return text;
   const spaced = text.replaceAll('+', ' ');
@@ -98,21 +105,21 @@ export function decode(text: string): string {
 const CUT_MARK = '…';
 const CUT_MARK_BYTES = Buffer.byteLength(CUT_MARK);
 
-/** How often a text is decoded; what is spelled in more escapes than that is hidden. */
+/** The number of times that a text is decoded. Text that still has escapes after that is masked. */
 const MAX_SPELLINGS = 3;
 
-/** Without any of these a text is shown as it is. */
+/** Matches texts that may hold a secret; all others need no masking. */
 const SUSPECT = /%|\\u|eyJ|secret|password|token|authorization|bearer|basic/i;
 const ESCAPE = /%[0-9a-f]{2}|\\u[0-9a-f]{4}/i;
 const UNICODE_ESCAPE = /(?<!\\)\\+u([0-9a-f]{4})/gi;
-/** An escape that the end cuts, also where its percent sign is escaped itself. */
+/** Matches an escape sequence that the end of the text cuts off, even if its percent sign is escaped itself. */
 const CUT_ESCAPE = /(?:%(?:25)*[0-9a-f]?|(?<!\\)\\+(?:u[0-9a-f]{0,3})?)$/i;
 const WORD_END = /[\s,;&?#"'<>]/;
 const PIECE_START = /(?=[&?#\s])/;
 
 /**
- * A part of a request's head as a record shows it (its path, its query, the value of a header), in at most `maxBytes` of
- * UTF-8. It is cut before it is masked, so that nobody's head costs more than what is kept. What was cut ends in `…`.
+ * Masks a part of a request's head (path, query or header value) and limits it to `maxBytes` of UTF-8. Cuts it before
+ * masking, so that long heads cost no more than what is recorded. Text that was cut ends in `…`.
  */
 export function maskPart(text: string, maxBytes: number, mask: (text: string) => string): string {
   const kept = cutReadable(text, maxBytes);
@@ -121,7 +128,7 @@ export function maskPart(text: string, maxBytes: number, mask: (text: string) =>
   return cut(shown, maxBytes - CUT_MARK_BYTES) + CUT_MARK;
 }
 
-/** Masks what looks like a secret, however it is spelled: from there on everything is dropped. */
+/** Masks credentials and JWTs, even if they are escaped several times; drops everything after the first credentials. */
 export function maskSpelled(text: string): string {
   if (!SUSPECT.test(text)) return text;
   const plain = maskTokens(text);
@@ -133,7 +140,10 @@ export function maskSpelled(text: string): string {
   return told > 0 ? `${pieces.slice(0, told).join('')}${pieces[told]?.charAt(0)}${MASK}` : MASK;
 }
 
-/** Cuts what is too long. At its end no half escape is left, and no word that may be half a token. */
+/**
+ * Cuts a text to `maxBytes` and removes from its end an incomplete escape sequence and a word that may be part of a
+ * JWT.
+ */
 function cutReadable(text: string, maxBytes: number): string {
   if (isWithin(text, maxBytes)) return text;
   const whole = cut(text, maxBytes - CUT_MARK_BYTES).replace(CUT_ESCAPE, '');
@@ -145,7 +155,7 @@ function isWithin(text: string, maxBytes: number): boolean {
   return text.length * 3 <= maxBytes || (text.length <= maxBytes && Buffer.byteLength(text) <= maxBytes);
 }
 
-/** Returns the longest beginning of a text, in whole characters, that has at most `maxBytes` of UTF-8. */
+/** Returns the longest prefix of a text, in whole characters, that has at most `maxBytes` bytes of UTF-8. */
 export function cut(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return text;
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(maxBytes));
@@ -158,7 +168,7 @@ function tellsDecoded(text: string): boolean {
   return isDeeper || decoded.some((spelled) => credentialsAt(spelled) !== -1 || maskTokens(spelled) !== spelled);
 }
 
-/** A text, and what it becomes each time that its escapes (percent signs, `\\u`) are decoded. */
+/** Returns a text and its results after each round of decoding its escapes (percent signs, `\\u`), at most three. */
 export function spellingsOf(text: string): string[] {
   const spellings = [text];
   for (let last = text; spellings.length <= MAX_SPELLINGS && ESCAPE.test(last); spellings.push(last)) {

@@ -5,18 +5,21 @@ type HeaderMap = Record<string, string | string[] | undefined>;
 
 const SECRET_HEADER = /(?:authorization|cookie)$/;
 
-/** The most that a record keeps of a header's value, and of all headers as JSON: requests may have 160 KiB of them. */
+/**
+ * The most that an audit record stores of one header value and of all headers as JSON, in bytes; a request may have 160
+ * KiB of headers.
+ */
 const MAX_VALUE_BYTES = 4 * 1024;
 const MAX_BYTES = 16 * 1024;
-/** The name of none, for the number of those that are left out. */
+/** The name under which the number of omitted headers is recorded; no real header has it. */
 const LEFT_OUT = '…';
-/** Of that member, with the braces. */
+/** The bytes reserved for that member, including the braces of the JSON object. */
 const LEFT_OUT_BYTES = 32;
 
 /**
- * The headers as a record shows them (specification section 3): Authorization, cookies and every header with a
- * secret's name are `***`, and so are secrets and JWTs in whatever header. Absent ones are left out. A value over 4 KiB
- * is cut there and ends in `…`; headers for which 16 KiB have no room are counted under the name `…`.
+ * Returns the headers as an audit record shows them (specification section 3): Authorization, cookies and every header
+ * with a secret name are `***`, as are secrets and JWTs in any other header. A value over 4 KiB is cut and ends in `…`;
+ * headers beyond 16 KiB in total are omitted and counted under the name `…`.
  */
 export function maskHeaders(headers: HeaderMap): Record<string, string | string[]> {
   const masked: [name: string, value: string | string[]][] = [];
@@ -35,14 +38,14 @@ export function maskHeaders(headers: HeaderMap): Record<string, string | string[
     const isKept = bytes <= room;
     if (isKept) masked.push([name, shown]);
     else leftOut += 1;
-    // What was looked through counts, whatever is shown of it.
+    // What was searched for secrets counts against the limit, even if less of it is recorded.
     room -= isKept ? Math.max(read, bytes) : read;
   }
   if (leftOut > 0) masked.push([LEFT_OUT, `${leftOut} left out`]);
   return Object.fromEntries(masked);
 }
 
-/** How much of a value is looked through. */
+/** Returns how many characters of a header value are searched for secrets. */
 function lengthRead(value: string | string[]): number {
   return [value].flat().reduce((sum, { length }) => sum + Math.min(length, MAX_VALUE_BYTES), 0);
 }
@@ -55,13 +58,16 @@ function maskHeaderText(value: string): string {
   return maskPart(value, MAX_VALUE_BYTES, (text) => maskSpelled(maskAddresses(maskAddress(text))));
 }
 
-/** Takes the whole value for one address: what stands behind a mark is its query or its fragment, to the end. */
+/**
+ * Masks a header value that is a single URL: each `?` or `#` begins its query or fragment, which ends at the next `#`
+ * or the end.
+ */
 function maskAddress(value: string): string {
   const path = lastWord(value.split(/[?#]/, 1)[0] ?? '');
   return value.replace(/[?#][^#]*/g, (part) => part.charAt(0) + maskQuery(part.slice(1), path));
 }
 
-/** Takes the value for a list of addresses, such as `Link` has: each mark begins another query. */
+/** Masks a header value that is a list of URLs, as in `Link`: each `?` or `#` begins another query. */
 function maskAddresses(value: string): string {
   const [first = '', ...parts] = value.split(/(?=[?#])/);
   let before = first;
@@ -73,7 +79,7 @@ function maskAddresses(value: string): string {
   return first + masked.join('');
 }
 
-/** The address that a text ends in. */
+/** Returns the URL at the end of a text. */
 function lastWord(text: string): string {
   return text.split(/[\s<>"',;=]/).at(-1) ?? '';
 }

@@ -1,30 +1,33 @@
 import { isSecretKey, MASK, secretValueAt } from './mask-keys.ts';
 
 /**
- * What is hidden of a JSON value beside the values of secret keys. Lists are looked through: a rule holds for each of
- * their items.
+ * A rule for masking parts of a JSON value, in addition to the values of secret keys. For a list, it applies to each
+ * item.
  */
 export type JsonRule =
-  /** The whole value. */
+  /** Masks the whole value. */
   | { kind: 'hidden' }
-  /** Every string, at any depth, becomes what `mask` makes of its decoded text; one that is cut becomes `***`. */
+  /**
+   * Replaces every string, at any depth, by what `mask` returns for its decoded text; an incomplete string becomes
+   * `***`.
+   */
   | { kind: 'text'; mask: (text: string) => string }
-  /** The members of an object, each by its own rule; `others` holds for those without one. */
+  /** Masks each member of an object by its own rule, and those without one by `others`. */
   | { kind: 'members'; members: ReadonlyMap<string, JsonRule>; others?: JsonRule };
 
-/** Hides a whole value. */
+/** The rule that masks a whole value. */
 export const HIDDEN: JsonRule = { kind: 'hidden' };
 
-/** Hides every string, and keeps the form, the names, numbers and literals. */
+/** The rule that masks every string and leaves structure, names, numbers and literals as they are. */
 export const EVERY_STRING: JsonRule = { kind: 'text', mask: () => MASK };
 
-/** The rule of members by name. */
+/** Creates a rule for the members of an object by name; `others` applies to those without a rule. */
 export function membersRule(members: Readonly<Record<string, JsonRule | undefined>>, others?: JsonRule): JsonRule {
   const given = Object.entries(members).flatMap(([name, rule]) => (rule === undefined ? [] : [[name, rule] as const]));
   return { kind: 'members', members: new Map(given), ...(others && { others }) };
 }
 
-/** The rule for a member of an object that has a rule itself. */
+/** Returns the rule for a member of an object, given the object's rule. */
 function ruleOfMember(rule: JsonRule | undefined, name: string): JsonRule | undefined {
   switch (rule?.kind) {
     case undefined:
@@ -39,14 +42,14 @@ function ruleOfMember(rule: JsonRule | undefined, name: string): JsonRule | unde
   }
 }
 
-/** A number of RFC 8259, at `lastIndex`. */
+/** Matches a JSON number (RFC 8259 section 6) at `lastIndex`. */
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 const HEX = /[0-9a-fA-F]{4}/y;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The index of the first character at or after `at` that is not white space (RFC 8259 section 2). */
+/** Returns the index of the first character at or after `at` that is not white space (RFC 8259 section 2). */
 function skipSpace(text: string, at: number): number {
   let next = at;
   for (;;) {
@@ -57,8 +60,8 @@ function skipSpace(text: string, at: number): number {
 }
 
 /**
- * Reads the string whose opening quote is at `start`: the index behind its closing quote, `'open'` when the text ends
- * inside it, `'invalid'` when it holds what RFC 8259 section 7 forbids.
+ * Scans the string whose opening quote is at `start`. Returns the index after its closing quote, `'open'` when the text
+ * ends inside it, or `'invalid'` when RFC 8259 section 7 forbids its content.
  */
 function scanString(text: string, start: number): number | 'open' | 'invalid' {
   let at = start + 1;
@@ -75,7 +78,10 @@ function scanString(text: string, start: number): number | 'open' | 'invalid' {
   return 'open';
 }
 
-/** The characters that a scanned string's `content`, between its quotes, spells; a cut escape at its end is left out. */
+/**
+ * Returns the decoded text of a JSON string, given what stands between its quotes. Omits an incomplete escape at the
+ * end.
+ */
 function decodeString(content: string): string {
   return content.includes('\\') ? String(JSON.parse(`"${withoutCutEscape(content)}"`)) : content;
 }
@@ -90,7 +96,7 @@ function withoutCutEscape(content: string): string {
   return content;
 }
 
-/** The length of the escape at `at`, also when the text ends inside it; 0 when there is no such escape. */
+/** Returns the full length of the escape sequence at `at`, even if the text ends inside it; 0 when it is invalid. */
 function escapeWidth(text: string, at: number): number {
   if (at + 1 >= text.length) return 2;
   const letter = text.charAt(at + 1);
@@ -100,18 +106,23 @@ function escapeWidth(text: string, at: number): number {
   return HEX.test(text) ? 6 : 0;
 }
 
-/** `complete`: one whole value was read; `cut`: the text ended inside it; `error`: it stopped being JSON at `errorAt`. */
+/** How a scan ended: with one whole value (`complete`), inside one (`cut`), or at text that is not JSON (`error`). */
 type ScanEnd = 'complete' | 'cut' | 'error';
 
-/** `text` holds everything before the end, masked; `masked` says whether anything was replaced or seen under a secret key. */
+/**
+ * The result of masking JSON: `text` is what was read, masked; `masked` says whether anything was replaced. `errorAt`
+ * is the index of the syntax error, or -1.
+ */
 type MaskedJson = { text: string; end: ScanEnd; errorAt: number; masked: boolean };
 
 type ScanOptions = {
-  /** The scan may stop once this many UTF-16 units are known. */
+  /** The scan may stop when the output has this many UTF-16 units. */
   maxLength: number;
-  /** Masks the decoded text of a string that may be a document itself; returns its argument when nothing is to hide. */
+  /**
+   * Masks the decoded text of a string that may be a JSON document itself; returns it unchanged when nothing is secret.
+   */
   maskString: (text: string) => string;
-  /** What else is hidden. */
+  /** A rule that masks more than the values of secret keys. */
   rule?: JsonRule | undefined;
 };
 
@@ -119,12 +130,12 @@ type State = 'first-value' | 'value' | 'first-key' | 'key' | 'colon' | 'after' |
 
 const LITERALS: Partial<Record<string, string>> = { t: 'true', f: 'false', n: 'null' };
 
-// An escape may spell any of the others.
+// The backslash is included because an escape may encode any of the others.
 const MAY_START_DOCUMENT = new Set(['{', '[', '\\', ' ', '\ufeff']);
 
 /**
- * Masks one JSON text (RFC 8259), which may be cut anywhere, in one pass: the whole value of a secret key becomes
- * `"***"`, at any depth, and every other byte stays as it was. Nesting costs heap, never stack.
+ * Masks one JSON text (RFC 8259), which may be truncated anywhere, in one pass: the whole value of a secret key becomes
+ * `"***"`, at any depth, and every other byte stays as it was. Nesting uses heap, never stack.
  */
 export function scanJson(text: string, options: ScanOptions): MaskedJson {
   return new JsonScanner(text, options).run();
@@ -134,7 +145,7 @@ class JsonScanner {
   readonly #text: string;
   readonly #options: ScanOptions;
   readonly #inObject: boolean[] = [];
-  /** The rule of each object and list that is open, if any can have one, and the one of the member that comes. */
+  /** The rule of each open object and list; undefined when the scan has no rule. */
   readonly #rules: (JsonRule | undefined)[] | undefined;
   #ruleNext: JsonRule | undefined;
   readonly #pieces: string[] = [];
@@ -143,7 +154,7 @@ class JsonScanner {
   #keptFrom = 0;
   #dropped = 0;
   #secretNext = false;
-  /** The depth of the secret value being skipped, or -1. */
+  /** The depth of the secret value being skipped; -1 outside one. */
   #secretDepth = -1;
   #masked = false;
   #openString = false;
@@ -171,7 +182,7 @@ class JsonScanner {
     return { text: this.#pieces.join(''), end, errorAt: end === 'error' ? this.#at : -1, masked: this.#masked };
   }
 
-  /** Takes one token; false when it cannot stand here. */
+  /** Consumes one token; returns false when the grammar does not allow it here. */
   #step(char: string): boolean {
     switch (this.#state) {
       case 'first-value':
@@ -252,7 +263,7 @@ class JsonScanner {
     this.#secretDepth = this.#inObject.length;
   }
 
-  /** Puts `replacement` in the place of the text from `start` to `end`. */
+  /** Replaces the text from `start` to `end` in the output. */
   #replace(start: number, end: number, replacement: string): void {
     this.#pieces.push(this.#text.slice(this.#keptFrom, start), replacement);
     this.#keptFrom = end;
@@ -260,7 +271,10 @@ class JsonScanner {
     this.#masked = true;
   }
 
-  /** Moves behind the string at the cursor and masks what its rule says, or the document it may be; false when it is not a string. */
+  /**
+   * Consumes the string at the current index and masks it by its rule, or as an embedded document; returns false when
+   * it is not a valid string.
+   */
   #string(rule?: JsonRule): boolean {
     const start = this.#at;
     const end = scanString(this.#text, start);
@@ -279,40 +293,43 @@ class JsonScanner {
     return true;
   }
 
-  /** What is left of a cut text says nothing of what it was. */
+  /**
+   * Applies a rule's mask to a string; masks a truncated string as a whole, because its prefix may not show what it
+   * was.
+   */
   #ruled(mask: (text: string) => string, decoded: string): string {
     return this.#openString ? MASK : mask(decoded);
   }
 }
 
-// A document inside a string of a document …; deeper ones are replaced whole.
+// The deepest level of documents within strings of documents that is searched; deeper ones are masked whole.
 const MAX_EMBEDDING = 4;
 
-// May spell a secret's name in letters that cannot be seen.
+// Matches JSON escapes of printable ASCII, which may spell a secret's name so that it is not recognized.
 const ESCAPED_ASCII = /\\u00[2-7]/i;
 
 const DOCUMENT_START = /^\s*[[{"]/;
 
-/** Whether the text begins as a JSON object, array or string does. */
+/** Checks whether the text begins as a JSON object, array or string does. */
 export function startsDocument(text: string): boolean {
   return DOCUMENT_START.test(text);
 }
 
 /**
- * Masks a JSON text by the names of its keys, also in documents inside its strings, and by a rule. From the first
- * syntax error on, the rest is dropped. The text may be a prefix of the real one: a secret that it cuts shows as `"***"`.
+ * Masks a JSON text by the names of its keys, including documents inside its strings, and by a rule. Drops everything
+ * from the first syntax error on. The text may be truncated; a secret at its end still becomes `"***"`.
  */
 export function maskJson(text: string, maxLength = Number.POSITIVE_INFINITY, rule?: JsonRule): MaskedJson {
   return scan(text, 0, maxLength, rule);
 }
 
-/** Masks a text that is a document inside another one (a form's value, a string); other text comes back as it is. */
+/** Masks a JSON document inside another text (a form value, a string); returns other text unchanged. */
 export function maskEmbedded(text: string, embedding = 1): string {
   if (!startsDocument(text)) return text;
   if (embedding > MAX_EMBEDDING) return MASK;
   const scanned = scan(text, embedding, Number.POSITIVE_INFINITY);
   if (scanned.end !== 'error') return scanned.text;
-  // Much text that begins with a bracket was never JSON: it stays, unless what follows may hold a secret.
+  // Much text that begins with a bracket is not JSON: the rest is returned unless it may hold a secret.
   const rest = text.slice(scanned.errorAt);
   const isSuspect = scanned.masked || secretValueAt(rest) !== -1 || ESCAPED_ASCII.test(rest);
   return isSuspect ? scanned.text : scanned.text + rest;

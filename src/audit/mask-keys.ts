@@ -1,66 +1,69 @@
 import { createHash } from 'node:crypto';
 import { type Log, withFields } from '../lib/log.ts';
 
-/** What stands in the place of a secret in every record. */
+/** The text that replaces a secret in every log line and audit record. */
 export const MASK = '***';
 
 const SECRET_ENDINGS = ['secret', 'password', 'token'];
 
 /**
- * Names a value that no record may show: `authorization`, and every name that ends in `secret`, `password` or `token`
- * (so `client_secret`, `access_token`, `refreshToken`), in any case. The name must be decoded already.
+ * Checks whether a decoded name is that of a secret: `authorization`, or any name that ends in `secret`, `password` or
+ * `token` (`client_secret`, `access_token`, `refreshToken`), in upper or lower case.
  */
 export function isSecretKey(name: string): boolean {
-  // Most names end in another letter: a document has thousands of them.
+  // Most names end in another letter, and a document has thousands of them: this check is fast.
   if (name.length < 5 || /[abce-mo-su-z0-9]$/i.test(name)) return false;
   const key = name.trim().toLowerCase();
   return key === 'authorization' || SECRET_ENDINGS.some((ending) => key.endsWith(ending));
 }
 
-/** In every name that `isSecretKey` takes, or in the escape that can spell one. */
+/** Matches every name that `isSecretKey` accepts, and the escape that may spell one. */
 const SECRET_WORD = /secret|password|token|authorization|\\u/i;
 
-/** Whether a well-formed JSON or GraphQL text can have a secret's name in it; where not there is nothing to look for. */
+/** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
 export function mayNameSecret(text: string): boolean {
   return SECRET_WORD.test(text);
 }
 
-// A secret's name, what may close it (quotes, escapes, a bracket), `:` or `=`, and then anything but a mask.
+// Matches a secret's name, then quotes, escapes or a bracket, then `:` or `=`, unless a mask is all that follows.
 const SECRET_ASSIGNMENT =
   /(?:secret|password|token|authorization)["'\\\s[\]]*[:=](?!["'\\\s]*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
 
-/** Where the first `name: value` or `name=value` of a secret has its value in free text; -1 without one. */
+/** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
 export function secretValueAt(text: string): number {
   const match = SECRET_ASSIGNMENT.exec(text);
   return match === null ? -1 : match.index + match[0].length;
 }
 
-/** A scheme with its credentials, which may stand in other headers than `Authorization`. */
+/** Matches an authentication scheme before its credentials, which may appear in headers other than `Authorization`. */
 const CREDENTIALS = /\b(?:bearer|basic)[\s+:=,]+(?=[^\s+:=,])/i;
 
-/** Where the first secret of a head's free text begins: one with a name, or credentials behind their scheme; -1 without one. */
+/**
+ * Returns the index of the first secret in a header or URL: a named one, or credentials after their scheme; -1 without
+ * one.
+ */
 export function credentialsAt(text: string): number {
   const match = CREDENTIALS.exec(text);
   const found = [secretValueAt(text), match === null ? -1 : match.index + match[0].length].filter((at) => at !== -1);
   return found.length === 0 ? -1 : Math.min(...found);
 }
 
-/** Free text has no grammar that says where a value ends, so everything after a secret's name is dropped. */
+/** Masks free text by dropping everything after the first secret's name, because nothing says where its value ends. */
 export function maskText(text: string): string {
   const at = secretValueAt(text);
   return at === -1 ? text : text.slice(0, at) + MASK;
 }
 
-/** What a JWT begins with: `{"` in base64url. */
+/** The beginning of every JWT: `{"` in base64url. */
 export const TOKEN_START = 'eyJ';
 
-/** Free text with `***` for each JWT, or what looks like one, wherever it stands. */
+/** Returns free text with every JWT, or what looks like one, replaced by `***`. */
 export function maskTokens(text: string): string {
   if (!text.includes(TOKEN_START)) return text;
   return text.replace(/[\w.-]+/g, maskToken);
 }
 
-/** Of a run of the characters that a token has: a token ends where its run ends. */
+/** Masks a run of characters that a JWT may consist of, from where the JWT begins. */
 function maskToken(run: string): string {
   const start = run.indexOf(TOKEN_START);
   if (start === -1) return run;
@@ -68,19 +71,19 @@ function maskToken(run: string): string {
   return second !== -1 && run.includes('.', second + 1) ? run.slice(0, start) + MASK : run;
 }
 
-/** Enough to tell requests apart. */
+/** The number of hexadecimal digits of the hash: enough to tell requests apart. */
 const KEY_DIGITS = 16;
 
 /**
- * What a correlation id is known by in log and audit: itself, or where it has a JWT in it `jwt:` and the beginning of its
- * SHA-256, by which whoever has the id finds the record.
+ * Returns the form of a correlation id for log and audit: the id itself, or, if it contains a JWT, `jwt:` and the
+ * beginning of its SHA-256, by which those who have the id find the record.
  */
 export function correlationKey(correlationId: string): string {
   if (maskTokens(correlationId) === correlationId) return correlationId;
   return `jwt:${createHash('sha256').update(correlationId).digest('hex').slice(0, KEY_DIGITS)}`;
 }
 
-/** A log whose lines name requests by the keys of their correlation ids. */
+/** Returns a log that replaces `correlation_id` by its `correlationKey`. */
 export function keyedLog(log: Log): Log {
   return withFields(log, keyed);
 }

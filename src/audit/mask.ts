@@ -6,7 +6,7 @@ import { maskText, mayNameSecret } from './mask-keys.ts';
 const LINE_END = /(\r\n|\n|\r)/;
 const STREAM_FIELDS = ['', 'event', 'id', 'retry'];
 
-/** Masks newline-delimited JSON; the rest is dropped from the first line on that is not one whole value. */
+/** Masks newline-delimited JSON; drops everything after the first line that is not one whole value. */
 function maskJsonLines(text: string, maxLength: number, rule?: JsonRule): string {
   const output: string[] = [];
   let length = 0;
@@ -24,14 +24,14 @@ function maskJsonLines(text: string, maxLength: number, rule?: JsonRule): string
   return output.join('');
 }
 
-/** Masks free text; a JSON document in it as such. */
+/** Masks free text, or JSON where the text is a JSON document. */
 function maskPlain(text: string): string {
   return startsDocument(text) ? maskEmbedded(text) : maskText(text);
 }
 
 /**
- * Masks `text/event-stream` (HTML standard section 9.2.6): the `data` lines of an event are joined, as its reader
- * joins them, and masked as one text. Lines of unknown fields, which no reader sees, are dropped.
+ * Masks `text/event-stream` (HTML standard section 9.2.6): joins the `data` lines of an event, as a client does, and
+ * masks them as one text. Drops lines of unknown fields, which clients ignore.
  */
 function maskEventStream(text: string, maxLength: number, rule?: JsonRule): string {
   const parts = text.split(LINE_END);
@@ -82,11 +82,11 @@ function dataOf(line: string): string | undefined {
 type MaskBodyOptions = {
   /** The longest text to return, in bytes of UTF-8. */
   maxBytes: number;
-  /** The body is a prefix of the real one, which may end anywhere. */
+  /** Whether the body is only a prefix of the real one; it may end anywhere. */
   truncated: boolean;
-  /** The body is well-formed: without a secret's name in it there is nothing to look for. */
+  /** Whether the body is known to be well-formed, so that it needs no masking unless it contains a secret's name. */
   wellFormed?: boolean;
-  /** What else is hidden of JSON. */
+  /** A rule that masks more of a JSON body than the values of secret keys. */
   rule?: JsonRule | undefined;
 };
 
@@ -96,15 +96,15 @@ const JSON_TYPES = new Set(['application/json', 'text/json']);
 const JSON_LINES_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
 
 /**
- * The body as an audit record keeps it: secrets are replaced first, then the text is cut at `maxBytes`, between
- * characters. From the first syntax error on, the rest is dropped. Null when there is no body, or when its type has
- * no keys to mask by (multipart, binary, markup): then only its length may be recorded.
+ * Returns the body as an audit record stores it: with secrets masked, then cut at `maxBytes` between characters. Drops
+ * everything from the first syntax error on. Returns null when there is no body, or when its type has no keys to mask
+ * by (multipart, binary, markup): then only its length may be recorded.
  */
 export function maskBody(contentType: string | undefined, body: Buffer, options: MaskBodyOptions): string | null {
   if (body.length === 0) return null;
   const mask = maskOf(contentType, body);
   if (mask === undefined) return null;
-  // PostgreSQL's text holds no NUL.
+  // PostgreSQL's type text cannot store NUL.
   const text = decode(body, options.truncated).replaceAll('\0', '\ufffd');
   const isPlain = options.rule === undefined && !mayNameSecret(text);
   if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, options.maxBytes);
@@ -123,7 +123,7 @@ function maskOf(contentType: string | undefined, body: Buffer): Mask | undefined
   return type === '' && isDocument ? maskJsonText : undefined;
 }
 
-/** Whether a text is JSON from its beginning to its end, in half the time that masking it takes. */
+/** Checks whether a whole text is valid JSON, which takes half the time of masking it. */
 function isJson(mask: Mask, text: string, { truncated, maxBytes }: MaskBodyOptions): boolean {
   if (mask !== maskJsonText || truncated || text.length > maxBytes) return false;
   try {

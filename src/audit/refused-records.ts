@@ -8,7 +8,7 @@ const GIVEN_UP_AFTER_MS = 10 * 60_000;
 const FOLDER = 'refused';
 const FILE = 'refused.ndjson';
 
-/** A record that waits: since when, and by which pass over all of them it was tried last. */
+/** A refused audit record that waits for a retry: `since` when, in ms since 1970, and the `pass` that tried it last. */
 interface Entry {
   since: number;
   line: string;
@@ -16,27 +16,28 @@ interface Entry {
 }
 
 interface RefusedRecordsOptions {
-  /** The spool's folder. */
+  /** The folder of the audit spool. */
   dir: string;
   nowMs(): number;
-  /** Writes a record. */
+  /** Inserts one audit record into the database. */
   insert(line: string): Promise<void>;
-  /** Whether the store takes other records. */
+  /** Checks whether the database accepts other audit records. */
   takesOthers(): Promise<boolean>;
-  /** Called with a record that went to the file. */
+  /** Called with a record that is given up: it was moved to `refused.ndjson`. */
   onGivenUp(error: unknown, line: string): void;
-  /** Called with the error of an attempt that could not be made. */
+  /** Called with the error of a retry that could not run to its end. */
   onError(error: unknown): void;
 }
 
 /**
- * Records that the store refuses while it takes others: they stand in nobody's way in a spool of their own, are tried again
- * once a minute, and go to `refused.ndjson` beside the spool where ten minutes have not helped.
+ * Stores audit records that the database refuses while it accepts others, in a spool of their own where they hold up
+ * nothing. Retries them once a minute; after ten minutes it moves them to `refused.ndjson` in the folder of the audit
+ * spool.
  */
 export class RefusedRecords {
   readonly #options: RefusedRecordsOptions;
   readonly #folder: string;
-  /** Opened with the first record: most instances have none. */
+  /** Opened with the first refused record, because most processes never have one. */
   #spool: AuditSpool | undefined;
   #timer: NodeJS.Timeout | undefined;
 
@@ -45,19 +46,22 @@ export class RefusedRecords {
     this.#folder = join(options.dir, FOLDER);
   }
 
-  /** Tries again once a minute. */
+  /** Starts to retry all refused records once a minute. */
   start(): void {
     this.#timer = setInterval(() => {
       this.retry().catch((error: unknown) => this.#options.onError(error));
     }, RETRY_MS);
   }
 
-  /** Sets a record aside: it is stored when this returns. Throws the spool's errors. */
+  /**
+   * Adds a refused record; it is stored when this returns.
+   * @throws the spool's errors.
+   */
   add(line: string): void {
     this.#keep({ since: this.#options.nowMs(), line });
   }
 
-  /** Tries all of them once, also what dead processes left. */
+  /** Retries every refused record once, including those that dead processes left. */
   async retry(): Promise<void> {
     if (!existsSync(this.#folder)) return;
     const spool = this.#opened();
@@ -68,7 +72,7 @@ export class RefusedRecords {
       async ([text = '']) => {
         const entry: Entry = JSON.parse(text);
         if (entry.pass === pass) end.abort();
-        // Kept again before the spool lets go of it.
+        // Appended again before the spool removes it.
         if (entry.pass === pass || !(await this.#isSettled(entry))) this.#keep({ ...entry, pass });
       },
       { batchSize: 1, signal: end.signal },
@@ -84,7 +88,7 @@ export class RefusedRecords {
     return this.#spool;
   }
 
-  /** Whether a record is written, or has gone to the file. */
+  /** Tries to insert a record, and returns whether it is settled: inserted, or given up and moved to the file. */
   async #isSettled({ since, line }: Entry): Promise<boolean> {
     const { dir, nowMs, insert, takesOthers, onGivenUp } = this.#options;
     try {
@@ -97,7 +101,7 @@ export class RefusedRecords {
     return true;
   }
 
-  /** Lets go of the folder; what is left waits for the next process. */
+  /** Closes the spool and ends the retries; remaining records wait for the next process. */
   close(): void {
     clearInterval(this.#timer);
     this.#spool?.close();

@@ -4,21 +4,21 @@ import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { makeFolder } from '../lib/files.ts';
 
-// `crc32 line\n`: the sum tells a torn or damaged line from a whole one, whatever the line holds.
+// The format of a line is `crc32 line\n`; the checksum detects torn and damaged lines, whatever they contain.
 const SUM_LENGTH = 8;
 const NEWLINE = 0x0a;
-/** Of a UTF-16 code unit in UTF-8. */
+/** The most bytes that one UTF-16 code unit takes in UTF-8. */
 const MAX_BYTES_PER_UNIT = 3;
 
-/** Lines of a buffer: whole ones, how many were damaged, and the bytes both took. */
+/** Lines decoded from a buffer, the number of damaged lines, and the bytes that all of them took. */
 type DecodedLines = { lines: string[]; damaged: number; bytes: number };
 
-/** As large as the lines of most ticks: memory that every encoding uses again. */
+/** A buffer that every encoding reuses, large enough for the lines of most ticks. */
 const scratch = Buffer.allocUnsafeSlow(256 * 1024);
 
 /**
- * The bytes of lines in a segment, valid until the next call, and how many each takes. Throws a TypeError when one holds
- * a line feed.
+ * Encodes lines for a segment. Returns their bytes, valid until the next call, and the number of bytes of each line.
+ * @throws TypeError when a line contains a line feed.
  */
 function encodeLines(lines: readonly string[]): { bytes: Buffer; sizes: number[] } {
   const most = lines.reduce((sum, line) => sum + SUM_LENGTH + 2 + line.length * MAX_BYTES_PER_UNIT, 0);
@@ -37,7 +37,7 @@ function encodeLines(lines: readonly string[]): { bytes: Buffer; sizes: number[]
   return { bytes: buffer.subarray(0, at), sizes };
 }
 
-/** Decodes at most `maxLines` lines from the start of `buffer`; a line without its end is left. */
+/** Decodes at most `maxLines` lines from the start of `buffer`; ignores a line that does not end in it. */
 export function decodeLines(buffer: Buffer, maxLines: number): DecodedLines {
   const decoded: DecodedLines = { lines: [], damaged: 0, bytes: 0 };
   while (decoded.lines.length < maxLines) {
@@ -56,14 +56,14 @@ function sumOf(value: number): string {
   return value.toString(16).padStart(SUM_LENGTH, '0');
 }
 
-/** A file of lines; `bytes` counts what was written whole, or the file's size when a dead process left it. */
+/** A file of lines. `bytes` counts its completely written lines, or is the file's size when a dead process left it. */
 type Segment = { path: string; bytes: number };
 
 export type BatchLimits = { maxLines: number; maxBytes: number };
 
 /**
- * Segments in their order and the place up to which their lines were handed on. Finished segments are removed. Each
- * segment holds something, and the place is before the end of the first: so there is always something to read or to skip.
+ * The segments of one process, in order, and the offset up to which their lines have been consumed. Removes consumed
+ * segments. The offset is always before the end of the first segment, so that `read` always makes progress.
  */
 export class SegmentChain {
   readonly #segments: Segment[] = [];
@@ -75,19 +75,25 @@ export class SegmentChain {
     return this.#bytesOnDisk;
   }
 
-  /** Bytes of lines that were not handed on yet. */
+  /** The bytes of lines that have not been consumed yet. */
   get bytesLeft(): number {
     return this.#bytesOnDisk - this.#offset;
   }
 
-  /** Throws a RangeError for a segment without a byte: nothing would ever move on behind it. */
+  /**
+   * Appends a segment to the chain.
+   * @throws RangeError when the segment is empty, because `advance` would never get past it.
+   */
   add(segment: Segment): void {
     if (segment.bytes <= 0) throw new RangeError('an empty segment has no place in the chain');
     this.#segments.push(segment);
     this.#bytesOnDisk += segment.bytes;
   }
 
-  /** Counts bytes that were written to the last segment. */
+  /**
+   * Adds bytes that were written to the last segment to its size.
+   * @throws RangeError when there is no segment.
+   */
   grow(bytes: number): void {
     const last = this.#segments.at(-1);
     if (last === undefined) throw new RangeError('no segment to grow');
@@ -96,8 +102,8 @@ export class SegmentChain {
   }
 
   /**
-   * The next lines; `bytes` is what to advance by afterwards, more than none also when every line was damaged, or the
-   * file has been cut or is gone.
+   * Reads the next lines. Their `bytes` is what to pass to `advance` afterwards; it is more than 0 even when every line
+   * was damaged, or the file was truncated or deleted.
    */
   read(limits: BatchLimits): DecodedLines {
     const segment = this.#segments[0];
@@ -107,12 +113,15 @@ export class SegmentChain {
       const buffer = this.#readBytes(segment.path, size);
       const decoded = decodeLines(buffer, limits.maxLines);
       if (decoded.bytes > 0) return decoded;
-      // The segment ends in a torn line, or ends early.
+      // The segment ends in a torn line, or the file is shorter than it should be.
       if (size === left || buffer.length < size) return { lines: [], damaged: 1, bytes: left };
     }
   }
 
-  /** Moves on by `bytes` of lines, across segments. Throws the system's error for a file that stays, and has moved on. */
+  /**
+   * Marks the next `bytes` as consumed, across segments, and removes consumed segments.
+   * @throws the system's error when a file cannot be removed; it still counts as consumed.
+   */
   advance(bytes: number): void {
     this.#offset = Math.min(this.#offset + bytes, this.#bytesOnDisk);
     const finished: Segment[] = [];
@@ -131,7 +140,9 @@ export class SegmentChain {
     this.#reader = undefined;
   }
 
-  /** Fewer bytes than asked for when the file has no more, none when it is gone. */
+  /**
+   * Reads up to `size` bytes from the current offset: fewer when the file ends before, none when it has been deleted.
+   */
   #readBytes(path: string, size: number): Buffer {
     try {
       if (this.#reader?.path !== path) {
@@ -151,31 +162,31 @@ export class SegmentChain {
   }
 }
 
-/** Lines to hand on; `done` moves on behind them. */
+/** Lines to consume; `done` marks them as consumed. */
 export type SpoolBatch = { lines: string[]; damaged: number; done: () => void };
 
 type SpoolLogOptions = {
-  /** The path of the segment with this number. */
+  /** Returns the path of the segment with this number. */
   segmentPath: (sequence: number) => string;
   segmentBytes: number;
-  /** How many bytes of lines are kept in memory too, so that they need not be read back. */
+  /** The most bytes of lines that are also held in memory, so that they need not be read back from the file. */
   memoryBytes: number;
 };
 
-/** A disk that takes this much has room again, for more than a line. */
+/** The bytes written to test whether a full disk has free space again; more than one line needs. */
 const PROBE_BYTES = 64 * 1024;
 
-/** The file that lines are appended to; `bytes` of it hold whole lines. */
+/** The file that lines are appended to. Its first `bytes` bytes are whole lines. */
 type ActiveSegment = { path: string; fd: number; bytes: number };
 
-/** The lines of this process: appended to segments, and read from memory as long as they fit there. */
+/** The spool of this process: appends lines to segments, and reads them from memory as long as they fit there. */
 export class SpoolLog extends SegmentChain {
   readonly #options: SpoolLogOptions;
-  // In the chain as well, from its first line on.
+  // The active segment is in the chain too, once it has a line.
   #active: ActiveSegment | undefined;
   #sequence = 0;
   #pendingLines = 0;
-  // Memory holds the oldest lines; it takes new ones only while no line is in the file alone.
+  // Memory holds the oldest lines. It accepts new ones only while every unconsumed line is in memory.
   #memory: { line: string; bytes: number }[] = [];
   #memoryBytes = 0;
 
@@ -188,7 +199,11 @@ export class SpoolLog extends SegmentChain {
     return this.#pendingLines;
   }
 
-  /** Appends lines to the file in the page cache. Throws the system's error, and then none of them is in the file. */
+  /**
+   * Appends lines to the active segment, in the page cache. Returns false, without writing, when the segments would
+   * exceed `maxBytesOnDisk` bytes.
+   * @throws the system's error; then none of the lines is in the file.
+   */
   append(lines: readonly string[], maxBytesOnDisk: number): boolean {
     if (lines.length === 0) return true;
     const { bytes: encoded, sizes } = encodeLines(lines);
@@ -200,14 +215,17 @@ export class SpoolLog extends SegmentChain {
     return true;
   }
 
-  /** Whether the disk takes a new segment now, by trying: free space says nothing of quotas. Never throws. */
+  /**
+   * Checks whether the disk has free space by writing a test file, because the free space reported ignores quotas.
+   * Never throws.
+   */
   hasRoom(): boolean {
     try {
       const { path, fd } = this.#open();
       try {
-        // A kill after this leaves nothing behind.
+        // Removed at once, so that nothing is left behind if the process is killed.
         rmSync(path);
-        // Random, since a file system that compresses would take zeros for nothing.
+        // Random bytes, because a compressing file system would store zeros in almost no space.
         writeWhole(fd, randomBytes(PROBE_BYTES));
       } finally {
         closeSync(fd);
@@ -218,7 +236,7 @@ export class SpoolLog extends SegmentChain {
     }
   }
 
-  /** The oldest lines, or undefined when there are none. */
+  /** Returns the oldest lines, or undefined when there are none. */
   next(limits: BatchLimits): SpoolBatch | undefined {
     if (this.bytesLeft === 0) return undefined;
     if (this.#memory.length > 0) return this.#nextOfMemory(limits);
@@ -262,7 +280,7 @@ export class SpoolLog extends SegmentChain {
       this.advance(bytes);
     } finally {
       this.#pendingLines = this.bytesLeft > 0 ? this.#pendingLines - lines : 0;
-      // The chain is done with the file of its last line.
+      // The chain has removed the file of its last line.
       if (this.bytesLeft === 0) this.#closeActive();
     }
   }
@@ -282,7 +300,7 @@ export class SpoolLog extends SegmentChain {
     this.#active.bytes += encoded.length;
   }
 
-  /** Takes back what a failed write left. A segment that has no line yet is given up; so is one that cannot be cut. */
+  /** Removes what a failed write left. Abandons a segment that has no line yet or cannot be truncated. */
   #undo({ path, fd, bytes }: ActiveSegment): void {
     try {
       if (bytes > 0) {
@@ -291,7 +309,7 @@ export class SpoolLog extends SegmentChain {
       }
       rmSync(path, { force: true });
     } catch {
-      // The error of the write is thrown; nothing reads behind the lines that count.
+      // The caller throws the error of the write; nothing reads past the lines that count.
     }
     this.#closeActive();
   }

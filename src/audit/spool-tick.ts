@@ -1,22 +1,22 @@
-/** Stores lines: all of a call or, where it throws, none. */
+/** A store for lines, whose `append` stores all lines of a call or, when it throws, none. */
 interface LineSpool {
   append(...lines: string[]): void;
 }
 
 interface SpoolTickParts {
   spool: LineSpool;
-  /** Called with each line that cannot be stored. */
+  /** Called with each line that cannot be stored, and the error. */
   onLost(error: unknown, line: string): void;
-  /** Called with what an `onStored` throws; without it that is an uncaught exception of the process. */
+  /** Called with what an `onStored` callback throws. Without it, that is an uncaught exception of the process. */
   onFault?(error: unknown): void;
 }
 
-/** More than this is written at once, before the tick has ended. */
+/** The number of characters above which lines are written at once, before the end of the tick. */
 const MAX_CHARACTERS = 1024 * 1024;
 
 /**
- * Stores the lines of one tick of the event loop by one write: the write is the most expensive part of a record. A caller
- * whose line must be stored before something else happens waits for `onStored`.
+ * Collects the lines of one tick of the event loop and stores them by one write, which is the most expensive part of an
+ * audit record. `onStored` tells a caller when its line is stored.
  */
 export class SpoolTick {
   readonly #parts: SpoolTickParts;
@@ -30,8 +30,8 @@ export class SpoolTick {
   }
 
   /**
-   * Takes a line without a line feed. `onStored` is called once the line is in the spool, or was given to `onLost`; what
-   * it throws neither keeps others from being called nor reaches whoever adds or commits.
+   * Adds a line without a line feed. Calls `onStored` once the line is in the spool or has been passed to `onLost`; an
+   * error that it throws reaches neither the caller nor the other callbacks.
    */
   add(line: string, onStored?: () => void): void {
     this.#lines.push(line);
@@ -41,7 +41,7 @@ export class SpoolTick {
     else this.#end ??= setImmediate(() => this.commit());
   }
 
-  /** Stores what has come so far. */
+  /** Stores all lines added so far, and calls their callbacks. */
   commit(): void {
     if (this.#end) clearImmediate(this.#end);
     this.#end = undefined;
@@ -60,7 +60,7 @@ export class SpoolTick {
     }
   }
 
-  /** A line that cannot be stored takes no other with it. */
+  /** Stores the lines by one write or, if that fails, one by one, so that a bad line affects no other. */
   #store(lines: readonly string[]): void {
     const { spool, onLost } = this.#parts;
     try {

@@ -9,7 +9,7 @@ import { type BatchLimits, SegmentChain, type SpoolBatch, SpoolLog } from './spo
 const SEGMENT_NAME = /^([0-9a-z-]+)\.\d{8}\.seg$/;
 const LOCK_NAME = /^([0-9a-z-]+)\.lock$/;
 
-/** What a dead process left: its segments, under its lock. One that is empty, or gone meanwhile, is none. */
+/** The segments that a dead process left, under the lock of that process. Empty or deleted segments are left out. */
 class Leftover extends SegmentChain {
   readonly #lock: FileLock;
 
@@ -34,7 +34,7 @@ class Leftover extends SegmentChain {
   }
 }
 
-/** Lets go of a folder; what is left stays for the next process, and where nothing is left the lock's file is removed too. */
+/** Releases a process's lock, and removes its file when no lines are left; otherwise they wait for the next process. */
 function letGo(lock: FileLock, bytesLeft: number): void {
   if (bytesLeft === 0) lock.remove();
   else lock.release();
@@ -48,7 +48,7 @@ export function segmentPath(dir: string, owner: string, sequence: number): strin
   return join(dir, `${owner}.${String(sequence).padStart(8, '0')}.seg`);
 }
 
-/** Takes over what dead processes left in `dir`, the oldest first. */
+/** Locks and returns the segments that dead processes left in `dir`, those of the oldest process first. */
 function adoptLeftovers(dir: string): Leftover[] {
   const names = readdirSync(dir);
   const owners = new Set(names.map((name) => (SEGMENT_NAME.exec(name) ?? LOCK_NAME.exec(name))?.[1] ?? ''));
@@ -58,10 +58,10 @@ function adoptLeftovers(dir: string): Leftover[] {
 
 function adopt(dir: string, owner: string, names: string[]): Leftover | undefined {
   const path = lockPath(dir, owner);
-  // Segments whose lock somebody deleted are adopted under a new one.
+  // If the lock's file was deleted, the segments are adopted under a new one.
   const lock = names.includes(`${owner}.lock`) ? FileLock.tryAcquire(path) : FileLock.create(path);
   if (lock === undefined) return undefined;
-  // Listed again under the lock: another process may have been through with them in between.
+  // Listed again under the lock, because another process may have consumed them meanwhile.
   const segments = readdirSync(dir).filter((name) => SEGMENT_NAME.exec(name)?.[1] === owner);
   const leftover = new Leftover(
     lock,
@@ -73,9 +73,9 @@ function adopt(dir: string, owner: string, names: string[]): Leftover | undefine
 }
 
 export type AuditSpoolOptions = {
-  /** Created when absent. Several processes may share it. */
+  /** The spool's folder, created when it does not exist. Several processes may share it. */
   dir: string;
-  /** The most that this process keeps on disk, with what it adopted: 1 GiB. */
+  /** The most bytes that this process has on disk, including adopted segments; by default 1 GiB. */
   maxBytes?: number;
   segmentBytes?: number;
   memoryBytes?: number;
@@ -84,11 +84,11 @@ export type AuditSpoolOptions = {
 type DrainOptions = { batchSize: number; batchBytes?: number; signal?: AbortSignal };
 
 const MIB = 1024 * 1024;
-// Requests that were let in before the spool was full may still append: one sixteenth is theirs.
+// Requests accepted before the spool was full may still append lines; one sixteenth is reserved for them.
 const RESERVE_DIVISOR = 16;
 const DISK_FULL_CODES = ['ENOSPC', 'EDQUOT'];
 
-/** The spool, or the disk below it, has no room for a line. */
+/** Thrown when the spool, or the disk that it is on, has no free space for a line. */
 export class SpoolFullError extends Error {
   override readonly name = 'SpoolFullError';
   readonly code = 'spool_full';
@@ -99,8 +99,9 @@ export class SpoolFullError extends Error {
 }
 
 /**
- * Lines on their way to the database, in files that outlive the process: a line is in the page cache when `append`
- * returns, and is given to a writer at least once, by this process or, after its end, by another one on the folder.
+ * A store for lines on their way to the database, in files that outlive the process. A line is in the page cache when
+ * `append` returns, and is written to the database at least once, by this process or, after its end, by another one
+ * that uses the same folder.
  */
 export class AuditSpool {
   readonly #dir: string;
@@ -128,7 +129,10 @@ export class AuditSpool {
     });
   }
 
-  /** Opens the spool and adopts what dead processes left in the folder. Throws the system's errors. */
+  /**
+   * Opens the spool and adopts the segments that dead processes left in the folder.
+   * @throws the system's errors.
+   */
   static open(options: AuditSpoolOptions): AuditSpool {
     makeFolder(options.dir, 0o700);
     const spool = new AuditSpool(options);
@@ -137,8 +141,8 @@ export class AuditSpool {
   }
 
   /**
-   * No new request should be let in. Of a full disk it is known from the first append that fails, until a drain finds room
-   * again: the requests of that append have been let in, and get their responses though their lines are lost.
+   * Whether new requests must be refused. A full disk is noticed by the first append that fails, and until a drain
+   * finds free space again; requests accepted before still get their responses, though their lines are lost.
    */
   get isFull(): boolean {
     return this.#isDiskFull || this.bytesOnDisk >= this.#maxBytes - Math.floor(this.#maxBytes / RESERVE_DIVISOR);
@@ -148,34 +152,34 @@ export class AuditSpool {
     return this.#leftovers.reduce((sum, leftover) => sum + leftover.bytesOnDisk, this.#log.bytesOnDisk);
   }
 
-  /** Bytes of lines that no writer has taken yet. */
+  /** The bytes of lines that have not been written to the database yet. */
   get pendingBytes(): number {
     return this.#leftovers.reduce((sum, leftover) => sum + leftover.bytesLeft, this.#log.bytesLeft);
   }
 
-  /** Lines of this process that no writer has taken yet. */
+  /** The number of this process's lines that have not been written to the database yet. */
   get pendingLines(): number {
     return this.#log.pendingLines;
   }
 
-  /** Lines that were torn by a crash, or damaged, and skipped. */
+  /** The number of lines that were skipped because a crash or damage made them unreadable. */
   get damagedLines(): number {
     return this.#damagedLines;
   }
 
-  /** How many milliseconds lines have waited since the last one was taken; 0 where none waits. */
+  /** The time since the last batch was written while lines are pending, in ms; 0 when none are. */
   get waitedMs(): number {
     return this.pendingBytes > 0 ? performance.now() - this.#waitingSinceTick : 0;
   }
 
-  /** `listener` is called after each append, also one that found the disk full, until it is replaced. */
+  /** Sets the one listener, called after each append, even one that finds the disk full. Replaces the previous one. */
   onAppend(listener: () => void): void {
     this.#listener = listener;
   }
 
   /**
-   * Keeps lines (without a line feed) before it returns, by one write. Throws SpoolFullError over `maxBytes` or on a full
-   * disk, and then none of them is stored.
+   * Stores lines (without a line feed) by one write before it returns.
+   * @throws SpoolFullError when they would exceed `maxBytes` or the disk is full; then none of them is stored.
    */
   append(...lines: string[]): void {
     if (this.#isClosed) throw new Error('the audit spool is closed');
@@ -192,7 +196,7 @@ export class AuditSpool {
     this.#listener();
   }
 
-  /** Takes over what processes that ended meanwhile left in the folder; how many they were. */
+  /** Adopts the segments of processes that have died meanwhile, and returns the number of those processes. */
   adopt(): number {
     if (this.pendingBytes === 0) this.#waitingSinceTick = performance.now();
     const adopted = adoptLeftovers(this.#dir);
@@ -201,15 +205,15 @@ export class AuditSpool {
   }
 
   /**
-   * Gives all lines to `write`, in their order (those of dead processes first), one batch at a time, and resolves to
-   * their number. Rejects with the error of `write`; its batch is given again next time. Drains run one after another.
-   * Each looks whether a disk that was full has room again, also when there is no line to give.
+   * Passes all lines to `write` in order (those of dead processes first), one batch at a time, and resolves to their
+   * number. Concurrent drains run one after another. Each first checks whether a full disk has free space again.
+   * @throws the error of `write`; the next drain passes that batch again.
    */
   drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
     return this.#draining.run(undefined, () => this.#drain(write, options));
   }
 
-  /** Lets go of the folder. Lines that were not written stay for the next process. */
+  /** Closes the files and releases the locks. Lines not written to the database are left for the next process. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -220,10 +224,10 @@ export class AuditSpool {
 
   async #drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
     const { batchSize, batchBytes = 4 * MIB } = options;
-    // A batch of nothing would never come to an end.
+    // With an empty batch the loop would never end.
     const limits = { maxLines: Math.max(batchSize, 1), maxBytes: Math.max(batchBytes, 1) };
     let count = 0;
-    // What is appended in the same tick of the event loop goes into the first batch.
+    // Lines appended in the same tick of the event loop go into the first batch.
     await undefined;
     while (!this.#isClosed && options.signal?.aborted !== true) {
       if (this.#isDiskFull) this.#isDiskFull = !this.#log.hasRoom();
@@ -253,10 +257,12 @@ function isDiskFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && DISK_FULL_CODES.includes(String(error.code));
 }
 
-/** A name of its own for this process and start, sorted by time, and the lock that says it lives. */
+/**
+ * Creates a unique name for this start of the process, which sorts by time, and the lock that shows that it is alive.
+ */
 function register(dir: string): { owner: string; lock: FileLock } {
   for (let attempt = 0; attempt < 10; attempt += 1) {
-    // Microseconds: what is left of two processes is written in the order in which they started.
+    // In microseconds, so that leftovers of two processes are written in the order in which the processes started.
     const startedUs = Math.floor((performance.timeOrigin + performance.now()) * 1000);
     const started = startedUs.toString(36).padStart(11, '0');
     const owner = `${started}-${process.pid}-${randomBytes(6).toString('hex')}`;
