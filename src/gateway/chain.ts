@@ -8,15 +8,15 @@ import { NOT_HTTP } from './exchange/unparsed.ts';
 import type { Upstream } from './remote/upstream.ts';
 import type { EndpointTable, Services } from './routing.ts';
 
-/** One step of the chain: adds to the exchange, or refuses by throwing an `AppError`. */
+/** One stage of the chain: adds to the exchange, or refuses the request by throwing an `AppError`. */
 export type Stage = Step<Exchange>;
 
-/** Where a request goes once it has passed the chain: the services of this process. */
+/** Handles requests to the services of this process, after they have passed the chain. */
 export interface LocalServices {
   handle(exchange: Exchange): void;
 }
 
-/** What the chain of one endpoint table is made of. */
+/** The dependencies of a gateway chain, for one endpoint table. */
 export interface ChainParts {
   table: EndpointTable;
   services: Services;
@@ -24,12 +24,12 @@ export interface ChainParts {
   clientGuards: Stage;
   local: LocalServices;
   remote: { forward(exchange: Exchange, upstream: Upstream): void };
-  /** Called as a request ends; the end of its response is sent once `kept` has been called. */
+  /** Called when a request ends. The end of its response is sent only after `kept` has been called. */
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
   nowMs(): number;
 }
 
-/** Makes the gateway chain, in the order of specification section 1; permissions follow revocation. */
+/** Creates the gateway chain, in the order of specification section 1; the permission stage follows revocation. */
 export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: ChainParts): readonly Stage[] {
   return [
     function clock(request) {
@@ -52,7 +52,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
       if (found.endpoint?.visibility === 'protected' && req.headers.authorization === undefined) throw noToken();
     },
     function signature({ req, found }): void | Promise<void> {
-      // A public endpoint looks at no bearer, however broken that is.
+      // A public endpoint ignores bearer tokens, even broken ones.
       const { visibility = 'public', tokens: classes = [] } = found.endpoint ?? {};
       const { authorization } = req.headers;
       if (visibility === 'public' || (visibility === 'optional' && authorization === undefined)) return;
@@ -92,7 +92,10 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
   ];
 }
 
-/** @throws AppError 400 for a head that two readers can take in two ways; nothing behind it on its connection is taken. */
+/**
+ * Refuses a head that two recipients could read differently. Its connection takes no further request.
+ * @throws AppError 400 for such a head.
+ */
 function refuseBadHead({ req, res, upgrade, isBroken }: Exchange): void {
   const fault = isBroken ? NOT_HTTP : headFault(req, upgrade !== undefined);
   if (!fault) return;
@@ -100,7 +103,10 @@ function refuseBadHead({ req, res, upgrade, isBroken }: Exchange): void {
   throw invalidRequest([fault]);
 }
 
-/** Returns the service that the caller names in `X-Target-Server`; undefined for none: the gateway's own binding. */
+/**
+ * Returns the service that the caller names in `X-Target-Server`; undefined when none is named, and the gateway's
+ * binding decides.
+ */
 function targetServer({ req }: Exchange): string | undefined {
   const header = req.headers['x-target-server'];
   const name = Array.isArray(header) ? header.join(',') : header;
@@ -108,8 +114,9 @@ function targetServer({ req }: Exchange): string | undefined {
 }
 
 /**
- * Matches method and path to a registered endpoint of the named service; anything else is a 404. A request that could not be
- * recorded is a 503, which waits until here: senders of endpoints with closed statuses know no 503.
+ * Finds the endpoint and the service of a request. A request that cannot be recorded in the audit is refused only here,
+ * because clients of endpoints with `statuses: closed` do not know 503.
+ * @throws AppError 404 when nothing matches, 503 when the request cannot be recorded.
  */
 function matchEndpoint(exchange: Exchange, table: EndpointTable, services: Services): void {
   const { req, found, isUnrecordable } = exchange;
@@ -122,12 +129,14 @@ function matchEndpoint(exchange: Exchange, table: EndpointTable, services: Servi
   found.endpoint = endpoint;
   found.service = service;
   if (isUnrecordable && !endpoint.flags?.servesWhenAuditIsFull) throw serviceUnavailable();
-  // RFC 9112 section 3.2.2: whatever the Host field says.
+  // The host of an absolute target overrides the Host field (RFC 9112 section 3.2.2).
   if (target.host !== undefined) req.headers.host = target.host;
   req.url = target.query === '' ? target.path : `${target.path}?${target.query}`;
 }
 
-/** Only a service of this process looks into the body for what a limit refuses. */
+/**
+ * Passes a request to its service. A pending 429 is left to local handlers, and refuses requests to upstreams at once.
+ */
 function handOver(exchange: Exchange, { local, remote }: Pick<ChainParts, 'local' | 'remote'>): void {
   const { upstream, limitRefusal } = exchange.found;
   if (!upstream) local.handle(exchange);

@@ -5,8 +5,8 @@ import { AppError } from '../platform/errors.ts';
 import type { Exchange } from './exchange/exchange.ts';
 
 /**
- * Runs the guards of the client whose API token a request carries; login tokens are not guarded after they are issued. A 429
- * of what may be a batch is left to the handler.
+ * Runs the client guards for the API token of a request; login tokens are checked only when they are issued. If the
+ * body may be a GraphQL batch, a 429 is left to the handler as `limitRefusal`.
  */
 export function guardRequest(guards: ClientGuards, exchange: Exchange): void | Promise<void> {
   const { principal } = exchange.found;
@@ -22,7 +22,7 @@ export function guardRequest(guards: ClientGuards, exchange: Exchange): void | P
 }
 
 /**
- * Runs the guards for an operation that came with others in one request, or on a socket: each is counted. The headers of a
+ * Runs the client guards for one operation of a batch or WebSocket, each of which is counted. The limit headers of the
  * response say what is left after the last one.
  */
 export async function guardOperation(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
@@ -30,15 +30,18 @@ export async function guardOperation(guards: ClientGuards, exchange: Exchange, p
 }
 
 /**
- * Checks where the API token of a socket comes from, and counts nothing: its operations are counted.
- * @throws AppError 403 where its client may not come from there.
+ * Checks the certificate and address of a WebSocket's client. Counts nothing, because its operations are counted.
+ * @throws AppError 403 when the client may not connect from there.
  */
 export async function guardSocket(guards: ClientGuards, exchange: Exchange, principal: Principal): Promise<void> {
   const client = await guards.clientOf(principal);
   if (client) checkOrigin({ client, origin: originOf(exchange) });
 }
 
-/** Runs the guards of a client, and sets the headers of its limits on the response, refusals included; a socket has none. */
+/**
+ * Runs the guards of a client, and sets the rate and quota headers on the response, refusals included; a WebSocket has
+ * none.
+ */
 export function guardClient(guards: ClientGuards, exchange: Exchange, client: ClientRecord): void | Promise<void> {
   const headers: LimitHeaders = {};
   let pending: void | Promise<void>;
@@ -52,7 +55,7 @@ export function guardClient(guards: ClientGuards, exchange: Exchange, client: Cl
   setHeaders(exchange, headers);
 }
 
-/** Returns where a request comes from, as the guards of its client see it. */
+/** Returns the client address and certificate fingerprint of a request, for the client guards. */
 export function originOf({ req, clientAddress: address }: Exchange): Origin {
   const header = req.headers['ssl-client-fingerprint'];
   return { address, fingerprint: Array.isArray(header) ? header.join(',') : header };

@@ -6,15 +6,16 @@ import type { Exchange } from './exchange/exchange.ts';
 import { announcesBody, type TrustedPeers } from './exchange/request-head.ts';
 
 /**
- * Each `CHUNKS` chunks of a body must bring `MIN_BYTES`. A chunk costs as much as a hundred bytes do, however short it
- * is. A sender of one byte a second sends fewer chunks than that in the hour that a request may take.
+ * The limit on tiny chunks: each `CHUNKS` chunks of a body must contain `MIN_BYTES` bytes. Even the shortest chunk
+ * costs as much CPU as a hundred bytes. A client that sends a byte a second stays below `CHUNKS` in the hour that a
+ * request may take.
  */
 const CHUNKS = 4_096;
 const MIN_BYTES = 16 * CHUNKS;
 
 /**
- * Closes the connection of a body whose chunks are extremely short (RFC 9112 section 7.1 has no minimum), and calls
- * `onExceeded`: its request ends as if the client had left.
+ * Closes the connection of a request whose body comes in tiny chunks (RFC 9112 section 7.1 has no minimum), and calls
+ * `onExceeded`. The request ends as if the client had left.
  */
 export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceeded: () => void): void {
   if (!announcesBody(req)) return;
@@ -28,7 +29,6 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
     }
     if (chunks === CHUNKS) {
       if (bytes < MIN_BYTES) {
-        // The parser continues to the end of the bytes that were read.
         req.push = () => true;
         req.socket.destroy();
         onExceeded();
@@ -39,7 +39,7 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
     }
     return push.call(this, chunk, encoding);
   };
-  // Node would discard an unread body after the response chunk by chunk, without this count.
+  // Without this, Node would discard an unread body after the response chunk by chunk, uncounted.
   res.prependOnceListener('finish', () => {
     if (req.complete || req.readableFlowing) return;
     req.read();
@@ -47,31 +47,33 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
   });
 }
 
-/** How many requests of a connection may be unanswered. */
+/** The most unanswered requests of one connection. */
 const MAX_PENDING = 64;
 
 /**
- * Serialises the requests of each connection (RFC 9112 section 9.3.2): the next one begins when the previous one is
- * answered, and none after a response that ends the connection (section 9.6).
+ * Serialises the requests of each connection (RFC 9112 section 9.3.2): the next one begins when the response to the
+ * previous one is complete, and none after a response that ends the connection (section 9.6).
  */
 export class PipelinedRequests {
   readonly #latest = new WeakMap<Duplex, Exchange>();
   readonly #pending = new WeakMap<Duplex, number>();
-  /** Connections that end with the current response. */
+  /** Connections that are closed after the current response. */
   readonly #ending = new WeakSet<Duplex>();
 
-  /** Returns the latest request of a connection. */
+  /** Returns the latest request of a connection; undefined when it had none. */
   latest(socket: Duplex): Exchange | undefined {
     return this.#latest.get(socket);
   }
 
-  /** Returns whether a connection may bring another request; a closed one may not, whatever the parser still finds. */
+  /**
+   * Checks whether a connection may bring another request. A closed one may not, even if the parser still finds one.
+   */
   admitsAnother(socket: Duplex): boolean {
     return !socket.destroyed && (this.#pending.get(socket) ?? 0) < MAX_PENDING;
   }
 
   /**
-   * Calls `take` when the requests before this one are answered, at once where there are none; never, where the
+   * Calls `take` when the requests before this one are answered, at once if there are none. Never calls it if the
    * connection ends before.
    */
   enter(exchange: Exchange, take: () => void): void {
@@ -90,12 +92,12 @@ export class PipelinedRequests {
     if (before.res.closed) takeIfOpen();
     else {
       before.res.once('close', takeIfOpen);
-      // Node no longer watches a connection that is being upgraded.
+      // Node no longer emits `drain` on the response of a connection that is being upgraded.
       if (exchange.upgrade) socket.on('drain', () => before.res.writableNeedDrain && before.res.emit('drain'));
     }
   }
 
-  /** Makes the current response the last of its connection. */
+  /** Closes the connection after the current response. */
   endAfter({ req: { socket }, res }: Exchange): void {
     if (this.#ending.has(socket)) return;
     this.#ending.add(socket);
@@ -118,7 +120,7 @@ function endsConnection(res: ServerResponse): boolean {
 
 const REASONS = ['all', 'peer', 'pipeline', 'chunks'] as const;
 
-/** Counts the connections of the public listener. */
+/** Metrics of the connections of the public listener. */
 export class ConnectionMetrics {
   readonly metrics: readonly Metric[];
   readonly #refused = new Counter<'reason'>({
@@ -143,7 +145,7 @@ export class ConnectionMetrics {
     this.metrics = [open, this.#refused];
   }
 
-  /** Counts an accepted connection; `closed` is called once for it. */
+  /** Counts an accepted connection; the caller must call `closed` once for it. */
   opened(): void {
     this.#open += 1;
   }
@@ -158,14 +160,14 @@ export class ConnectionMetrics {
 }
 
 interface ConnectionLimit {
-  /** The most open connections. */
+  /** The most connections that may be open. */
   max: number;
   trusts: TrustedPeers;
   metrics: ConnectionMetrics;
 }
 
 /**
- * Closes connections beyond a number, and beyond half of it for one peer that is no trusted proxy, without reading from
+ * Closes connections beyond `max`, and beyond half of that for one peer that is no trusted proxy, without reading from
  * them.
  */
 export function limitConnections(server: Server, { max, trusts, metrics }: ConnectionLimit): void {

@@ -14,31 +14,31 @@ import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedRespon
 import type { FlagsByPath } from './table/endpoint-flags.ts';
 
 const MAX_REQUEST_MS = 3_600_000;
-/** Large enough for the chain, not the parser, to refuse an overlong token. */
+/** The longest head accepted, in bytes; so large that the chain, not the parser, refuses an overlong token. */
 const MAX_HEADER_BYTES = 160 * 1024;
 
-/** How long a connection may be idle, in milliseconds. */
+/** How long connections may be idle; all times in milliseconds. */
 export interface ConnectionTimes {
-  /** From its first byte, or from its opening, until a head is complete. */
+  /** The time within which a head must be complete, from its first byte or the opening of the connection. */
   headMs: number;
-  /** From a response to the next request. */
+  /** The longest time from a response to the next request. */
   idleMs: number;
-  /** How often the timeout of heads is checked. */
+  /** The interval at which `headMs` is checked. */
   checkEveryMs: number;
 }
 
-// Longer than the 60 seconds for which load balancers keep connections: if this end closed first, a request could be
-// lost.
+// The idle time is longer than the 60 seconds for which load balancers keep connections: if the gateway closed first, a
+// request could be lost.
 const TIMES: ConnectionTimes = { headMs: 60_000, idleMs: 75_000, checkEveryMs: 5_000 };
 
-/** Creates the public listener, whose only way in is the gateway. */
+/** Creates the HTTP server of the public listener, which passes every request to the gateway. */
 export function ingress(gateway: Gateway, { headMs, idleMs, checkEveryMs }: ConnectionTimes = TIMES): Server {
-  // Any other upgrade is only an offer: the request is answered as it is (RFC 9110 section 7.8).
+  // Other upgrades than WebSocket are ignored, as RFC 9110 section 7.8 allows: the request is answered normally.
   const options = {
     requireHostHeader: false,
     shouldUpgradeCallback: isWebSocketUpgrade,
     maxHeaderSize: MAX_HEADER_BYTES,
-    // Uploads are long: whoever reads a body limits how long it may take.
+    // Uploads take long; the code that reads a body sets a shorter limit.
     requestTimeout: MAX_REQUEST_MS,
     headersTimeout: headMs,
     keepAliveTimeout: idleMs,
@@ -46,16 +46,16 @@ export function ingress(gateway: Gateway, { headMs, idleMs, checkEveryMs }: Conn
   };
   const server = createServer(options, (req, res) => gateway.request(req, res));
   server.on('upgrade', (req, socket, head) => gateway.upgrade(req, socket, head));
-  // CONNECT is refused, and recorded, like any other request.
+  // CONNECT is refused and recorded like any other request.
   server.on('connect', (req, socket, head) => gateway.upgrade(req, socket, head));
-  // 100 Continue is sent where a body is read; other expectations are met by the response.
+  // 100 Continue is sent when a body is read; other expectations are ignored.
   server.on('checkContinue', (req, res) => server.emit('request', req, res));
   server.on('checkExpectation', (req, res) => server.emit('request', req, res));
   server.on('clientError', (error, socket) => gateway.malformed(error, socket));
   return server;
 }
 
-/** Returns whether a request asks for a WebSocket that can be opened (RFC 6455 section 4.2.1). */
+/** Checks whether a request is a valid WebSocket upgrade (RFC 6455 section 4.2.1). */
 function isWebSocketUpgrade({ method, headers, httpVersion }: IncomingMessage): boolean {
   const { upgrade, 'sec-websocket-key': key, 'sec-websocket-version': version } = headers;
   if (httpVersion !== '1.1') return false;
@@ -70,25 +70,27 @@ interface GatewayParts {
   /** The chain of the first endpoint table. */
   chain: readonly Stage[];
   trusts: TrustedPeers;
-  /** What the routes say of their paths. */
+  /** The flags of routes by path, for requests that have not matched an endpoint. */
   flags?: FlagsByPath;
   cors(exchange: Exchange): void;
-  /** Returns whether no audit record can be stored: only health is answered then. */
+  /** Checks whether no more audit records can be stored; then only endpoints such as health are served. */
   isAuditFull(): boolean;
   onEnd(exchange: Exchange, aborted: boolean, kept: () => void): void;
-  /** Runs a request within what surrounds it, such as its span. */
+  /** Runs a request within a context, such as its span. */
   around?(exchange: Exchange, run: () => void): void;
-  /** Called when a connection was closed because too many requests wait on it, or for the chunks of a body. */
+  /**
+   * Called when a connection was closed because too many requests wait on it, or because its body comes in tiny chunks.
+   */
   onClosed?(reason: 'pipeline' | 'chunks'): void;
-  /** Called for bytes that are no HTTP; the response is sent when `kept` is called. */
+  /** Called for bytes that are not valid HTTP. The response is sent when `kept` is called. */
   onUnparsed(unparsed: Unparsed, kept: () => void): void;
   log: Log;
 }
 
-/** Node's error codes for a connection that its client has left. */
+/** Node's error codes for a connection whose client has left. */
 const GONE: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'HPE_INVALID_EOF_STATE']);
 
-/** The single way in: every request and every upgrade passes the chain, and refusals are answered here. */
+/** The entry point of the public listener: runs every request and upgrade through the chain, and answers refusals. */
 export class Gateway {
   readonly #parts: GatewayParts;
   #chain: readonly Stage[];
@@ -99,22 +101,22 @@ export class Gateway {
     this.#chain = parts.chain;
   }
 
-  /** Replaces the chain. Requests that have begun pass the old one. */
+  /** Replaces the chain. Requests that have begun finish with the old one. */
   use(chain: readonly Stage[]): void {
     this.#chain = chain;
   }
 
-  /** Runs a request, once those before it on its connection are answered. */
+  /** Runs a request once those before it on its connection are answered. */
   request(req: IncomingMessage, res: ServerResponse): void {
     if (!this.#admits(req)) return;
-    // The parser loses what followed an upgrade that is not accepted: nothing may follow on this connection.
+    // The parser loses the bytes after an upgrade that is not accepted, so this must be the connection's last request.
     if (req.headers.upgrade !== undefined) res.shouldKeepAlive = false;
     limitChunks(req, res, () => this.#parts.onClosed?.('chunks'));
     const exchange = new Exchange(req, res);
     this.#pipelined.enter(exchange, () => this.#run(exchange));
   }
 
-  /** Runs a WebSocket upgrade; a refusal is written to the raw socket as an ordinary response. */
+  /** Runs a WebSocket upgrade. A refusal is written to the raw socket as an ordinary response. */
   upgrade(req: IncomingMessage, socket: Duplex, head: Buffer): void {
     if (!this.#admits(req)) return;
     const res = new ServerResponse(req);
@@ -129,9 +131,9 @@ export class Gateway {
   }
 
   /**
-   * Answers bytes that are no HTTP: as a refusal of the request whose body they are, else with a response of its own,
-   * since there is nothing to run the chain on. Complete requests before them are answered first, and nothing after
-   * them. A client that has left is not answered.
+   * Answers bytes that are not valid HTTP: if they belong to the body of a request, by refusing that request, otherwise
+   * with a response outside the chain. Complete requests before them are answered first; what follows them is ignored.
+   * If the client has left, closes the connection instead.
    */
   malformed(error: ParserError, socket: Duplex): void {
     if (GONE.has(error.code ?? '') || !socket.writable) {
@@ -144,21 +146,21 @@ export class Gateway {
     else if (latest.req.complete || latest.isAnswered) this.#pipelined.endAfter(latest);
     else {
       latest.isBroken = true;
-      // A request that still waits is refused when it begins.
+      // A request that is still waiting is refused when it begins.
       if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#parts.log);
     }
   }
 
   /**
-   * Closes the connection of a client that keeps sending requests without reading responses: the current ones end as if
-   * the client had left, those that wait never begin.
+   * Checks whether a connection may bring this request, and closes it otherwise. That stops clients that keep sending
+   * requests without reading responses: current requests end as if the client had left, waiting ones never begin.
    */
   #admits(req: IncomingMessage): boolean {
     if (this.#pipelined.admitsAnother(req.socket)) return true;
     if (!req.socket.destroyed) this.#parts.onClosed?.('pipeline');
     req.socket.destroy();
     // The parser continues to the end of the bytes that were read. Node would end each further request with an error,
-    // which costs more than all else.
+    // at high cost.
     req.destroy();
     return false;
   }

@@ -7,15 +7,15 @@ interface TableNode {
   literal: Map<string, TableNode>;
   parameter: TableNode | undefined;
   here: Map<string, Endpoint>;
-  /** Endpoints that end in `*`: exactly one more segment. */
+  /** Endpoints whose path ends in `*` here, by method: they match exactly one more segment. */
   one: Map<string, Endpoint>;
-  /** Endpoints that end in `**`: any rest. */
+  /** Endpoints whose path ends in `**` here, by method: they match any rest. */
   rest: Map<string, Endpoint>;
 }
 
 /**
- * Matches requests to endpoints in a tree of path segments: a match costs the length of the path, not of the table.
- * Flags are those of the routes behind the endpoints.
+ * Matches requests to endpoints in a tree of path segments, so that a match costs the length of the path, not of the
+ * table. Gives each endpoint the flags of its route.
  */
 export class EndpointTable {
   readonly #root: TableNode = emptyNode();
@@ -30,8 +30,8 @@ export class EndpointTable {
   }
 
   /**
-   * Returns the endpoint of a method and a normalised path. A literal segment goes before a parameter, and that before
-   * a rest.
+   * Returns the endpoint of a method and a normalised path; undefined when none matches. A literal segment takes
+   * precedence over a parameter, and that over a wildcard.
    */
   match(method: string, path: string): Endpoint | undefined {
     return find(this.#root, method, path, path.indexOf('/') + 1);
@@ -52,7 +52,7 @@ export class EndpointTable {
   }
 }
 
-/** Returns a path whose parameters have no names. */
+/** Returns a path pattern without the names of its parameters. */
 function shapeOf(path: string): string {
   return path.replace(/\{[^}]*\}/g, '{}');
 }
@@ -73,7 +73,7 @@ function child(node: TableNode, segment: string): TableNode {
   return created;
 }
 
-/** Matches the rest of a path. `at` is where its next segment begins; 0 at the end. */
+/** Finds the endpoint for the rest of a path. `at` is the index of the next segment; 0 at the end of the path. */
 function find(node: TableNode, method: string, path: string, at: number): Endpoint | undefined {
   if (at === 0) return node.here.get(method);
   const slash = path.indexOf('/', at);
@@ -96,12 +96,12 @@ interface UpstreamsByName {
   of(name: string): Upstream | undefined;
 }
 
-/** Finds the service of a request, and its upstream, by one endpoint table: requests that have begun keep theirs. */
+/** Finds the service and the upstream of a request in one endpoint table. Requests that have begun keep that table. */
 export class Services {
   readonly #services: GatewayConfig['services'];
   readonly #binding: readonly string[] | undefined;
   readonly #upstreams: ReadonlyMap<string, Upstream | undefined>;
-  /** The service of each endpoint for callers who name none. */
+  /** The service of each endpoint for requests without `X-Target-Server`. */
   readonly #unnamed = new WeakMap<Endpoint, string | undefined>();
 
   constructor(
@@ -114,15 +114,15 @@ export class Services {
     this.#upstreams = new Map(names.map((name) => [name, upstreams.of(name)]));
   }
 
-  /** Returns whether a name may stand in `X-Target-Server`. */
+  /** Checks whether a service name is valid in `X-Target-Server`. */
   isKnown(name: string): boolean {
     return Object.hasOwn(this.#services, name);
   }
 
   /**
-   * Returns the service of an endpoint for a request: the named one if the endpoint lists it, else the one of the
-   * gateway's binding. Undefined where there is none, and for an endpoint without services, which the gateway serves
-   * itself.
+   * Returns the service of an endpoint for a request: the service named by the caller if the endpoint lists it, or
+   * without a name the one of the gateway's binding. Returns undefined when there is none, and for endpoints of the
+   * gateway itself.
    */
   serviceFor(endpoint: Endpoint, named: string | undefined): string | undefined {
     if (named !== undefined) return endpoint.services.includes(named) ? named : undefined;
@@ -130,13 +130,13 @@ export class Services {
     return this.#unnamed.get(endpoint);
   }
 
-  /** Returns the upstream of a request whose service is known; undefined for this process. */
+  /** Returns the upstream of a request whose service has been found; undefined when this process handles it. */
   upstreamOf({ endpoint, service }: Pick<Findings, 'endpoint' | 'service'>): Upstream | undefined {
     const name = endpoint?.upstream ?? service;
     return name === undefined ? undefined : this.#upstreams.get(name);
   }
 
-  /** Returns whether another process runs the client guards: the upstream, or a gateway in front of this one. */
+  /** Checks whether another process runs the client guards: the upstream, or a gateway in front of this one. */
   areGuardsElsewhere({ upstream, service }: Findings, isPeerTrusted: boolean): boolean {
     if (upstream) return upstream.service.guards === 'upstream';
     const guards = service === undefined ? undefined : this.#services[service]?.guards;

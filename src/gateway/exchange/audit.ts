@@ -14,10 +14,10 @@ import type { Unparsed } from './unparsed.ts';
 const MAX_BODY_BYTES = 64 * 1024;
 const JSON_TYPE = 'application/json';
 
-/** The operation of a request that is only one: its captured bodies are recorded. */
+/** The operation of a request that has only one: the captured bodies are recorded unchanged. */
 export const WHOLE: AuditedOperation = { request: {}, response: {} };
 
-/** The bodies of an audit record: masked, then cut at 64 KiB. */
+/** The bodies of an audit record, masked and then cut at 64 KiB, and their full lengths in bytes. */
 interface RecordedBodies {
   request_body: string | null;
   request_bytes: number;
@@ -27,12 +27,15 @@ interface RecordedBodies {
 
 interface BodyForm {
   truncated: boolean;
-  /** Whether this process has written the body, or parsed it. */
+  /** Whether the body is known to be well-formed, because this process wrote or parsed it. */
   wellFormed: boolean;
   rule: JsonRule | undefined;
 }
 
-/** Returns the masked bodies of a request, or of one operation of it; without one only their lengths. */
+/**
+ * Returns the masked bodies of a request, or of one of its operations. If `operation` is undefined, returns only their
+ * lengths.
+ */
 export function bodiesOf(exchange: Exchange, operation: AuditedOperation | undefined): RecordedBodies {
   const { req, res, found } = exchange;
   const { capture, isBodyRead, isBodyJson } = exchange.audit;
@@ -49,7 +52,7 @@ export function bodiesOf(exchange: Exchange, operation: AuditedOperation | undef
   };
 }
 
-/** Returns the masked bodies of an operation of a socket: one JSON text, and one for each message that was sent. */
+/** Returns the masked bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
 function socketBodiesOf(operation: AuditedOperation | undefined): RecordedBodies {
   const { request, response } = operation ?? WHOLE;
   const [asked, sent] = [request, response].map(({ text = '' }) => Buffer.from(text));
@@ -64,7 +67,7 @@ function socketBodiesOf(operation: AuditedOperation | undefined): RecordedBodies
   };
 }
 
-/** Replaces what PostgreSQL cannot store: U+0000 and lone surrogates. */
+/** Replaces characters that PostgreSQL cannot store: U+0000 and lone surrogates. */
 export function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed();
 }
@@ -84,7 +87,7 @@ function bodyText(
 
 function storableBody(type: string | undefined, bytes: Buffer, form: BodyForm): string | null {
   const masked = maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, ...form });
-  // Responses contain correlation ids, too.
+  // Responses contain correlation ids too, which may hold a JWT.
   return masked === null ? null : storable(maskTokens(masked));
 }
 
@@ -92,34 +95,34 @@ function headerText(value: number | string | string[] | undefined): string | und
   return Array.isArray(value) ? value.join(', ') : value?.toString();
 }
 
-/** The longest path, and the longest query, in a record: a head may have 160 KiB. */
+/** The longest path, and the longest query, in an audit record, in bytes; a request's head may have 160 KiB. */
 const MAX_TARGET_PART_BYTES = 8 * 1024;
 
-/** The recorded part of a request target. */
+/** A request target as an audit record shows it: masked path and query. */
 interface RecordedTarget {
   path: string;
   query: string | null;
 }
 
-/** The recorded head of a request, the same for all of its operations. */
+/** The head of a request as an audit record shows it; the same for all operations of the request. */
 export interface RecordedHead extends RecordedTarget {
   headers: ReturnType<typeof maskHeaders>;
 }
 
-/** Masks a request target. `maskOwn` masks a query whose form the path does not tell. */
+/** Masks a request target. `maskOwn` masks a query in which the default rules would not find the secrets. */
 export function recordedTarget(target: string, maskOwn?: (query: string) => string): RecordedTarget {
   const mark = target.indexOf('?');
   const whole = mark < 0 ? target : target.slice(0, mark);
   const path = maskPart(whole, MAX_TARGET_PART_BYTES, maskSpelled);
   if (mark < 0) return { path: storable(path), query: null };
-  // A path that was cut may have been any.
+  // The query of a cut path is masked as that of GraphQL, since the path may have been that.
   const pathOfQuery = whole.length > MAX_TARGET_PART_BYTES ? null : whole;
   const maskText = (text: string) => (maskOwn ? maskTokens(maskOwn(text)) : maskSpelled(maskQuery(text, pathOfQuery)));
   const query = maskPart(target.slice(mark + 1), MAX_TARGET_PART_BYTES, maskText);
   return { path: storable(path), query: storable(query) };
 }
 
-/** Masks the head of a request. */
+/** Masks the target and the headers of a request. */
 export function recordedHead(
   target: string,
   headers: NodeJS.Dict<string | string[]>,
@@ -128,15 +131,15 @@ export function recordedHead(
   return { ...recordedTarget(target, maskOwn), headers: maskHeaders(headers) };
 }
 
-/** Takes the audit records. */
+/** A store for audit records. */
 interface RecordSpool {
-  /** Takes a record; `kept` is called when it survives the end of this process. */
+  /** Adds a record. Calls `kept` when the record survives the end of this process. */
   add(line: string, kept?: () => void): void;
-  /** Stores at once what it has taken. */
+  /** Stores at once all records added so far. */
   commit(): void;
 }
 
-/** An audit record in the columns of `audit_records` (specification section 1). */
+/** An audit record, with the columns of `audit_records` as members (specification section 1). */
 export interface AuditRecordLine {
   at: string;
   id: string;
@@ -146,7 +149,7 @@ export interface AuditRecordLine {
   path: string;
   query: string | null;
   status_code: number;
-  /** In milliseconds. */
+  /** The duration of the request, in ms. */
   elapsed: number;
   headers: Record<string, unknown>;
   remote_address: string;
@@ -159,20 +162,19 @@ export interface AuditRecordLine {
   aborted: boolean;
 }
 
-/** An operation of a socket that has ended; it is recorded as a request. */
+/** A WebSocket operation that has ended; it is recorded like a request. */
 interface EndedOperation {
-  /** The upgrade with which the socket began. */
+  /** The exchange of the upgrade that opened the WebSocket. */
   exchange: Exchange;
   principal: Principal;
   startedTick: number;
   startedAtMs: number;
-  /** The operation, and the beginning of what was sent: one JSON text per line for each message. */
+  /** The operation's request, and the beginning of its response: one line of JSON for each message sent. */
   audited: AuditedOperation | undefined;
 }
 
 /**
- * Records every request once as it ends, or each operation of one that has several: in the spool, and as a line of the
- * log.
+ * Records every request once when it ends, or each of its operations if it has several, in the spool and in the log.
  */
 export class AuditLog {
   readonly #spool: RecordSpool;
@@ -183,25 +185,28 @@ export class AuditLog {
     this.#log = log;
   }
 
-  /** Records a request whose response is about to end, or whose client has left; calls `kept` when that is done. */
+  /**
+   * Records a request whose response is about to end or whose client has left. Calls `kept` once the records are
+   * stored.
+   */
   record(exchange: Exchange, aborted: boolean, kept: () => void): void {
     const records = this.#recordsOf(exchange, aborted);
     for (const record of records) this.#keep(record, record === records.at(-1) ? kept : undefined);
     if (records.length === 0) kept();
   }
 
-  /** Records an operation of a socket, with the method `WS`, before its last message is sent. */
+  /** Records a WebSocket operation, with the method `WS`, before its last message is sent. */
   recordOperation(operation: EndedOperation): void {
     this.#keep(this.#recordOfOperation(operation));
     this.#spool.commit();
   }
 
-  /** Records a response to what was no request; calls `kept` when that is done. */
+  /** Records the response to bytes that are not valid HTTP. Calls `kept` once the record is stored. */
   recordUnparsed(unparsed: Unparsed, atMs: number, kept: () => void): void {
     this.#keep(recordOfUnparsed(unparsed, atMs), kept);
   }
 
-  /** Leaves out bodies that cannot be masked: the response is sent anyway. */
+  /** Returns the audit records of a request, without bodies if they cannot be masked: the response is sent anyway. */
   #recordsOf(exchange: Exchange, aborted: boolean): AuditRecordLine[] {
     try {
       const operations = exchange.audit.operations?.() ?? [WHOLE];
@@ -297,7 +302,7 @@ function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
   };
 }
 
-/** Escapes what is not printable ASCII in a line of the log. */
+/** Escapes all characters but printable ASCII, for a line of the log. */
 function escaped(text: string): string {
   return text.replace(/[^\x20-\x7e]/g, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

@@ -5,14 +5,13 @@ import { type AppError, invalidRequest, payloadTooLarge } from '../../platform/e
 import { type Exchange, exchangeOf } from './exchange.ts';
 import { sendContinue } from './responses.ts';
 
-/** As long as Node gives a whole request by itself. */
+/** The longest time to receive a body, in ms; the same as Node's default for a whole request. */
 const MAX_MS = 300_000;
 
 /**
- * Reads a request's body. One that is encoded is a 400: nothing is unpacked. A `Content-Length` over the limit is refused
- * with `tooLarge` before a byte is read, a chunked body the moment it passes it; a client that waits for leave to send is
- * told to go on only here. One that has not come within five minutes is a 400. Of a body that its sender gives up nothing
- * comes: there is nobody to answer.
+ * Reads the body of a request, after sending 100 Continue if the client waits for it. Rejects with a 400 when the body
+ * has a content encoding or takes more than five minutes, and with `tooLarge` when it is longer than `maxBytes`. Never
+ * settles when the client leaves.
  */
 export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = payloadTooLarge): Promise<Buffer> {
   const { req } = exchange;
@@ -30,7 +29,7 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
     req.off('data', take).off('end', finish).pause();
     reject(tooLarge());
   }
-  // Where its sender has gone nothing is settled, and a timer would hold what has come.
+  // Once the client has left, the promise never settles, and a timer would only hold the body in memory.
   const late = req.destroyed ? undefined : setTimeout(() => reject(tooSlow()), MAX_MS);
   function finish(): void {
     resolve(body.bytes);
@@ -46,7 +45,10 @@ function tooSlow(): AppError {
   return invalidRequest([{ path: '', message: 'must come within five minutes' }]);
 }
 
-/** Reads the body as bytes, up to the endpoint's limit; a longer one is a 413, over a limit of the route's own a 400. */
+/**
+ * Reads the body of a request into `req.body` as bytes. A body over the endpoint's limit is a 413, over the route's own
+ * `bodyLimit` a 400.
+ */
 export async function readBody(req: Request, _res: Response, next: NextFunction): Promise<void> {
   const exchange = exchangeOf(req);
   const { flags, max_body_bytes = 0 } = exchange.found.endpoint ?? {};
@@ -57,14 +59,17 @@ export async function readBody(req: Request, _res: Response, next: NextFunction)
 }
 
 /**
- * The JSON body of a request that `readBody` has read.
- * @throws AppError 400 for another content type, malformed UTF-8 or malformed JSON, or one that costs too much.
+ * Parses the JSON body of a request that `readBody` has read.
+ * @throws AppError 400 for another content type, malformed UTF-8 or JSON, or JSON beyond the limits of `parseJson`.
  */
 export function jsonBody(req: Request): unknown {
   return jsonOf(exchangeOf(req), bytesOf(req));
 }
 
-/** The same of bytes that were read in another way. @throws AppError 400, as `jsonBody` does. */
+/**
+ * Parses the bytes of a request's body as JSON.
+ * @throws AppError 400 as `jsonBody` does.
+ */
 export function jsonOf(exchange: Exchange, bytes: Buffer): unknown {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.req.headers['content-type'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
@@ -74,7 +79,7 @@ export function jsonOf(exchange: Exchange, bytes: Buffer): unknown {
   return value;
 }
 
-/** The bytes of a request that `readBody` has read; empty where it had no body. */
+/** Returns the body of a request that `readBody` has read; an empty buffer when it had none. */
 export function bytesOf(req: Request): Buffer {
   return Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
 }

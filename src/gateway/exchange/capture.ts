@@ -1,14 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
 
-/** How much of a body is captured for the audit record, before it is masked and cut. */
+/** The most bytes of a body that are captured for the audit record, before masking and cutting. */
 const KEPT_BYTES = 256 * 1024;
 const ONE_WRITE_BYTES = 64 * 1024;
 
-/** Captures the beginning of a body. */
+/** Collects the beginning of a body. */
 class BodyPrefix {
   readonly #kept = new GatheredBytes();
-  /** The length of the whole body. */
+  /** The length of the whole body, in bytes. */
   totalBytes = 0;
 
   push(chunk: Buffer): void {
@@ -26,12 +26,13 @@ class BodyPrefix {
   }
 }
 
-/** Called once as a request ends; the rest of its response is sent when `kept` is called. */
+/** Called once when a request ends; the rest of its response is sent when `kept` is called. */
 type OnEnd = (aborted: boolean, kept: () => void) => void;
 
 /**
- * Captures the bodies of a request and its response as they pass. Only the end of the response is held back. Everything
- * is written as bytes: Node would otherwise send the headers of a text body in another encoding.
+ * Captures the bodies of a request and its response as they pass. Delays only the end of the response, until its record
+ * is stored. Writes everything as bytes, because Node would otherwise send the headers of a text body in another
+ * encoding.
  */
 export class Capture {
   readonly request = new BodyPrefix();
@@ -40,21 +41,24 @@ export class Capture {
   readonly #res: ServerResponse;
   #onEnd: OnEnd | undefined;
   #isRecorded = false;
-  /** Whether the response is complete, sent or about to be. */
+  /** Whether the response is complete: sent, or about to be. */
   isEnded = false;
-  /** The arguments of the write that completes a body of known length: its client would take the response for ended. */
+  /**
+   * The arguments of the write that completes a body of known length. It is delayed with the end, because the client
+   * would take the response as complete.
+   */
   #lastWrite: unknown[] | undefined;
 
   constructor(req: IncomingMessage, res: ServerResponse) {
     this.#req = req;
     this.#res = res;
-    // What arrives while the request waits for those before it belongs to it.
+    // Starts at once: bytes that arrive while the request waits for earlier ones belong to its body.
     this.#tapRequest();
   }
 
   /**
-   * Starts capturing, once. `onEnd` is called before the last byte is handed to the socket, or when the client has
-   * left.
+   * Starts capturing the response; further calls have no effect. `onEnd` is called before the last byte is handed to
+   * the connection, or when the client has left.
    */
   install(onEnd: OnEnd): void {
     if (this.#onEnd) return;
@@ -63,7 +67,7 @@ export class Capture {
     this.#res.once('close', () => this.#record(true, () => undefined));
   }
 
-  /** Ends a request whose response was not written here. */
+  /** Records the end of a request whose response was not written by this process, such as a WebSocket's. */
   finish(): void {
     this.#record(false, () => undefined);
   }
@@ -80,7 +84,7 @@ export class Capture {
   #tapRequest(): void {
     const push = this.#req.push;
     this.#req.push = (chunk: unknown, encoding?: BufferEncoding) => {
-      // What arrives after the response is discarded.
+      // Bytes that arrive after the response are discarded.
       if (Buffer.isBuffer(chunk) && !this.#isRecorded) this.request.push(chunk);
       return push.call(this.#req, chunk, encoding);
     };
@@ -93,7 +97,7 @@ export class Capture {
       try {
         Reflect.apply(end, this.#res, given);
       } catch (error) {
-        // It cannot be sent: nobody shall wait for it.
+        // The response cannot be sent: the client must not wait for it.
         this.#res.destroy();
         throw error;
       }
@@ -122,7 +126,7 @@ export class Capture {
     }) as ServerResponse['end'];
   }
 
-  /** Returns whether all bytes that the head announces were given. */
+  /** Checks whether the response has as many bytes as its Content-Length. */
   #isComplete(): boolean {
     const length = this.#res.getHeader('content-length');
     return length !== undefined && this.response.totalBytes >= Number(length);
@@ -138,8 +142,8 @@ function bytesOf(chunk: unknown, encoding: unknown): unknown {
 }
 
 /**
- * Returns the arguments of `end` for a short body. Node sends Latin-1 text in one write with the headers, byte for
- * byte; a buffer would cost a second write, and UTF-8 text would send the headers in that encoding.
+ * Returns the arguments of `end`, with a short body as Latin-1 text: Node sends that in one write with the headers,
+ * byte for byte. A buffer would cost a second write, and UTF-8 text would send the headers in that encoding.
  */
 function asOneWrite(bytes: Buffer, rest: readonly unknown[]): unknown[] {
   const callbacks = rest.filter((argument) => typeof argument === 'function');

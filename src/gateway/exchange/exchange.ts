@@ -11,95 +11,100 @@ import type { RecordedHead } from './audit.ts';
 import { Capture } from './capture.ts';
 import type { NormalTarget } from './request-head.ts';
 
-/** The raw socket of a WebSocket upgrade, before it is accepted or refused. */
+/** A WebSocket upgrade that is neither accepted nor refused yet: its socket, and the bytes received after its head. */
 interface Upgrade {
   socket: Duplex;
   head: Buffer;
 }
 
-/** What a record is told of a body: nothing where the captured bytes speak for themselves. */
+/** Instructions for recording a body; without any, the captured bytes are recorded. */
 export interface AuditedBody {
-  /** JSON, in the place of what was captured. */
+  /** JSON text to record instead of the captured bytes. */
   text?: string;
-  /** Whether only a part of the request's body is it. */
+  /** Whether `text` is only a part of the captured body, so that the recorded length is that of `text`. */
   isPart?: boolean;
-  /** What is hidden beside the values of secret keys. */
+  /** The rule that masks more than the values of secret keys. */
   rule?: JsonRule | undefined;
 }
 
-/** An operation of a request: each has a record of its own. */
+/** One operation of a request; each has an audit record of its own. */
 export interface AuditedOperation {
   request: AuditedBody;
   response: AuditedBody;
-  /** Masks the query string; without it the query of a GraphQL request shows nothing of an operation. */
+  /** Masks the query string. Without it, the operation in the query of a GraphQL request is masked completely. */
   maskQuery?: ((query: string) => string) | undefined;
 }
 
-/** What the stages of the chain, and handlers that authenticate by themselves, have found out about a request. */
+/** What stages of the chain, and handlers that authenticate callers themselves, have found out about a request. */
 export class Findings {
   endpoint: Endpoint | undefined;
-  /** The service that answers; undefined for routes of the gateway itself, such as health. */
+  /** The name of the service that handles the request; undefined for routes of the gateway itself, such as health. */
   service: string | undefined;
-  /** Where that service is; undefined in this process. */
+  /** The upstream of that service; undefined when the service is local. */
   upstream: Upstream | undefined;
-  /** Whether the service runs the client guards, or a gateway in front has run them. */
+  /** Whether the client guards run elsewhere: in the upstream, or in a gateway in front of this one. */
   isGuardedElsewhere = false;
   token: SignedToken | undefined;
-  /** Whoever the access token speaks for. */
+  /** The principal of the access token; undefined without one. */
   principal: Principal | undefined;
-  /** Who has authenticated without an access token: the tenant and the kind of the audit record. */
+  /** A caller that authenticated without an access token: its tenant, and whether the audit record has `is_api`. */
   client: { nodeId: string; isApi: boolean } | undefined;
-  /** The 429 of a client's limit that is left to the handler of an endpoint with the flag `batch`. */
+  /** The 429 of a client's rate or quota that is left to the handler, for endpoints with the flag `batch`. */
   limitRefusal: AppError | undefined;
 
-  /** The caller's tenant, once it is known. */
+  /** The caller's tenant; undefined until it is known. */
   get nodeId(): string | undefined {
     return this.principal?.nodeId ?? this.client?.nodeId;
   }
 }
 
-/** What is kept of a request for its audit records. */
+/** What is collected about a request for its audit records. */
 interface AuditNotes {
   readonly capture: Capture;
-  /** The masked head, made with the first of the records. */
+  /** The masked head, computed for the first of the records. */
   head: RecordedHead | undefined;
-  /** Returns the operations of a request that has several, as it ends. */
+  /** Returns the operations of a request that has several; called when it ends. */
   operations: (() => readonly AuditedOperation[]) | undefined;
-  /** Whether a handler has begun to read the body: that of a refused request is not recorded. */
+  /** Whether a handler has begun to read the body; otherwise the body is not recorded. */
   isBodyRead: boolean;
   /** Whether a handler has parsed the whole body as JSON in UTF-8. */
   isBodyJson: boolean;
 }
 
-/** A request and its response on their way through the chain: what it is, what was found out, what the audit keeps. */
+/**
+ * A request and its response on their way through the chain, with what the chain finds out and what is recorded of
+ * them.
+ */
 export class Exchange {
-  // What it is, whoever may send it: its messages, its connection, its times. Settled before the chain judges.
+  // Facts about the message and its connection, set before the chain decides on the request.
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly upgrade: Upgrade | undefined;
   /** The address of the peer, which may be a proxy. */
   remoteAddress = '';
-  /** The client's address, or the peer's where the client's is not known. */
+  /** The client's address, or the peer's if the client's is unknown. */
   realIp = '';
-  /** The client's address; undefined where a trusted proxy has named none. */
+  /** The client's address; undefined when a trusted proxy has not named one. */
   clientAddress: string | undefined;
   /** Whether the peer is a trusted proxy. */
   isPeerTrusted = false;
-  /** When the chain began: milliseconds since the epoch, and of the monotonic clock. */
+  /** When the chain began: in ms since 1970, and in ms of the monotonic clock. */
   startedAtMs = 0;
   startedTick = 0;
   correlationId = '';
-  /** Undefined where the request is not traced. */
+  /** The trace span of the request; undefined when the request is not traced. */
   span: Span | undefined;
-  /** What the routes say of the path as it was sent: its endpoint, once that is found, knows better. */
+  /** The flags of the route with the path as it was sent, for use until the endpoint and its flags are known. */
   pathFlags: EndpointFlags | undefined;
-  /** The normalised request target, once it has matched an endpoint. */
+  /** The normalised request target; set once it has matched an endpoint. */
   target: NormalTarget | undefined;
-  /** Whether the requests before it on its connection are answered. */
+  /** Whether the requests before this one on its connection are answered. */
   hasBegun = false;
-  /** Whether the bytes behind its head are no HTTP: it is refused, whatever still works on it. */
+  /**
+   * Whether the bytes after the head are not valid HTTP. The request is then refused, even while a handler works on it.
+   */
   isBroken = false;
-  /** Whether no audit record of it can be stored. */
+  /** Whether no audit record of this request can be stored. */
   isUnrecordable = false;
 
   readonly found = new Findings();
@@ -113,13 +118,13 @@ export class Exchange {
     this.audit = { capture, head: undefined, operations: undefined, isBodyRead: false, isBodyJson: false };
   }
 
-  /** Whether the response has begun: it can be cut, and no longer be replaced. */
+  /** Whether the response has begun, so that it can be cut off but not replaced. */
   get isAnswered(): boolean {
     return this.res.headersSent || this.audit.capture.isEnded;
   }
 }
 
-/** A property, since a weak map of every request makes the garbage collector work. */
+/** The property that holds the exchange; a weak map with every request would be costly for the garbage collector. */
 const EXCHANGE: unique symbol = Symbol('exchange');
 
 declare module 'node:http' {
@@ -128,19 +133,25 @@ declare module 'node:http' {
   }
 }
 
-/** Ties an exchange to its request, for the handlers behind the gateway. */
+/** Attaches an exchange to its request, for the handlers after the chain. */
 export function attachExchange(exchange: Exchange): void {
   exchange.req[EXCHANGE] = exchange;
 }
 
-/** The exchange of a request that came through the gateway: there is no other way in. */
+/**
+ * Returns the exchange of a request that came through the gateway.
+ * @throws Error when the request has none.
+ */
 export function exchangeOf(req: IncomingMessage): Exchange {
   const exchange = req[EXCHANGE];
   if (!exchange) throw new Error('a request reached a handler around the gateway');
   return exchange;
 }
 
-/** Returns the caller of a request to a protected endpoint, as domain functions take it. */
+/**
+ * Returns the caller of a request to a protected endpoint, in the form that domain functions take.
+ * @throws Error when the request has no principal.
+ */
 export function callerOf(req: IncomingMessage): Caller {
   const { found, correlationId, span } = exchangeOf(req);
   if (!found.principal) throw new Error('a protected handler ran without a principal');

@@ -6,21 +6,25 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Returns whether a peer is a trusted proxy. */
+/** Checks whether the address is that of a trusted proxy. */
 export type TrustedPeers = (address: string, index: number) => boolean;
 
-/** How many verdicts are cached: parsing an address costs more than all else here. */
+/** The number of addresses whose check is cached, because parsing an address is the most expensive part here. */
 const KNOWN_PEERS = 10_000;
 
-/** How many entries of `X-Forwarded-For` are read: no chain of proxies is as long, and each entry costs a verdict. */
+/**
+ * The number of `X-Forwarded-For` entries that are read: real chains of proxies are shorter, and each entry costs a
+ * check.
+ */
 const MAX_HOPS = 32;
 
 /**
- * Matches fields that only a proxy may send, with any character for a hyphen: CGI and WSGI make an underscore of it.
+ * Matches header fields that only a proxy may send, with any character for a hyphen: CGI and WSGI turn it into an
+ * underscore.
  */
 const PROXY_HEADER = /^(?:x[^a-z\d])?forwarded|^x[^a-z\d]real[^a-z\d]ip|^ssl[^a-z\d]client/;
 
-/** Compiles `TRUST_PROXY`: addresses, networks, and the names loopback, linklocal, uniquelocal. */
+/** Compiles the entries of `TRUST_PROXY`: addresses, networks, and the names loopback, linklocal, uniquelocal. */
 export function compileTrust(peers: readonly string[]): TrustedPeers {
   const trusts = proxyAddr.compile([...peers]);
   const known = new Map<string, boolean>();
@@ -35,8 +39,8 @@ export function compileTrust(peers: readonly string[]): TrustedPeers {
 }
 
 /**
- * Determines the client's address, and removes the fields that only a trusted proxy may send where another peer has
- * sent them.
+ * Determines the client's address. If the peer is no trusted proxy, removes the header fields that only such a proxy
+ * may send.
  */
 export function settleClientAddress(request: Exchange, trusts: TrustedPeers): void {
   const { req } = request;
@@ -52,9 +56,9 @@ export function settleClientAddress(request: Exchange, trusts: TrustedPeers): vo
 }
 
 /**
- * Returns the rightmost address of `X-Forwarded-For` that is no trusted proxy; without that field the one in
- * `X-Real-IP`, else the peer. Undefined where the entry is no address, or stands behind too many proxies: who wrote
- * what is left of it is unknown.
+ * Returns the rightmost address of `X-Forwarded-For` that is no trusted proxy; without that field, the address in
+ * `X-Real-IP`, or else the peer's. Returns undefined when the entry is no address or comes after more than `MAX_HOPS`
+ * proxies, because anyone may have written it.
  */
 function clientAddress({ req: { headers }, remoteAddress }: Exchange, trusts: TrustedPeers): string | undefined {
   const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;
@@ -71,22 +75,25 @@ function clientAddress({ req: { headers }, remoteAddress }: Exchange, trusts: Tr
   return undefined;
 }
 
-/** Parses an entry, which may have a port, and brackets around an IPv6 address. */
+/**
+ * Returns the IP address of an entry, which may have a port, and brackets around an IPv6 address; undefined when it is
+ * invalid.
+ */
 function addressIn(entry: string): string | undefined {
   const text = entry.trim();
   const [, ipv6, ipv4] = /^(?:\[([^[\]]+)\]|([\d.]+))(?::\d{1,5})?$/.exec(text) ?? [];
   const address = ipv6 ?? ipv4 ?? text;
   if (isIP(address) === 0 || (ipv6 !== undefined && isIP(ipv6) !== 6)) return undefined;
-  // A slice would keep the whole field in memory.
+  // A plain slice would hold the whole field in memory.
   return plainAddress(Buffer.from(address).toString());
 }
 
-/** The longest correlation id that is forwarded. */
+/** The longest correlation id that is accepted from a caller. */
 export const MAX_CORRELATION_ID_BYTES = 1024;
 
 /**
- * Forwards the caller's `X-Correlation-ID` as received, or creates one, and echoes it on the response.
- * @throws AppError 400 for one that is too long; the request gets one of its own all the same.
+ * Takes the correlation id from the caller's `X-Correlation-ID`, or creates one, and sets it on request and response.
+ * @throws AppError 400 when the caller's is too long; the request then has a new one.
  */
 export function correlation(request: Exchange): void {
   const { headers } = request.req;
@@ -102,26 +109,26 @@ export function correlation(request: Exchange): void {
 
 const UNRESERVED = /[A-Za-z0-9._~-]/;
 const ESCAPE = /%([0-9A-Fa-f]{2})/g;
-/** Also with a parameter (RFC 3986 section 3.3): some services cut that off first. */
+/** Matches a dot segment, even one with a parameter (RFC 3986 section 3.3), which some services remove first. */
 const DOT_SEGMENT = /(?:^|\/)\.\.?(?:[;/]|%3B|$)/;
 const AMBIGUOUS = /\/\/|\\|\0/;
 const BROKEN_ESCAPE = /%(?![0-9A-Fa-f]{2})/;
-/** Scheme, user and host of the absolute form; a host is never empty (RFC 9110 section 4.2). */
+/** Matches scheme, user and host of the absolute form; a host is never empty (RFC 9110 section 4.2). */
 const ORIGIN = /^https?:\/\/(?:[\w.~!$&'()*+,;=:%-]*@)?((?:\[[0-9a-f:.]+\]|[\w.~!$&'()*+,;=-]+)(?::\d*)?)(?=[/?]|$)/i;
 
-/** A request target, split and normalised once, so that what is authorised is what is served. */
+/** A request target, split and normalised once, so that the path that is authorised is also the path that is served. */
 export interface NormalTarget {
   path: string;
-  /** Without the question mark; empty where there is none. */
+  /** The query without the question mark; empty when there is none. */
   query: string;
-  /** Host and port of the absolute form. */
+  /** Host and port, if the target has the absolute form. */
   host?: string;
 }
 
 /**
- * Normalises the path of a request target (RFC 3986 section 6.2.2): escaped unreserved characters are decoded, and the
- * absolute form is accepted. Returns undefined for anything that a service could read as another path than the
- * authorised one: an encoded slash, backslash or null byte, a dot segment, a double slash, a broken or overlong escape.
+ * Normalises the path of a request target (RFC 3986 section 6.2.2): decodes escaped unreserved characters, and accepts
+ * the absolute form. Returns undefined for anything that a service could read as a path other than the authorised one:
+ * an encoded slash, backslash or null byte, a dot segment, a double slash, a broken or overlong escape.
  */
 export function normalTarget(target: string): NormalTarget | undefined {
   if (target.startsWith('/')) return normalRelative(target);
@@ -160,13 +167,13 @@ type Head = Pick<IncomingMessage, 'httpVersion' | 'headers' | 'rawHeaders'>;
 
 const NO_BODY = 'an upgrade has no body';
 
-/** `uri-host [":" port]` (RFC 9110 section 7.2). */
+/** Matches the value of a Host field: `uri-host [":" port]` (RFC 9110 section 7.2). */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 /**
- * Returns the issue of a head that Node's parser accepts and RFC 9112 does not: another version, or a Host or framing
- * that two readers can take in two ways, such as a body after the head of an upgrade, where the frames of the new
- * protocol begin. Undefined for a good head.
+ * Returns the issue of a head that Node's parser accepts but RFC 9112 does not: another version, or a Host or framing
+ * that two recipients could read differently, such as a body after the head of an upgrade, where the frames of the new
+ * protocol begin. Returns undefined for a valid head.
  */
 export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade = false): Issue | undefined {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { path: '', message: 'must be HTTP/1.1' };
@@ -184,12 +191,12 @@ export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade 
   return undefined;
 }
 
-/** Returns whether a request announces a body (RFC 9112 section 6.3). */
+/** Checks whether a request has a body, by its header fields (RFC 9112 section 6.3). */
 export function announcesBody({ headers }: Pick<Head, 'headers'>): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
 }
 
-/** Counts Host fields: of two, Node's parser keeps the first (RFC 9112 section 3.2). */
+/** Counts the Host fields, because Node's parser ignores all but the first (RFC 9112 section 3.2). */
 function hosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -5,7 +5,7 @@ import type { Exchange } from './exchange.ts';
 
 const CLIENT_CLOSED_REQUEST = 499;
 
-/** The methods of the OpenTelemetry semantic conventions; any other one shares a series. */
+/** The methods of the OpenTelemetry semantic conventions; all others share one series. */
 const METHODS: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -22,20 +22,19 @@ const MAX_STATUS = 1_000;
 
 type Label = 'http_request_method' | 'http_route' | 'http_response_status_code';
 
-/** Returns the status with which a request ends: 499 where its client left before the response. */
+/** Returns the status with which a request ends: 499 when its client left before the response began. */
 export function endStatusOf({ res }: Exchange, aborted: boolean): number {
   return aborted && !res.headersSent ? CLIENT_CLOSED_REQUEST : res.statusCode;
 }
 
-/** Returns a method as the OpenTelemetry semantic conventions name it. */
+/** Returns a method as the OpenTelemetry semantic conventions name it, `_OTHER` for unknown ones. */
 export function methodOf(method: string | undefined): string {
   return method !== undefined && METHODS.has(method) ? method : OTHER_METHOD;
 }
 
 /**
- * Measures the requests of this listener, by the pattern of their endpoint and never by their path, so that the number
- * of series is bounded. Event streams and WebSockets are counted apart: how long they last says nothing about how fast
- * the service is.
+ * Measures the requests of this listener by endpoint pattern, never by path, so that the number of series is bounded.
+ * Counts event streams and WebSockets separately, because their durations say nothing about the speed of the service.
  */
 export class RequestMetrics {
   readonly metrics: readonly Metric[];
@@ -67,7 +66,7 @@ export class RequestMetrics {
     this.metrics = [this.#durations, active, this.#streams];
   }
 
-  /** Counts a request that begins; `ended` is called once for it. */
+  /** Counts a request that begins; the caller must call `ended` once for it. */
   begun(): void {
     this.#active += 1;
   }
@@ -85,7 +84,7 @@ export class RequestMetrics {
     this.#series(route, req.method, endStatusOf(exchange, aborted)).observe(seconds);
   }
 
-  /** Counts a response to bytes that were no HTTP. */
+  /** Counts a response to bytes that are not valid HTTP. */
   unparsed(status: number): void {
     this.#series('', undefined, status).observe(0);
   }
@@ -104,7 +103,7 @@ export class RequestMetrics {
   }
 }
 
-/** Returns whether the response is an event stream, of this process or of an upstream. */
+/** Checks whether the response is an event stream, from this process or an upstream. */
 function isEventStream({ res }: Exchange): boolean {
   const type = res.getHeader('content-type');
   return typeof type === 'string' && type.startsWith('text/event-stream');
@@ -125,8 +124,8 @@ export function runTraced(tracer: Tracer, request: Exchange, run: () => void): v
 }
 
 /**
- * Runs work of a request within its span, so that log lines carry its trace. An event of the connection has no span by
- * itself.
+ * Runs work for a request within its span, so that log lines have its trace id. Events of the connection have no span
+ * of their own.
  */
 export function withinSpan({ span }: Pick<Exchange, 'span'>, work: () => void): void {
   if (span) span.run(work);
@@ -134,8 +133,8 @@ export function withinSpan({ span }: Pick<Exchange, 'span'>, work: () => void): 
 }
 
 /**
- * Ends the span, named by the pattern of the endpoint. Path and correlation id are left out: either may identify a
- * caller or a person.
+ * Ends the span of a request and names it by method and endpoint pattern. Omits path and correlation id, because either
+ * may identify a caller or a person.
  */
 export function endSpan(exchange: Exchange, aborted: boolean): void {
   const { span, req, found } = exchange;

@@ -6,8 +6,8 @@ import type { Exchange } from './exchange.ts';
 import { announcesBody } from './request-head.ts';
 
 /**
- * Tells a client that waits for leave to send its body to go on (RFC 9110 section 10.1.1). HTTP/1.0 knows no interim
- * answers: its client would take it for the whole answer.
+ * Sends 100 Continue to a client that waits for it before it sends its body (RFC 9110 section 10.1.1). HTTP/1.0 has no
+ * interim responses: its client would take it for the final response.
  */
 export function sendContinue({ req, res }: Exchange): void {
   if (req.httpVersion !== '1.0' && /^100-continue$/i.test(req.headers.expect ?? '')) res.writeContinue();
@@ -17,9 +17,9 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_MS = 5_000;
 
 /**
- * Closes the connection of a request that is answered before it has come in full the way that a client still gets the answer
- * (RFC 9112 section 9.6): the sending half first, and the other when the client has stopped sending, or after 64 MiB or 5 s.
- * What comes is thrown away. A close with bytes unread would be a reset, which takes the answer with it.
+ * Makes the connection of a request that is answered before its body has arrived close in such a way that the client
+ * still gets the response (RFC 9112 section 9.6): the sending side first, the other when the client stops sending, or
+ * after 64 MiB or 5 s. Closing at once, with bytes unread, would reset the connection and could lose the response.
  */
 export function lingerOnClose({ req, res }: Exchange): void {
   const { socket } = req;
@@ -46,12 +46,12 @@ export function lingerOnClose({ req, res }: Exchange): void {
   }
 }
 
-/** Sends a JSON body. */
+/** Sends a status and a value as JSON. */
 export function sendJson(res: ServerResponse, status: number, body: unknown): void {
   sendJsonText(res, status, JSON.stringify(body));
 }
 
-/** Sends a JSON text; as bytes, so that Node sends the headers unchanged. */
+/** Sends a status and a JSON text, as bytes, so that Node sends the headers unchanged. */
 export function sendJsonText(res: ServerResponse, status: number, text: string): void {
   const bytes = Buffer.from(text, 'utf8');
   res.statusCode = status;
@@ -68,8 +68,8 @@ export function sendEmpty(res: ServerResponse, status: number): void {
 }
 
 /**
- * Answers a request with the refusal that an error stands for. An unexpected error is logged once, with the
- * correlation id, and answered as a masked 500. An answer that has begun is cut off.
+ * Answers a request with an error. Logs an unexpected error once, with the correlation id, and answers it with a masked
+ * 500. Cuts off a response that has begun.
  */
 export function refuse(
   exchange: Exchange,
@@ -81,7 +81,7 @@ export function refuse(
   if (exchange.isBroken && exchange.isAnswered && isLate(error)) return;
   const refusal = refusalOf(exchange.found.endpoint, error);
   if (refusal.status >= 500) logFault(exchange, error, log);
-  // An answer that is complete stays what it is.
+  // A complete response stays as it is.
   if (exchange.audit.capture.isEnded) return;
   if (res.headersSent) {
     res.destroy();
@@ -98,13 +98,16 @@ export function refuse(
   sendJson(res, refusal.status, envelope);
 }
 
-/** Whether an error comes of nothing but that the request has been refused meanwhile. */
+/** Checks whether an error occurred only because the request was refused meanwhile. */
 function isLate(error: unknown): boolean {
   if (error instanceof AppError) return error.status < 500;
   return error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT';
 }
 
-/** The refusal of an error: senders of endpoints with closed statuses know no 413 and of the 5xx only 500. */
+/**
+ * Returns the `AppError` to answer an error with. For an endpoint with `statuses: closed`, a 413 becomes a 400 and
+ * every 5xx a 500.
+ */
 function refusalOf(endpoint: Endpoint | undefined, error: unknown): AppError {
   const refusal = error instanceof AppError ? error : new AppError(500, 'internal_error', { cause: error });
   if (endpoint?.statuses !== 'closed') return refusal;
@@ -125,7 +128,10 @@ function logFault(exchange: Exchange, error: unknown, log: Log): void {
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS';
 
-/** Listed, since `*` excludes Authorization (Fetch standard, section 3.3.3). */
+/**
+ * The request headers that browsers may send; listed because `*` excludes Authorization (Fetch standard, section
+ * 3.3.3).
+ */
 const REQUEST_HEADERS = [
   'authorization',
   'content-type',
@@ -151,7 +157,7 @@ const EXPOSED_HEADERS = [
   'X-MonthlyLimit-Reset',
 ].join(', ');
 
-/** Creates the function that sets the CORS headers of every response, errors included; credentials are not allowed. */
+/** Creates the function that sets the CORS headers of every response, errors included. Does not allow credentials. */
 export function cors(origins: readonly string[]): (request: Exchange) => void {
   const any = origins.includes('*');
   const allowed = new Set(origins);
@@ -167,7 +173,7 @@ export function cors(origins: readonly string[]): (request: Exchange) => void {
   };
 }
 
-/** Answers a preflight request (OPTIONS on any path). */
+/** Answers a CORS preflight request (OPTIONS on any path). */
 export function answerPreflight({ res }: Exchange): void {
   res.setHeader('Access-Control-Allow-Methods', METHODS);
   res.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS);

@@ -3,13 +3,16 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { errorEnvelope, invalidRequest, notFound } from '../../platform/errors.ts';
 import { MAX_CORRELATION_ID_BYTES } from './request-head.ts';
 
-/** The issue of bytes that are no HTTP. */
+/** The issue reported for bytes that are not valid HTTP. */
 export const NOT_HTTP = { path: '', message: 'must be well-formed HTTP' };
 
-/** What Node's parser reports of bytes that are no HTTP. */
+/** The error of Node's parser for bytes that are not valid HTTP. */
 export type ParserError = Error & { code?: string; rawPacket?: Buffer };
 
-/** What came on a connection and was no HTTP: its response, and what could be read of it; empty texts where nothing could. */
+/**
+ * The response to bytes that are not valid HTTP, and what could be read of their head; members that could not be read
+ * are empty.
+ */
 export interface Unparsed {
   correlationId: string;
   method: string;
@@ -23,7 +26,10 @@ const HEAD_BYTES = 16 * 1024;
 const REQUEST_LINE = /^([A-Z]{1,16}) ([^ \r\n]{1,4096}) HTTP\/1\.[01]\r\n/;
 const CORRELATION_ID = /\r\nx-correlation-id:[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*\r\n/i;
 
-/** Reads what the parser has given up; `isFirst`: nothing came on the connection before, so it may begin with a head. */
+/**
+ * Reads the head of bytes that the parser rejected, and creates their response. `isFirst` says that nothing came before
+ * them on the connection, so that they may begin with a head.
+ */
 export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparsed, 'remoteAddress'> {
   const text = (isFirst && error.rawPacket?.toString('latin1', 0, HEAD_BYTES)) || '';
   const [, method = '', target = ''] = REQUEST_LINE.exec(text) ?? [];
@@ -33,7 +39,7 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   return { correlationId, method, target, status: refusal.status, body: JSON.stringify(errorEnvelope(refusal)) };
 }
 
-/** Returns the bytes of the response. They are written to the socket: Node has no response object for what is no request. */
+/** Returns the bytes of the response, to be written to the socket: without a request, Node has no response object. */
 export function unparsedResponse({ correlationId, status, body }: Unparsed): Buffer {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

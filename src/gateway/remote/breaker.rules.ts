@@ -1,32 +1,32 @@
-/** When a circuit breaker opens, and for how long. */
+/** Settings of a circuit breaker: when it opens, and for how long. */
 interface BreakerSettings {
-  /** The number of consecutive failures. */
+  /** The number of consecutive failures that open the circuit breaker. */
   failures: number;
   openMs: number;
 }
 
 /**
  * The state of a circuit breaker. Closed: requests are sent, consecutive failures are counted. Open: nothing is sent.
- * Half open: one request at a time is sent on trial; its outcome closes or opens the circuit.
+ * Half open: one request at a time is sent on trial; its outcome closes or opens the circuit breaker.
  */
 export type Circuit =
   | { kind: 'closed'; failures: number }
   | { kind: 'open'; untilMs: number }
   | { kind: 'half_open'; isTrying: boolean };
 
-/** The outcome of a request, as far as it says something about the upstream. */
+/** What the outcome of a request says about the upstream; `unknown` when it says nothing. */
 export type Outcome = 'answered' | 'failed' | 'unknown';
 
 export type Admission =
   | { isAdmitted: true; isTrial: boolean; circuit: Circuit }
   | { isAdmitted: false; retryAfterMs: number };
 
-/** `Retry-After` during a trial. */
+/** The time until a retry that refused requests are given during a trial, in ms. */
 const TRIAL_MS = 1_000;
 
 export const CLOSED: Circuit = { kind: 'closed', failures: 0 };
 
-/** Returns whether a request may be sent now, and the state that follows. */
+/** Decides whether a request may be sent now, and returns the circuit breaker's next state. */
 export function admit(circuit: Circuit, nowMs: number): Admission {
   switch (circuit.kind) {
     case 'closed':
@@ -41,8 +41,8 @@ export function admit(circuit: Circuit, nowMs: number): Admission {
 }
 
 /**
- * Returns the state after a request has ended. Unless the circuit is closed only the trial counts: other requests were
- * sent before it opened. The outcome `unknown`, such as a client that left, changes nothing.
+ * Returns the circuit breaker's state after a request has ended. Unless the circuit breaker is closed, only the trial
+ * counts: other requests were sent before it opened. The outcome `unknown`, as of a client that left, changes nothing.
  */
 export function settle(
   circuit: Circuit,

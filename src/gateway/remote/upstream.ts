@@ -3,47 +3,50 @@ import { Semaphore } from '../../lib/semaphore.ts';
 import type { RemoteService } from '../table/gateway-config.ts';
 import { type Admission, admit, type Circuit, CLOSED, type Outcome, settle } from './breaker.rules.ts';
 
-/** How long connecting may take; the timeout of the endpoint includes it. */
+/** How long connecting may take, in ms; the timeout of the endpoint includes it. */
 const CONNECT_TIMEOUT_MS = 5_000;
 
 interface UpstreamParts {
   name: string;
   service: RemoteService;
   nowMs(): number;
-  /** The counts of the upstream that it replaces. */
+  /** The counts of the upstream that this one replaces. */
   counts?: UpstreamCounts;
   /** Called when the circuit breaker opens or closes. */
   onCircuit(upstream: Upstream): void;
-  /** Called when it is retired and its last request has ended. */
+  /** Called when the upstream is retired and has no requests left. */
   onDrained(upstream: Upstream): void;
 }
 
-/** Counts requests by outcome, since the start. */
+/** The numbers of requests to an upstream since the process started, by outcome. */
 export interface UpstreamCounts {
   answered: number;
   failed: number;
   timedOut: number;
-  /** Refused because the circuit was open or the queue full. */
+  /** Requests that were refused: the body was too long, the circuit breaker was open, or the queue was full. */
   refused: number;
-  /** Aborted by their clients. */
+  /** Requests that their clients aborted. */
   left: number;
-  /** Responses that had begun and that their client did not read to the end. */
+  /** Responses that were cut off after they had begun. */
   cut: number;
-  /** Sent a second time; the request is also counted under its outcome. */
+  /** Requests that were sent a second time; each is also counted under its outcome. */
   retried: number;
 }
 
-/** Something that lasts as long as its client likes: an event stream, a WebSocket. */
+/** An event stream or WebSocket, which lasts as long as its client likes. */
 export interface LongStream {
-  /** Ends it because the process stops. */
+  /** Closes the stream because the process stops. */
   stop(): void;
 }
 
-/** A remote service with its own pool of connections, queue and circuit breaker: its failures affect no other one. */
+/**
+ * A remote service with its own connection pool, queue and circuit breaker, so that its failures affect no other
+ * service.
+ */
 export class Upstream {
   readonly name: string;
   readonly service: RemoteService;
-  /** Prefixed to the path of each request. */
+  /** The path of the service's URL, put before the path of each request. */
   readonly prefix: string;
   readonly requests: Semaphore;
   readonly sockets: Semaphore;
@@ -68,36 +71,36 @@ export class Upstream {
     this.#origin = origin;
   }
 
-  /** The pool; no connection is opened before the first request. */
+  /** The connection pool, which opens no connection before the first request. */
   get pool(): Pool {
     this.#pool ??= new Pool(this.#origin, {
       connections: this.service.connections,
       pipelining: 1,
-      // Over HTTP/2 requests would share a connection, and WebSockets work differently.
+      // HTTP/2 is off: requests would share a connection, and WebSockets work differently.
       connect: { timeout: CONNECT_TIMEOUT_MS },
       allowH2: false,
-      // The timeout of the endpoint counts from the arrival of the request, queue and connecting included.
+      // The timeout of the endpoint applies instead; it includes the time in the queue and connecting.
       headersTimeout: 0,
       bodyTimeout: this.service.idle_timeout_ms,
     });
     return this.#pool;
   }
 
-  /** Whether it is in no endpoint table any more. */
+  /** Whether the current endpoint table no longer contains this upstream. */
   get isRetired(): boolean {
     return this.#isRetired;
   }
 
   /**
-   * Retires it: no endpoint table has it any more. Requests that began under an older one proceed, however late; its
-   * connections are closed whenever there are none.
+   * Marks the upstream as removed from the endpoint table. Its earlier requests proceed, however late; its connections
+   * are closed whenever it has no requests.
    */
   retire(): void {
     this.#isRetired = true;
     this.#closeDrained();
   }
 
-  /** Gives back a permit of `requests` or of `sockets`. */
+  /** Releases a permit of `requests` or of `sockets`. */
   release(semaphore: Semaphore): void {
     semaphore.release(this.name);
     this.#closeDrained();
@@ -107,27 +110,30 @@ export class Upstream {
     return this.#circuit;
   }
 
-  /** Asks the circuit breaker whether a request may be sent now. One that is admitted must be settled once. */
+  /**
+   * Asks the circuit breaker whether a request may be sent now. The caller must call `settle` once for each request
+   * admitted.
+   */
   admit(): Admission {
     const admission = admit(this.#circuit, this.#parts.nowMs());
     if (admission.isAdmitted) this.#turn(admission.circuit);
     return admission;
   }
 
-  /** How long the circuit breaker refuses requests, in milliseconds; undefined where it does not. */
+  /** How long the circuit breaker still refuses requests, in ms; undefined when it accepts them. */
   get retryAfterMs(): number | undefined {
     if (this.#circuit.kind === 'closed') return undefined;
     const admission = admit(this.#circuit, this.#parts.nowMs());
     return admission.isAdmitted ? undefined : admission.retryAfterMs;
   }
 
-  /** Gives the circuit breaker the outcome of an admitted request. If it opens, those that wait are refused. */
+  /** Gives the circuit breaker the outcome of an admitted request. If it opens, waiting requests are refused. */
   settle(outcome: Outcome, isTrial: boolean): void {
     const { failures, open_ms: openMs } = this.service.breaker;
     this.#turn(settle(this.#circuit, { outcome, isTrial }, this.#parts.nowMs(), { failures, openMs }));
   }
 
-  /** Ends event streams and WebSockets. */
+  /** Closes event streams and WebSockets. */
   stopStreams(): void {
     for (const stream of this.streams) stream.stop();
   }
@@ -140,7 +146,7 @@ export class Upstream {
     if (!this.#isRetired || this.requests.held() > 0 || this.sockets.held() > 0) return;
     const pool = this.#pool;
     this.#pool = undefined;
-    // It is idle, and losing its connections is the purpose.
+    // The pool is idle, and an error while closing its connections does not matter.
     pool?.close().catch(() => undefined);
     this.#parts.onDrained(this);
   }

@@ -2,13 +2,13 @@ import { ConfigError } from '../../platform/config/config.ts';
 import { type Endpoint, endpointOf, type GatewayConfig, remoteService } from './gateway-config.ts';
 
 const PATH = '/v1/discovers/**';
-/** A name that no service in `gateway.yaml` can have, so that nobody can name it. */
+/** The name of the upstream; no service in `gateway.yaml` can have it, so that no caller can select it. */
 const UPSTREAM = '/v1/discovers';
 
 /**
- * Registers `/v1/discovers/**` for discover tokens, in front of another service; without a URL the path stays
- * unregistered.
- * @throws ConfigError when `gateway.yaml` has registered it as well.
+ * Adds the endpoint `/v1/discovers/**`, for discover tokens, which is forwarded to the service at `url`; returns the
+ * table unchanged without a URL.
+ * @throws ConfigError when `gateway.yaml` has registered the path as well.
  */
 export function withDiscovers(config: GatewayConfig, url: string | undefined): GatewayConfig {
   if (url === undefined) return config;

@@ -1,20 +1,23 @@
 /**
- * Says how the gateway treats the requests of an endpoint, where its handler knows better than `gateway.yaml`. It is declared
- * with the route and reaches the gateway as `Endpoint.flags`; whatever is absent is false or the default.
+ * Says how the gateway treats requests to an endpoint, where that follows from its handler and not from `gateway.yaml`.
+ * Declared with the route; an absent flag is false or the default.
  */
 export interface EndpointFlags {
-  /** Answers also while no audit record can be stored; every other endpoint answers 503 then. */
+  /** Whether the endpoint answers even when no audit record can be stored; all others answer 503 then. */
   readonly servesWhenAuditIsFull?: boolean;
   /**
-   * Leaves a 429 of the client's limits to the handler, as `limitRefusal`: the body of a POST tells whether it is one
-   * operation, which is refused as a whole, or a batch, whose operations are counted one by one.
+   * Whether a 429 of the client's rate or quota is left to the handler, as `limitRefusal`. Only the body of a POST
+   * shows whether it is one operation, refused as a whole, or a batch, whose operations are counted one by one.
    */
   readonly batch?: boolean;
-  /** Leaves `errors` out of the body of a refusal, whoever refuses: the members of the body are documented exactly (specification section 4.1). */
+  /**
+   * Whether `errors` is left out of the body of every error response, because the specification lists its members
+   * exactly (section 4.1).
+   */
   readonly oauthErrors?: boolean;
-  /** The most bytes of a body that `readBody` reads, where that is not for the operator to say: a longer one is a 400. */
+  /** The longest body that `readBody` reads, in bytes, instead of the operator's setting; a longer one is a 400. */
   readonly bodyLimit?: number;
 }
 
-/** The flags of routes by their path in `gateway.yaml`; a parameter may have any name. */
+/** The flags of routes by their path in `gateway.yaml`. Names of path parameters do not matter. */
 export type FlagsByPath = Readonly<Record<string, EndpointFlags>>;

@@ -63,7 +63,7 @@ const remoteSchema = z.strictObject({
     .meta({ description: 'When requests are answered 503 at once.' }),
 });
 
-/** A service of `gateway.yaml`: `local`, a URL, or either with its settings. */
+/** The schema of a service in `gateway.yaml`: `local`, a URL, or either with its settings. */
 const serviceSchema = z.union([z.literal(LOCAL), url, localSchema, remoteSchema]).transform((given): ServiceConfig => {
   if (given === LOCAL) return localSchema.parse({ at: LOCAL });
   return typeof given === 'string' ? remoteSchema.parse({ at: given }) : given;
@@ -73,17 +73,19 @@ type LocalService = Readonly<z.output<typeof localSchema>>;
 export type RemoteService = Readonly<z.output<typeof remoteSchema>>;
 type ServiceConfig = LocalService | RemoteService;
 
-/** Returns whether a service is in another process. */
+/** Checks whether a service runs in another process. */
 export function isRemote(service: ServiceConfig | undefined): service is RemoteService {
   return service !== undefined && service.at !== LOCAL;
 }
 
-/** Returns a remote service with default settings. */
+/** Returns a remote service at a URL, with default settings. */
 export function remoteService(at: string): RemoteService {
   return remoteSchema.parse({ at });
 }
 
-/** Where to ask whose a transaction is: `transactions_lookup` of `gateway.yaml`. */
+/**
+ * The schema of `transactions_lookup` in `gateway.yaml`: the service that says which tenant a transaction belongs to.
+ */
 const lookupSchema = z.strictObject({
   url: z
     .string()
@@ -105,7 +107,10 @@ export type LookupConfig = Readonly<z.output<typeof lookupSchema>>;
 
 const TOKEN = /^[\x21-\x7e]+$/;
 
-/** Checks the variable that `transactions_lookup` names. Returns its issues; none where it is good. */
+/**
+ * Checks the environment variable that `transactions_lookup` names, and returns its issues; an empty array when it is
+ * valid.
+ */
 export function lookupFaults(lookup: LookupConfig | undefined, variables: NodeJS.ProcessEnv): string[] {
   const name = lookup?.bearer_env;
   if (name === undefined) return [];
@@ -164,7 +169,7 @@ const endpointSchema = z.strictObject({
   }),
 });
 
-/** The schema of `gateway.yaml`; printed as `schema/gateway.schema.json`, for editors. */
+/** The schema of `gateway.yaml`; published as `schema/gateway.schema.json` for editors. */
 const gatewaySchema = z.strictObject({
   services: z.record(z.string(), serviceSchema).meta({ description: 'The services by name, each local or at a URL.' }),
   binding: z.array(z.string()).min(1).optional().meta({
@@ -182,7 +187,7 @@ const gatewaySchema = z.strictObject({
 type Written = z.output<typeof gatewaySchema>;
 type WrittenEndpoint = Written['endpoints'][number];
 
-/** An endpoint with its limits: its own, else those of its first service, else the defaults. */
+/** An endpoint with its limits: its own, or else those of its first service, or else the defaults. */
 export type Endpoint = Readonly<
   WrittenEndpoint & {
     tokens: TokenClass[];
@@ -195,7 +200,7 @@ export type Endpoint = Readonly<
 
 export interface GatewayConfig extends Readonly<Omit<Written, 'endpoints'>> {
   endpoints: readonly Endpoint[];
-  /** The upstream of `/v1/discovers/**`, which no service names. */
+  /** The upstream of `/v1/discovers/**`, which callers cannot select by name. */
   discovers?: { name: string; service: RemoteService };
 }
 
@@ -209,7 +214,7 @@ export function gatewayJsonSchema(): string {
 
 /**
  * Reads and validates `gateway.yaml`.
- * @throws ConfigError with file, line and field of every issue.
+ * @throws ConfigError when it cannot be read, or with file, line and field of every issue.
  */
 export function readGatewayConfig(path: string): GatewayConfig {
   let source: string;
@@ -221,14 +226,14 @@ export function readGatewayConfig(path: string): GatewayConfig {
   return parseGatewayConfig(path, source);
 }
 
-/** Returns the error of a file that cannot be read. */
+/** Returns the error for a `gateway.yaml` that cannot be read. */
 export function unreadable(path: string, error: unknown): ConfigError {
   const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   return new ConfigError([`GATEWAY_CONFIG: ${path} cannot be read (${reason}); name a readable file`]);
 }
 
 /**
- * Validates the text of `gateway.yaml`; `path` is what issues are reported under.
+ * Validates the text of `gateway.yaml`; `path` is the file name in error messages.
  * @throws ConfigError with file, line and field of every issue.
  */
 export function parseGatewayConfig(path: string, source: string): GatewayConfig {
@@ -240,7 +245,7 @@ export function parseGatewayConfig(path: string, source: string): GatewayConfig 
   return { ...parsed.data, endpoints: endpoints.map((endpoint) => limited(endpoint, services)) };
 }
 
-/** Returns an endpoint as `gateway.yaml` would define it, with the defaults. */
+/** Returns an endpoint, written as in `gateway.yaml`, with the defaults filled in. */
 export function endpointOf(written: z.input<typeof endpointSchema>): Endpoint {
   return limited(endpointSchema.parse(written), {});
 }
@@ -257,8 +262,8 @@ function limited(endpoint: WrittenEndpoint, services: Record<string, ServiceConf
 }
 
 /**
- * Returns the issues of a value. Of several possible forms those of the one that was meant: whose kind of value is
- * right.
+ * Returns the issues of a value that does not match the schema. If several forms are allowed, returns only those for
+ * the form that was probably meant: the one whose type fits.
  */
 function faultsOf(issue: z.core.$ZodIssue): Fault[] {
   if (issue.code !== 'invalid_union') return [{ at: issue.path, message: issue.message }];

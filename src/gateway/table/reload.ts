@@ -8,7 +8,7 @@ import type { Log } from '../../lib/log.ts';
 import { ConfigError } from '../../platform/config/config.ts';
 import { type GatewayConfig, parseGatewayConfig, unreadable } from './gateway-config.ts';
 
-/** How two endpoint tables differ, in the names of the log. */
+/** The number of endpoints, and how two endpoint tables differ; the members are fields of the log. */
 interface TableChanges {
   endpoints: number;
   endpoints_added: number;
@@ -19,7 +19,7 @@ interface TableChanges {
   services_changed: number;
 }
 
-/** Compares two endpoint tables. An endpoint is identified by its methods and path, a service by its name. */
+/** Compares two endpoint tables. Identifies an endpoint by its methods and path, a service by its name. */
 export function tableChanges(before: GatewayConfig, after: GatewayConfig): TableChanges {
   const endpoints = difference(endpointsOf(before), endpointsOf(after));
   const services = difference(new Map(Object.entries(before.services)), new Map(Object.entries(after.services)));
@@ -48,21 +48,21 @@ function difference(before: ReadonlyMap<string, unknown>, after: ReadonlyMap<str
   return { added, changed, removed: before.size + added - after.size };
 }
 
-/** A longer file (some 300 endpoints) is parsed in a thread of its own: it would delay requests. */
+/** The length above which a file (some 300 endpoints) is parsed in a thread, because it would delay requests. */
 const HERE_CHARACTERS = 32 * 1024;
 
-/** The input of the thread. */
+/** The input of the parser thread: path and text of `gateway.yaml`. */
 export interface TableText {
   path: string;
   source: string;
 }
 
-/** The output of the thread: the table as JSON, which is transferred faster than objects. */
+/** The output of the parser thread: the table as JSON, which transfers faster than objects, or its issues. */
 export type ParsedTable = { table: string } | { faults: readonly string[] };
 
 /**
  * Reads the text of `gateway.yaml`.
- * @throws ConfigError if it cannot be read.
+ * @throws ConfigError when the file cannot be read.
  */
 export async function readTableText(path: string): Promise<TableText> {
   try {
@@ -73,8 +73,8 @@ export async function readTableText(path: string): Promise<TableText> {
 }
 
 /**
- * Validates the text of `gateway.yaml` as `parseGatewayConfig` does; in a thread if it is long.
- * @throws ConfigError as that does; the reason of `signal` if it is aborted.
+ * Validates the text of `gateway.yaml` as `parseGatewayConfig` does, in a thread if it is long.
+ * @throws ConfigError as that function does; the reason of `signal` when it is aborted.
  */
 export async function parseTable(text: TableText, signal: AbortSignal): Promise<GatewayConfig> {
   if (text.source.length <= HERE_CHARACTERS) return parseGatewayConfig(text.path, text.source);
@@ -104,26 +104,29 @@ const SHOWN_FAULTS = 20;
 interface ReloadsParts {
   /** The path of `gateway.yaml`. */
   path: string;
-  /** The endpoint table in force, and the text that it was parsed from. */
+  /** The current endpoint table; `source` is the text that it was parsed from. */
   table: GatewayConfig;
   source: string;
-  /** Adds what does not come from the file. Throws ConfigError if the two contradict each other. */
+  /**
+   * Adds the endpoints that do not come from the file.
+   * @throws ConfigError when the two conflict.
+   */
   complete(table: GatewayConfig): GatewayConfig;
   log: Log;
 }
 
-/** Replaces the endpoint table when `gateway.yaml` changes. A file with issues is logged and changes nothing. */
+/** Replaces the endpoint table when `gateway.yaml` changes. A file with issues is logged and has no effect. */
 export class Reloads {
-  /** Reports whether the file, as last read, is in force. */
+  /** The metric that says whether the file, as last read, is in use. */
   readonly inForce: Gauge;
   readonly #parts: ReloadsParts;
   readonly #stop = new AbortController();
   #use: ((table: GatewayConfig) => void) | undefined;
   #table: GatewayConfig;
-  /** Undefined if it could not be read. */
+  /** The text of the file as last read; undefined when it could not be read. */
   #source: string | undefined;
   #latest = Promise.resolve();
-  /** The next read, if it has not begun, and whether an operator asked for it. */
+  /** The next read, if it has not begun; `#isAsked` says whether an operator asked for it. */
   #next: Promise<void> | undefined;
   #isAsked = false;
 
@@ -139,14 +142,14 @@ export class Reloads {
     this.inForce.set(1);
   }
 
-  /** Allows endpoint tables to come into force: `use` replaces the whole table at once. */
+  /** Starts to accept new endpoint tables; `use` replaces the whole table at once. */
   start(use: (table: GatewayConfig) => void): void {
     this.#use = use;
   }
 
   /**
-   * Reads the file and replaces the endpoint table; never rejects. Calls during a read share one more read after it, so
-   * that the file as it is at the call, or later, comes into force.
+   * Reads the file and replaces the endpoint table. Never rejects. Calls during a read share one more read after it, so
+   * that the table is at least as new as the file at the time of the call.
    */
   async reload(): Promise<void> {
     if (!this.#use) {
@@ -157,12 +160,12 @@ export class Reloads {
     return this.#enqueue();
   }
 
-  /** Does what `reload` does, but ignores an unchanged text. */
+  /** Does the same as `reload`, unless the text of the file is unchanged. */
   fileChanged(): Promise<void> {
     return this.#enqueue();
   }
 
-  /** Lets no further endpoint table come into force. */
+  /** Stops replacing the endpoint table, and resolves when no read is in progress. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#latest;
@@ -209,7 +212,7 @@ export class Reloads {
     if (!isDeepStrictEqual(this.#table.transactions_lookup, table.transactions_lookup)) {
       log.warn({ file: path }, 'transactions_lookup has changed: that needs a restart');
     }
-    // Both take some milliseconds with thousands of endpoints: lets requests pass in between.
+    // Comparing and replacing take some milliseconds each with thousands of endpoints; requests run in between.
     await setImmediate();
     if (signal.aborted) return;
     this.#use?.(table);
@@ -220,12 +223,15 @@ export class Reloads {
 }
 
 const LOOK_EVERY_MS = 500;
-/** An editor writes in several steps, which are mostly over by then. Shorter than the polling interval. */
+/**
+ * The debounce time, in ms: editors write in several steps, usually within this time. Shorter than the polling
+ * interval.
+ */
 const SETTLED_MS = 200;
 
 /**
- * Calls `onChange` soon after a file has changed, until it is disposed. It polls instead of waiting for events, which
- * end with the inode: editors replace a file by renaming another one over it, and may leave a moment without one.
+ * Calls `onChange` soon after a file has changed, until it is disposed. Polls instead of using file events, which stop
+ * when an editor replaces the file by renaming another one over it.
  */
 export function watchTable(path: string, onChange: () => void): Disposable {
   let settling: NodeJS.Timeout | undefined;

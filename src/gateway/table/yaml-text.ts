@@ -1,25 +1,25 @@
 import { type Document, isAlias, isCollection, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from '../../platform/config/config.ts';
 
-/** How many nodes all aliases may stand for: a few lines can stand for more than memory holds. */
+/** The most nodes that all aliases together may stand for; a few lines could stand for more than memory holds. */
 const MAX_ALIASED_NODES = 100_000;
 
-/** A YAML text as plain values. */
+/** A parsed YAML text: its value, and the lines of its members. */
 interface YamlText {
   value: unknown;
-  /** Returns the line of a member, counted from 1; for an absent one the line of what would contain it. */
+  /** Returns the line of a member, counted from 1; for an absent member, the line of the closest parent. */
   lineOf(at: readonly PropertyKey[]): number;
 }
 
-/** An issue of a member. */
+/** An issue of the YAML text: the path of the member, and a message. */
 export interface Fault {
   at: readonly PropertyKey[];
   message: string;
 }
 
 /**
- * Reads a YAML text; `path` is what issues are reported under.
- * @throws ConfigError with the line of every issue, and the member of an alias.
+ * Parses a YAML text; `path` is the file name in error messages.
+ * @throws ConfigError with the line of every issue.
  */
 export function parseYaml(path: string, source: string): YamlText {
   const lines = new LineCounter();
@@ -35,13 +35,15 @@ export function parseYaml(path: string, source: string): YamlText {
   return { value: orFault(path, () => document.toJS({ maxAliasCount: -1 })), lineOf };
 }
 
-/** Returns issues for the operator, with file, line and member. */
+/** Returns issues as text for the operator, with file, line and member. */
 export function faultLines(path: string, lineOf: YamlText['lineOf'], faults: readonly Fault[]): string[] {
   return faults.map(({ at, message }) => `${path}:${lineOf(at)}: ${at.join('.') || 'the file'}: ${message}`);
 }
 
 /**
- * Returns the issue of an error without a position, which the library throws for nesting beyond the stack, for example.
+ * Runs `read`, and turns any error into an issue of the file. The YAML library throws errors without a position, for
+ * example when nesting is too deep for the stack.
+ * @throws ConfigError with that issue.
  */
 function orFault<Result>(path: string, read: () => Result): Result {
   try {
@@ -51,10 +53,10 @@ function orFault<Result>(path: string, read: () => Result): Result {
   }
 }
 
-/** Returns the issues of the aliases of a document. */
+/** Checks the aliases of a document; `faults` lists their issues. */
 class Aliases {
   readonly faults: Fault[] = [];
-  /** How many nodes an anchor stands for; undefined while its node is being read. */
+  /** The number of nodes that each anchor stands for; undefined while its node is being visited. */
   readonly #sizes = new Map<string, number | undefined>();
   #aliased = 0;
 
@@ -62,7 +64,10 @@ class Aliases {
     this.#sizeOf(contents, []);
   }
 
-  /** Visits nodes in the order of the text: an alias stands for the last anchor of its name before it. */
+  /**
+   * Returns the number of nodes below a node. Visits them in the order of the text, because an alias stands for the
+   * last anchor of its name before it.
+   */
   #sizeOf(node: unknown, at: readonly PropertyKey[]): number {
     if (isAlias(node)) return this.#sizeOfAlias(node.source, at);
     const anchor = isNode(node) && 'anchor' in node ? node.anchor : undefined;

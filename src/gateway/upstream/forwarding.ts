@@ -15,9 +15,9 @@ import { openTunnel } from './tunnel.ts';
 import type { CallError, UpstreamCall, UpstreamCalls } from './upstream-call.ts';
 import { UpstreamResponse } from './upstream-response.ts';
 
-/** An attempt that failed before any of its response arrived. */
+/** An attempt to forward a request that failed before any of its response arrived. */
 export interface FailedAttempt {
-  /** Counted from 1. */
+  /** The number of the attempt, from 1. */
   attempt: number;
   /** Whether any byte of the request was written to a connection. */
   wasSent: boolean;
@@ -26,8 +26,8 @@ export interface FailedAttempt {
 const MAX_ATTEMPTS = 2;
 
 /**
- * Returns whether a failed request is retried: once, and only if nothing was sent. Whether to repeat one that may have
- * been processed is for its caller to decide.
+ * Checks whether a failed request is retried: once, and only if nothing was sent. Repeating one that the upstream may
+ * have processed is for the client to decide.
  */
 export function mayRetry({ attempt, wasSent }: FailedAttempt): boolean {
   return attempt < MAX_ATTEMPTS && !wasSent;
@@ -42,10 +42,10 @@ interface ForwardingParts {
   log: Log;
 }
 
-/** The reason why a request to an upstream is aborted. */
+/** The reason with which a request to an upstream is aborted. */
 const OVER = new Error('nobody waits for the answer');
 
-/** The outcome of a failed attempt, by what its request is counted under. */
+/** The errors for metrics and traces, by the count that a failed request is added to. */
 const CALL_ERRORS: Partial<Record<keyof UpstreamCounts, CallError>> = {
   failed: 'unreachable',
   timedOut: 'timeout',
@@ -53,13 +53,16 @@ const CALL_ERRORS: Partial<Record<keyof UpstreamCounts, CallError>> = {
   cut: 'cut',
 };
 
-/** Statuses that senders of endpoints with closed statuses do not know, whoever sends them. */
+/**
+ * Statuses that clients of endpoints with `statuses: closed` do not know; they are replaced even in upstreams'
+ * responses.
+ */
 const UNKNOWN_TO_CLOSED: ReadonlySet<number> = new Set([413, 502, 503, 504]);
 
 /**
- * Forwards one request to an upstream and streams both bodies. It ends once: the response has passed, the request is
- * refused (a response that has begun is cut), or the client has left. In the last two cases the upstream sees its
- * connection end.
+ * Forwards one request to an upstream and streams both bodies. It ends in one of three ways: the response has been
+ * passed on, the request is refused (a response that has begun is cut off), or the client has left. In the last two,
+ * the request to the upstream is aborted.
  */
 export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #exchange: Exchange;
@@ -70,15 +73,15 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   readonly #body: RequestBody | undefined;
   #timer: NodeJS.Timeout | undefined;
   #controller: Controller | undefined;
-  /** The latest attempt. */
+  /** The attempt in progress, or the last one. */
   #call: UpstreamCall | undefined;
   #stream: LongStream | undefined;
   #isOver = false;
   #isTrial = false;
-  /** Whether the circuit breaker is still to be given the outcome. */
+  /** Whether the circuit breaker still has to be given the outcome of this request. */
   #isUnsettled = false;
   #attempts = 0;
-  /** Whether the latest attempt has written its head, and whether any of a response has arrived. */
+  /** Whether a connection has started to write the latest attempt, and whether any of a response has arrived. */
   #wasSent = false;
   #wasAnswered = false;
 
@@ -97,7 +100,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     });
   }
 
-  /** Starts. Every outcome is answered from here. */
+  /** Starts forwarding, or refuses the request. Every outcome is answered by this object. */
   start(): void {
     const { req, res, found } = this.#exchange;
     res.once('close', () => this.#leave());
@@ -124,7 +127,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     }
   }
 
-  /** Called where the circuit has opened while it waited. */
+  /** Refuses the request; called when the circuit breaker opens while it waits in the queue. */
   onRefused(): void {
     this.#end(unavailable(this.#upstream.retryAfterMs ?? 0), 'refused');
   }
@@ -142,7 +145,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   onResponseStart(_controller: Controller, status: number, headers: IncomingHttpHeaders): void {
     const isClosed = this.#exchange.found.endpoint?.statuses === 'closed';
     if (status < 200) this.#response.inform(status, headers);
-    // A refusal was sent already: what followed the head of the request was no HTTP.
+    // A refusal was already sent, because the bytes after the head of the request were not valid HTTP.
     else if (this.#exchange.isAnswered) this.#leave();
     else if (isClosed && UNKNOWN_TO_CLOSED.has(status)) this.#replace(status);
     else this.#pass(status, headers);
@@ -178,7 +181,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       queueMicrotask(() => (this.#isOver ? this.#upstream.release(this.#semaphore) : this.#send()));
       return;
     }
-    // The circuit breaker gets the outcome before the next request begins.
+    // The circuit breaker is given the outcome before the next request begins.
     if (!this.#isOver) this.#settle('failed');
     this.#upstream.release(this.#semaphore);
     if (!this.#isOver) this.#end(badGateway(error), 'failed');
@@ -196,7 +199,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#upstream.streams.add(this.#stream);
   }
 
-  /** Replaces a response whose status the sender does not know. */
+  /** Replaces a response whose status the client does not know by an error that it knows. */
   #replace(status: number): void {
     this.#settle('answered');
     this.#call?.answered(status, false);
@@ -207,7 +210,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     return this.#exchange.upgrade ? this.#upstream.sockets : this.#upstream.requests;
   }
 
-  /** In bytes; 0: no limit. */
+  /** The longest request body of the endpoint, in bytes; 0 means no limit. */
   get #maxBytes(): number {
     return this.#exchange.found.endpoint?.max_body_bytes ?? 0;
   }
@@ -233,7 +236,10 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#upstream.settle(outcome, this.#isTrial);
   }
 
-  /** Ends a request at the timeout of its endpoint. A client that stops sending does not count against the upstream. */
+  /**
+   * Ends a request at the timeout of its endpoint. If the client has stopped sending, it does not count as the
+   * upstream's failure.
+   */
   #expire(): void {
     if (this.#body?.isStarved) {
       this.#end(invalidRequest([{ path: '', message: 'must be sent without long pauses' }]), 'left');
@@ -251,7 +257,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#takeBack();
   }
 
-  /** Cuts a response that has begun, so that nobody takes it for a complete one. */
+  /** Cuts off a response that has begun, so that it cannot be taken for a complete one. */
   #cut(): void {
     this.#end(badGateway(undefined), 'cut');
   }
@@ -262,7 +268,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     this.#upstream.counts[counted] += 1;
     this.#close(CALL_ERRORS[counted]);
     this.#response.revoke();
-    // To HTTP/1.0 the end of the connection would be the end of the body.
+    // For HTTP/1.0, an orderly end of the connection would mark the body as complete.
     if (res.headersSent && req.httpVersion === '1.0') req.socket.resetAndDestroy();
     refuse(this.#exchange, refusal, this.#log);
     this.#takeBack();

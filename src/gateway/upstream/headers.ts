@@ -3,23 +3,23 @@ import { validTraceparent } from '../../lib/tracing.ts';
 import { AppError } from '../../platform/errors.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 
-/** 502: the upstream could not be reached, or what it sent is no answer. */
+/** Returns a 502: the upstream could not be reached, or sent an invalid response. */
 export function badGateway(cause: unknown): AppError {
   return new AppError(502, 'bad_gateway', { cause });
 }
 
-/** 503: nothing is sent for a while, since the upstream is failing or has too much to do. */
+/** Returns a 503 with `Retry-After`: the upstream is failing or overloaded. */
 export function unavailable(retryAfterMs: number): AppError {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   return new AppError(503, 'service_unavailable', { headers: { 'Retry-After': `${seconds}` } });
 }
 
-/** The response of an upstream cannot be passed on. */
+/** Thrown when the response of an upstream cannot be passed on. */
 export class BadResponseError extends Error {
   override name = 'BadResponseError';
 }
 
-/** Fields that concern one connection (RFC 9110 section 7.6.1), and those between proxies, which a gateway is not. */
+/** Header fields of a single connection (RFC 9110 section 7.6.1), and those for proxies, which a gateway is not. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -33,7 +33,10 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Fields that the gateway sets itself, whatever was received; a received `Forwarded` would contradict them. */
+/**
+ * Header fields of a request that the gateway replaces or removes, because it sets the caller's address and host
+ * itself.
+ */
 const REWRITTEN: ReadonlySet<string> = new Set([
   'expect',
   'forwarded',
@@ -44,10 +47,7 @@ const REWRITTEN: ReadonlySet<string> = new Set([
   'x-real-ip',
 ]);
 
-/**
- * Fields that are meant for every recipient: a `Connection` field that names them has no effect (RFC 9110 section
- * 7.6.1).
- */
+/** Header fields that are meant for every recipient; `Connection` cannot remove them (RFC 9110 section 7.6.1). */
 const END_TO_END: ReadonlySet<string> = new Set([
   'authorization',
   'cache-control',
@@ -60,9 +60,10 @@ const END_TO_END: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Returns the fields of a request to an upstream, alternating names and values: the received ones without those of the
- * connection, and the caller as the gateway has determined it. The host is that of the upstream. `traceparent` replaces
- * a received one; a `tracestate` is dropped then, since it belongs to its own trace (W3C Trace Context).
+ * Returns the header fields of a request to an upstream, names and values alternating: the received fields except those
+ * of the connection, and the client's address, protocol and host as the gateway determined them. `traceparent` replaces
+ * a received one; if that was missing or invalid, `tracestate` is dropped, because it belongs to another trace (W3C
+ * Trace Context).
  */
 export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exchange, traceparent?: string): string[] {
   const { headers } = req;
@@ -78,8 +79,8 @@ export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exc
     else for (const one of value ?? []) fields.push(name, one);
   }
   const host = (isPeerTrusted && text(headers['x-forwarded-host'])) || headers.host;
-  // The first entry is what the client used. Of a list of addresses each proxy's own entry can be checked; a protocol
-  // does not say who wrote it, so that a trusted proxy is believed as a whole.
+  // The first entry is what the client used. Unlike addresses, protocols do not say which proxy wrote them, so the list
+  // of a trusted proxy is believed as a whole.
   const proto = isPeerTrusted && /^https\s*(?:,|$)/i.test(text(headers['x-forwarded-proto']) ?? '') ? 'https' : 'http';
   fields.push('x-forwarded-for', clientAddress ?? 'unknown', 'x-real-ip', realIp, 'x-forwarded-proto', proto);
   if (host !== undefined) fields.push('x-forwarded-host', host);
@@ -88,8 +89,8 @@ export function requestFields({ req, realIp, clientAddress, isPeerTrusted }: Exc
 }
 
 /**
- * Calls `pass` for each field of an upstream's response that is passed on: not those of the connection, nor those that
- * the gateway sets itself (correlation id, CORS).
+ * Calls `put` for each header field of an upstream's response that is passed on: all but those of the connection and
+ * those that the gateway sets itself (correlation id, CORS).
  */
 export function eachResponseField(headers: IncomingHttpHeaders, put: (name: string, value: string | string[]) => void) {
   const named = namedBy(headers.connection);
@@ -101,7 +102,7 @@ export function eachResponseField(headers: IncomingHttpHeaders, put: (name: stri
   }
 }
 
-/** Returns the field names in a `Connection` field that it may remove. */
+/** Returns the header fields that a `Connection` field removes; undefined when it lists none. */
 function namedBy(connection: string | string[] | undefined): ReadonlySet<string> | undefined {
   const list = text(connection)?.toLowerCase();
   if (list === undefined || list === 'keep-alive' || list === 'close') return undefined;

@@ -4,15 +4,15 @@ import { sendContinue } from '../exchange/responses.ts';
 
 interface RequestBodyParts {
   exchange: Exchange;
-  /** In bytes; 0: no limit. */
+  /** The longest body accepted, in bytes; 0 means no limit. */
   maxBytes: number;
   onProgress(): void;
   onTooLong(): void;
 }
 
 /**
- * Passes the body of a request to an upstream, at the pace of the upstream. Nothing is read before the upstream asks
- * for it; only then is a client told to send that waits for 100 Continue.
+ * Streams the body of a request to an upstream, at the pace of the upstream. Reads nothing, and sends no 100 Continue,
+ * before the upstream's connection asks for the body.
  */
 export class RequestBody extends Readable {
   readonly #parts: RequestBodyParts;
@@ -23,11 +23,11 @@ export class RequestBody extends Readable {
   constructor(parts: RequestBodyParts) {
     super();
     this.#parts = parts;
-    // Whoever aborts it knows already.
+    // The code that aborts the body knows the error already.
     this.on('error', () => undefined);
   }
 
-  /** Whether the upstream waits for the client. */
+  /** Whether the upstream waits for the client to send more of the body. */
   get isStarved(): boolean {
     return this.#isWanted && !this.#parts.exchange.req.readableEnded;
   }

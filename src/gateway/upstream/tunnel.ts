@@ -6,15 +6,15 @@ import { eachResponseField } from './headers.ts';
 
 const KEEP_ALIVE_MS = 60_000;
 
-/** A WebSocket that passes through the gateway. */
+/** A WebSocket between a client and an upstream, through the gateway. */
 interface Tunnel {
-  /** Closes both sides. */
+  /** Closes both connections. */
   stop(): void;
 }
 
 /**
- * Accepts the upgrade of a client (RFC 6455 section 4.2.2), and passes on what either side sends, each at the pace of
- * its reader. `onEnd` is called once both sides are closed.
+ * Accepts a client's WebSocket upgrade (RFC 6455 section 4.2.2), and passes on the bytes of either side at the pace of
+ * the other. Calls `onEnd` once both connections are closed.
  */
 export function openTunnel(
   exchange: Exchange,
@@ -55,7 +55,7 @@ export function openTunnel(
   return { stop: () => void client.destroy() };
 }
 
-/** Lets the kernel detect a peer that has vanished. */
+/** Turns on TCP keep-alive, so that the kernel detects a peer that has vanished. */
 function keepAlive(socket: Duplex): void {
   const isSocket = (duplex: Duplex): duplex is Socket => 'setKeepAlive' in duplex;
   if (!isSocket(socket)) return;

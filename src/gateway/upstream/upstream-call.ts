@@ -5,10 +5,10 @@ import { methodOf } from '../exchange/request-metrics.ts';
 
 type Label = 'service' | 'http_request_method' | 'http_response_status_code' | 'error_type';
 
-/** How a call failed that has no response. */
+/** How a call failed: the upstream was unreachable or timed out, the client left, or the response was cut off. */
 export type CallError = 'unreachable' | 'timeout' | 'left' | 'cut';
 
-/** Measures and traces calls of remote services. */
+/** Measures and traces the calls of upstreams. */
 export class UpstreamCalls {
   readonly durations = new BoundHistogram<Label>({
     name: 'http_client_request_duration_seconds',
@@ -21,7 +21,7 @@ export class UpstreamCalls {
     this.#tracer = tracer;
   }
 
-  /** Begins an attempt, counted from 1. */
+  /** Starts the duration and the span of an attempt; `attempt` counts from 1. */
   begin(service: string, { req, span }: Exchange, attempt: number): UpstreamCall {
     const method = methodOf(req.method);
     const resent = attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {};
@@ -50,7 +50,7 @@ export class UpstreamCalls {
 
 type OnEnd = (status: number, error: CallError | undefined, seconds: number) => void;
 
-/** An attempt to call an upstream. It ends once. */
+/** An attempt to call an upstream. Only the first call of `end` has an effect. */
 export class UpstreamCall {
   readonly #span: Span | undefined;
   readonly #onEnd: OnEnd;
@@ -64,12 +64,12 @@ export class UpstreamCall {
     this.#onEnd = onEnd;
   }
 
-  /** The trace context that the upstream continues. */
+  /** The `traceparent` header for the upstream; undefined when the request is not traced. */
   get traceparent(): string | undefined {
     return this.#span?.traceparent;
   }
 
-  /** Records that the response has begun; the duration of a stream is not measured. */
+  /** Records the status of a response that has begun. The duration of a stream is not measured. */
   answered(status: number, isStream: boolean): void {
     this.#status = status;
     this.#isStream = isStream;

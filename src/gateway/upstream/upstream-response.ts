@@ -7,28 +7,28 @@ import { BadResponseError, eachResponseField } from './headers.ts';
 
 type Controller = Pick<Dispatcher.DispatchController, 'pause' | 'resume'>;
 
-/** The longest body that is sent in one write with its head, if it arrived in one chunk. */
+/** The longest body, in bytes, that is sent in one write with its head, if it arrived in one chunk. */
 const ONE_PIECE_BYTES = 64 * 1024;
 
-/** Passes the response of an upstream to the client, at the pace of the client, without buffering. */
+/** Streams the response of an upstream to the client, at the pace of the client, without buffering. */
 export class UpstreamResponse {
   readonly #exchange: Exchange;
   readonly #idleMs: number;
   readonly #onStall: () => void;
-  /** The fields that come from the upstream. */
+  /** The names of the header fields that come from the upstream. */
   readonly #passed: string[] = [];
   #length = -1;
   #whole: Buffer | undefined;
   #stall: NodeJS.Timeout | undefined;
 
-  /** `onStall` is called when the client has read nothing for `idleMs`. */
+  /** Creates the response. `onStall` is called when the client has read nothing for `idleMs` milliseconds. */
   constructor(exchange: Exchange, idleMs: number, onStall: () => void) {
     this.#exchange = exchange;
     this.#idleMs = idleMs;
     this.#onStall = onStall;
   }
 
-  /** Passes an interim response, if the client's version of HTTP has them (RFC 9110 section 15.2). */
+  /** Passes on an interim response if the client's version of HTTP has them (RFC 9110 section 15.2). */
   inform(status: number, headers: IncomingHttpHeaders): void {
     const { req, res, upgrade } = this.#exchange;
     if (status < 102 || req.httpVersion !== '1.1' || res.headersSent || upgrade) return;
@@ -38,20 +38,20 @@ export class UpstreamResponse {
   }
 
   /**
-   * Takes the head. It is sent together with what follows at once, else alone.
+   * Passes on the head of a response: together with a body that follows at once, otherwise by itself.
    * @throws BadResponseError or TypeError for a head that cannot be passed on.
    */
   begin(status: number, headers: IncomingHttpHeaders): void {
     const { req, res } = this.#exchange;
     const coding = headers['transfer-encoding'];
-    // Only chunked has been decoded, and nothing else was asked for.
+    // Chunked coding has been decoded already; the request asked for no other coding.
     if (coding !== undefined && coding.toLowerCase() !== 'chunked') throw new BadResponseError('its transfer-coding');
     if (status > 599) throw new BadResponseError('its status');
     res.statusCode = status;
     eachResponseField(headers, (name, value) => this.#pass(name, value));
     if (status === 204) res.removeHeader('content-length');
     if (!req.complete && announcesBody(req)) {
-      // The upstream has answered without the rest of the body.
+      // The upstream has responded without reading the rest of the body.
       res.setHeader('Connection', 'close');
       lingerOnClose(this.#exchange);
     }
@@ -60,7 +60,7 @@ export class UpstreamResponse {
     process.nextTick(flush, this.#exchange);
   }
 
-  /** Passes a chunk of the body; the upstream is paused while the client does not read. */
+  /** Passes on a chunk of the body; pauses the upstream while the client does not read. */
   data(controller: Controller, chunk: Buffer): void {
     const { res } = this.#exchange;
     if (chunk.length === this.#length) {
@@ -76,26 +76,26 @@ export class UpstreamResponse {
     });
   }
 
-  /** Completes the response. */
+  /** Completes the response to the client. */
   end(): void {
     const { res } = this.#exchange;
     if (this.#whole) res.end(this.#whole);
     else res.end();
   }
 
-  /** Removes the upstream's fields, if they were not sent, in favour of a refusal. */
+  /** Removes the upstream's header fields, if they were not sent yet, before an error response replaces them. */
   revoke(): void {
     const { res } = this.#exchange;
     if (!res.headersSent) for (const name of this.#passed) res.removeHeader(name);
   }
 
-  /** Stops waiting for the client. */
+  /** Stops the timer that waits for the client to read. */
   stop(): void {
     clearTimeout(this.#stall);
     this.#stall = undefined;
   }
 
-  /** Sets a field unless the gateway has set it; `Vary` is combined. */
+  /** Sets a header field unless the gateway has set it; values of `Vary` are combined. */
   #pass(name: string, value: string | string[]): void {
     const { res } = this.#exchange;
     if (!res.hasHeader(name)) this.#passed.push(name);
@@ -105,7 +105,7 @@ export class UpstreamResponse {
   }
 }
 
-/** Sends a head that no body has followed yet. */
+/** Sends the head of a response if no body has followed it yet. */
 function flush({ isAnswered, res }: Exchange): void {
   if (!isAnswered && !res.destroyed) res.flushHeaders();
 }

@@ -11,17 +11,17 @@ import { UpstreamCalls } from './upstream-call.ts';
 interface UpstreamsParts {
   log: Log;
   nowMs(): number;
-  /** Measures and traces the calls. */
+  /** Measures and traces the calls of upstreams; by default measured without traces. */
   calls?: UpstreamCalls;
 }
 
 type Remote = Pick<GatewayConfig, 'services' | 'discovers'>;
 
-/** Holds the remote services of a gateway by name. No connection is opened before the first request. */
+/** The upstreams of a gateway, by service name. Opens no connection before the first request. */
 export class Upstreams {
   readonly #parts: UpstreamsParts;
   readonly #calls: UpstreamCalls;
-  /** Those of earlier endpoint tables that still have requests. */
+  /** The upstreams of earlier endpoint tables that still have requests. */
   readonly #retired = new Set<Upstream>();
   #byName: ReadonlyMap<string, Upstream> = new Map();
 
@@ -31,7 +31,7 @@ export class Upstreams {
     this.replace(config);
   }
 
-  /** The upstreams of the endpoint table in force. */
+  /** The upstreams of the current endpoint table. */
   get all(): readonly Upstream[] {
     return [...this.#byName.values()];
   }
@@ -41,14 +41,14 @@ export class Upstreams {
     return [...this.#retired];
   }
 
-  /** Returns the upstream of a service; undefined for one of this process. */
+  /** Returns the upstream of a service; undefined when the service is local. */
   of(name: string): Upstream | undefined {
     return this.#byName.get(name);
   }
 
   /**
-   * Adopts the remote services of another endpoint table. An unchanged service keeps its connections, queue and circuit
-   * breaker; the others are retired, and a changed one keeps its counts.
+   * Replaces the upstreams by those of another endpoint table. An unchanged service keeps its connections, queue and
+   * circuit breaker; removed and changed ones are retired, and a changed one keeps its counts.
    */
   replace({ services, discovers }: Remote): void {
     const before = this.#byName;
@@ -59,19 +59,19 @@ export class Upstreams {
     for (const [name, upstream] of before) if (this.of(name) !== upstream) this.#retire(upstream);
   }
 
-  /** Forwards a request to an upstream and its response to the client; every failure is answered. */
+  /** Forwards a request to an upstream and its response to the client. Every failure gets an error response. */
   forward(exchange: Exchange, upstream: Upstream): void {
     new Forwarding({ exchange, upstream, calls: this.#calls, log: this.#parts.log }).start();
-    // The request began under an older endpoint table.
+    // The request began under an older endpoint table: its upstream counts as retired until the request ends.
     if (upstream.isRetired) this.#retire(upstream);
   }
 
-  /** Ends event streams and WebSockets, which do not end by themselves. */
+  /** Closes event streams and WebSockets, which do not end by themselves. */
   stopStreams(): void {
     for (const upstream of [...this.all, ...this.#retired]) upstream.stopStreams();
   }
 
-  /** Closes all connections. */
+  /** Closes all connections to upstreams. */
   async close(): Promise<void> {
     await Promise.all([...this.all, ...this.#retired].map((upstream) => upstream.close()));
   }
@@ -81,7 +81,7 @@ export class Upstreams {
     upstream.retire();
   }
 
-  /** Returns the existing upstream of a service if its settings are unchanged, else a new one. */
+  /** Returns the existing upstream of a service if its settings are unchanged, otherwise a new one. */
   #upstream(name: string, service: RemoteService): Upstream {
     const before = this.#byName.get(name);
     if (before && isDeepStrictEqual(before.service, service)) return before;
@@ -99,8 +99,8 @@ export class Upstreams {
 }
 
 /**
- * Creates the metrics of remote services; collected on demand, so that requests pay nothing. Requests that continue at
- * a removed or changed service are counted under its name.
+ * Creates the metrics of upstreams. Their values are collected on demand, so that requests pay nothing. Requests still
+ * in progress at a removed or changed service are counted under its name.
  */
 export function upstreamMetrics(upstreams: Upstreams): Metric[] {
   const labelNames = ['service'];
