@@ -74,17 +74,17 @@ export class AuditRetention {
     const { name, from, to } = partitionOf(month);
     if ((await this.#partitions()).includes(name)) return;
     await this.#alone(async () => {
-      const door = this.#door();
+      const unscoped = this.#unscoped();
       if ((await this.#partitions()).includes(name)) return;
       // While this lock lasts, no record of the month can enter the default partition, which may hold some already.
-      await door.raw((sql) => sql`lock table audit_records_default in access exclusive mode`);
-      await door.raw((sql) => sql`create table ${sql.id(name)} (like audit_records including all)`);
-      await door.raw(
+      await unscoped.raw((sql) => sql`lock table audit_records_default in access exclusive mode`);
+      await unscoped.raw((sql) => sql`create table ${sql.id(name)} (like audit_records including all)`);
+      await unscoped.raw(
         (sql) => sql`
           with moved as (delete from audit_records_default where at >= ${from} and at < ${to} returning *)
           insert into ${sql.id(name)} select * from moved`,
       );
-      await door.raw(
+      await unscoped.raw(
         (sql) => sql`
           alter table audit_records attach partition ${sql.id(name)} for values from (${sql.lit(from)}) to (${sql.lit(to)})`,
       );
@@ -97,14 +97,14 @@ export class AuditRetention {
       const month = monthOfPartition(name);
       if (!month || partitionOf(month).to > from) continue;
       await this.#alone(async () => {
-        await this.#door().raw((sql) => sql`drop table if exists ${sql.id(name)}`);
+        await this.#unscoped().raw((sql) => sql`drop table if exists ${sql.id(name)}`);
       });
     }
   }
 
   async #deleteBefore(oldest: string): Promise<void> {
     for (let deleted = BATCH; deleted === BATCH; ) {
-      const rows = await this.#door().raw(
+      const rows = await this.#unscoped().raw(
         (sql) => sql`
           delete from audit_records where (at, id) in
             (select at, id from audit_records where at < ${oldest} order by at, id limit ${BATCH}) returning 1`,
@@ -114,7 +114,7 @@ export class AuditRetention {
   }
 
   async #partitions(): Promise<string[]> {
-    const rows = await this.#door().raw(
+    const rows = await this.#unscoped().raw(
       (sql) => sql<{ name: string }>`
         select relid::regclass::text as name from pg_partition_tree('audit_records') where level = 1`,
     );
@@ -127,17 +127,17 @@ export class AuditRetention {
    */
   async #alone(work: () => Promise<void>): Promise<void> {
     await this.#parts.db.transaction(async () => {
-      const door = this.#door();
-      const [row] = await door.raw(
+      const unscoped = this.#unscoped();
+      const [row] = await unscoped.raw(
         (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as taken`,
       );
       if (!row?.taken) return;
-      await door.raw((sql) => sql`set local lock_timeout = '2s'`);
+      await unscoped.raw((sql) => sql`set local lock_timeout = '2s'`);
       await work();
     });
   }
 
-  #door() {
+  #unscoped() {
     return this.#parts.db.unscoped('audit records age in every node, and can belong to none');
   }
 }

@@ -17,11 +17,11 @@ interface Refusal {
 /** Inserts spooled audit records into the database. */
 export class AuditStore {
   readonly #db: Db;
-  readonly #door: ReturnType<Db['unscoped']>;
+  readonly #unscoped: ReturnType<Db['unscoped']>;
 
   constructor(db: Db) {
     this.#db = db;
-    this.#door = db.unscoped('an audit record can belong to no node');
+    this.#unscoped = db.unscoped('an audit record can belong to no node');
   }
 
   /**
@@ -31,7 +31,7 @@ export class AuditStore {
     const records = `[${lines.join(',')}]`;
     // The timer that calls this may have been set within a request, whose transaction must not be used.
     await outsideRequest(() =>
-      this.#door.raw(
+      this.#unscoped.raw(
         (sql) => sql`
           insert into audit_records
           select * from json_populate_recordset(null::audit_records, ${records}::json)
@@ -170,7 +170,7 @@ export class AuditWriter {
     this.#run();
   }
 
-  /** Makes an attempt to write all lines of the spool, and resolves when it has succeeded or failed. */
+  /** Tries to write all lines of the spool, and resolves when that has succeeded or failed. */
   async flush(): Promise<void> {
     await this.#running;
     if (this.#running === undefined) this.#run();

@@ -134,10 +134,10 @@ export function maskSpelled(text: string): string {
   const plain = maskTokens(text);
   const at = credentialsAt(plain);
   const shown = at === -1 ? plain : plain.slice(0, at) + MASK;
-  if (!tellsDecoded(shown)) return shown;
+  if (!hasEscapedSecret(shown)) return shown;
   const pieces = shown.split(PIECE_START);
-  const told = pieces.findIndex(tellsDecoded);
-  return told > 0 ? `${pieces.slice(0, told).join('')}${pieces[told]?.charAt(0)}${MASK}` : MASK;
+  const secretAt = pieces.findIndex(hasEscapedSecret);
+  return secretAt > 0 ? `${pieces.slice(0, secretAt).join('')}${pieces[secretAt]?.charAt(0)}${MASK}` : MASK;
 }
 
 /**
@@ -162,7 +162,7 @@ export function cut(text: string, maxBytes: number): string {
   return text.slice(0, read);
 }
 
-function tellsDecoded(text: string): boolean {
+function hasEscapedSecret(text: string): boolean {
   const [, ...decoded] = spellingsOf(text);
   const isDeeper = decoded.length === MAX_SPELLINGS && ESCAPE.test(decoded.at(-1) ?? '');
   return isDeeper || decoded.some((spelled) => credentialsAt(spelled) !== -1 || maskTokens(spelled) !== spelled);

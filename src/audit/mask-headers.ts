@@ -23,23 +23,23 @@ const LEFT_OUT_BYTES = 32;
  */
 export function maskHeaders(headers: HeaderMap): Record<string, string | string[]> {
   const masked: [name: string, value: string | string[]][] = [];
-  let room = MAX_BYTES - LEFT_OUT_BYTES;
+  let freeBytes = MAX_BYTES - LEFT_OUT_BYTES;
   let leftOut = 0;
   for (const [name, value] of Object.entries(headers)) {
     if (value === undefined) continue;
     const isSecret = SECRET_HEADER.test(name.toLowerCase()) || isSecretKey(name);
     const read = isSecret ? 0 : lengthRead(value);
-    if (read > room) {
+    if (read > freeBytes) {
       leftOut += 1;
       continue;
     }
     const shown = isSecret ? MASK : maskHeader(value);
     const bytes = Buffer.byteLength(JSON.stringify([name, shown]));
-    const isKept = bytes <= room;
+    const isKept = bytes <= freeBytes;
     if (isKept) masked.push([name, shown]);
     else leftOut += 1;
     // What was searched for secrets counts against the limit, even if less of it is recorded.
-    room -= isKept ? Math.max(read, bytes) : read;
+    freeBytes -= isKept ? Math.max(read, bytes) : read;
   }
   if (leftOut > 0) masked.push([LEFT_OUT, `${leftOut} left out`]);
   return Object.fromEntries(masked);

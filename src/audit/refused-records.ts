@@ -37,7 +37,7 @@ interface RefusedRecordsOptions {
 export class RefusedRecords {
   readonly #options: RefusedRecordsOptions;
   readonly #folder: string;
-  /** Opened with the first refused record, because most processes never have one. */
+  /** The spool of refused records, opened with the first one, because most processes never have any. */
   #spool: AuditSpool | undefined;
   #timer: NodeJS.Timeout | undefined;
 

@@ -37,7 +37,7 @@ function encodeLines(lines: readonly string[]): { bytes: Buffer; sizes: number[]
   return { bytes: buffer.subarray(0, at), sizes };
 }
 
-/** Decodes at most `maxLines` lines from the start of `buffer`; ignores a line that does not end in it. */
+/** Decodes at most `maxLines` lines from the start of `buffer`; ignores an incomplete line at its end. */
 export function decodeLines(buffer: Buffer, maxLines: number): DecodedLines {
   const decoded: DecodedLines = { lines: [], damaged: 0, bytes: 0 };
   while (decoded.lines.length < maxLines) {
@@ -162,7 +162,7 @@ export class SegmentChain {
   }
 }
 
-/** Lines to consume; `done` marks them as consumed. */
+/** A batch of spooled lines and the number of damaged ones that were skipped; `done` marks all of them as consumed. */
 export type SpoolBatch = { lines: string[]; damaged: number; done: () => void };
 
 type SpoolLogOptions = {

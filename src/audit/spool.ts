@@ -30,12 +30,12 @@ class Leftover extends SegmentChain {
 
   close(): void {
     this.closeReader();
-    letGo(this.#lock, this.bytesLeft);
+    releaseLock(this.#lock, this.bytesLeft);
   }
 }
 
 /** Releases a process's lock, and removes its file when no lines are left; otherwise they wait for the next process. */
-function letGo(lock: FileLock, bytesLeft: number): void {
+function releaseLock(lock: FileLock, bytesLeft: number): void {
   if (bytesLeft === 0) lock.remove();
   else lock.release();
 }
@@ -141,8 +141,8 @@ export class AuditSpool {
   }
 
   /**
-   * Whether new requests must be refused. A full disk is noticed by the first append that fails, and until a drain
-   * finds free space again; requests accepted before still get their responses, though their lines are lost.
+   * Whether new requests must be refused. A disk counts as full from the first append that fails until a drain finds
+   * free space; requests accepted before that append still get their responses, though their lines are lost.
    */
   get isFull(): boolean {
     return this.#isDiskFull || this.bytesOnDisk >= this.#maxBytes - Math.floor(this.#maxBytes / RESERVE_DIVISOR);
@@ -167,7 +167,10 @@ export class AuditSpool {
     return this.#damagedLines;
   }
 
-  /** The time since the last batch was written while lines are pending, in ms; 0 when none are. */
+  /**
+   * How long lines have been pending, in ms, counted from the last batch written or, if later, from the first pending
+   * line; 0 when none are pending.
+   */
   get waitedMs(): number {
     return this.pendingBytes > 0 ? performance.now() - this.#waitingSinceTick : 0;
   }
@@ -206,7 +209,7 @@ export class AuditSpool {
 
   /**
    * Passes all lines to `write` in order (those of dead processes first), one batch at a time, and resolves to their
-   * number. Concurrent drains run one after another. Each first checks whether a full disk has free space again.
+   * number. Concurrent drains run one after another. Each also checks whether a full disk has free space again.
    * @throws the error of `write`; the next drain passes that batch again.
    */
   drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
@@ -219,7 +222,7 @@ export class AuditSpool {
     this.#isClosed = true;
     this.#log.close();
     for (const leftover of this.#leftovers) leftover.close();
-    letGo(this.#lock, this.#log.bytesLeft);
+    releaseLock(this.#lock, this.#log.bytesLeft);
   }
 
   async #drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {

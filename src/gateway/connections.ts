@@ -29,6 +29,7 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
     }
     if (chunks === CHUNKS) {
       if (bytes < MIN_BYTES) {
+        // The parser continues to the end of the bytes that were read; their chunks are dropped.
         req.push = () => true;
         req.socket.destroy();
         onExceeded();

@@ -109,7 +109,9 @@ export interface RecordedHead extends RecordedTarget {
   headers: ReturnType<typeof maskHeaders>;
 }
 
-/** Masks a request target. `maskOwn` masks a query in which the default rules would not find the secrets. */
+/**
+ * Masks a request target. `maskOwn` replaces the default masking of a query whose format does not follow from the path.
+ */
 export function recordedTarget(target: string, maskOwn?: (query: string) => string): RecordedTarget {
   const mark = target.indexOf('?');
   const whole = mark < 0 ? target : target.slice(0, mark);

@@ -13,8 +13,8 @@ class BodyPrefix {
 
   push(chunk: Buffer): void {
     this.totalBytes += chunk.length;
-    const room = KEPT_BYTES - this.#kept.length;
-    if (room > 0) this.#kept.push(chunk.subarray(0, room));
+    const freeBytes = KEPT_BYTES - this.#kept.length;
+    if (freeBytes > 0) this.#kept.push(chunk.subarray(0, freeBytes));
   }
 
   get bytes(): Buffer {
@@ -147,7 +147,7 @@ function bytesOf(chunk: unknown, encoding: unknown): unknown {
  */
 function asOneWrite(bytes: Buffer, rest: readonly unknown[]): unknown[] {
   const callbacks = rest.filter((argument) => typeof argument === 'function');
-  const told = callbacks.length > 0 ? [() => callbacks.forEach((callback) => void callback())] : [];
-  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...told];
-  return [bytes.toString('latin1'), 'latin1', ...told];
+  const onSent = callbacks.length > 0 ? [() => callbacks.forEach((callback) => void callback())] : [];
+  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...onSent];
+  return [bytes.toString('latin1'), 'latin1', ...onSent];
 }

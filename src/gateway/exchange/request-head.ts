@@ -88,7 +88,7 @@ function addressIn(entry: string): string | undefined {
   return plainAddress(Buffer.from(address).toString());
 }
 
-/** The longest correlation id that is accepted from a caller. */
+/** The longest correlation id that is accepted from a caller, in bytes. */
 export const MAX_CORRELATION_ID_BYTES = 1024;
 
 /**

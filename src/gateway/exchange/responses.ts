@@ -80,7 +80,7 @@ export function refuse(
   const { req, res } = exchange;
   if (exchange.isBroken && exchange.isAnswered && isLate(error)) return;
   const refusal = refusalOf(exchange.found.endpoint, error);
-  if (refusal.status >= 500) logFault(exchange, error, log);
+  if (refusal.status >= 500) logFailure(exchange, error, log);
   // A complete response stays as it is.
   if (exchange.audit.capture.isEnded) return;
   if (res.headersSent) {
@@ -118,7 +118,7 @@ function refusalOf(endpoint: Endpoint | undefined, error: unknown): AppError {
   return refusal;
 }
 
-function logFault(exchange: Exchange, error: unknown, log: Log): void {
+function logFailure(exchange: Exchange, error: unknown, log: Log): void {
   const cause = error instanceof AppError ? error.cause : error;
   if (cause === undefined) return;
   const { correlationId, req, found, span } = exchange;

@@ -27,7 +27,7 @@ export interface UpstreamCounts {
   refused: number;
   /** Requests that their clients aborted. */
   left: number;
-  /** Responses that were cut off after they had begun. */
+  /** Responses that had begun and were cut off, because the client stopped reading or the process stops. */
   cut: number;
   /** Requests that were sent a second time; each is also counted under its outcome. */
   retried: number;
@@ -116,7 +116,7 @@ export class Upstream {
    */
   admit(): Admission {
     const admission = admit(this.#circuit, this.#parts.nowMs());
-    if (admission.isAdmitted) this.#turn(admission.circuit);
+    if (admission.isAdmitted) this.#moveTo(admission.circuit);
     return admission;
   }
 
@@ -130,7 +130,7 @@ export class Upstream {
   /** Gives the circuit breaker the outcome of an admitted request. If it opens, waiting requests are refused. */
   settle(outcome: Outcome, isTrial: boolean): void {
     const { failures, open_ms: openMs } = this.service.breaker;
-    this.#turn(settle(this.#circuit, { outcome, isTrial }, this.#parts.nowMs(), { failures, openMs }));
+    this.#moveTo(settle(this.#circuit, { outcome, isTrial }, this.#parts.nowMs(), { failures, openMs }));
   }
 
   /** Closes event streams and WebSockets. */
@@ -151,7 +151,7 @@ export class Upstream {
     this.#parts.onDrained(this);
   }
 
-  #turn(circuit: Circuit): void {
+  #moveTo(circuit: Circuit): void {
     const { kind } = this.#circuit;
     this.#circuit = circuit;
     if (circuit.kind === kind) return;

@@ -19,5 +19,5 @@ export interface EndpointFlags {
   readonly bodyLimit?: number;
 }
 
-/** The flags of routes by their path in `gateway.yaml`. Names of path parameters do not matter. */
+/** The flags of routes by their path in `gateway.yaml`, which may name path parameters differently. */
 export type FlagsByPath = Readonly<Record<string, EndpointFlags>>;

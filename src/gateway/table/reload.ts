@@ -191,11 +191,11 @@ export class Reloads {
     } catch (error) {
       if (signal.aborted) return;
       this.inForce.set(0);
-      const told =
+      const details =
         error instanceof ConfigError
           ? { faults: error.faults.slice(0, SHOWN_FAULTS), fault_count: error.faults.length }
           : { err: error };
-      log.error({ file: path, ...told }, 'the gateway table stays as it was: its file is at fault');
+      log.error({ file: path, ...details }, 'the gateway table stays as it was: its file is at fault');
     }
   }
 
@@ -222,7 +222,7 @@ export class Reloads {
   }
 }
 
-const LOOK_EVERY_MS = 500;
+const POLL_MS = 500;
 /**
  * The debounce time, in ms: editors write in several steps, usually within this time. Shorter than the polling
  * interval.
@@ -239,7 +239,7 @@ export function watchTable(path: string, onChange: () => void): Disposable {
     clearTimeout(settling);
     settling = setTimeout(onChange, SETTLED_MS).unref();
   };
-  watchFile(path, { interval: LOOK_EVERY_MS, persistent: false }, listener);
+  watchFile(path, { interval: POLL_MS, persistent: false }, listener);
   return {
     [Symbol.dispose]() {
       unwatchFile(path, listener);
