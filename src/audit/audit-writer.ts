@@ -82,7 +82,7 @@ export class AuditStore {
   }
 
   /**
-   * Retries a single refused record once, because a passing failure may have refused it; returns it if it is refused
+   * Retries a single refused record once, because a temporary failure may have refused it; returns it if it is refused
    * again.
    */
   async #refusalOfOne(line: string, error: unknown): Promise<Refusal[]> {
@@ -122,7 +122,7 @@ export const AUDIT_DELAY_MS = 1_000;
 
 export type AuditWriterOptions = {
   spool: AuditSpool;
-  /** Writes the lines, all or none. Must accept a line that was written before (same time and id). */
+  /** Writes lines to the database, all or none. Must accept lines that were written before (same time and id). */
   insert: (lines: string[]) => Promise<void>;
   /** Called once for each outage of the database, with its first error. */
   onError: (error: unknown) => void;

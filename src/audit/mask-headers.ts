@@ -13,7 +13,7 @@ const MAX_VALUE_BYTES = 4 * 1024;
 const MAX_BYTES = 16 * 1024;
 /** The name under which the number of omitted headers is recorded; no real header has it. */
 const LEFT_OUT = '…';
-/** The bytes reserved for that member, including the braces of the JSON object. */
+/** The bytes reserved for the JSON member that counts omitted headers, including the braces of the object. */
 const LEFT_OUT_BYTES = 32;
 
 /**

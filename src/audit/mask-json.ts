@@ -294,8 +294,7 @@ class JsonScanner {
   }
 
   /**
-   * Applies a rule's mask to a string; masks a truncated string as a whole, because its prefix may not show what it
-   * was.
+   * Applies a rule's mask to a string; masks a truncated string completely, because the mask may need the whole text.
    */
   #ruled(mask: (text: string) => string, decoded: string): string {
     return this.#openString ? MASK : mask(decoded);

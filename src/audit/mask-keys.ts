@@ -63,7 +63,7 @@ export function maskTokens(text: string): string {
   return text.replace(/[\w.-]+/g, maskToken);
 }
 
-/** Masks a run of characters that a JWT may consist of, from where the JWT begins. */
+/** Masks a run of token characters from the beginning of a JWT on; returns it unchanged when it contains none. */
 function maskToken(run: string): string {
   const start = run.indexOf(TOKEN_START);
   if (start === -1) return run;

@@ -34,7 +34,7 @@ class Leftover extends SegmentChain {
   }
 }
 
-/** Releases a process's lock, and removes its file when no lines are left; otherwise they wait for the next process. */
+/** Releases the lock of a process. Also removes the lock's file, unless lines are left for the next process. */
 function releaseLock(lock: FileLock, bytesLeft: number): void {
   if (bytesLeft === 0) lock.remove();
   else lock.release();

@@ -135,7 +135,8 @@ function matchEndpoint(exchange: Exchange, table: EndpointTable, services: Servi
 }
 
 /**
- * Passes a request to its service. A pending 429 is left to local handlers, and refuses requests to upstreams at once.
+ * Passes a request to its service. A 429 that was left to the handler (`limitRefusal`) refuses a request to an upstream
+ * at once.
  */
 function handOver(exchange: Exchange, { local, remote }: Pick<ChainParts, 'local' | 'remote'>): void {
   const { upstream, limitRefusal } = exchange.found;

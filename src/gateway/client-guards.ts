@@ -6,7 +6,7 @@ import type { Exchange } from './exchange/exchange.ts';
 
 /**
  * Runs the client guards for the API token of a request; login tokens are checked only when they are issued. If the
- * body may be a GraphQL batch, a 429 is left to the handler as `limitRefusal`.
+ * body may be a batch of operations, a 429 is left to the handler as `limitRefusal`.
  */
 export function guardRequest(guards: ClientGuards, exchange: Exchange): void | Promise<void> {
   const { principal } = exchange.found;

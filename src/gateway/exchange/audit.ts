@@ -14,7 +14,7 @@ import type { Unparsed } from './unparsed.ts';
 const MAX_BODY_BYTES = 64 * 1024;
 const JSON_TYPE = 'application/json';
 
-/** The operation of a request that has only one: the captured bodies are recorded unchanged. */
+/** The operation of a request that has only one: the captured bodies are recorded, masked by the default rules. */
 export const WHOLE: AuditedOperation = { request: {}, response: {} };
 
 /** The bodies of an audit record, masked and then cut at 64 KiB, and their full lengths in bytes. */

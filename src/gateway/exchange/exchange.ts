@@ -88,7 +88,7 @@ export class Exchange {
   clientAddress: string | undefined;
   /** Whether the peer is a trusted proxy. */
   isPeerTrusted = false;
-  /** When the chain began: in ms since 1970, and in ms of the monotonic clock. */
+  /** When the chain began: `startedAtMs` in ms since 1970, `startedTick` in ms of the monotonic clock. */
   startedAtMs = 0;
   startedTick = 0;
   correlationId = '';
@@ -98,7 +98,7 @@ export class Exchange {
   pathFlags: EndpointFlags | undefined;
   /** The normalised request target; set once it has matched an endpoint. */
   target: NormalTarget | undefined;
-  /** Whether the requests before this one on its connection are answered. */
+  /** Whether the chain has begun with this request, because those before it on its connection are answered. */
   hasBegun = false;
   /**
    * Whether the bytes after the head are not valid HTTP. The request is then refused, even while a handler works on it.

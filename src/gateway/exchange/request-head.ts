@@ -6,15 +6,14 @@ import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Checks whether the address is that of a trusted proxy. */
+/** A function that checks whether an address is that of a trusted proxy. */
 export type TrustedPeers = (address: string, index: number) => boolean;
 
 /** The number of addresses whose check is cached, because parsing an address is the most expensive part here. */
 const KNOWN_PEERS = 10_000;
 
 /**
- * The number of `X-Forwarded-For` entries that are read: real chains of proxies are shorter, and each entry costs a
- * check.
+ * The most `X-Forwarded-For` entries that are read: real chains of proxies are shorter, and each entry costs a check.
  */
 const MAX_HOPS = 32;
 
@@ -56,9 +55,9 @@ export function settleClientAddress(request: Exchange, trusts: TrustedPeers): vo
 }
 
 /**
- * Returns the rightmost address of `X-Forwarded-For` that is no trusted proxy; without that field, the address in
- * `X-Real-IP`, or else the peer's. Returns undefined when the entry is no address or comes after more than `MAX_HOPS`
- * proxies, because anyone may have written it.
+ * Returns the rightmost address of `X-Forwarded-For` that is no trusted proxy, or the peer's if all are; without that
+ * field, the address in `X-Real-IP`, or else the peer's. Returns undefined when an entry on the way is no address, or
+ * the last `MAX_HOPS` entries are all trusted proxies, because the rest may be forged.
  */
 function clientAddress({ req: { headers }, remoteAddress }: Exchange, trusts: TrustedPeers): string | undefined {
   const { 'x-forwarded-for': forwarded, 'x-real-ip': real } = headers;

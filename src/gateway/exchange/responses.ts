@@ -17,9 +17,9 @@ const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_MS = 5_000;
 
 /**
- * Makes the connection of a request that is answered before its body has arrived close in such a way that the client
- * still gets the response (RFC 9112 section 9.6): the sending side first, the other when the client stops sending, or
- * after 64 MiB or 5 s. Closing at once, with bytes unread, would reset the connection and could lose the response.
+ * Lets a client still read the response when its connection is closed before its request body has arrived (RFC 9112
+ * section 9.6): closes the sending side first, and the rest when the client stops sending, or after 64 MiB or 5 s.
+ * Closing at once, with bytes unread, would reset the connection and could lose the response.
  */
 export function lingerOnClose({ req, res }: Exchange): void {
   const { socket } = req;

@@ -39,7 +39,10 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   return { correlationId, method, target, status: refusal.status, body: JSON.stringify(errorEnvelope(refusal)) };
 }
 
-/** Returns the bytes of the response, to be written to the socket: without a request, Node has no response object. */
+/**
+ * Returns the bytes of the response to bytes that are not valid HTTP. The caller writes them to the socket, because
+ * Node has no response object without a request.
+ */
 export function unparsedResponse({ correlationId, status, body }: Unparsed): Buffer {
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,

@@ -21,7 +21,7 @@ export type Admission =
   | { isAdmitted: true; isTrial: boolean; circuit: Circuit }
   | { isAdmitted: false; retryAfterMs: number };
 
-/** The time until a retry that refused requests are given during a trial, in ms. */
+/** The value of `Retry-After` for requests refused during a trial, in ms. */
 const TRIAL_MS = 1_000;
 
 export const CLOSED: Circuit = { kind: 'closed', failures: 0 };

@@ -48,7 +48,10 @@ function difference(before: ReadonlyMap<string, unknown>, after: ReadonlyMap<str
   return { added, changed, removed: before.size + added - after.size };
 }
 
-/** The length above which a file (some 300 endpoints) is parsed in a thread, because it would delay requests. */
+/**
+ * The length, in characters, above which a file is parsed in a thread so that it does not delay requests; about 300
+ * endpoints.
+ */
 const HERE_CHARACTERS = 32 * 1024;
 
 /** The input of the parser thread: path and text of `gateway.yaml`. */

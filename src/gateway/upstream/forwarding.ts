@@ -81,7 +81,10 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   /** Whether the circuit breaker still has to be given the outcome of this request. */
   #isUnsettled = false;
   #attempts = 0;
-  /** Whether a connection has started to write the latest attempt, and whether any of a response has arrived. */
+  /**
+   * `#wasSent`: whether the latest attempt was written to a connection; `#wasAnswered`: whether any of a response has
+   * arrived.
+   */
   #wasSent = false;
   #wasAnswered = false;
 
