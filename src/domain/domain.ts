@@ -23,27 +23,27 @@ import { WalletRulePreviews } from './wallet-rules/preview.service.ts';
 import { WalletRulePages, WalletRules } from './wallet-rules/wallet-rules.service.ts';
 import { WalletPages } from './wallets/wallets.service.ts';
 
-/** What the services stand on that need no store but the database. */
+/** The dependencies of the services that need no store but the database. */
 interface StoredDependencies {
   db: Db;
   log: Log;
-  /** Returns milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   nowMs(): number;
-  /** Whether the GraphQL mutation may register transactions. */
+  /** Whether a GraphQL mutation may register transactions. */
   registersByMutation: boolean;
-  /** Wakes the subscribers of a tenant: its event log goes up to `seq` now. */
+  /** Notifies the subscribers of a tenant that its event log now has events up to sequence number `seq`. */
   wake(nodeId: string, seq: bigint): void;
-  /** Resolves once the audit records of requests that have ended are in the database. */
+  /** Resolves once the audit records of all finished requests are in the database. */
   auditSettled(): Promise<void>;
-  /** Events may wait in the outbox. */
+  /** Called when new events may be in the outbox. */
   notify(): void;
-  /** Told of a row of reference data that had waited for its parent and cannot be applied. */
+  /** Called when a parked row of reference data turns out to be impossible to apply. */
   dropped: ReferenceDropped;
-  /** Told after each batch how many rows of its file have an outcome. */
+  /** Called after each row batch of a user migration file with the number of rows that now have an outcome. */
   onBatch?: ((rows: number) => void) | undefined;
 }
 
-/** Builds the services that need no store but the database: all of them for a process that serves nobody. */
+/** Builds the services that need no store but the database. For a process that serves no requests these are all. */
 export function buildStored({ notify, dropped, onBatch, ...dependencies }: StoredDependencies) {
   const { db, log, nowMs, registersByMutation, wake, auditSettled } = dependencies;
   const userMigrations = new UserMigrations({ db, log, nowMs, notify });
@@ -84,18 +84,21 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
   };
 }
 
-/** What the services of the domain stand on. */
+/** The dependencies of the domain's services. */
 interface DomainDependencies extends Omit<StoredDependencies, 'db' | 'notify' | 'dropped' | 'onBatch'> {
   database: Pick<Database, 'db' | 'isEmbedded'>;
   bus: EventBus;
-  /** Who says what gas costs, by the id of the network. */
+  /** The sources of gas prices, by network id. */
   gasSources: ReadonlyMap<string, GasSource>;
 }
 
-/** Every service of the domain. A face takes the ones that it uses. */
+/** All services of the domain, by name. */
 export type Domain = ReturnType<typeof buildDomain>;
 
-/** Builds every service of the domain, once in a process. None runs by itself until `outbox` and `migrationJobs` are started. */
+/**
+ * Builds all services of the domain; called once in a process. Nothing runs in the background until `outbox` and
+ * `migrationJobs` are started.
+ */
 export function buildDomain({ database: { db, isEmbedded }, bus, gasSources, ...dependencies }: DomainDependencies) {
   const { log, nowMs } = dependencies;
   const outbox = new OutboxRelay({ db, bus, isAlone: isEmbedded, log });

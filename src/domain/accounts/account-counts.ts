@@ -4,10 +4,14 @@ import type { PreparedQuery } from '../../platform/database/prepared-query.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 
-/** Which accounts are counted: those that are not deleted, or all. */
+/** Selects the accounts to count: `live` are those that are not deleted, `total` are all. */
 export type Counted = 'live' | 'total';
 
-/** Where a row of a list stands: at or after this account, with `before` rows before that. */
+/**
+ * A position in the account list, at which a page query can begin.
+ * `at` and `id` are the sort key of the position, `before` is the number of rows before it, and `total` is the number
+ * of accounts of the tenant.
+ */
 interface AccountPlace {
   total: number;
   at: string;
@@ -23,8 +27,8 @@ interface PlaceRow {
 }
 
 /**
- * How many accounts a node has, and where in the list a row is, at a cost that hardly grows with their number (decisions:
- * counts of accounts). Both are exact: they are of the statement's own snapshot.
+ * Counts a tenant's accounts and finds the position of a row number, at a cost that hardly grows with the number of
+ * accounts (decisions: counts of accounts). Both results are exact for the snapshot of the statement that reads them.
  */
 export class AccountCounts {
   readonly #total: PreparedQuery<{ total: string | number | bigint | null }, string>;
@@ -40,14 +44,17 @@ export class AccountCounts {
     return Number(row?.total ?? 0);
   }
 
-  /** A place from which the row at `offset` is not far; undefined where the node has never had an account. */
+  /**
+   * Returns a position a few rows before the row number `offset`, or undefined when the tenant has never had an
+   * account.
+   */
   async place(nodeId: string, offset: bigint): Promise<AccountPlace | undefined> {
     const [row] = await this.#place.run(nodeId, { offset: offset.toString() });
     return row && { total: Number(row.total), at: row.at, id: row.id, before: Number(row.before) };
   }
 }
 
-/** The query for how many accounts a node has. */
+/** Builds the query that returns a tenant's number of accounts. */
 export function accountTotal(k: Kysely<Scoped<Tables>>, counted: Counted) {
   return k
     .selectFrom(
@@ -61,8 +68,9 @@ export function accountTotal(k: Kysely<Scoped<Tables>>, counted: Counted) {
 }
 
 /**
- * The superblock with the row, then the block in it. `before` counts the rows before a block's start: those of the
- * blocks before it, and the changes before it that are not in a block's count yet.
+ * Prepares the query that finds the superblock, and within it the block, that contains a row number. `before` is the
+ * number of rows before the block: the counts of the preceding blocks, plus the preceding changes that have not been
+ * added to a block's count yet.
  */
 function placeQuery(db: Db, counted: Counted) {
   return db.prepare((k, value: <Value>(name: 'offset') => Value) =>

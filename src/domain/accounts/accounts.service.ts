@@ -10,11 +10,11 @@ import { AccountCounts, accountTotal, type Counted } from './account-counts.ts';
 
 const columns = ['id', 'name', 'node_id', 'type', 'status', 'created_at', 'updated_at', 'deleted_at'] as const;
 
-/** An account as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+/** An account as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type AccountRow = Pick<Selectable<Tables['accounts']>, (typeof columns)[number]>;
 
 interface AccountPage {
-  /** Accounts as REST shows them (specification section 2.5): times are ISO 8601. */
+  /** The accounts as REST shows them (specification section 2.5), with ISO 8601 times. */
   data: AccountRow[];
   total: number;
 }
@@ -26,10 +26,10 @@ interface AccountPageRequest {
   includeDeleted: boolean;
 }
 
-/** Rows that a page near the beginning skips; for one behind them the counts say where to begin. */
+/** The largest number of rows that a page query skips by OFFSET; later pages begin at a position from the counts. */
 const SKIPPED_AT_MOST = 256n;
 
-/** Reads the accounts of a node. */
+/** Reads the accounts of a tenant by page number. */
 export class Accounts {
   readonly #live: PageQueries;
   readonly #all: PageQueries;
@@ -40,8 +40,8 @@ export class Accounts {
   }
 
   /**
-   * A page by number, oldest first, with the exact total over all pages; past the end it is empty. A page costs hardly
-   * more the further it is.
+   * Returns a page by its number (from 1), oldest account first, with the exact total of accounts. A page past the end
+   * is empty. Late pages cost hardly more than early ones.
    */
   async page({ nodeId, page, limit, includeDeleted }: AccountPageRequest): Promise<AccountPage> {
     const { counts, first, from } = includeDeleted ? this.#all : this.#live;
@@ -84,7 +84,7 @@ function pageQueries(db: Db, counted: Counted) {
   };
 }
 
-/** Returns an account as REST and the tools show it: times in ISO 8601 with milliseconds. */
+/** Returns an account as REST and the MCP tools show it: with ISO 8601 times to the millisecond. */
 export function accountView(row: AccountRow): AccountRow {
   const { id, name, node_id, type, status } = row;
   return {
@@ -95,11 +95,11 @@ export function accountView(row: AccountRow): AccountRow {
   };
 }
 
-/** Which accounts a list has; without `includeDeleted` those that are not deleted. */
+/** A filter of an account list; without `includeDeleted`, deleted accounts are left out. */
 export interface AccountFilter {
   type?: string | undefined;
   status?: number | undefined;
-  /** A part of the name, in either case. */
+  /** Text that the name must contain, ignoring case. */
   search?: string | undefined;
   includeDeleted?: boolean | undefined;
 }
@@ -120,7 +120,7 @@ const AccountList = keysetList({
   order: ['created_at', 'id'],
 });
 
-/** Reads the accounts of a tenant by keyset, oldest first; by id the deleted ones too. */
+/** Reads the accounts of a tenant by keyset, oldest first. A lookup by id also finds deleted accounts. */
 export class AccountPages extends AccountList {
   readonly #total: FormedQuery<{ total: string | number | bigint }, { includeDeleted: boolean }>;
 
@@ -129,7 +129,9 @@ export class AccountPages extends AccountList {
     this.#total = db.prepareForms((k, { includeDeleted }) => accountTotal(k, includeDeleted ? 'total' : 'live'));
   }
 
-  /** Counts the accounts that the filter lets through; all of a tenant without reading them. */
+  /**
+   * Counts the accounts that match the filter. The number of all accounts of a tenant is computed without reading them.
+   */
   override async count(nodeId: string, filter: AccountFilter): Promise<number> {
     const { type, status, search, includeDeleted = false } = filter;
     if (type !== undefined || status !== undefined || search !== undefined) return super.count(nodeId, filter);

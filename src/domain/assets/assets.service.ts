@@ -2,7 +2,7 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import { notFoundRefusal } from '../../platform/errors.ts';
 
-/** A tokenized asset as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+/** A tokenized asset as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export interface AssetRow {
   id: string;
   name: string;
@@ -34,8 +34,8 @@ const AssetList = keysetList({ rows: (k) => k.selectFrom('assets').select(column
 /** Reads the tokenized assets of a tenant by keyset, oldest first. */
 export class Assets extends AssetList {
   /**
-   * Returns an asset as `assetView` shows it.
-   * @throws RefusalError not_found for an id that is unknown or of another node.
+   * Returns one asset as `assetView` shows it.
+   * @throws RefusalError `not_found` when the id is unknown or belongs to another tenant.
    */
   async view(nodeId: string, id: string): Promise<AssetRow> {
     const row = await this.find(nodeId, id);
@@ -44,7 +44,7 @@ export class Assets extends AssetList {
   }
 }
 
-/** Returns an asset as REST and the tools show it: times in ISO 8601 with milliseconds. */
+/** Returns an asset as REST and the MCP tools show it: with ISO 8601 times to the millisecond. */
 export function assetView(row: AssetRow): AssetRow {
   const { id, name, symbol, type, node_id, network_id, contract_address, status } = row;
   return {

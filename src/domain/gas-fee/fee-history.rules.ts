@@ -1,24 +1,27 @@
 import { z } from 'zod';
 
-/** What gas costs on one network, in wei as decimal text (decisions: `GET /v2/blockchain/gas-fee`). */
+/** The gas prices of one network, in wei as decimal text (decisions: `GET /v2/blockchain/gas-fee`). */
 export interface GasPrices {
   chainId: number;
-  /** Of the block that comes next. */
+  /** The base fee of the next block, in wei. */
   baseFee: string;
-  /** What half of the transactions of recent blocks paid on top of it (`standard`), a tenth (`slow`), and nine tenths (`fast`). */
+  /**
+   * The fee paid on top of the base fee in recent blocks, in wei: by the 10th (`slow`), 50th (`standard`) and 90th
+   * (`fast`) percentile of transactions.
+   */
   priorityFee: { slow: string; standard: string; fast: string };
-  /** `baseFee` and the standard priority fee together. */
+  /** The sum of `baseFee` and the standard priority fee, in wei. */
   gasPrice: string;
-  /** The latest block that is known. */
+  /** The number of the latest block that the RPC provider knows. */
   blockNumber: number;
 }
 
-/** The percentiles that `eth_feeHistory` is asked for, in the order of `priorityFee`. */
+/** The percentiles to request from `eth_feeHistory`, in the order slow, standard, fast. */
 export const PERCENTILES = [10, 50, 90];
 
 const MAX_BLOCKS = 1_024;
 
-// Ethereum's JSON-RPC writes quantities without leading zeros; none has more than 256 bits.
+// Ethereum's JSON-RPC writes quantities as hexadecimal without leading zeros, and none has more than 256 bits.
 const quantity = z
   .string()
   .regex(/^0x(?:0|[1-9a-f][0-9a-f]{0,63})$/i)
@@ -35,8 +38,8 @@ const feeHistorySchema = z.object({
 });
 
 /**
- * Reads the results of `eth_chainId` and `eth_feeHistory`; undefined where they are malformed or do not fit together. Of
- * the blocks' rewards the middle one counts: a single block of outliers moves no price.
+ * Reads the results of `eth_chainId` and `eth_feeHistory`; returns undefined when they are malformed or inconsistent.
+ * Each priority fee is the median over the blocks, so that a single unusual block moves no price.
  */
 export function gasPricesOf(chainId: unknown, feeHistory: unknown): GasPrices | undefined {
   const chain = countable.safeParse(chainId);
@@ -44,7 +47,7 @@ export function gasPricesOf(chainId: unknown, feeHistory: unknown): GasPrices | 
   if (!chain.success || !history.success) return undefined;
   const { oldestBlock, baseFeePerGas, reward } = history.data;
   const blockNumber = oldestBlock + reward.length - 1;
-  // One for each block, and one for the block after them.
+  // The array has a base fee for each block and one more for the next block.
   const baseFee = baseFeePerGas[reward.length];
   if (baseFee === undefined || baseFeePerGas.length !== reward.length + 1) return undefined;
   if (!Number.isSafeInteger(blockNumber)) return undefined;
@@ -60,7 +63,7 @@ export function gasPricesOf(chainId: unknown, feeHistory: unknown): GasPrices | 
   };
 }
 
-/** The lower middle one. */
+/** Returns the median; of an even number of values, the lower of the two in the middle. */
 function median(values: readonly bigint[]): bigint {
   const sorted = values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0n;

@@ -1,16 +1,16 @@
 import type { Log } from '../../lib/log.ts';
 import type { GasPrices } from './fee-history.rules.ts';
 
-/** What gas costs on a network, or that it cannot be said. */
+/** The gas fee of one network, or the fact that it is unavailable. */
 export type GasFee = { networkId: string } & ((GasPrices & { updatedAtMs: number }) | { error: 'unavailable' });
 
-/** Who is asked about one network. */
+/** A source of the gas prices of one network. */
 export interface GasSource {
   gasPrices(): Promise<GasPrices>;
 }
 
 interface GasFeesParts {
-  /** By the id of the network. */
+  /** The sources, by network id. */
   sources: ReadonlyMap<string, GasSource>;
   nowMs(): number;
   log: Log;
@@ -22,13 +22,16 @@ interface Known {
 }
 
 const FRESH_MS = 5_000;
-/** Nobody is shown a price that is older than that while a newer one is fetched; an outage is not shown beyond its 5 s. */
+/**
+ * The greatest age, in ms, of a price that is still returned while a newer one is fetched. An unavailable fee is not
+ * returned after its 5 s.
+ */
 const STALE_MS = 60_000;
 
 /**
- * Gas fees of every network that is configured. What is known is fresh for 5 s; for a minute after that it is still shown
- * while it is asked for anew. However many ask, each network is asked once at a time, and a network that fails makes the
- * others neither fail nor wait.
+ * Caches the gas fees of all configured networks. A fee is fresh for 5 s; until it is a minute old it is still returned
+ * while a new one is fetched. Each network has at most one fetch in progress, and one network's failure neither fails
+ * nor delays the others.
  */
 export class GasFees {
   readonly #parts: GasFeesParts;
@@ -39,12 +42,14 @@ export class GasFees {
     this.#parts = parts;
   }
 
-  /** In the order of the configuration. */
+  /** Returns the fee of every network, in the order of the configuration. */
   list(): Promise<GasFee[]> {
     return Promise.all(this.#parts.sources.keys().map((networkId) => this.#feeOf(networkId)));
   }
 
-  /** How many networks there are of which so much is known. */
+  /**
+   * Returns the number of networks in each state of the cache; `unasked` are those whose fee has never been fetched.
+   */
   states(): Record<'fresh' | 'stale' | 'unavailable' | 'unasked', number> {
     const states = { fresh: 0, stale: 0, unavailable: 0, unasked: 0 };
     for (const networkId of this.#parts.sources.keys()) {
@@ -64,7 +69,7 @@ export class GasFees {
     return known && !('error' in known.fee) && ageMs < STALE_MS ? known.fee : asked;
   }
 
-  /** Of what a clock that was set back since says is to come, as far as that is away. */
+  /** Returns the age of a cached fee in ms. If the clock was set back, it is the distance to the future time. */
   #ageMs({ atMs }: Known): number {
     return Math.abs(this.#parts.nowMs() - atMs);
   }
@@ -93,7 +98,9 @@ export class GasFees {
   }
 }
 
-/** What is told of a network's fees (specification section 4.9): in wei, as decimal text. */
+/**
+ * Returns a network's gas fee as REST and the MCP tools show it (specification section 4.9), in wei as decimal text.
+ */
 export function gasFeeView(fee: GasFee) {
   if ('error' in fee) return { network_id: fee.networkId, error: fee.error };
   return {

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
 import { type GasPrices, gasPricesOf, PERCENTILES } from './fee-history.rules.ts';
 
-/** The node gave no answer, or none that counts. The message never holds its address, which may carry a key. */
+/**
+ * Thrown when an RPC provider sends no response or no usable one. The message never contains its URL, which may carry a
+ * key.
+ */
 export class RpcProviderError extends Error {
   override name = 'RpcProviderError';
 }
@@ -13,10 +16,10 @@ const BLOCKS = 5;
 const CONNECTIONS = 4;
 
 const answerSchema = z.object({ jsonrpc: z.literal('2.0'), id: z.literal(1), result: z.unknown() });
-/** Its message may hold the key. */
+/** Reads only the error's code: its message may contain the provider's key. */
 const errorSchema = z.object({ error: z.object({ code: z.int() }) });
 
-/** A node of a network of the Ethereum kind, asked by JSON-RPC over HTTP. */
+/** A client for an Ethereum-compatible RPC provider: JSON-RPC over HTTP. */
 export class RpcProvider {
   readonly #path: string;
   readonly #agent: HttpAgent;
@@ -31,9 +34,9 @@ export class RpcProvider {
   }
 
   /**
-   * What gas costs now.
-   * @throws RpcProviderError where it does not answer within 2 s and 1 MiB, answers an error or malformed numbers, or is suddenly
-   * of another chain than before.
+   * Fetches the current gas prices.
+   * @throws RpcProviderError when there is no response within 2 s, when it is longer than 1 MiB, an error or malformed,
+   * or when the chain id differs from that of earlier responses.
    */
   async gasPrices(): Promise<GasPrices> {
     const signal = AbortSignal.timeout(TIMEOUT_MS);

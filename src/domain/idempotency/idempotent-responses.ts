@@ -4,50 +4,53 @@ import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { AppError, errorEnvelope } from '../../platform/errors.ts';
 
-/** What a key is good for: one caller's requests of one kind. */
+/** The scope of an idempotency key: the requests of one caller with one method and path. */
 interface KeyScope {
   subject: string;
-  /** Undefined for a token without a client. */
+  /** The client id; undefined for a token without a client. */
   clientId: string | undefined;
   method: string;
   path: string;
   key: string;
 }
 
-/** Matches a key: 1 to 255 printable ASCII characters. */
+/** Matches an idempotency key: 1 to 255 printable ASCII characters. */
 export const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** Hashes a scope by SHA-256; no two scopes have one encoding in common. */
+/** Returns the SHA-256 hash of a scope. Different scopes never have the same encoding before hashing. */
 export function scopeHash({ subject, clientId, method, path, key }: KeyScope): Buffer {
   return sha256(Buffer.from(JSON.stringify([subject, clientId ?? null, method, path, key])));
 }
 
-/** A response as it is sent, and as it is sent again. */
+/** A stored response, which is sent again unchanged. */
 export interface StoredResponse {
   status: number;
-  /** In the spelling in which they are sent, without those of the body. */
+  /** The response headers in the spelling in which they are sent, without those that describe the body. */
   headers: Record<string, string>;
-  /** JSON; null is an empty body. */
+  /** The JSON text of the body; null means an empty body. */
   body: string | null;
 }
 
-/** A request under a key. */
+/** A request that carries an idempotency key. */
 export interface KeyedRequest extends KeyScope {
   nodeId: string;
   bytes: Uint8Array;
 }
 
 interface RespondOptions {
-  /** Runs around the transaction, before it begins: to wait there holds no connection. */
+  /** Wraps the transaction. Waiting there, before the transaction begins, holds no database connection. */
   around?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
-  /** Returns the response that an error stands for, or undefined for a fault; unless given, that of an AppError below 500. */
+  /**
+   * Returns the response for an error that is a refusal, or undefined for a failure. By default every AppError below
+   * 500 is a refusal.
+   */
   refusedAs?(error: unknown): StoredResponse | undefined;
 }
 
 interface IdempotentResponsesParts {
   db: Db;
   nowMs(): number;
-  /** How long a request waits for another one under its key: 5 s unless given. */
+  /** The longest time, in ms, that a request waits for another one with the same key; 5,000 by default. */
   maxWaitMs?: number;
 }
 
@@ -56,13 +59,13 @@ const MAX_WAIT_MS = 5_000;
 const RETRY_MS = 50;
 
 /**
- * Gives the same response to the same request again, for 24 hours. It is stored in the transaction of what the request
- * has done: refusals too, faults (5xx) not.
+ * Gives repeated requests with the same idempotency key the same response, for 24 hours. The response is stored in the
+ * transaction of the work itself. Refusals are stored too; server errors (5xx) are not.
  */
 export class IdempotentResponses {
   readonly #parts: IdempotentResponsesParts;
   readonly #maxWaitMs: number;
-  /** The requests of this process under one key run one after another. */
+  /** Makes requests of this process with the same key run one after another. */
   readonly #mutex = new KeyedMutex();
 
   constructor(parts: IdempotentResponsesParts) {
@@ -71,10 +74,11 @@ export class IdempotentResponses {
   }
 
   /**
-   * Returns the response that the request was given before, or that `work` gives now, in a transaction around it. An
-   * error undoes what `work` has done. Requests of this process under one key go one after another, and wait without a
-   * connection.
-   * @throws AppError 409 where the key came with another body, or a request under it does not end in time.
+   * Returns the stored response of an earlier request with the key; otherwise runs `work` in a transaction and stores
+   * its response. An error rolls back what `work` did. Requests of this process with the same key run one after another
+   * and hold no database connection while they wait.
+   * @throws AppError 409 when the key was used with another body, or when another request with it does not finish in
+   * time.
    */
   async respond(
     request: KeyedRequest,
@@ -86,7 +90,9 @@ export class IdempotentResponses {
     return this.#exclusively(name, () => around(() => this.#respond(request, work, refusedAs)));
   }
 
-  /** Stores the response to a request that nothing was to be done for, unless its key has one. */
+  /**
+   * Stores the response of a request that was refused before any work, unless a response is already stored for its key.
+   */
   async storeRefusal(request: KeyedRequest, refusal: AppError): Promise<void> {
     await this.#parts.db.transaction(async () => {
       if (!(await this.#take(request))) return;
@@ -94,14 +100,17 @@ export class IdempotentResponses {
     });
   }
 
-  /** Deletes what is older than a day. */
+  /** Deletes the responses that are older than 24 hours. */
   async prune(): Promise<void> {
     await this.#parts.db
       .unscoped('answers age in every node')
       .run((k) => k.deleteFrom('idempotent_answers').where('created_at', '<=', this.#oldest()));
   }
 
-  /** Runs `work` once this process does nothing else under the name. @throws AppError 409 where that takes too long. */
+  /**
+   * Runs `work` while no other work of this process with the same name runs.
+   * @throws AppError 409 when waiting for the others takes longer than `maxWaitMs`.
+   */
   async #exclusively<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(conflict()), this.#maxWaitMs);
@@ -130,7 +139,7 @@ export class IdempotentResponses {
     }
   }
 
-  /** Whether this transaction is the only one under the key. */
+  /** Takes the key's lock for this transaction; returns whether it was free. */
   async #take({ nodeId, ...scope }: KeyedRequest): Promise<boolean> {
     const lock = createHash('sha256').update(nodeId).update(scopeHash(scope)).digest().readBigInt64BE().toString();
     const [row] = await this.#parts.db
@@ -158,7 +167,10 @@ export class IdempotentResponses {
     return row;
   }
 
-  /** Runs `work`. A refusal leaves nothing of it behind; a fault ends the transaction. */
+  /**
+   * Runs `work` within a savepoint. A refusal rolls back to it and becomes the response; a failure is rethrown and ends
+   * the transaction.
+   */
   async #attempt(
     work: () => Promise<StoredResponse>,
     refusedAs: NonNullable<RespondOptions['refusedAs']>,
@@ -182,7 +194,7 @@ export class IdempotentResponses {
       body_sha256: sha256(bytes),
       created_at: new Date(this.#parts.nowMs()).toISOString(),
     };
-    // One that is there has been kept for its day.
+    // A row that is still there has expired, so it may be overwritten.
     await this.#parts.db.forNode(nodeId).run((k) =>
       k
         .insertInto('idempotent_answers')

@@ -20,7 +20,7 @@ interface NetworkAssignmentsParts {
   nowMs(): number;
 }
 
-/** Assigns networks to wallets (specification section 4.4). */
+/** Assigns networks to wallets of a tenant (specification section 4.4). */
 export class NetworkAssignments {
   readonly #parts: NetworkAssignmentsParts;
 
@@ -29,10 +29,10 @@ export class NetworkAssignments {
   }
 
   /**
-   * Lets a wallet operate on a network of its own chain, and returns the wallet. Of several calls at once, or one after
-   * another, one row comes.
-   * @throws RefusalError `not_found` for a wallet that is not the tenant's, and for a network that nobody knows; `invalid`
-   * for a network of another chain.
+   * Assigns a network of the wallet's chain to a wallet and returns the wallet. Repeated and concurrent calls create
+   * one row.
+   * @throws RefusalError `not_found` when the wallet is not the tenant's or the network is unknown; `invalid` when the
+   * network belongs to another chain.
    */
   async assign(nodeId: string, walletId: string, networkId: string): Promise<WalletRow> {
     if (!isUuid(walletId) || !isUuid(networkId)) throw notFoundRefusal();
@@ -60,14 +60,17 @@ export class NetworkAssignments {
           .onConflict((conflict) => conflict.columns(['wallet_id', 'network_id']).doNothing()),
       );
     } catch (error) {
-      // One of the two has gone in between.
+      // The wallet or the network was deleted after the query above.
       throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
     }
     return wallet;
   }
 }
 
-/** A network with the name of its chain; `at` is when it came to be listed, PostgreSQL's text in UTC to the microsecond. */
+/**
+ * A network with the name of its chain. `at` is the time of its creation, or of its assignment in the list of a wallet,
+ * as PostgreSQL's text in UTC to the microsecond.
+ */
 export interface NetworkRow {
   id: string;
   name: string;
@@ -94,9 +97,12 @@ const NetworkList = keysetList({
   order: ['at', 'id'],
 });
 
-/** Reads networks by keyset, oldest first. They are the same for every tenant; which a wallet has is the tenant's. */
+/**
+ * Reads networks by keyset, oldest first. Networks are the same for every tenant; their assignments to wallets belong
+ * to a tenant.
+ */
 export class NetworkPages extends NetworkList {
-  /** The networks of wallets, in the order of their assignment. */
+  /** Lists the networks of given wallets, in the order of their assignment. */
   readonly ofWallets: NestedList<NetworkRow>;
 
   constructor(db: Db) {

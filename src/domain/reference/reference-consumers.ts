@@ -16,7 +16,10 @@ interface ConsumerParts extends HandlerParts {
   bus: EventBus;
 }
 
-/** Starts the consumer of every topic of reference data. What cannot be applied goes to its topic's dead letters. */
+/**
+ * Starts the consumer of all topics of reference data. A message that cannot be applied becomes a dead letter of its
+ * topic.
+ */
 export function startReferenceConsumers({ bus, reference }: ConsumerParts): Promise<Subscription> {
   return bus.subscribe({
     groupId: 'portcullis.reference',
@@ -26,9 +29,9 @@ export function startReferenceConsumers({ bus, reference }: ConsumerParts): Prom
 }
 
 /**
- * Applies dead letters of reference data, given as the messages that they were. Later messages of the same ids may have
- * been applied: a row is outranked by a higher version and by a tombstone that stood behind it, and a tombstone, which
- * would delete what came after it, is refused. What cannot be applied is a dead letter again.
+ * Returns a handler that applies replayed dead letters of reference data. Later messages for the same ids may already
+ * have been applied: a row loses against a higher version and against a tombstone with a higher offset. A tombstone is
+ * refused, since it would delete newer rows. What cannot be applied becomes a dead letter again.
  */
 export function lateReferenceHandler(parts: HandlerParts): BatchHandler {
   return handlerOf(parts, (message) => {
@@ -54,7 +57,11 @@ function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): 
   return { ...change, place: { offset: BigInt(offset), timeMs: BigInt(timestampMs) } };
 }
 
-/** JSON null is not a tombstone: that is a message without a value. */
+/**
+ * Parses the value of a message; null here is the JSON text `null`, which is not a tombstone (a message without a
+ * value).
+ * @throws UnfitReferenceError when the value is not JSON in UTF-8.
+ */
 function jsonOf(value: Uint8Array): unknown {
   try {
     return parseJson(decodeUtf8(value));
@@ -64,7 +71,10 @@ function jsonOf(value: Uint8Array): unknown {
   }
 }
 
-/** Whether no repeat mends an error: the message is no change, or the database refuses what it says. */
+/**
+ * Checks whether an error is permanent: the message is malformed or the database refuses its values, so no retry can
+ * help.
+ */
 function isPoison(error: unknown): boolean {
   return error instanceof UnfitReferenceError || isRefusedValue(error);
 }

@@ -8,13 +8,16 @@ import { kindOfTopic, type ReferenceChange, UnfitReferenceError } from './refere
 const NEWLINE = 0x0a;
 const RETURN = 0x0d;
 
-/** A line of a file, numbered from 1; `bytes` is undefined for one that is longer than allowed. */
+/** One line of a file, numbered from 1. `bytes` is undefined when the line is longer than allowed. */
 export interface Line {
   number: number;
   bytes: Buffer | undefined;
 }
 
-/** The lines of a stream without their ends, empty ones left out. It holds one chunk and one line in memory. */
+/**
+ * Yields the non-empty lines of a stream without their line ends, one array for each chunk. It holds one chunk and one
+ * line in memory.
+ */
 export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Line[]> {
   let pending: Buffer[] = [];
   let pendingBytes = 0;
@@ -39,7 +42,7 @@ export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: numb
       start = end + 1;
     }
     pendingBytes += chunk.length - start;
-    // Of a line that is too long only the length is kept.
+    // Drop the content of a line that is too long; its length is still counted.
     if (pendingBytes > maxBytes) pending = [];
     else if (start < chunk.length) pending.push(chunk.subarray(start));
     yield lines;
@@ -48,14 +51,14 @@ export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: numb
   if (last) yield [last];
 }
 
-/** How far a load is, and what has come of it. */
+/** The progress and the result of a load of reference data. */
 export interface LoadCounts {
   bytes: number;
-  /** Lines that were read, empty ones apart. */
+  /** The number of lines read, without empty ones. */
   lines: number;
-  /** Rows written or deleted. */
+  /** The number of rows written or deleted. */
   applied: number;
-  /** Rows that wait for a parent. */
+  /** The number of rows parked until their parent arrives. */
   parked: number;
   rejected: number;
 }
@@ -63,7 +66,7 @@ export interface LoadCounts {
 interface LoadOptions {
   source: AsyncIterable<Uint8Array>;
   reference: Pick<Reference, 'apply'>;
-  /** Told of each line that is not applied, in no particular order. */
+  /** Called for each line that cannot be applied, in no particular order. */
   onRejected(line: number, reason: string): void;
   onProgress(counts: Readonly<LoadCounts>): void;
 }
@@ -80,8 +83,9 @@ const MAX_BATCH_BYTES = 4 * 1024 * 1024;
 const lineInput = z.object({ topic: z.string('must be a string'), key: z.unknown(), value: z.unknown() });
 
 /**
- * Applies a file of reference data, `{"topic", "key", "value"}` a line: in batches of a thousand lines, one read while
- * the one before it is applied. A line that cannot be applied is told and left out, the others are applied.
+ * Applies a file of reference data with one `{"topic", "key", "value"}` on each line. It works in batches of up to
+ * 1,000 lines and reads the next batch while the previous one is applied. A line that cannot be applied is reported and
+ * skipped.
  */
 export async function loadReference({ source, reference, onRejected, onProgress }: LoadOptions): Promise<LoadCounts> {
   const counts: LoadCounts = { bytes: 0, lines: 0, applied: 0, parked: 0, rejected: 0 };
@@ -99,7 +103,7 @@ export async function loadReference({ source, reference, onRejected, onProgress 
     await running;
     onProgress(counts);
     running = applyAll(changes, reference, counts, reject);
-    // It is awaited before the next batch; until then a failure is nobody's.
+    // The promise is awaited before the next batch begins; this avoids an unhandled rejection until then.
     running.catch(() => undefined);
   };
   for await (const lines of linesOf(counted(source, counts), MAX_LINE_BYTES)) {
@@ -124,7 +128,7 @@ async function* counted(source: AsyncIterable<Uint8Array>, counts: LoadCounts): 
   }
 }
 
-/** Applies changes; where the database refuses a value, the set is halved until the line is found. */
+/** Applies changes. When the database refuses a value, it halves the set until the offending line is found. */
 async function applyAll(
   numbered: readonly NumberedChange[],
   reference: Pick<Reference, 'apply'>,
@@ -170,6 +174,6 @@ function parseLine(value: unknown): ReferenceChange {
   const { topic, key, value: row } = parsed.data;
   const kind = kindOfTopic(topic);
   if (!kind) throw new UnfitReferenceError(`${JSON.stringify(topic.slice(0, 100))} is no topic of reference data`);
-  // A line that forgets its value is no tombstone.
+  // A missing value leaves `row` undefined, which is rejected: only an explicit null is a tombstone.
   return parseReferenceChange(kind, key, row);
 }

@@ -1,9 +1,9 @@
-/** What reference data is of, parents before children. */
+/** The kinds of reference data, parents before their children. */
 export const REFERENCE_KINDS = ['nodes', 'chains', 'networks', 'currencies', 'accounts', 'wallets', 'assets'] as const;
 
 export type ReferenceKind = (typeof REFERENCE_KINDS)[number];
 
-/** A reference from a row to another: the column, and what it names. */
+/** A foreign key of a row: its column and the kind of its parent. */
 export interface ParentColumn {
   column: string;
   kind: ReferenceKind;
@@ -11,7 +11,7 @@ export interface ParentColumn {
 
 interface KindTable {
   table: string;
-  /** Beside `id` and `version`. An update writes all of them but `node_id`. */
+  /** The columns beside `id` and `version`, with their types. An update writes all of them except `node_id`. */
   columns: Readonly<Record<string, 'uuid' | 'text' | 'integer' | 'timestamptz'>>;
   parents: readonly ParentColumn[];
 }
@@ -21,7 +21,7 @@ const KIND_OF_TOPIC = new Map<string, ReferenceKind>(REFERENCE_KINDS.map((kind) 
 const times = { created_at: 'timestamptz', updated_at: 'timestamptz' } as const;
 const node: ParentColumn = { column: 'node_id', kind: 'nodes' };
 
-/** Where the rows of each kind are kept. */
+/** The table, columns and parents of each kind. */
 export const TABLES: Readonly<Record<ReferenceKind, KindTable>> = {
   nodes: { table: 'nodes', columns: { name: 'text' }, parents: [] },
   chains: { table: 'chains', columns: { name: 'text' }, parents: [] },
@@ -61,43 +61,49 @@ export const TABLES: Readonly<Record<ReferenceKind, KindTable>> = {
   },
 };
 
-/** Whether the rows of a kind belong to a node: they never move to another. */
+/** Checks whether the rows of a kind belong to a tenant. Such a row never moves to another tenant. */
 export function isOfNode(kind: ReferenceKind): boolean {
   return 'node_id' in TABLES[kind].columns;
 }
 
-/** Whether rows of other kinds refer to those of this one. */
+/** Checks whether rows of other kinds refer to rows of this kind. */
 export function isParent(kind: ReferenceKind): boolean {
   return Object.values(TABLES).some(({ parents }) => parents.some((parent) => parent.kind === kind));
 }
 
-/** The kind that a topic carries; undefined for every other topic. */
+/** Returns the kind of reference data that a topic carries; undefined for any other topic. */
 export function kindOfTopic(topic: string): ReferenceKind | undefined {
   return KIND_OF_TOPIC.get(topic);
 }
 
-/** A row's columns beside its id and version, as they are written; times are ISO 8601 in UTC, to the microsecond. */
+/**
+ * The columns of a row beside its id and version, as written to the table. Times are ISO 8601 in UTC, to the
+ * microsecond.
+ */
 export type ReferenceRow = Readonly<Record<string, string | number | null>>;
 
-/** Where a change stands in its topic's log. */
+/** The position of a change in its topic: its offset, and its timestamp in milliseconds since 1970. */
 export interface LogPosition {
   offset: bigint;
   timeMs: bigint;
 }
 
-/** A row at a version, or, without one, a tombstone. Those of one key come in the order in which they were written. */
+/**
+ * A change of one id: a row with its version, or, when both are undefined, a tombstone. Changes of one id come in the
+ * order in which they were published.
+ */
 export interface ReferenceChange {
   kind: ReferenceKind;
   id: string;
   version: bigint | undefined;
   row: ReferenceRow | undefined;
-  /** Known for what came by a topic: a repeated tombstone is told from a new one. */
+  /** The position of a change that came by a topic; it tells a repeated tombstone from a new one. */
   place?: LogPosition | undefined;
-  /** Given once more out of its order: what came after it in the log may have been applied. */
+  /** Whether the change is a replayed dead letter, so that later changes may have been applied before it. */
   isLate?: boolean;
 }
 
-/** What no repeat makes applicable. */
+/** Thrown for a message or line that no retry can make applicable. */
 export class UnfitReferenceError extends Error {
   override name = 'UnfitReferenceError';
 }

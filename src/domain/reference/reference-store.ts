@@ -11,19 +11,22 @@ import {
   TABLES,
 } from './reference-kinds.ts';
 
-/** What the database knows of an id. */
+/**
+ * What the database holds about one id, with its tenant; `nodeId` is null for a kind without tenants and for an id
+ * without a row.
+ */
 export interface StoredState extends KnownState {
   nodeId: string | null;
 }
 
-/** A row to write. */
+/** A row to write, with its id and version. */
 export interface VersionedRow {
   id: string;
   version: bigint;
   row: ReferenceRow;
 }
 
-/** A row whose parent is not there, or, with a reason, cannot be. */
+/** A row whose parent is missing (`waitsFor`), or one that can never be applied (`reason`). */
 export interface ParkedRow extends VersionedRow {
   waitsFor: { kind: ReferenceKind; id: string } | undefined;
   reason: string | undefined;
@@ -40,7 +43,10 @@ interface StateRow {
 
 const LOCK = 72_050_012;
 
-/** The tables of reference data, set-wise. Every method is to run inside of a transaction. */
+/**
+ * Reads and writes the tables of reference data, many rows in one statement. Every method must run inside a
+ * transaction.
+ */
 export class ReferenceStore {
   readonly #door: UnscopedDatabase<Tables>;
 
@@ -48,19 +54,25 @@ export class ReferenceStore {
     this.#door = db.unscoped('reference data is of every node, and of none');
   }
 
-  /** Many write at once; who parks or deletes is alone, so that no parent comes and no child is left meanwhile. */
+  /**
+   * Takes the advisory lock of reference data until the end of the transaction. Many may hold it shared and write; only
+   * an exclusive holder parks or deletes rows, so that no parent is inserted and no child is missed meanwhile.
+   */
   async lock(isExclusive: boolean): Promise<void> {
     await this.#door.raw((sql) =>
       isExclusive ? sql`select pg_advisory_xact_lock(${LOCK})` : sql`select pg_advisory_xact_lock_shared(${LOCK})`,
     );
   }
 
-  /** Waits for the transactions' writers: those to come will find the assets that are about to be inserted. */
+  /**
+   * Locks the table of transactions against writes. Transactions written later then see the assets that are about to be
+   * inserted.
+   */
   async lockTransactions(): Promise<void> {
     await this.#door.raw((sql) => sql`lock table transactions in share mode`);
   }
 
-  /** What is known of the ids; one that nothing is known of is not in the map. */
+  /** Returns the known state of each id; an id of which nothing is known is not in the map. */
   async states(kind: ReferenceKind, ids: readonly string[]): Promise<Map<string, StoredState>> {
     const rows = await this.#door.raw<StateRow>((sql) => {
       const nodeId = isOfNode(kind) ? sql`r.node_id` : sql`null::uuid`;
@@ -76,7 +88,7 @@ export class ReferenceStore {
     return new Map(rows.map((row) => [row.id, stateOf(row)]));
   }
 
-  /** The ids that are there, with the node of each, where the kind has one. */
+  /** Returns the ids that have a row, each with its tenant, or null for a kind without tenants. */
   async existing(kind: ReferenceKind, ids: readonly string[]): Promise<Map<string, string | null>> {
     const rows = await this.#door.raw((sql) => {
       const nodeId = isOfNode(kind) ? sql`node_id` : sql`null::uuid`;
@@ -87,11 +99,14 @@ export class ReferenceStore {
     return new Map(rows.map((row) => [row.id, row.node_id]));
   }
 
-  /** Inserts rows, or replaces those of a lower version. The address that transactions gave an asset stays. */
+  /**
+   * Inserts rows, or replaces those of a lower version. A contract address that a transaction gave to an asset is not
+   * replaced.
+   */
   async upsert(kind: ReferenceKind, rows: readonly VersionedRow[]): Promise<void> {
     if (rows.length === 0) return;
     const { table, columns } = TABLES[kind];
-    // Sorted: two that write at once never wait for each other in a ring.
+    // Sorted by id, so that concurrent writers cannot deadlock.
     const sorted = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const records = JSON.stringify(sorted.map(({ id, version, row }) => ({ ...row, id, version: version.toString() })));
     await this.#door.raw((sql) => {
@@ -117,7 +132,7 @@ export class ReferenceStore {
     });
   }
 
-  /** Deletes what nobody refers to any more; what somebody does stays until a later deletion. */
+  /** Deletes the rows that nothing refers to. Rows still referred to stay until a later deletion. */
   async delete(kind: ReferenceKind, ids: readonly string[]): Promise<void> {
     const { table } = TABLES[kind];
     if (ids.length > 0) await this.#door.raw((sql) => sql`select delete_unreferenced(${table}, ${ids}::uuid[])`);
@@ -130,7 +145,7 @@ export class ReferenceStore {
     );
   }
 
-  /** The ids that a tombstone has deleted and that are there still, since somebody referred to them. */
+  /** Returns the ids that have a tombstone but still a row, because other rows referred to it. */
   async undead(kind: ReferenceKind): Promise<string[]> {
     const rows = await this.#door.raw(
       (sql) => sql<{ id: string }>`
@@ -163,7 +178,7 @@ export class ReferenceStore {
     );
   }
 
-  /** Parks rows; what their ids had parked is to be out. */
+  /** Parks rows. Rows parked earlier for the same ids must have been removed before. */
   async park(kind: ReferenceKind, rows: readonly ParkedRow[]): Promise<void> {
     if (rows.length === 0) return;
     const records = rows.map(({ id, version, row, waitsFor, reason }) => ({
@@ -195,7 +210,7 @@ export class ReferenceStore {
     return row?.waiting ?? 0;
   }
 
-  /** Takes out what waits for these ids. */
+  /** Removes and returns the parked rows that wait for these parents. */
   async takeWaiting(parent: ReferenceKind, ids: readonly string[]): Promise<ReferenceChange[]> {
     interface Waiting {
       kind: ReferenceKind;
@@ -211,7 +226,7 @@ export class ReferenceStore {
     return rows.map(({ kind, id, version, value }) => ({ kind, id, version: BigInt(version), row: value }));
   }
 
-  /** Those of the assets that transactions name. */
+  /** Returns those of the given assets that transactions refer to. */
   async withTransactions(assetIds: readonly string[]): Promise<string[]> {
     const rows = await this.#door.raw(
       (sql) => sql<{ asset_id: string }>`
@@ -221,7 +236,7 @@ export class ReferenceStore {
   }
 }
 
-/** The parent that a row names in a column. */
+/** Returns the id of the parent that a row names in a column. */
 export function parentOf({ column }: ParentColumn, row: ReferenceRow): string {
   return String(row[column]);
 }

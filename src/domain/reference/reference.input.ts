@@ -34,7 +34,9 @@ const timeInput = textInput()
 
 const owned = { node_id: uuidInput(), created_at: timeInput, updated_at: timeInput.optional() };
 
-/** What the row of each kind is read by, beside its version. Null members count as absent, unknown ones are ignored. */
+/**
+ * The schemas of the rows of each kind, without the version. Null members count as absent; unknown members are ignored.
+ */
 export const rowInputs = {
   nodes: objectInput({ name: textInput() }),
   chains: objectInput({ name: textInput() }),
@@ -59,13 +61,13 @@ export const rowInputs = {
   }),
 } satisfies Record<ReferenceKind, z.ZodType<Readonly<Record<string, string | number | undefined>>>>;
 
-/** What every row has. */
+/** The schema of the members that every row has. */
 export const commonInput = objectInput({ id: uuidInput().optional(), version: versionInput });
 
 /**
- * The change that a message or a line says: its key is the id, its value the row with its version, null a tombstone.
- * Unknown members are ignored.
- * @throws UnfitReferenceError where it is none.
+ * Parses the change in a message or a line. The key is the row's id; the value is the row with its version, or null for
+ * a tombstone. Unknown members are ignored.
+ * @throws UnfitReferenceError when it is malformed.
  */
 export function parseReferenceChange(kind: ReferenceKind, key: unknown, value: unknown): ReferenceChange {
   if (typeof key !== 'string' || !isUuid(key)) throw new UnfitReferenceError('the key must be a UUID');

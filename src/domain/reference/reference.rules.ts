@@ -1,31 +1,32 @@
 import type { LogPosition, ReferenceChange, ReferenceRow } from './reference-kinds.ts';
 
-/** A tombstone: nothing up to `version` comes back. -1 where nothing was known of the id. */
+/** A tombstone of an id: versions up to `version` stay deleted. The version is -1 when nothing was known of the id. */
 export interface Tombstone {
   version: bigint;
   place: LogPosition | undefined;
 }
 
-/** What is known of an id before a change. */
+/** The state of an id before a change. */
 export interface KnownState {
-  /** The highest version that was applied or parked. */
+  /** The highest version that was applied or parked; undefined when there is none. */
   version: bigint | undefined;
   tombstone: Tombstone | undefined;
 }
 
-/** What the changes of one id come to, in their order. */
+/** The combined effect of the changes of one id. */
 interface Outcome {
-  /** The last row that outranked what was there. */
+  /** The last row that outranked the earlier state, with its index among the changes. */
   row: { version: bigint; row: ReferenceRow; index: number } | undefined;
-  /** The tombstone to remember, where one of the changes was one. */
+  /** The tombstone to store; undefined when no new one is among the changes. */
   tombstone: Tombstone | undefined;
-  /** Whether what there is is to go, that row too. */
+  /** Whether the existing row must be deleted, and `row` with it. */
   isDeleted: boolean;
 }
 
 /**
- * Folds the changes of one id: the higher version wins, and a tombstone deletes every version that was known when it
- * came, for good. A tombstone that the topic repeats changes nothing, and a late row that stood before the tombstone is deleted.
+ * Combines the changes of one id. The higher version wins; a tombstone deletes for good every version that was known
+ * when it came. A repeated tombstone changes nothing, and a late row that was published before the tombstone is
+ * deleted.
  */
 export function outcomeOf(
   known: KnownState,
@@ -47,13 +48,19 @@ export function outcomeOf(
   return outcome;
 }
 
-/** Both must say so: offsets begin anew where a topic is made again, and the clocks of producers differ. */
+/**
+ * Checks whether a tombstone was applied before. Both its offset and its time must say so: offsets restart when a topic
+ * is recreated, and the clocks of producers differ.
+ */
 function isRepeated(tombstone: Tombstone | undefined, place: LogPosition | undefined): boolean {
   const last = tombstone?.place;
   return last !== undefined && place !== undefined && place.offset <= last.offset && place.timeMs <= last.timeMs;
 }
 
-/** The tombstone knew nothing of a row that could not be applied then: its version says nothing of that one. */
+/**
+ * Checks whether a late row was published before the tombstone. Its version alone does not tell, because the tombstone
+ * did not know of a row that could not be applied.
+ */
 function stoodBefore(place: LogPosition | undefined, tombstone: LogPosition | undefined): boolean {
   return place !== undefined && tombstone !== undefined && place.offset < tombstone.offset;
 }

@@ -12,22 +12,25 @@ import {
 } from './reference-kinds.ts';
 import { type ParkedRow, parentOf, ReferenceStore, type StoredState, type VersionedRow } from './reference-store.ts';
 
-/** A change that can never be applied, by its place in what was given. */
+/** A change that can never be applied, by its index in the given array. */
 interface Rejection {
   index: number;
   reason: string;
 }
 
-/** What came of changes. What is not among them changed nothing: a version that was no higher, a repeated tombstone. */
+/**
+ * The result of applying changes. A change that is counted nowhere had no effect: its version was not higher, or it was
+ * a repeated tombstone.
+ */
 interface Applied {
-  /** Rows written or deleted. */
+  /** The number of rows written or deleted. */
   applied: number;
-  /** Rows that wait for a parent. */
+  /** The number of rows parked until their parent arrives. */
   parked: number;
   rejected: Rejection[];
 }
 
-/** Which change of what was given it is; undefined for what was parked before. */
+/** The index of a change in the given array; undefined for a row that had been parked earlier. */
 interface Indexed {
   index: number | undefined;
 }
@@ -36,22 +39,22 @@ type IndexedChange = ReferenceChange & Indexed;
 type IndexedRow = VersionedRow & Indexed;
 type Orphan = ParkedRow & Indexed;
 
-/** Is told of a row that had waited for its parent and that the parent has shown to be impossible. */
+/** Called when a parked row turns out to be impossible once its parent has arrived. */
 export type ReferenceDropped = (kind: ReferenceKind, id: string, reason: string) => void;
 
 interface WorkOptions {
-  /** Whether nobody else writes meanwhile: only then rows are parked, or deleted. */
+  /** Whether the exclusive lock is held. Rows are parked and deleted only then. */
   isExclusive: boolean;
   nowMs: () => number;
   dropped: ReferenceDropped | undefined;
 }
 
-/** The work is to be rolled back and begun anew, alone. */
+/** Thrown to roll the work back and repeat it with the exclusive lock. */
 class NeedsExclusiveLockError extends Error {
   override name = 'NeedsExclusiveLockError';
 }
 
-/** One application of changes, inside of a transaction. */
+/** Applies one array of changes inside a transaction. */
 class ReferenceApplication {
   readonly #store: ReferenceStore;
   readonly #options: WorkOptions;
@@ -66,7 +69,7 @@ class ReferenceApplication {
   };
   readonly #deleted = new Map<ReferenceKind, string[]>();
   readonly #applied: Applied = { applied: 0, parked: 0, rejected: [] };
-  /** The assets that were written. */
+  /** The ids of the assets that were written. */
   readonly assetIds: string[] = [];
 
   constructor(store: ReferenceStore, options: WorkOptions) {
@@ -74,10 +77,13 @@ class ReferenceApplication {
     this.#options = options;
   }
 
-  /** @throws NeedsExclusiveLockError where it finds that it is to be alone. */
+  /**
+   * Applies the changes; called once.
+   * @throws NeedsExclusiveLockError when the changes can only be applied with the exclusive lock.
+   */
   async run(changes: readonly ReferenceChange[]): Promise<Applied> {
     for (const [index, change] of changes.entries()) this.#queues[change.kind].push({ ...change, index });
-    // Parents come before children, so that what they release is still ahead.
+    // Parents come before children, so that the children they release are handled later in the same loop.
     for (const kind of REFERENCE_KINDS) await this.#applyKind(kind, this.#queues[kind]);
     if (this.#deleted.size > 0) await this.#deleteRows();
     return this.#applied;
@@ -101,13 +107,13 @@ class ReferenceApplication {
       const row = { id, ...outcome.row, index: fit[outcome.row.index]?.index };
       (outcome.isDeleted ? lastRows : rows).push(row);
     }
-    // An account outlives its tombstone, as it was before that.
+    // The row of a deleted account stays in the table, in its last version before the tombstone.
     if (kind === 'accounts' && lastRows.length > 0) await this.#write(kind, lastRows, states);
     if (tombstones.size > 0) await this.#bury(kind, tombstones, deleted);
     if (rows.length > 0) await this.#write(kind, rows, states);
   }
 
-  /** Whether a change leaves its row with its node; if not, it is rejected. */
+  /** Checks whether a change leaves its row with the same tenant; rejects the change if not. */
   #staysInNode({ kind, id, row, index }: IndexedChange, state: StoredState | undefined): boolean {
     const nodeId = state?.nodeId ?? null;
     if (row === undefined || nodeId === null || row.node_id === nodeId) return true;
@@ -128,7 +134,9 @@ class ReferenceApplication {
     this.#applied.applied += deleted.length;
   }
 
-  /** Children first. A parent that outlived its tombstone goes with the last that referred to it. */
+  /**
+   * Deletes rows, children first. A parent with a tombstone that was still referred to is deleted with its last child.
+   */
   async #deleteRows(): Promise<void> {
     for (const kind of REFERENCE_KINDS.toReversed()) {
       const ids = this.#deleted.get(kind) ?? [];
@@ -143,10 +151,10 @@ class ReferenceApplication {
     if (parked.length > 0 && !this.#options.isExclusive) throw new NeedsExclusiveLockError();
     for (const orphan of impossible) this.#refuse(kind, orphan, orphan.reason ?? '');
     const written = rows.filter(({ id }) => !orphans.has(id));
-    // What had been parked of them at a lower version goes.
+    // Removes the parked lower versions of the same ids.
     const known = [...written, ...parked].filter(({ id }) => states.has(id)).map(({ id }) => id);
     if (known.length > 0) await this.#store.unpark(kind, known);
-    // What was released and cannot be applied is kept with the reason, for an operator to see.
+    // A released row that cannot be applied stays parked with the reason, for an operator to see.
     await this.#store.park(kind, [...parked, ...impossible.filter(({ index }) => index === undefined)]);
     if (kind === 'assets') {
       await this.#store.lockTransactions();
@@ -158,7 +166,7 @@ class ReferenceApplication {
     await this.#release(kind, written);
   }
 
-  /** What waits for these rows is applied before what came for the same ids now. */
+  /** Queues the parked rows that waited for these parents, ahead of the changes now given for the same ids. */
   async #release(kind: ReferenceKind, written: readonly IndexedRow[]): Promise<void> {
     if (!isParent(kind) || written.length === 0) return;
     const ids = written.map(({ id }) => id);
@@ -167,7 +175,7 @@ class ReferenceApplication {
     }
   }
 
-  /** The rows without a parent of their own node, by id, each with the first that lacks. */
+  /** Finds the rows that lack a parent of their own tenant; returns them by id, each with its first missing parent. */
   async #orphans(kind: ReferenceKind, rows: readonly IndexedRow[]): Promise<Map<string, Orphan>> {
     const orphans = new Map<string, Orphan>();
     for (const parent of TABLES[kind].parents) {
@@ -184,7 +192,10 @@ class ReferenceApplication {
   }
 }
 
-/** What a row lacks in a parent; undefined where it is there. */
+/**
+ * Returns what is wrong with a row's parent; undefined when the parent exists and belongs to the same tenant or to
+ * none.
+ */
 function lackOf(
   parent: ParentColumn,
   { row }: VersionedRow,
@@ -205,7 +216,9 @@ interface ReferenceParts {
   dropped?: ReferenceDropped;
 }
 
-/** Reference data of the platform: nodes, chains, networks, currencies, accounts, wallets and assets. */
+/**
+ * Stores the platform's reference data: nodes (tenants), chains, networks, currencies, accounts, wallets and assets.
+ */
 export class Reference {
   readonly #parts: ReferenceParts;
   readonly #store: ReferenceStore;
@@ -216,23 +229,23 @@ export class Reference {
   }
 
   /**
-   * Applies changes of any kinds in one transaction, set-wise (decisions: reference data). The higher version wins, a
-   * tombstone deletes; a row whose parent is not there yet waits for it. In any order and however often repeated they
-   * end in the same state, tombstones apart, which delete the versions that are known when they come.
+   * Applies changes of any kinds in one transaction (decisions: reference data). The higher version wins, a tombstone
+   * deletes, and a row whose parent is missing is parked. Rows give the same final state in any order and however often
+   * repeated; a tombstone deletes the versions that are known when it is applied.
    */
   async apply(changes: readonly ReferenceChange[]): Promise<Applied> {
     const isExclusive = changes.some(({ row }) => row === undefined);
     try {
       return await this.#attempt(changes, isExclusive);
     } catch (error) {
-      // Two that insert one id at once can meet in another of its unique indexes than the one they agree on.
+      // Two concurrent inserts of one id can conflict in a unique index other than the one that ON CONFLICT names.
       if (!(error instanceof NeedsExclusiveLockError) && (isExclusive || sqlState(error) !== UNIQUE_VIOLATION))
         throw error;
       return this.#attempt(changes, true);
     }
   }
 
-  /** How many rows wait for a parent. */
+  /** Returns the number of rows that wait for a parent. */
   async waiting(): Promise<number> {
     return this.#store.countWaiting();
   }

@@ -2,19 +2,20 @@ import type { Notification, ReceivedTime } from './notification.input.ts';
 import { CREATE_TOKENIZATION, STATUS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
 
 /**
- * The place of a notification in the total order over the notifications of one transaction: lower-case hexadecimal text, whose
- * order as text (JavaScript's `<`, PostgreSQL's `collate "C"`) is that order. Two notifications share a key only if all their
- * known members are equal.
+ * The sort key of a notification among those of its transaction: lower-case hexadecimal text that compares the same in
+ * JavaScript (`<`) and PostgreSQL (`collate "C"`). Two notifications have the same key only if all their known members
+ * are equal.
  */
 export type OrderKey = string;
 
-/** The key of no notification at all, below every other. */
+/** The key that stands for no notification; lower than every other. */
 export const NO_KEY: OrderKey = '';
 
 /**
- * The order: rank of the status, `updated_at`, `created_at` (as instants), Done above Error, then the known members in the order of
- * specification section 2.7. Texts compare by their UTF-8 bytes and end with a zero byte, which no known text holds, so that a
- * text is below every longer one that it begins; a null error is below every text.
+ * Returns the order key of a notification: the rank of its status, `updated_at`, `created_at` (as instants), Done above
+ * Error, then the known members in the order of specification section 2.7. Texts compare by their UTF-8 bytes and end
+ * with a zero byte, which no known text contains, so that a text is below every longer one that it begins; a null error
+ * is below every text.
  */
 export function orderKeyOf(notification: Notification): OrderKey {
   const { updatedAt, createdAt, status, type, transactionHash, contractAddress, gasUsed, error } = notification;
@@ -31,13 +32,13 @@ export function orderKeyOf(notification: Notification): OrderKey {
   ]).toString('hex');
 }
 
-/** Negative when `a` is lower, 0 when they are the same, positive when `a` is higher. */
+/** Compares two keys: negative when `a` is lower, 0 when they are equal, positive when `a` is higher. */
 export function compareKeys(a: OrderKey, b: OrderKey): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
 
-/** How far a status is on the way; Done and Error share the highest rank. */
+/** The progress that each status stands for; Done and Error share the highest rank. */
 const RANKS: Readonly<Record<TransactionStatus, number>> = {
   [STATUS.Started]: 1,
   [STATUS.InProgress]: 2,
@@ -56,48 +57,51 @@ function unsignedBytes(value: bigint): Buffer {
   return bytes;
 }
 
-// The offset puts negative numbers below the others.
+// The offset makes negative numbers sort below positive ones.
 function signedBytes(value: bigint): Buffer {
   return unsignedBytes(value + 2n ** 63n);
 }
 
-/** What registration says of a transaction. */
+/** The facts about a transaction that come from its registration. */
 interface Registration {
   readonly collection: TransactionCollection;
   readonly registeredType: number;
 }
 
-/** A transaction as all its notifications together make it. Every member is a plain column. */
+/** The state of a transaction, computed from all its notifications. Every member is a plain column. */
 export interface TransactionState extends Registration {
-  /** These are of the highest notification; before any, `type` is the registered one. */
+  /**
+   * `type` to `updatedAt` come from the highest notification, whose key is `statusKey`; without one, `type` is the
+   * registered type.
+   */
   readonly type: number;
   readonly status: TransactionStatus | null;
   readonly error: string | null;
   readonly createdAt: ReceivedTime | null;
   readonly updatedAt: ReceivedTime | null;
   readonly statusKey: OrderKey;
-  /** Each of these is of the highest notification that has one, with the key of that notification. */
+  /** Each value comes from the highest notification that has one; the key beside it is that notification's. */
   readonly transactionHash: string;
   readonly transactionHashKey: OrderKey;
   readonly contractAddress: string;
   readonly contractAddressKey: OrderKey;
   readonly gasUsed: bigint;
   readonly gasUsedKey: OrderKey;
-  /** Whether any notification, not only the highest, said Done or Error. */
+  /** Whether any notification, not only the highest, had the status Done or Error. */
   readonly doneSeen: boolean;
   readonly errorSeen: boolean;
 }
 
 interface Joined {
   readonly state: TransactionState;
-  /** Something is to be saved; without it `state` is the very object that was given. */
+  /** Whether the state must be saved; if not, `state` is the same object that was given. */
   readonly changed: boolean;
-  /** Something that readers are shown differs, and not only a key. */
+  /** Whether something differs that a reader can see, and not only a key. */
   readonly visible: boolean;
   readonly previousStatus: TransactionStatus | null;
 }
 
-/** A registered transaction of which no notification has come: the bottom of the join. */
+/** Returns the state of a registered transaction without notifications: the bottom of the join. */
 export function emptyState({ collection, registeredType }: Registration): TransactionState {
   return {
     collection,
@@ -120,8 +124,8 @@ export function emptyState({ collection, registeredType }: Registration): Transa
 }
 
 /**
- * The least state above two states of one transaction: commutative, associative, idempotent, with `emptyState` as identity
- * (specification section 3, rule 2).
+ * Joins two states of one transaction. The join is commutative, associative and idempotent, with `emptyState` as
+ * identity (specification section 3, rule 2).
  */
 export function joinStates(a: TransactionState, b: TransactionState): TransactionState {
   const top = a.statusKey >= b.statusKey ? a : b;
@@ -142,8 +146,8 @@ export function joinStates(a: TransactionState, b: TransactionState): Transactio
 }
 
 /**
- * Applies one notification of the transaction: the join with the state that this notification alone would make. Any order
- * and any number of deliveries of the same notifications end in the same state.
+ * Applies one notification to a state. Applying the same notifications in any order, any number of times, gives the
+ * same state.
  */
 export function joinNotification(state: TransactionState, notification: Notification): Joined {
   const joined = joinStates(state, stateOf(state, notification));
@@ -162,16 +166,17 @@ export function joinNotification(state: TransactionState, notification: Notifica
   };
 }
 
-/** Whether Done met Error: two outcomes were told of one transaction, and an operator has to look. */
+/** Checks whether both Done and Error were notified for one transaction, which an operator must resolve. */
 export function hasConflict(state: TransactionState): boolean {
   return state.doneSeen && state.errorSeen;
 }
 
-/** The state that one notification makes by itself. */
+/** Returns the state that one notification gives by itself. */
 function stateOf(registration: Registration, notification: Notification): TransactionState {
   const empty = emptyState(registration);
   const { type, status, error, createdAt, updatedAt, transactionHash, contractAddress, gasUsed } = notification;
-  // Specification section 3, rule 1: user_transactions go straight to Done or Error, so a PendingReceipt says nothing of them.
+  // Specification section 3, rule 1: user_transactions go straight to Done or Error, so a PendingReceipt does not apply
+  // to them.
   if (registration.collection === 'user_transactions' && status === STATUS.PendingReceipt) return empty;
   const orderKey = orderKeyOf(notification);
   return {
@@ -207,7 +212,9 @@ function differsVisibly(a: TransactionState, b: TransactionState): boolean {
   );
 }
 
-/** The contract address that a transaction gives to its asset, and its place among the transactions of that asset. */
+/**
+ * The contract address that a transaction gives to its asset, and the keys that rank it among the asset's transactions.
+ */
 interface AssetEffect {
   readonly assetContractAddress: string;
   readonly statusKey: OrderKey;
@@ -215,9 +222,9 @@ interface AssetEffect {
 }
 
 /**
- * What a transaction does to its asset: a CreateTokenization of which a Done was seen gives it the contract address, if it has
- * one; else `undefined`. A later Error does not take it back. A function of the joined state alone, which a notification of
- * another type can end: keep no memory of an effect, ask `assetContractAddress` of all the asset's transactions.
+ * Returns the effect of a transaction on its asset: a CreateTokenization with a Done gives it the contract address, and
+ * a later Error does not undo that. Undefined when there is no address or another type. A later notification of another
+ * type can end an effect, so do not store it: call `assetContractAddress` with all the asset's transactions.
  */
 export function effectsOf(state: TransactionState): AssetEffect | undefined {
   const { collection, type, doneSeen, contractAddress, statusKey, contractAddressKey } = state;
@@ -227,8 +234,8 @@ export function effectsOf(state: TransactionState): AssetEffect | undefined {
 }
 
 /**
- * The contract address that an asset has from its transactions: of those with an effect, the one with the highest order key,
- * then the highest contract address key, which names one address. `undefined` when none has an effect.
+ * Returns the contract address that an asset gets from its transactions: that of the effect with the highest status
+ * key, then the highest contract address key. Undefined when no transaction has an effect.
  */
 export function assetContractAddress(transactions: Iterable<TransactionState>): string | undefined {
   let best: AssetEffect | undefined;

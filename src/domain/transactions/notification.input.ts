@@ -4,12 +4,15 @@ import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { decodeUtf8, hasForbiddenText, integerOf, parseJson, Utf8Error } from '../../lib/json.ts';
 import { TRANSACTION_COLLECTIONS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
 
-/** A time as it was received, and the instant that it names. */
+/** A time as it was received, with the instant that it names. */
 export interface ReceivedTime extends Instant {
   readonly text: string;
 }
 
-/** A transaction notification (specification section 2.7). "" and 0n mean that the sender named none. */
+/**
+ * A transaction notification (specification section 2.7). Empty text and 0n mean that the chain processor sent no
+ * value.
+ */
 export interface Notification {
   readonly id: string;
   readonly type: number;
@@ -22,7 +25,7 @@ export interface Notification {
   readonly updatedAt: ReceivedTime;
 }
 
-/** What is wrong with one member: `path` is its name, "" for the body as a whole; `message` says what to send. */
+/** An issue with one member: `path` is its name, "" for the body as a whole; `message` says what to send. */
 interface NotificationIssue {
   readonly path: string;
   readonly message: string;
@@ -47,7 +50,7 @@ const text = z
   .refine((value) => !hasForbiddenText(value), 'must hold neither U+0000 nor a lone surrogate')
   .meta({ pattern: TEXT_PATTERN });
 
-// Characters as PostgreSQL counts them, not UTF-16 units.
+// Counts Unicode code points, as PostgreSQL does, not UTF-16 units.
 const id = text
   .refine((value) => value !== '' && [...value].length <= ID_CHARACTERS, `must have 1 to ${ID_CHARACTERS} characters`)
   .meta({ minLength: 1, maxLength: ID_CHARACTERS });
@@ -71,7 +74,7 @@ function integerIn(minimum: bigint, maximum: bigint) {
   });
 }
 
-// A code that no collection knows is kept; one that GraphQL's Int cannot carry is refused.
+// Accepts a code that no collection knows, but not one that GraphQL's Int cannot represent.
 const type = integerIn(BigInt(INT32.minimum), BigInt(INT32.maximum))
   .transform(Number)
   .meta({ type: 'integer', format: 'int32', ...INT32 });
