@@ -111,7 +111,7 @@ const members = z.object(
   'must be a JSON object',
 );
 
-/** The body of the inbound webhook, as `parseJson` gives it. Unknown members are ignored; null counts as absent. */
+/** The schema of the inbound webhook's body, after `parseJson`. Unknown members are ignored; null counts as absent. */
 export const notificationInput = z.preprocess(withoutNulls, members).transform(
   (body): Notification => ({
     id: body.id,
@@ -126,7 +126,10 @@ export const notificationInput = z.preprocess(withoutNulls, members).transform(
   }),
 );
 
-/** Reads a webhook's body or a message's value; never throws for what it says. All issues come at once, in the order of 2.7. */
+/**
+ * Parses the bytes of a webhook's body or of a message. Malformed input never throws: all its issues are returned, in
+ * the order of specification section 2.7.
+ */
 export function parseNotification(body: Uint8Array): ParsedNotification {
   let value: unknown;
   try {
@@ -139,7 +142,7 @@ export function parseNotification(body: Uint8Array): ParsedNotification {
   return notificationOf(value);
 }
 
-/** The same of a body that `parseJson` has read. */
+/** Parses a notification from a value that `parseJson` has read; otherwise like `parseNotification`. */
 export function notificationOf(value: unknown): ParsedNotification {
   const parsed = notificationInput.safeParse(value);
   if (parsed.success) return { ok: true, notification: parsed.data };
@@ -150,7 +153,7 @@ function refused(message: string): ParsedNotification {
   return { ok: false, issues: [{ path: '', message }] };
 }
 
-// The engine's own message repeats part of the body, which may hold what must not be shown.
+// Returns only the position of a syntax error: the engine's message quotes part of the body, which may be confidential.
 function placeOf(error: SyntaxError): string {
   const place = /line \d+ column \d+/.exec(error.message);
   return place === null ? '' : ` (${place[0]})`;
@@ -162,15 +165,15 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
 }
 
-/** A notification as it was received: the body's bytes and the correlation id of the request that brought it. */
+/** A notification as received: the bytes of the body, and the correlation id of the request that brought it. */
 export interface Delivery {
   body: Uint8Array;
   correlationId: string;
-  /** Where its trace goes on. */
+  /** The W3C trace context of that request; undefined when it has none. */
   traceparent?: string | undefined;
 }
 
-/** What registration says: whose the transaction is, and what it is. */
+/** A registration: the tenant, collection, type and asset of a transaction. */
 export interface NewTransaction {
   id: string;
   nodeId: string;
@@ -179,17 +182,20 @@ export interface NewTransaction {
   assetId: string | null;
 }
 
-/** A message that no repeat makes applicable: it goes to the dead letters. */
+/** Thrown for a message that no retry can apply; it becomes a dead letter. */
 export class PoisonError extends Error {
   override name = 'PoisonError';
 }
 
-/** A delivery and what it says. */
+/** A delivery with its parsed notification. */
 export interface ParsedDelivery extends Delivery {
   notification: Notification;
 }
 
-/** @throws PoisonError where it is no notification. */
+/**
+ * Parses the body of a delivery.
+ * @throws PoisonError when it is not a notification.
+ */
 export function parseDelivery(delivery: Delivery): ParsedDelivery {
   const parsed = parseNotification(delivery.body);
   if (parsed.ok) return { ...delivery, notification: parsed.notification };
@@ -197,13 +203,13 @@ export function parseDelivery(delivery: Delivery): ParsedDelivery {
   throw new PoisonError(`not a notification: ${issues.join('; ')}`);
 }
 
-/** A transaction's id: 1 to 128 characters, one space over all nodes and collections. */
+/** The schema of a transaction id: 1 to 128 characters, unique across all tenants and collections. */
 export const transactionIdInput = textInput()
   .min(1, 'must not be empty')
   .refine((id) => [...id].length <= ID_CHARACTERS, `must have at most ${ID_CHARACTERS} characters`)
   .meta({ maxLength: ID_CHARACTERS });
 
-/** What the topic `transactions.registered` carries (decisions: the mirror). */
+/** The schema of the messages on the topic `transactions.registered` (decisions: the mirror). */
 export const registrationInput = objectInput({
   id: transactionIdInput,
   collection: z.enum(TRANSACTION_COLLECTIONS),
@@ -213,8 +219,8 @@ export const registrationInput = objectInput({
 });
 
 /**
- * The registration in a message's bytes.
- * @throws PoisonError where they are no registration.
+ * Parses a registration from the bytes of a message.
+ * @throws PoisonError when they are not a registration.
  */
 export function parseRegistration(value: Uint8Array): NewTransaction {
   const parsed = registrationInput.safeParse(jsonOf(value));

@@ -12,14 +12,20 @@ import type { Transactions } from './transactions.service.ts';
 
 type DueLookup = Pick<Selectable<Tables['transaction_lookups']>, 'id' | 'attempts'>;
 
-/** How many are taken, from the ones that are due now; they are nobody else's until then. */
+/**
+ * A claim of due lookups: at most `limit` of those due at `nowMs`. No other process may claim them before `untilMs`
+ * (both in ms since 1970).
+ */
 interface Claim {
   limit: number;
   nowMs: number;
   untilMs: number;
 }
 
-/** The ids that notifications wait for and nobody has registered; each call is one statement unless it says otherwise. */
+/**
+ * Stores the pending lookups: ids that have parked notifications but no registration. Each method runs one statement
+ * unless it says otherwise.
+ */
 export class LookupStore {
   readonly #door: UnscopedDatabase<Tables>;
 
@@ -27,7 +33,7 @@ export class LookupStore {
     this.#door = db.unscoped('nobody knows yet whose the ids are');
   }
 
-  /** Notifications of these ids wait: in the transaction that parks them. */
+  /** Adds lookups for ids, in the transaction that parks their notifications. */
   async add(ids: Iterable<string>): Promise<void> {
     const waiting = [...ids];
     if (waiting.length === 0) return;
@@ -38,17 +44,18 @@ export class LookupStore {
     );
   }
 
-  /** The id is registered. */
+  /** Removes the lookups of ids that are registered now. */
   async remove(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     await this.#door.raw((sql) => sql`delete from transaction_lookups where id = any (${textArray(ids)}::text[])`);
   }
 
-  /** Takes those that have waited longest, new ones first, and counts the attempt. */
+  /** Claims the due lookups that have been due longest, new ones first, and counts an attempt for each. */
   async claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
     return this.#door.run((k) =>
       k
-        // Not as a condition: the planner may run that more than once, and take more than the limit.
+        // A materialized CTE, because the planner may run a subquery in a condition more than once and so exceed the
+        // limit.
         .with(
           (cte) => cte('due').materialized(),
           (due) =>
@@ -69,7 +76,7 @@ export class LookupStore {
     );
   }
 
-  /** Nobody asks before a time. */
+  /** Makes a lookup due at `untilMs` (ms since 1970), and not before. */
   async postpone(id: string, untilMs: number): Promise<void> {
     await this.#door.run((k) =>
       k
@@ -79,7 +86,9 @@ export class LookupStore {
     );
   }
 
-  /** Mends what a process of an earlier version has left: it parks and registers without this table. Two statements. */
+  /**
+   * Repairs the table after processes of an earlier version, which park and register without it. Runs two statements.
+   */
   async mend(): Promise<void> {
     await this.#door.run((k) =>
       k
@@ -110,7 +119,7 @@ function iso(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/** How long an id rests after so many attempts without a registration: 1 s, doubling up to 1 h. */
+/** Returns the pause, in ms, before the next lookup of an id after so many attempts: 1 s, doubling up to 1 h. */
 export function lookupBackoffMs(attempts: number): number {
   return backoffMs(attempts, { minMs: 1_000, maxMs: 3_600_000 });
 }
@@ -121,34 +130,37 @@ interface LookupsParts {
   nowMs(): number;
   transactions: Pick<Transactions, 'registerByOwner'>;
   owner: Pick<TransactionOwner, 'find'>;
-  /** The owner has answered by then, or does not. */
+  /** The timeout of one lookup, in ms. */
   timeoutMs: number;
 }
 
-/** What has come of a lookup. */
+/** The outcome of a lookup. */
 type Outcome = 'registered' | 'unknown' | 'failed';
 
-/** How many ids one process asks for at once. */
+/** The number of lookups that one process may have in progress. */
 export const LOOKUPS_AT_ONCE = 8;
-/** An id that is parked now is asked for by then: what the topic registers meanwhile is not. */
+/** The interval between polls for due lookups, in ms. An id registered by the topic in the meantime needs no lookup. */
 const POLL_MS = 1_000;
-/** Beside the owner's time: until then an id is of the process that has taken it, if that has died as well. */
+/**
+ * The time, in ms, beyond the owner's timeout after which another process may claim a lookup, in case this one has
+ * died.
+ */
 const LEASE_MS = 10_000;
 const MEND_EVERY_MS = 3_600_000;
 
 /**
- * Asks the owning service for ids whose notifications are parked, and registers what it says. The queue is a table: it
- * survives restarts, and of several processes one takes an id at a time. An id without a registration rests for longer
- * and longer; while the owner fails altogether the process rests between its questions, too.
+ * Looks up ids with parked notifications at the owner of transactions, and registers what it finds. The queue is a
+ * table: it survives restarts, and only one process at a time looks up an id. The pause after an unsuccessful lookup
+ * grows for each id. While the owner fails, the process also pauses between lookups.
  */
 export class TransactionLookups {
-  /** For the registry of the process. */
+  /** Counts lookups by outcome; to be registered with the metrics of the process. */
   readonly outcomes: Counter<'outcome'>;
   readonly #parts: LookupsParts;
   readonly #store: LookupStore;
   readonly #loop: WorkLoop;
   readonly #underWay = new Set<Promise<void>>();
-  /** In a row, of any ids. */
+  /** The number of consecutive failures, whatever the id. */
   #failures = 0;
   #mendedAtMs: number | undefined;
 
@@ -172,20 +184,20 @@ export class TransactionLookups {
     });
   }
 
-  /** Asks from now on. */
+  /** Starts the work loop. */
   start(): void {
     this.#loop.start();
   }
 
-  /** Breaks off what is under way; others may ask for it at once. */
+  /** Stops the work loop and aborts the lookups in progress; other processes may repeat them at once. */
   async stop(): Promise<void> {
     await this.#loop.stop();
     await this.settled();
   }
 
   /**
-   * Begins to ask for ids that are due, as many as there is room for, and waits until there is room again; says whether
-   * there was one. `signal` breaks off what it has begun.
+   * Starts as many due lookups as permitted and waits until another one may start. Returns whether any was due.
+   * `signal` aborts the started lookups.
    * @throws what the database throws.
    */
   async iterate(signal: AbortSignal): Promise<boolean> {
@@ -200,12 +212,12 @@ export class TransactionLookups {
     return due.length > 0;
   }
 
-  /** Resolves when every question that was begun has its outcome. */
+  /** Resolves when all lookups in progress have an outcome. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay);
   }
 
-  /** Never rejects: where the database is away as well, the id is free again when its time is over. */
+  /** Looks up one id. Never rejects: if its outcome cannot be stored, the claim on the id expires. */
   async #lookUp({ id, attempts }: DueLookup, signal: AbortSignal): Promise<void> {
     const { log, nowMs } = this.#parts;
     try {
@@ -231,7 +243,7 @@ export class TransactionLookups {
     const found = await owner.find(id, signal);
     if (!found) return 'unknown';
     const { moved } = await transactions.registerByOwner(found);
-    // A process of an earlier version may have registered it.
+    // Another process of an earlier version may have registered it without removing the lookup.
     await this.#store.remove([id]);
     if (moved) log.warn({ transaction_id: id }, 'a transaction moved to the node that its owner names');
     return 'registered';

@@ -15,23 +15,23 @@ import { notificationOf, PoisonError, parseRegistration } from './notification.i
 import type { Transactions } from './transactions.service.ts';
 import type { TransactionTopic } from './type-codes.rules.ts';
 
-/** The `event-type` of notifications on their topics. */
+/** The `event-type` header of notifications on their topics. */
 export const NOTIFICATION_EVENT = 'transaction.notification';
 const SCHEMA_VERSION = '1';
 
 interface ReceivedNotification {
   body: Buffer;
-  /** What `parseJson` makes of the body. */
+  /** The body as parsed by `parseJson`. */
   value: unknown;
   correlationId: string;
-  /** Where its trace goes on (W3C Trace Context); undefined: it has none. */
+  /** The W3C trace context of the request; undefined when it has none. */
   traceparent: string | undefined;
   receivedAtMs: number;
-  /** How many milliseconds its sender still waits. */
+  /** The time, in ms, for which the chain processor still waits for a response. */
   deadlineMs: number;
 }
 
-/** Publishes what the chain processor tells of transactions, as it was received. */
+/** Publishes the notifications of the chain processor, unchanged. */
 export class NotificationPublisher {
   readonly #bus: Pick<EventBus, 'publish'>;
 
@@ -40,9 +40,10 @@ export class NotificationPublisher {
   }
 
   /**
-   * Publishes a notification's bytes, unchanged, to the admin and the user topic (specification section 6). Resolves
-   * once both have acknowledged.
-   * @throws AppError 400 for what is no notification, 500 when the bus does not acknowledge in time.
+   * Publishes the bytes of a notification, unchanged, to the admin and the user topic (specification section 6).
+   * Resolves once both topics have acknowledged.
+   * @throws AppError 400 when the body is not a notification; 500 when the bus does not acknowledge within
+   * `deadlineMs`.
    */
   async publish(received: ReceivedNotification): Promise<void> {
     const { body, value, correlationId, traceparent, receivedAtMs, deadlineMs } = received;
@@ -76,7 +77,7 @@ interface ConsumerParts {
   log: Log;
 }
 
-/** Starts the consumers of notifications and registrations, each a group of its own. */
+/** Starts the consumers of both notification topics and of registrations, each with a consumer group of its own. */
 export async function startTransactionConsumers(parts: ConsumerParts): Promise<Subscription[]> {
   const { bus, transactions, log } = parts;
   const notifications = (topic: TransactionTopic, groupId: string) =>
@@ -112,7 +113,10 @@ function deliveryOf({ value, headers }: IncomingMessage) {
   };
 }
 
-/** Whether no repeat mends an error: the message is no notification, or the database refuses what it says. */
+/**
+ * Checks whether an error is permanent: the message is malformed or the database refuses its values, so no retry can
+ * help.
+ */
 function isPoison(error: unknown): boolean {
   return error instanceof PoisonError || isRefusedValue(error);
 }

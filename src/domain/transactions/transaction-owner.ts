@@ -1,24 +1,27 @@
 import { BodyTooLongError, bytesOf, HttpAgent } from '../../platform/http-agent.ts';
 import { type NewTransaction, PoisonError, parseRegistration } from './notification.input.ts';
 
-/** Where the service is that owns the transactions, and how it is asked. */
+/** The connection settings of the owner of transactions. */
 interface OwnerSettings {
-  /** Without a slash at its end; the percent-encoded id follows after one. */
+  /** The base URL, without a slash at its end; a slash and the percent-encoded id follow it. */
   url: string;
-  /** From the request to the last byte of the answer. */
+  /** The timeout, in ms, from the request to the last byte of the response. */
   timeoutMs: number;
   bearer: string | undefined;
   connections: number;
 }
 
-/** The owner gave no answer, or none that counts; the message holds nothing that it has sent but a status. */
+/**
+ * Thrown when the owner sends no response or no usable one. The message contains nothing of the response but its
+ * status.
+ */
 export class OwnerError extends Error {
   override name = 'OwnerError';
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** The service that owns the transactions. */
+/** A client for the owner, the service that owns transactions. */
 export class TransactionOwner {
   readonly #timeoutMs: number;
   readonly #prefix: string;
@@ -33,11 +36,12 @@ export class TransactionOwner {
   }
 
   /**
-   * What the owner says of an id; undefined where it does not know it.
-   * @throws OwnerError where it does not answer in time, at most 64 KiB, as agreed; the signal's reason.
+   * Fetches the registration of an id; returns undefined when the owner does not know the id.
+   * @throws OwnerError when there is no valid response of at most 64 KiB within the timeout.
+   * @throws the signal's reason when the signal aborts.
    */
   async find(id: string, signal: AbortSignal): Promise<NewTransaction | undefined> {
-    // No encoding keeps them: on the way they would lead elsewhere.
+    // As a path segment these two would change the path, and no encoding prevents that.
     if (id === '.' || id === '..') return undefined;
     const timeout = AbortSignal.timeout(this.#timeoutMs);
     try {

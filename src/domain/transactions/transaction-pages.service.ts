@@ -18,25 +18,27 @@ const EVENT_COLUMNS = [
   'occurred_at',
 ] as const;
 
-/** An event of the log as readers are shown it. `transaction` is the transaction as of the event. */
+/**
+ * An event of the event log, as shown to readers. `transaction` is the state of the transaction right after the event.
+ */
 export type TransactionEventRow = Pick<Selectable<Tables['transaction_events']>, (typeof EVENT_COLUMNS)[number]>;
 
-/** Which transactions a list has; a member that is undefined lets all through. */
+/** A filter of a transaction list; an undefined member does not filter. */
 export interface TransactionFilter {
   collection?: TransactionCollection | undefined;
   status?: TransactionStatus | undefined;
   type?: number | undefined;
-  /** Last updated, by the notifications' own clock, at this instant or after it. */
+  /** The earliest `updated_at` of the notifications that a transaction may have. */
   updatedSince?: Instant | undefined;
 }
 
-/** A transaction and its place in the list. */
+/** A transaction with its sort key in the list. */
 export interface ListedTransaction extends TransactionView {
-  /** When it was registered: PostgreSQL's text in UTC, to the microsecond. */
+  /** The time of registration: PostgreSQL's text in UTC, to the microsecond. */
   registeredAt: string;
 }
 
-/** A transaction, and the last number of its node's event log that had been given when it was read. */
+/** A transaction, with the last sequence number of its tenant's event log when it was read. */
 interface PositionedTransaction {
   snapshot: TransactionSnapshot;
   seq: bigint;
@@ -70,28 +72,31 @@ export class TransactionPages {
     this.#list = new TransactionList(db);
   }
 
-  /** Reads a page of a tenant's transactions. */
+  /** Reads one page of a tenant's transactions. */
   async page(nodeId: string, filter: TransactionFilter, request: PageRequest): Promise<Page<ListedTransaction>> {
     const { rows, hasMore } = await this.#list.page(nodeId, filter, request);
     return { rows: rows.map(listed), hasMore };
   }
 
-  /** Counts the transactions that the filter lets through. */
+  /** Counts the transactions that match the filter. */
   count(nodeId: string, filter: TransactionFilter): Promise<number> {
     return this.#list.count(nodeId, filter);
   }
 
-  /** Reads the transactions with these ids, in no order; ids of other tenants are left out. */
+  /** Reads the transactions with these ids, in no particular order; ids of other tenants are left out. */
   async byIds(nodeId: string, ids: readonly string[]): Promise<TransactionSnapshot[]> {
     return (await this.#list.byIds(nodeId, ids)).map(snapshotOfRow);
   }
 
-  /** Reads the transaction with this id; undefined where the tenant has none. */
+  /** Reads one transaction; undefined when the tenant has none with this id. */
   async find(nodeId: string, id: string): Promise<TransactionSnapshot | undefined> {
     return (await this.byIds(nodeId, [id]))[0];
   }
 
-  /** Reads a transaction as of one moment of its tenant's event log: what is logged after `seq` is not in it yet. */
+  /**
+   * Reads a transaction together with its position in its tenant's event log: it includes all events up to `seq` and
+   * none after it. Undefined when the tenant has no such transaction.
+   */
   async positioned(nodeId: string, id: string): Promise<PositionedTransaction | undefined> {
     const [row] = await this.#db
       .forNode(nodeId)
@@ -111,7 +116,9 @@ function listed(row: TransactionRow): ListedTransaction {
   return Object.assign(snapshotOfRow(row), { registeredAt: row.registered_at });
 }
 
-/** Reads the events of transactions by keyset, in the order of the log; the sequence number is the key of a page. */
+/**
+ * Reads the events of given transactions by keyset, in the order of the event log; the sort key is the sequence number.
+ */
 export class TransactionEventPages {
   readonly ofTransactions: NestedList<TransactionEventRow>;
 

@@ -15,7 +15,10 @@ import {
 } from './transaction-view.ts';
 import type { TransactionCollection, TransactionStatus } from './type-codes.rules.ts';
 
-/** A registration: whose it is, what it is, and who says so. */
+/**
+ * A row of a registration: its tenant, collection, type and asset, and whether the owner (`topic`) or a mutation made
+ * it.
+ */
 export type RegistrationRow = Pick<
   Insertable<Tables['transactions']>,
   'id' | 'node_id' | 'collection' | 'registered_type' | 'registered_by' | 'asset_id' | 'type'
@@ -23,7 +26,7 @@ export type RegistrationRow = Pick<
 
 type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'traceparent'>;
 
-/** The tables of the mirror. What writes is to run inside of a transaction. */
+/** Reads and writes the tables of the mirror. Methods that write must run inside a transaction. */
 export class TransactionStore {
   readonly #door: UnscopedDatabase<Tables>;
 
@@ -31,7 +34,10 @@ export class TransactionStore {
     this.#door = db.unscoped('notifications name ids of every node');
   }
 
-  /** Locks the rows that parking and registering share, in the order of the ids: nobody waits in a ring. */
+  /**
+   * Locks ids until the end of the transaction, so that parking and registering exclude each other. The locks are taken
+   * in the order of the ids, so that no deadlock arises.
+   */
   async lockIds(ids: readonly string[]): Promise<void> {
     const sorted = textArray(ids.toSorted());
     await this.#door.raw(
@@ -44,8 +50,8 @@ export class TransactionStore {
   }
 
   /**
-   * Which of the ids their owner has registered in one of the collections. That never changes, and so needs no lock: what is
-   * registered by its owner stays where it is.
+   * Returns those of the ids that their owner has registered in one of the collections. This needs no lock: a
+   * registration by the owner never changes.
    */
   async settledIn(collections: readonly TransactionCollection[], ids: readonly string[]): Promise<Set<string>> {
     const rows = await this.#door.raw(
@@ -67,7 +73,7 @@ export class TransactionStore {
     return new Map((await this.rows(ids)).map((row) => [row.id, registeredOfRow(row)]));
   }
 
-  /** Inserts a registration, or replaces one; the join's columns are left to `save`. */
+  /** Inserts a registration or replaces the existing one; `save` writes the columns of the join. */
   async register(row: RegistrationRow): Promise<void> {
     await this.#door.run((k) =>
       k
@@ -77,7 +83,7 @@ export class TransactionStore {
     );
   }
 
-  /** Inserts registrations of ids that have none, in one statement. */
+  /** Inserts registrations of ids that have none yet, in one statement. */
   async registerNew(rows: readonly RegistrationRow[]): Promise<void> {
     if (rows.length === 0) return;
     const column = (name: keyof RegistrationRow) => textColumn(rows, name);
@@ -95,7 +101,7 @@ export class TransactionStore {
     await this.#door.run((k) => k.deleteFrom('transaction_events').where('transaction_id', '=', id));
   }
 
-  /** Keeps notifications by id and hash: the same one is kept once. */
+  /** Parks notifications. A notification with the same id and bytes is parked only once. */
   async park(deliveries: readonly (Delivery & { id: string })[]): Promise<void> {
     if (deliveries.length === 0) return;
     const rows = deliveries.map(({ id, body, correlationId, traceparent }) => {
@@ -114,7 +120,7 @@ export class TransactionStore {
     );
   }
 
-  /** Takes out what is parked for the ids, in no order. */
+  /** Removes the parked notifications of these ids and returns them, in no particular order. */
   async takeParked(ids: readonly string[]): Promise<Delivery[]> {
     if (ids.length === 0) return [];
     const rows = await this.#door.raw(
@@ -129,7 +135,10 @@ export class TransactionStore {
     }));
   }
 
-  /** Writes the joins of registered transactions, all in one statement: the rows are there, what registration wrote of them stays. */
+  /**
+   * Writes the join states of registered transactions in one statement. The columns that registration wrote stay
+   * unchanged.
+   */
   async save(changed: readonly RegisteredTransaction[]): Promise<void> {
     if (changed.length === 0) return;
     const rows = changed.map(({ id, state }) => ({ id, ...columnsOfState(state) }));
@@ -161,7 +170,7 @@ export class TransactionStore {
   }
 }
 
-/** The columns of a join state. */
+/** Returns the columns that store a join state. */
 function columnsOfState(state: TransactionState) {
   return {
     collection: state.collection,
@@ -187,22 +196,22 @@ function columnsOfState(state: TransactionState) {
   };
 }
 
-/** A change that is to be logged: the transaction as of it. */
+/** An event to append, with the state of the transaction right after it. */
 export interface NewEvent {
   nodeId: string;
   transactionId: string;
   status: TransactionStatus;
   previousStatus: TransactionStatus | null;
   correlationId: string;
-  /** Where the trace of the change goes on. */
+  /** The W3C trace context of the change; undefined when it has none. */
   traceparent?: string | undefined;
   transaction: TransactionSnapshot;
 }
 
 /**
- * Appends events as the last step of the applying transaction: it locks the counters of the nodes in the order of
- * their ids, so that sequence and commit order are one and no two appenders wait for each other.
- * Gives the last sequence number of each node.
+ * Appends events to the event logs of their tenants, as the last step of the applying transaction. It locks the
+ * tenants' counters in the order of their ids, so that sequence numbers follow commit order and appenders cannot
+ * deadlock. Returns the last sequence number of each tenant.
  */
 export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
   if (events.length === 0) return new Map();
@@ -250,9 +259,9 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
 }
 
 /**
- * Gives each asset the contract address that its transactions together say it has, with at most three statements. The
- * assets are locked before their transactions are read, in the order of their ids, so that of two that settle at once the
- * second sees the first.
+ * Sets the contract address of each asset to the one that its transactions together give it, with at most three
+ * statements. It locks the assets in the order of their ids before it reads their transactions, so that of two
+ * concurrent calls the second sees what the first committed.
  */
 export async function settleAssets(db: Db, assetIds: readonly (string | null)[]): Promise<void> {
   const ids = [...new Set(assetIds.filter((id) => id !== null))];
@@ -267,7 +276,7 @@ export async function settleAssets(db: Db, assetIds: readonly (string | null)[])
       .forUpdate(),
   );
   if (assets.length === 0) return;
-  // Whoever registers a transaction may name any asset: those of another node say nothing of this one.
+  // A registration may name any asset; transactions of another tenant have no effect on this one.
   const rows = await door.run((k) =>
     k
       .selectFrom('transactions')

@@ -6,10 +6,10 @@ import { hasConflict, NO_KEY, type TransactionState } from './join.rules.ts';
 import type { ReceivedTime } from './notification.input.ts';
 import { isTransactionCollection, STATUS, statusOfCode, type TransactionStatus } from './type-codes.rules.ts';
 
-/** A registered transaction as the table has it. */
+/** A row of the table of registered transactions. */
 export type TransactionRow = Selectable<Tables['transactions']>;
 
-/** A transaction as the event log keeps it: as of one change. */
+/** A transaction as stored in the event log: its state right after an event. */
 export interface TransactionSnapshot extends Record<string, unknown> {
   id: string;
   collection: string;
@@ -17,16 +17,19 @@ export interface TransactionSnapshot extends Record<string, unknown> {
   status: TransactionStatus | null;
   transaction_hash: string;
   contract_address: string;
-  /** A decimal string: it can be any uint64. */
+  /** A decimal string, because it can be any uint64. */
   gas_used: string;
   error: string | null;
   conflict: boolean;
-  /** ISO 8601 in UTC with milliseconds. */
+  /** The times are ISO 8601 in UTC with milliseconds. */
   created_at: string | null;
   updated_at: string | null;
 }
 
-/** The join state that a row keeps. */
+/**
+ * Returns the join state that a row stores.
+ * @throws Error when the row has an unknown collection or status.
+ */
 export function stateOfRow(row: TransactionRow): TransactionState {
   const { collection } = row;
   if (!isTransactionCollection(collection)) throw new Error(`the row ${row.id} has no collection of ours`);
@@ -50,7 +53,7 @@ export function stateOfRow(row: TransactionRow): TransactionState {
   };
 }
 
-/** What readers are shown of a transaction. */
+/** Returns a transaction's state as readers see it. */
 export function snapshotOf(id: string, state: TransactionState): TransactionSnapshot {
   return {
     id,
@@ -67,7 +70,7 @@ export function snapshotOf(id: string, state: TransactionState): TransactionSnap
   };
 }
 
-/** The same of a row. */
+/** Returns the state of a row as readers see it. */
 export function snapshotOfRow(row: TransactionRow): TransactionSnapshot {
   return snapshotOf(row.id, stateOfRow(row));
 }
@@ -76,40 +79,43 @@ function receivedTime(text: string | null, seconds: string | null, nanos: number
   return text === null || seconds === null || nanos === null ? null : { text, seconds: BigInt(seconds), nanos };
 }
 
-/** A registered transaction and its join. */
+/** A registered transaction with its join state. */
 export interface RegisteredTransaction {
   id: string;
   nodeId: string;
   assetId: string | null;
-  /** Registered by mutation: its owner may still say that it is of another node or collection. */
+  /** Whether the registration was made by a mutation, so that the owner may still change its tenant and collection. */
   isProvisional: boolean;
   state: TransactionState;
 }
 
-/** Returns a registered transaction out of its row. */
+/** Builds a registered transaction from its row. */
 export function registeredOfRow(row: TransactionRow): RegisteredTransaction {
   const { id, node_id: nodeId, asset_id: assetId, registered_by: by } = row;
   return { id, nodeId, assetId, isProvisional: by === 'mutation', state: stateOfRow(row) };
 }
 
-/** A transaction as readers are shown it: the members of a snapshot, and no others. */
+/** A transaction as shown to readers: exactly the members of a snapshot. */
 export type TransactionView = {
   [Name in keyof TransactionSnapshot as string extends Name ? never : Name]: TransactionSnapshot[Name];
 };
 
-/** The transaction in a row of the event log, which this service has written itself. */
+/** Returns the transaction stored in a row of the event log. No check is needed, as only this service writes them. */
 export function viewOfLogged(transaction: Record<string, unknown>): TransactionView {
   return transaction as TransactionSnapshot;
 }
 
-/** A transaction as it is and as it becomes; ends with a final state, Done or Error. */
+/**
+ * Iterates over the states of a transaction: the current one, then each later one. It ends after a final state, Done or
+ * Error.
+ */
 export class TransactionStates implements AsyncIterableIterator<TransactionView, undefined> {
   #state: TransactionView;
   #isTaken = false;
   readonly #follow: () => AsyncIterator<LoggedEvent>;
   #changes: AsyncIterator<LoggedEvent> | undefined;
 
-  /** `follow` gives the changes after `current`; it is called only if more can come. */
+  /** @param follow Returns the events after `current`. It is called only when `current` is not final. */
   constructor(current: TransactionView, follow: () => AsyncIterator<LoggedEvent>) {
     this.#state = current;
     this.#follow = follow;

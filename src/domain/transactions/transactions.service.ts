@@ -36,11 +36,11 @@ import {
 
 interface TransactionsParts {
   db: Db;
-  /** Told after the commit that a node's log reaches up to `seq`. */
+  /** Called after a commit; `seq` is the last sequence number in the tenant's event log. */
   wake(nodeId: string, seq: bigint): void;
-  /** Told when Done meets Error: two outcomes of one transaction, which an operator has to look at. */
+  /** Called when a transaction has both Done and Error, which an operator must resolve. */
   conflicted?(transactionId: string): void;
-  /** Whether `registerByMutation` takes ids that their owner has not named; so where it is absent. */
+  /** Whether `registerByMutation` accepts ids that the owner has not registered; true by default. */
   registersByMutation?: boolean;
 }
 
@@ -50,9 +50,12 @@ const REGISTRATION_OFF = {
   message: 'registration by mutation is off: whoever owns the transaction registers it first',
 } as const;
 
-/** The mirror: applies notifications to registered transactions and parks those of ids that are not known yet. */
+/** Maintains the mirror: applies notifications to registered transactions and parks those of unknown ids. */
 export class Transactions {
-  /** For the registry of the process. */
+  /**
+   * Counts applied notifications with a type that their collection does not know; to be registered with the metrics of
+   * the process.
+   */
   readonly flagged = new Counter<'collection'>({
     name: 'portcullis_transactions_flagged_total',
     help: 'Notifications that were applied and tell a type that their collection does not know.',
@@ -77,13 +80,13 @@ export class Transactions {
   }
 
   /**
-   * Applies a batch of one topic in one transaction. Repeats change nothing; a delivery cut anywhere is as if it had
-   * not been.
-   * @throws PoisonError where a message is no notification.
+   * Applies a batch of one topic's notifications in one database transaction. Repeats change nothing, and a batch that
+   * fails leaves no trace.
+   * @throws PoisonError when a message is not a notification.
    */
   async applyBatch(topic: TransactionTopic, deliveries: readonly Delivery[]): Promise<void> {
     const all = deliveries.map(parseDelivery);
-    // The other group applies these, and is not to wait for this one.
+    // The consumer group of the other topic applies these; leaving them out here avoids waiting for its locks.
     const others = await this.#store.settledIn(
       collectionsOf(otherTopic(topic)),
       all.map(({ notification }) => notification.id),
@@ -109,8 +112,8 @@ export class Transactions {
   }
 
   /**
-   * Registers a transaction for its node and applies what was parked for it. The same again is as good as the first;
-   * an id that another node, collection or type has is a duplicate, and nothing more is told of it.
+   * Registers a transaction for its tenant and applies its parked notifications. Repeating a registration returns
+   * `registered`; `duplicate` means that the id exists with another tenant, collection or type.
    */
   async register(transaction: NewTransaction): Promise<'registered' | 'duplicate'> {
     let outcome: 'registered' | 'duplicate' = 'registered';
@@ -125,9 +128,10 @@ export class Transactions {
   }
 
   /**
-   * The same for whoever holds a token of the tenant. Returns the transaction as it is then.
-   * @throws RefusalError `forbidden` where that is off and nobody has named the id, whether it was notified or not;
-   * `not_found` where the owner moves it to another tenant meanwhile.
+   * Registers a transaction for a caller with an access token of the tenant, and returns its current state. `duplicate`
+   * is as in `register`.
+   * @throws RefusalError `forbidden` when registration by mutation is off and the id is not registered; `not_found`
+   * when the owner moves it to another tenant meanwhile.
    */
   async registerByMutation(transaction: NewTransaction): Promise<TransactionSnapshot | 'duplicate'> {
     if (this.#registersByMutation && (await this.register(transaction)) === 'duplicate') return 'duplicate';
@@ -141,8 +145,8 @@ export class Transactions {
   }
 
   /**
-   * Registers what the owning service says, which outranks a registration by mutation: the row moves to its node and
-   * the events written under the other are removed. Gives whether a row moved.
+   * Registers a transaction as the owner states it, which outranks a registration by mutation: the row moves to the
+   * owner's tenant, and the events under the old tenant are removed. Returns whether the row moved to another tenant.
    */
   async registerByOwner(transaction: NewTransaction): Promise<{ moved: boolean }> {
     const moved = await this.registerAllByOwner([transaction]);
@@ -150,8 +154,9 @@ export class Transactions {
   }
 
   /**
-   * The same for a batch: what is new in one transaction, what outranks a mutation one by one, since each of those writes
-   * to logs of two nodes. Of several for one id the first counts. Gives the ids whose rows moved.
+   * Does the same as `registerByOwner` for a batch. New ids are inserted in one transaction; each registration by
+   * mutation is replaced in a transaction of its own, since it writes to the event logs of two tenants. The first
+   * registration of an id counts. Returns the ids whose rows moved.
    */
   async registerAllByOwner(transactions: readonly NewTransaction[]): Promise<string[]> {
     const byId = new Map(transactions.toReversed().map((transaction) => [transaction.id, transaction]));
@@ -174,7 +179,7 @@ export class Transactions {
     return moved;
   }
 
-  /** @returns whether its row moved to another node. */
+  /** Replaces a registration by mutation with the owner's. Returns whether the row moved to another tenant. */
   async #outrank(transaction: NewTransaction): Promise<boolean> {
     let moved = false;
     await this.#committing(async () => {
@@ -200,7 +205,7 @@ export class Transactions {
     return this.#apply(new Map(known.map((one) => [one.id, one])), await this.#takeParked(known));
   }
 
-  /** The readers of the new node are told by an event of the state that the transaction already has. */
+  /** Replaces a registration. An event informs the subscribers of the new tenant of the transaction's present state. */
   async #takeOver(row: TransactionRow, transaction: NewTransaction): Promise<Map<string, bigint>> {
     const { id, nodeId, collection, assetId } = transaction;
     const before = registeredOfRow(row);
@@ -242,14 +247,19 @@ export class Transactions {
     return appendEvents(this.#db, events);
   }
 
-  /** They came in an order that nobody knows any more: in their total order each that can tell something new does. */
+  /**
+   * Removes and returns parked notifications by order key, lowest first: their arrival order is unknown, and in this
+   * order each one that has news makes an event.
+   */
   async #takeParked(transactions: readonly RegisteredTransaction[]): Promise<ParsedDelivery[]> {
     const parked = (await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery);
     const keyed = parked.map((delivery) => ({ delivery, key: orderKeyOf(delivery.notification) }));
     return keyed.toSorted((a, b) => compareKeys(a.key, b.key)).map(({ delivery }) => delivery);
   }
 
-  /** Runs `work` in a transaction, and after its commit wakes the readers of the nodes whose log has grown. */
+  /**
+   * Runs `work` in a transaction, and after the commit wakes the subscribers of the tenants whose event log has grown.
+   */
   async #committing(work: () => Promise<Map<string, bigint>>): Promise<void> {
     const grown = await this.#db.transaction(work);
     for (const [nodeId, seq] of grown) this.#wake(nodeId, seq);
@@ -283,8 +293,8 @@ function isOfTopic({ state }: RegisteredTransaction, topic: TransactionTopic): b
 }
 
 /**
- * Whether a notification that its group does not apply is kept: that of an unknown id, and of one whose registration
- * by mutation can still change, unless the group that applies it has done so.
+ * Checks whether a notification that is not applied here must be parked: when its id is unknown, or when its
+ * registration by mutation can still change and the notification would change the state.
  */
 function isToBeParked({ notification }: ParsedDelivery, known: RegisteredTransaction | undefined): boolean {
   return !known || (known.isProvisional && joinNotification(known.state, notification).changed);

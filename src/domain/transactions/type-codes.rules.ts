@@ -1,7 +1,7 @@
-/** Status codes of specification section 3. */
+/** A status code of specification section 3. */
 export type TransactionStatus = 1 | 2 | 3 | 4 | 5;
 
-/** A status by its name in the specification. */
+/** The status codes by their names in specification section 3. */
 export const STATUS = { Started: 1, InProgress: 2, Done: 3, Error: 4, PendingReceipt: 5 } as const;
 
 const statusNames: Readonly<Record<TransactionStatus, keyof typeof STATUS>> = {
@@ -12,12 +12,15 @@ const statusNames: Readonly<Record<TransactionStatus, keyof typeof STATUS>> = {
   5: 'PendingReceipt',
 };
 
-/** The status's name in specification section 3: `Started`, `InProgress`, `Done`, `Error`, `PendingReceipt`. */
+/** Returns the name of a status in specification section 3. */
 export function statusName(status: TransactionStatus): keyof typeof STATUS {
   return statusNames[status];
 }
 
-/** Returns the status of a code that this service has stored itself. @throws Error for any other code. */
+/**
+ * Returns a stored code as a status.
+ * @throws Error when the code is not a status.
+ */
 export function statusOfCode(code: number): TransactionStatus {
   switch (code) {
     case 1:
@@ -31,20 +34,20 @@ export function statusOfCode(code: number): TransactionStatus {
   }
 }
 
-/** Topics that carry notifications (specification section 6); a deployment's prefix comes before them. */
+/** A topic of notifications (specification section 6), without the prefix of the installation. */
 export type TransactionTopic = 'transactions.admin' | 'transactions.user';
 
-/** The token_transactions type whose Done gives an asset its contract address. */
+/** The type in token_transactions whose Done gives an asset its contract address. */
 export const CREATE_TOKENIZATION = 1;
 
 interface CollectionFacts {
   readonly topic: TransactionTopic;
-  /** How many types the specification counts, numbered from 1; null where it gives no count. */
+  /** The number of types, which count from 1; null when the specification gives none. */
   readonly typeCount: number | null;
   readonly typeNames: Readonly<Record<number, string>>;
 }
 
-// Specification sections 2.7 and 6.
+// The collections of specification sections 2.7 and 6.
 const collections = {
   token_transactions: {
     topic: 'transactions.admin',
@@ -76,40 +79,40 @@ const collections = {
 
 export type TransactionCollection = keyof typeof collections;
 
-/** The six collections that a transaction id can belong to. */
+/** The names of the six collections; a transaction belongs to exactly one. */
 export const TRANSACTION_COLLECTIONS = Object.keys(collections) as readonly TransactionCollection[];
 
-/** Whether a text names one of the six collections. */
+/** Checks whether a text is the name of a collection. */
 export function isTransactionCollection(text: string): text is TransactionCollection {
   return Object.hasOwn(collections, text);
 }
 
-/** The type's name where specification section 2.7 gives one, else null. */
+/** Returns the name of a type, or null when specification section 2.7 gives none. */
 export function typeName(collection: TransactionCollection, type: number): string | null {
   const { typeNames }: CollectionFacts = collections[collection];
   return typeNames[type] ?? null;
 }
 
 /**
- * Whether the code is outside the collection's known range: stored and shown all the same, for an operator to look at.
- * Types count from 1; a collection whose number of types the specification does not give has no upper end.
+ * Checks whether a type code is outside its collection's known range. It is stored and shown nevertheless, and flagged
+ * for an operator. Types count from 1; there is no upper bound when the specification gives no number of types.
  */
 export function typeFlagged(collection: TransactionCollection, type: number): boolean {
   const { typeCount }: CollectionFacts = collections[collection];
   return type < 1 || (typeCount !== null && type > typeCount);
 }
 
-/** The topic whose consumers apply the collection's notifications. */
+/** Returns the topic whose consumer applies the notifications of a collection. */
 export function topicOf(collection: TransactionCollection): TransactionTopic {
   return collections[collection].topic;
 }
 
-/** The topic that carries the notifications of all other collections. */
+/** Returns the other of the two notification topics. */
 export function otherTopic(topic: TransactionTopic): TransactionTopic {
   return topic === 'transactions.admin' ? 'transactions.user' : 'transactions.admin';
 }
 
-/** The collections whose notifications the topic's consumers apply. */
+/** Returns the collections whose notifications the consumer of a topic applies. */
 export function collectionsOf(topic: TransactionTopic): readonly TransactionCollection[] {
   return TRANSACTION_COLLECTIONS.filter((collection) => topicOf(collection) === topic);
 }

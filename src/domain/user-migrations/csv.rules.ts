@@ -8,21 +8,24 @@ const RETURN = 0x0d;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 
-/** A field's bytes, without the quotes around it, and whether it has doubled ones inside. */
+/** The byte range of a field, without the quotes around it. `hasQuotes` means that it contains doubled quotes. */
 export interface Span {
   start: number;
   end: number;
   hasQuotes: boolean;
 }
 
-/** The fields of a record, where it ends and where the next one begins; or what is wrong with it, for its sender. */
+/**
+ * The fields of a CSV record, its end and the start of the next one, as byte offsets; or what is wrong with it, as a
+ * text for the file's sender.
+ */
 type QuotedRecord = { spans: Span[]; end: number; next: number } | { fault: string };
 
 const STRAY: QuotedRecord = {
   fault: 'has a quote inside of a field: a field with quotes is quoted, and they are doubled',
 };
 
-/** The record that begins with these bytes; undefined where they do not hold all of it and of its line end. */
+/** Parses the CSV record at the start of the bytes. Undefined when they do not contain all of it and its line end. */
 function quotedRecord(bytes: Buffer): QuotedRecord | undefined {
   const spans: Span[] = [];
   for (let at = 0; ; ) {
@@ -42,7 +45,7 @@ function quotedRecord(bytes: Buffer): QuotedRecord | undefined {
   }
 }
 
-/** A quoted field, up to its closing quote, after which there is one byte at least. */
+/** Finds the end of a quoted field. Undefined when the bytes end before the byte after its closing quote. */
 function quotedSpan(bytes: Buffer, start: number): Span | undefined {
   let hasQuotes = false;
   for (let from = start; ; ) {
@@ -54,7 +57,7 @@ function quotedSpan(bytes: Buffer, start: number): Span | undefined {
   }
 }
 
-/** A field without quotes, up to its comma or line end. */
+/** Finds the end of an unquoted field: a comma or a line end. Undefined when the bytes end before it. */
 function plainSpan(bytes: Buffer, start: number): Span | 'stray' | undefined {
   for (let at = start; at < bytes.length; at += 1) {
     switch (bytes[at]) {
@@ -70,13 +73,13 @@ function plainSpan(bytes: Buffer, start: number): Span | 'stray' | undefined {
   return undefined;
 }
 
-/** A record can have this many bytes, without its line end. */
+/** The greatest length of a CSV record in bytes, without its line end. */
 export const MAX_RECORD_BYTES = 16 * 1024;
 
-/** A record of a CSV file: its fields, or in words for its sender why it has none. */
+/** A CSV record: its fields, or what is wrong with it, as a text for the file's sender. */
 export type CsvRecord = { fields: string[] } | { fault: string };
 
-/** Where a record is. `spans` are its fields, of a record without quotes undefined. */
+/** The byte range of a CSV record. `spans` are its fields; undefined when the record has no quotes. */
 interface Found {
   start: number;
   end: number;
@@ -87,53 +90,55 @@ interface Found {
 const REPLACED = '\ufffd';
 const TOO_LONG = 'has more than 16 KiB';
 const UNCLOSED = 'has a quote that is not closed';
-/** What can follow the bytes of a record: CRLF. */
+/** The greatest length of a line end (CRLF), in bytes. */
 const LINE_END_BYTES = 2;
 
 /**
- * The records of a CSV file (RFC 4180) in UTF-8, one by one, while the file comes in parts. Lines end with LF or CRLF;
- * empty ones are no records. A record at fault ends with the line it began on, whatever quotes it has opened: it never
- * takes others with it. What is held is a part and a record, and the time is linear in the bytes.
+ * Parses a CSV file (RFC 4180) in UTF-8 that arrives in chunks, one record at a time. Lines end with LF or CRLF; empty
+ * lines are skipped. A malformed record ends with the line on which it began, whatever quotes it opened, so it never
+ * swallows others. One chunk and one record are in memory; the time is linear in the number of bytes.
  */
 export class CsvRecords {
-  /** How many fields a record must have; undefined: any number. */
+  /** The number of fields that every record must have; undefined accepts any number. */
   columns: number | undefined;
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   #quoteAt = -1;
-  /** Where in the file the first of the bytes is, and where it ends as far as known. */
+  /** The position in the file of the first byte in memory, and the number of bytes of the file pushed so far. */
   #offset: number;
   #size: number;
   #isEnded = false;
-  /** It is inside of a line that is too long, and holds nothing of it. */
+  /** Whether the rest of a line that is too long is being skipped. */
   #isPassing = false;
 
-  /** `position` is where in the file the first part begins: at a record. */
+  /**
+   * @param position The position in the file where the first chunk begins, in bytes; it must be the start of a record.
+   */
   constructor(position = 0, columns?: number) {
     this.#offset = position;
     this.#size = position;
     this.columns = columns;
   }
 
-  /** Where in the file the next record begins, or later empty lines. */
+  /** The position in the file, in bytes, at which the next record begins, or empty lines before it. */
   get position(): number {
     return Math.min(this.#offset + this.#at, this.#size);
   }
 
-  /** Takes the next part of the file, which is not to change, once there is nothing to take of the ones before. */
+  /** Adds the next chunk of the file once `take` returns undefined. The chunk must not be changed afterwards. */
   push(part: Buffer): void {
     this.#size += part.length;
     this.#append(part);
   }
 
-  /** There are no more parts. */
+  /** Marks the end of the file. */
   end(): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.#append(Buffer.of(NEWLINE));
   }
 
-  /** The next record; undefined where that needs more parts, or none is left. */
+  /** Returns the next CSV record; undefined when it needs more chunks or none is left. */
   take(): CsvRecord | undefined {
     const found = this.#find();
     if (!found) return undefined;
@@ -147,7 +152,7 @@ export class CsvRecords {
     return wrong === undefined ? { fields } : { fault: wrong };
   }
 
-  /** Goes over the next record, which `take` would have given; false where there is none. */
+  /** Skips the record that `take` would return; returns false when there is none. */
   skip(): boolean {
     return this.#find() !== undefined;
   }
@@ -157,7 +162,7 @@ export class CsvRecords {
       const start = this.#at;
       const newline = this.#bytes.indexOf(NEWLINE, start);
       const end = newline < 0 ? this.#bytes.length : this.#lineEnd(start, newline);
-      // Before its end is known, the last byte may be the first of CRLF.
+      // Without the newline, the last byte may be the CR of a CRLF, which does not count.
       if (this.#isPassing || end - start > MAX_RECORD_BYTES + (newline < 0 ? 1 : 0)) {
         this.#isPassing = newline < 0;
         this.#at = newline < 0 ? end : newline + 1;
@@ -173,7 +178,7 @@ export class CsvRecords {
     }
   }
 
-  /** The record that begins with a line which has a quote; undefined where not all of it is there. */
+  /** Finds the CSV record that begins with a line that contains a quote; undefined when more chunks are needed. */
   #findQuoted(line: Found): Found | undefined {
     const window = this.#bytes.subarray(line.start, line.start + MAX_RECORD_BYTES + LINE_END_BYTES);
     const record = quotedRecord(window);
@@ -185,7 +190,7 @@ export class CsvRecords {
     if (record.end > MAX_RECORD_BYTES) return { ...line, fault: UNCLOSED };
     const end = line.start + record.end;
     const next = line.start + record.next;
-    // Behind a quote that was left open its other lines are records of their own.
+    // With a wrong number of fields, a quote was probably left open: the further lines are then records of their own.
     const wrong = next > line.next ? this.#wrongCount(record.spans.length) : undefined;
     if (wrong !== undefined) return { ...line, fault: wrong };
     const spans = record.spans.map((span) => ({
@@ -229,12 +234,15 @@ export class CsvRecords {
   }
 }
 
-/** The columns that a file can have, by the names of REST. */
+/** The columns that a file can have, by their REST names. */
 const CSV_COLUMNS = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'] as const;
 
 type CsvColumn = (typeof CSV_COLUMNS)[number];
 
-/** A data row of a file: a user to migrate, or why it is none, with what identifies it as far as known. */
+/**
+ * One row of a file: a user to migrate, or what is wrong with the row, with its email and external id if they could be
+ * read.
+ */
 export type FileRow =
   | { index: number; input: MigrateUserInput; fault?: undefined }
   | { index: number; fault: string; email: string | undefined; externalId: string | undefined };
@@ -251,8 +259,8 @@ const BOOLEANS = new Map([
 ]);
 
 /**
- * The columns that a header names, in its order; names are those of REST or of GraphQL.
- * @throws RefusalError `invalid` for a header that does not hold, which says what to change.
+ * Returns the columns that a header names, in its order; it may use the names of REST or of GraphQL.
+ * @throws RefusalError `invalid` when the header is missing or malformed, with a message that says what to change.
  */
 export function columnsOf(header: CsvRecord | undefined): CsvColumn[] {
   if (!header) throw fileFault(`is empty: its first line names the columns, ${KNOWN}`);
@@ -270,7 +278,7 @@ export function columnsOf(header: CsvRecord | undefined): CsvColumn[] {
   return columns;
 }
 
-/** The data row of a record, numbered from 1. */
+/** Converts a CSV record into the row with this index, counted from 1. */
 export function fileRowOf(record: CsvRecord, columns: readonly string[], index: number): FileRow {
   if ('fault' in record) {
     return { index, fault: `line ${index}: ${record.fault}`, email: undefined, externalId: undefined };
@@ -290,7 +298,7 @@ export function fileRowOf(record: CsvRecord, columns: readonly string[], index: 
   return { index, input: { ...identifiers, name: at('name'), surname: at('surname'), kyc_sent: kycSent } };
 }
 
-/** What a bulk request would be refused for as a whole. */
+/** Checks a wallet address for what would refuse a whole bulk request; returns undefined when it is valid. */
 function walletFault(wallet: string): string | undefined {
   if (hasForbiddenText(wallet)) return 'must not contain U+0000 or a lone surrogate';
   return wallet.trim() === '' ? 'must not be blank' : undefined;

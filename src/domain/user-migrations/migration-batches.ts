@@ -11,21 +11,21 @@ import {
 } from './migration-store.ts';
 import { faultRowOf, outcomeRowOf, RowApplication } from './row-application.ts';
 
-/** The next rows of a file. */
+/** A row batch: consecutive rows of a file. */
 export interface RowBatch {
-  /** Where its first row begins, and where the next batch does. */
+  /** The positions in the file, in bytes, of this batch and of the next one. */
   from: number;
   to: number;
   rows: FileRow[];
-  /** The index of the row after it. */
+  /** The index of the first row after the batch. */
   nextIndex: number;
   isLast: boolean;
 }
 
-/** Rows of long records are fewer. */
+/** The number of bytes read after which a batch is complete, even with few rows. */
 const MAX_BATCH_BYTES = 512 * 1024;
 
-/** Reads the file of a job in batches, from where the job is on. It holds two chunks at most. */
+/** Reads a job's file in row batches, starting at the job's position. It holds at most two chunks. */
 export class RowBatches {
   readonly #store: MigrationStore;
   readonly #job: MigrationJobRow;
@@ -33,7 +33,7 @@ export class RowBatches {
   readonly #records: CsvRecords;
   #nextIndex: number;
   #seq: number;
-  /** What of the next chunk lies before the job's position. */
+  /** The number of bytes to skip in the next chunk, because they are before the job's position. */
   #passed: number;
   #isEnded = false;
 
@@ -49,8 +49,8 @@ export class RowBatches {
   }
 
   /**
-   * Reads the next batch; without rows only where the file has no more. It may be awaited late, after the batch before it
-   * is applied: until then a failure is nobody's.
+   * Reads the next batch, which has no rows only at the end of the file. The promise may be awaited later, after the
+   * previous batch is applied: a rejection before then is not reported as unhandled.
    */
   read(): Promise<RowBatch> {
     const batch = this.#read();
@@ -91,28 +91,36 @@ export class RowBatches {
 }
 
 /**
- * What PostgreSQL stores of a failed row beside its texts: 79 bytes in the table (header, both ids, index, status, how
- * long the texts are) and 41 in the index, as measured.
+ * The bytes that PostgreSQL needs for a failed row beside its texts, as measured: 79 in the table and 41 in the index.
  */
 export const FAILED_ROW_BYTES = 120;
-/** The failed rows of a file may take so much whatever its size, so that a small one is told of to its end. */
+/**
+ * The bytes that the failed rows of any file may take, however small it is, so that all rows of a small file are
+ * recorded.
+ */
 const FREE_BYTES = 1_000_000;
-/** A line that takes more by failing has fewer than 24 bytes, or 28 where U+0000 identifies it: each is kept as three. */
+/**
+ * The bytes that failed rows may take for each byte read. Only failing lines shorter than 24 bytes take more (28 if
+ * they contain U+0000, which is stored as three bytes).
+ */
 const STORED_PER_READ = 10;
 
-/** What storing the failed ones among these rows takes, in bytes. */
+/** Returns the number of bytes that storing the failed rows takes. */
 export function failedBytesOf(records: readonly RowOutcomeRow[]): number {
   const failed = records.filter(({ status }) => status === 'failed');
   const texts = failed.map(({ email, external_id, reason }) => `${email ?? ''}${external_id ?? ''}${reason ?? ''}`);
   return failed.length * FAILED_ROW_BYTES + Buffer.byteLength(texts.join(''));
 }
 
-/** Whether the failed rows of a file take more room than so many bytes read of it may make. */
+/** Checks whether the failed rows of a file take more bytes than are allowed for the bytes read of it. */
 export function isTooMuch(failedBytes: number, readBytes: number): boolean {
   return failedBytes > Math.max(FREE_BYTES, STORED_PER_READ * readBytes);
 }
 
-/** The row at which a migration ends for that: neither it nor what follows was applied. */
+/**
+ * Returns the outcome of the row at which a migration ends because its failed rows take too many bytes. Neither this
+ * row nor any later one was applied.
+ */
 export function endRowOf(index: number): RowOutcomeRow {
   const why = `its failed rows would take more than ${STORED_PER_READ} times the bytes read of the file`;
   const fault = `line ${index}: the migration has ended here: ${why}`;
@@ -120,8 +128,9 @@ export function endRowOf(index: number): RowOutcomeRow {
 }
 
 /**
- * What became of a batch: its rows are applied; these were the last ones; the migration has failed before them, since its
- * failed rows would take too much room; others work at the job, or have brought it elsewhere, or to its end.
+ * The outcome of a batch. `applied`: its rows are applied. `finished`: they were the last ones. `overfull`: the
+ * migration failed before them, because its failed rows would take too many bytes. `taken`: another process has the
+ * job, or it has ended. `moved`: the job is at another position.
  */
 type BatchOutcome = 'applied' | 'finished' | 'overfull' | 'taken' | 'moved';
 
@@ -131,10 +140,12 @@ interface MigrationBatchesParts {
   nowMs(): number;
 }
 
-/** Undoes a batch after which the failed rows of its file would take too much room. */
+/** Thrown to roll back a batch after which the failed rows of its file would take too many bytes. */
 class OverfullError extends Error {}
 
-/** Applies batches of files: users, events, the record of each row and how far the job is, all in one transaction. */
+/**
+ * Applies row batches of files. The users, events, row outcomes and the job's progress are written in one transaction.
+ */
 export class MigrationBatches {
   readonly #parts: MigrationBatchesParts;
   readonly #store: MigrationStore;
@@ -146,7 +157,7 @@ export class MigrationBatches {
     this.#application = new RowApplication(parts.db, parts.log);
   }
 
-  /** Applies a batch, unless the job is not where the batch begins or not this owner's. */
+  /** Applies a batch, unless the job is at another position or not leased by this owner. */
   async apply(claimed: MigrationJobRow, batch: RowBatch, owner: string): Promise<BatchOutcome> {
     try {
       return await this.#inJob(claimed, batch, owner, (job, atMs) => this.#applyBatch(job, batch, atMs));

@@ -9,31 +9,37 @@ import type { MigrationCaller } from './user-migrations.service.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
-/** What is known of a file once all of it has come. */
+/** The facts about a file that are known once it has been read completely. */
 interface FileFacts {
   columns: readonly string[];
-  /** Where the first data row begins. */
+  /** The position of the first data row in the file, in bytes. */
   position: number;
   rows: number;
 }
 
-/** Reads a file while it passes: its columns, and how many data rows it has. */
+/** Reads a file while it is uploaded: finds its columns and counts its data rows. */
 class FileReading {
   #records: CsvRecords | undefined;
   #columns: readonly string[] | undefined;
   #position = 0;
   #rows = 0;
 
-  /** Takes the next chunk. @throws RefusalError `invalid` for a header that does not hold. */
+  /**
+   * Reads the next chunk.
+   * @throws RefusalError `invalid` when the header is malformed.
+   */
   push(chunk: Buffer): void {
     if (this.#records) this.#records.push(chunk);
     else this.#records = recordsFrom(chunk);
     this.#read(this.#records);
-    // More than any header has.
+    // A full chunk is longer than any valid header.
     if (!this.#columns && chunk.length === FILE_CHUNK_BYTES) columnsOf({ fault: 'has more than 16 KiB' });
   }
 
-  /** What the file has. @throws RefusalError `invalid` for a header that does not hold, or none. */
+  /**
+   * Ends the reading and returns the facts.
+   * @throws RefusalError `invalid` when the header is missing or malformed.
+   */
   end(): FileFacts {
     this.#records?.end();
     if (this.#records) this.#read(this.#records);
@@ -52,7 +58,7 @@ class FileReading {
   }
 }
 
-/** The records of a file that begins with this chunk, behind a byte order mark. */
+/** Starts to parse a file with its first chunk, skipping a byte order mark. */
 function recordsFrom(chunk: Buffer): CsvRecords {
   const start = chunk.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
   const records = new CsvRecords(start);
@@ -60,7 +66,7 @@ function recordsFrom(chunk: Buffer): CsvRecords {
   return records;
 }
 
-/** The bytes of a stream in chunks of one size, the last one as it comes. It holds one of them. */
+/** Splits a stream into chunks of one size; the last one may be shorter. It holds one chunk. */
 async function* chunksOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let chunk = Buffer.allocUnsafeSlow(FILE_CHUNK_BYTES);
   let filled = 0;
@@ -79,11 +85,11 @@ async function* chunksOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Buff
   if (filled > 0) yield chunk.subarray(0, filled);
 }
 
-/** How far a migration is: rows that have an outcome, of how many. */
+/** The progress of a migration: `processed` rows have an outcome, of `total`. */
 export interface MigrationProgressRow {
   migration: MigrationTableRow;
   processed: number;
-  /** null while nobody knows it. */
+  /** The number of rows; null when it is unknown. */
   total: number | null;
   done: boolean;
 }
@@ -91,11 +97,13 @@ export interface MigrationProgressRow {
 interface MigrationFilesParts {
   db: Db;
   nowMs(): number;
-  /** There is a job to do. */
+  /** Called when there is a new job. */
   notify(): void;
 }
 
-/** Files of users to migrate: each is stored, and then applied in batches by whoever runs jobs. */
+/**
+ * Stores files of users to migrate as jobs, which workers apply in row batches; cancels jobs and reads their progress.
+ */
 export class MigrationFiles {
   readonly #parts: MigrationFilesParts;
   readonly #store: MigrationStore;
@@ -108,8 +116,10 @@ export class MigrationFiles {
   }
 
   /**
-   * Stores a CSV file and records its migration, which runs from then on: by whoever has the lease, or by anybody.
-   * @throws RefusalError `invalid` for a file whose header does not hold, or what the source throws; nothing is kept then.
+   * Stores a CSV file and starts its migration. With `lease`, only the process that holds the lease may run it at
+   * first; without it, any worker.
+   * @throws RefusalError `invalid` when the header is malformed.
+   * @throws what the source throws. After an error nothing stays stored.
    */
   async start(
     caller: MigrationCaller,
@@ -125,15 +135,15 @@ export class MigrationFiles {
       notify();
       return migration;
     } catch (error) {
-      // What cannot be deleted now is swept later.
+      // Chunks that cannot be deleted now are deleted later by `MigrationJobs`.
       await this.#store.dropFile(caller.nodeId, id).catch(() => undefined);
       throw error;
     }
   }
 
   /**
-   * Ends a migration before its last row; what was applied stays. Once more changes nothing.
-   * @throws RefusalError `not_found`, or `precondition` for a migration that is done or has failed.
+   * Cancels a running migration. Rows already applied stay; repeating the call changes nothing.
+   * @throws RefusalError `not_found`; `precondition` when the migration is done or has failed.
    */
   async cancel(nodeId: string, id: string): Promise<MigrationTableRow> {
     return this.#parts.db.transaction(async () => {
@@ -147,7 +157,7 @@ export class MigrationFiles {
     });
   }
 
-  /** How far a migration of the node is; undefined where there is none with this id. */
+  /** Returns the progress of a tenant's migration; undefined when there is none with this id. */
   async progress(nodeId: string, id: string): Promise<MigrationProgressRow | undefined> {
     const migration = await this.#pages.find(nodeId, id);
     if (!migration) return undefined;
@@ -155,7 +165,7 @@ export class MigrationFiles {
     return { migration, processed: success + skipped + failed, total, done: status !== 'running' };
   }
 
-  /** Stores the chunks, one written while the next one is read. */
+  /** Stores the file in chunks; each is written while the next one is read. */
   async #keep(nodeId: string, id: string, source: AsyncIterable<Uint8Array>): Promise<FileFacts & { chunks: number }> {
     const reading = new FileReading();
     let chunks = 0;
@@ -165,7 +175,7 @@ export class MigrationFiles {
         reading.push(chunk);
         await writing;
         writing = this.#store.addChunk(nodeId, id, chunks, chunk, this.#parts.nowMs());
-        // It is awaited before the next one; until then a failure is nobody's.
+        // The promise is awaited before the next chunk; this avoids an unhandled rejection until then.
         writing.catch(() => undefined);
         chunks += 1;
       }

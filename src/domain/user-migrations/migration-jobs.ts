@@ -11,14 +11,14 @@ import { LEASE_MS, type Lease, type MigrationJobRow, MigrationStore, type Wanted
 import type { UserMigrations } from './user-migrations.service.ts';
 
 /**
- * Connections (08), authorization (28), transactions that collide (40), resources (53), locks (55), operators (57),
- * disks (58) and read-only servers (25): the same statement may succeed later.
+ * Matches the classes of SQLSTATE after which the same statement may succeed later: connections (08), authorization
+ * (28), colliding transactions (40), resources (53), locks (55), operators (57), disks (58) and read-only servers (25).
  */
 const PASSING_STATES = /^(?:08|25|28|40|53|55|57|58)/;
 const PASSING_CODES = /^(?:E[A-Z]{3,}|CONNECTION_[A-Z_]+)$/;
 const PASSING_MESSAGES = /connection|terminat|timeout|timed out/i;
 
-/** Whether an error tells that a part is away for now, rather than of a fault in what was to be done. */
+/** Checks whether an error means that a store is down for now, rather than that the work itself is faulty. */
 export function isPassing(error: unknown): boolean {
   const state = sqlState(error);
   if (state !== undefined && !PASSING_CODES.test(state)) return PASSING_STATES.test(state);
@@ -36,25 +36,28 @@ interface MigrationJobsParts {
   log: Log;
   nowMs(): number;
   userMigrations: Pick<UserMigrations, 'exclusively'>;
-  /** Told after each batch how many rows of its file have an outcome. */
+  /** Called after each row batch with the number of its rows that have an outcome. */
   onBatch?: ((rows: number) => void) | undefined;
 }
 
-/** What a turn came to: no job is free; the job has ended; others have it or it rests after a fault; there is more to do. */
+/**
+ * The outcome of an iteration. `none`: no job is free. `finished`: the job has ended. `yielded`: another process has
+ * it, or it pauses after a failure. `more`: there is more to do.
+ */
 export type IterationOutcome = 'none' | 'finished' | 'yielded' | 'more';
 
-/** Jobs of other processes are seen by then at the latest. */
+/** The interval between polls, in ms, after which jobs of other processes are noticed. */
 const POLL_MS = 1_000;
 const CLEANUP_INTERVAL_MS = 3_600_000;
-/** No upload takes longer. */
+/** The greatest duration of an upload, in ms; older chunks without a job are abandoned. */
 const UPLOAD_MS = 24 * 3_600_000;
-/** After so many batches the next job has its turn. */
+/** The number of row batches of one job before the next job runs. */
 const BATCHES_PER_ITERATION = 20;
 const ATTEMPTS = 3;
 
 /**
- * Runs the migrations of files, one turn after another, each job for some batches. Of all replicas one works at a job;
- * the job of one that has died is taken over. While the database is away the jobs wait.
+ * Runs the migrations of files, one job at a time, each for some row batches. Among all processes one works at a job,
+ * and takes over the jobs of a process that has died. While the database is down the jobs wait.
  */
 export class MigrationJobs {
   readonly #parts: MigrationJobsParts;
