@@ -36,7 +36,7 @@ interface MigrationJobsParts {
   log: Log;
   nowMs(): number;
   userMigrations: Pick<UserMigrations, 'exclusively'>;
-  /** Called after each row batch with the number of its rows that have an outcome. */
+  /** Called after each row batch with the number of rows of the file that have an outcome so far. */
   onBatch?: ((rows: number) => void) | undefined;
 }
 
@@ -81,30 +81,30 @@ export class MigrationJobs {
     });
   }
 
-  /** Works from now on. */
+  /** Starts the work loop. */
   start(): void {
     this.#loop.start();
   }
 
-  /** There is a job to do: sooner than the next look. */
+  /** Wakes the work loop, because there is a new job. */
   notify(): void {
     this.#loop.notify();
   }
 
-  /** Ends after the batch that is under way; others may go on with the job at once. */
+  /** Stops after the row batch in progress; other processes may continue the job at once. */
   async stop(): Promise<void> {
     await this.#loop.stop();
   }
 
-  /** A lease for this process from now on. */
+  /** Returns a lease for this process, which begins now. */
   lease(): Lease {
     return { owner: this.#owner, untilMs: this.#parts.nowMs() + LEASE_MS };
   }
 
   /**
-   * Works at the job that has waited longest, for some batches or until `signal` aborts, and lets the next one have its
-   * turn; or at the wanted one, which this process keeps.
-   * @throws what the database throws while it is away.
+   * Works at the free job that has waited longest, or at the wanted one, for some row batches or until `signal` aborts.
+   * Afterwards it releases the job, unless it is the wanted one and `signal` has not aborted.
+   * @throws what the database throws while it is down.
    */
   async iterate(signal: AbortSignal, wanted?: WantedJob): Promise<IterationOutcome> {
     const { nowMs } = this.#parts;
@@ -131,7 +131,8 @@ export class MigrationJobs {
         if (!batch.isLast) next = batches.read();
         const end = await this.#apply(job, batch);
         if (end) return end;
-        // The embedded database answers without a turn of the event loop: requests would wait for the whole job.
+        // The embedded database answers within one tick of the event loop: without this pause, requests would wait for
+        // the whole job.
         await nextTurn();
       }
       return 'more';
@@ -140,7 +141,7 @@ export class MigrationJobs {
     }
   }
 
-  /** Applies a batch; gives how the turn ends where it does. */
+  /** Applies a row batch. Returns the outcome of the iteration if the batch ends it, and undefined otherwise. */
   async #apply(job: MigrationJobRow, batch: RowBatch): Promise<IterationOutcome | undefined> {
     const apply = () => this.#batches.apply(job, batch, this.#owner);
     const outcome = await this.#parts.userMigrations.exclusively(job.node_id, apply);
@@ -170,7 +171,7 @@ export class MigrationJobs {
     }
   }
 
-  /** After some attempts at one position the migration has failed; until then it rests. */
+  /** Handles a failed row batch: the job pauses, and after three attempts at one position the migration has failed. */
   async #fail(claimed: MigrationJobRow, error: unknown): Promise<void> {
     const { node_id: nodeId, migration_id: id } = claimed;
     const { db, log, nowMs } = this.#parts;

@@ -6,37 +6,40 @@ import type { UserRow } from '../users/users.service.ts';
 import type { MigrateUserInput } from './migration.input.ts';
 
 export const MAX_WALLET_LENGTH = 128;
-/** What the unique indexes can hold of an email or an external id, in any script. */
+/** The greatest length, in characters, of an email or an external id; the unique indexes can hold it in any script. */
 export const MAX_IDENTIFIER_LENGTH = 512;
 
-/** Why a user is not migrated (specification section 7.4). */
+/** A reason for which a user is not migrated (specification section 7.4). */
 export type SkipReason =
   | 'missing_email_and_external_id'
   | 'duplicate_email'
   | 'duplicate_external_id'
   | 'duplicate_wallet';
 
-/** What becomes of a row (specification section 2.9). */
+/** The outcome of a row (specification section 2.9). */
 export type RowOutcome =
   | { status: 'created' }
   | { status: 'skipped'; reason: SkipReason }
   | { status: 'failed'; reason: string };
 
-/** What identifies a user to be. `emailKey` is the email as the database compares it. */
+/** The identifiers of a user to create. `emailKey` is the email in the form in which the database compares it. */
 interface Identity {
   emailKey: string | undefined;
   externalId: string | undefined;
   address: string;
 }
 
-/** A row as it is judged. `fault` is what keeps it from being stored, known before it is tried or found by trying. */
+/**
+ * A row with the facts that decide its outcome. `fault` is the reason why it cannot be stored, found by a check or by
+ * an attempt to insert it.
+ */
 export interface JudgedRow {
   identity: Identity;
   taken: Taken;
   fault: string | undefined;
 }
 
-/** The members of a row that can keep it from being stored. */
+/** The members of a row that are checked by `faultOf`. */
 interface RowText {
   wallet_address: string;
   email?: string | undefined;
@@ -46,9 +49,9 @@ interface RowText {
 }
 
 /**
- * What becomes of each row of one request, in its order (specification section 7.5): an identifier is missing, the row
- * cannot be stored, its email, its external id, its wallet is taken, by a user of the node or by a row that was created
- * before it.
+ * Decides the outcomes of the rows of one request, in order (specification section 7.5). The checks are, in this order:
+ * an identifier is given; the row can be stored; its email, external id and wallet are not taken by a user of the
+ * tenant or by a row created before it.
  */
 export function outcomesOf(rows: readonly JudgedRow[]): RowOutcome[] {
   const created = { emails: new Set<string>(), externalIds: new Set<string>(), addresses: new Set<string>() };
@@ -68,7 +71,7 @@ export function outcomesOf(rows: readonly JudgedRow[]): RowOutcome[] {
   });
 }
 
-/** What of a row no table can hold, in words for its sender; undefined where there is nothing. */
+/** Returns why a row cannot be stored in any table, as a text for its sender; undefined when it can. */
 export function faultOf(row: RowText): string | undefined {
   const texts = { email: row.email, external_id: row.external_id, name: row.name, surname: row.surname };
   for (const [name, text] of Object.entries(texts)) {
@@ -85,12 +88,12 @@ export function faultOf(row: RowText): string | undefined {
   return undefined;
 }
 
-/** Whether a text has more characters than `max`; a character beyond the basic plane is one. */
+/** Checks whether a text has more than `max` characters, counted as Unicode code points. */
 export function tooLong(text: string, max: number): boolean {
   return text.length > max && (text.length > 2 * max || Array.from(text).length > max);
 }
 
-/** Which identifier the database has refused, by the name of its unique index. */
+/** Maps the name of a violated unique index to the identifier that is taken. */
 export const TAKEN_BY_INDEX: ReadonlyMap<string | undefined, keyof Taken> = new Map([
   ['users_email', 'email'],
   ['users_external_id', 'externalId'],
@@ -101,12 +104,15 @@ function skipped(reason: SkipReason): RowOutcome {
   return { status: 'skipped', reason };
 }
 
-/** A wallet's address as it is stored and compared. */
+/** Returns a wallet address in the form in which it is stored and compared. */
 export function addressOf(walletAddress: string): string {
   return walletAddress.trim().toLowerCase();
 }
 
-/** Returns the user that a row asks for. Rows of one request are a microsecond apart, so that lists keep their order. */
+/**
+ * Builds the user to create from a row. `micros` sets the creation times of a request's rows a microsecond apart, so
+ * that lists keep their order.
+ */
 export function newUserOf(
   row: MigrateUserInput,
   { id, nodeId, atMs, micros }: { id: string; nodeId: string; atMs: number; micros: number },
@@ -129,18 +135,21 @@ export function newUserOf(
   };
 }
 
-/** The event that asks for a user's KYC token. */
+/** The type of the event that requests a KYC token for a user. */
 export const KYC_EVENT = 'user.kyc_token.requested';
 
 interface KycEventParts {
-  /** A UUID v7: the event's id, and the outbox row's. */
+  /** A UUID v7, used as the id of the event and of its outbox row. */
   id: string;
   correlationId: string;
   traceparent?: string | undefined;
   occurredAtMs: number;
 }
 
-/** Returns the event of a user who was created without a KYC token (specification section 6). It has no name and no email. */
+/**
+ * Builds the event for a user who was created without a KYC token (specification section 6). It contains neither name
+ * nor email.
+ */
 export function kycEventOf(user: UserRow, parts: KycEventParts): NewOutboxEvent {
   const { id, correlationId, traceparent, occurredAtMs } = parts;
   const payload = {

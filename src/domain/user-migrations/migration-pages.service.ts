@@ -3,10 +3,10 @@ import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
 
-/** A migration as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+/** A user migration as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type MigrationTableRow = Selectable<Tables['migrations']>;
 
-/** A row of a migration as the table has it. */
+/** The stored outcome of one row of a user migration. */
 export type MigrationRowRow = Selectable<Tables['migration_rows']>;
 
 const MigrationList = keysetList({
@@ -15,10 +15,10 @@ const MigrationList = keysetList({
   isNewestFirst: true,
 });
 
-/** Reads the migrations of a tenant by keyset, newest first. */
+/** Reads the user migrations of a tenant by keyset, newest first. */
 export class MigrationPages extends MigrationList {
   readonly #db: Db;
-  /** The rows of migrations, in their order. */
+  /** Lists the rows of given user migrations, in their order. */
   readonly rows: NestedList<MigrationRowRow>;
 
   constructor(db: Db) {
@@ -32,7 +32,7 @@ export class MigrationPages extends MigrationList {
     });
   }
 
-  /** Reads the first failed rows of a migration, in their order. */
+  /** Reads the first failed rows of a user migration, in their order. */
   failures(nodeId: string, id: string, limit: number): Promise<MigrationRowRow[]> {
     return this.#db
       .forNode(nodeId)

@@ -4,23 +4,23 @@ import { textColumn } from '../../platform/database/sql-state.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { MigrationTableRow } from './migration-pages.service.ts';
 
-/** A migration that is done, without what the store adds to it. */
+/** The columns of a completed user migration, without those that the store adds. */
 type DoneMigration = Omit<Insertable<Tables['migrations']>, 'node_id' | 'status' | 'created_at' | 'finished_at'>;
 
-/** What is kept of a row of a migration; `index` counts from 1. */
+/** The stored outcome of one row of a user migration; `index` counts from 1. */
 export type RowOutcomeRow = Omit<Selectable<Tables['migration_rows']>, 'migration_id' | 'node_id'>;
 
-/** All chunks of a file but the last have this size, so that a position tells its chunk. */
+/** The size in bytes of every chunk of a file except the last, so that a position in the file determines its chunk. */
 export const FILE_CHUNK_BYTES = 256 * 1024;
 
-/** A migration whose file has been stored. */
+/** A user migration whose file has been stored. */
 interface StoredFile {
   id: string;
   nodeId: string;
   createdBy: string;
   correlationId: string;
   columns: readonly string[];
-  /** Where the first data row begins. */
+  /** The position of the first data row in the file, in bytes. */
   position: number;
   rows: number;
   chunks: number;
@@ -28,36 +28,38 @@ interface StoredFile {
   lease: Lease | undefined;
 }
 
-/** Who works at a job has it for so long after each batch: others wait that long for a process that has died. */
+/**
+ * The duration of a lease, in ms, renewed after each row batch. It is how long others wait for a process that has died.
+ */
 export const LEASE_MS = 10_000;
 
 export type MigrationJobRow = Selectable<Tables['migration_jobs']>;
 
-/** Who works at a job, until when. */
+/** A lease of a job: its owner, and its end in ms since 1970. */
 export interface Lease {
   owner: string;
   untilMs: number;
 }
 
-/** A job by the id of its migration; forced: whoever has it. */
+/** A job selected by the id of its migration. `isForced` takes it even from another owner. */
 export interface WantedJob {
   id: string;
   isForced: boolean;
 }
 
-/** How far a batch has brought a job. */
+/** The progress that a row batch makes with a job. */
 interface JobStep {
   position: number;
   nextIndex: number;
   success: number;
   skipped: number;
   failed: number;
-  /** Of all batches so far. */
+  /** The bytes taken by the failed rows of all row batches so far. */
   failedBytes: number;
   leaseUntilMs: number;
 }
 
-/** Migrations, their rows, files and jobs; each call is one statement unless it says otherwise. */
+/** Stores user migrations, their rows, files and jobs. Each method runs one statement unless it says otherwise. */
 export class MigrationStore {
   readonly #db: Db;
 
@@ -65,7 +67,7 @@ export class MigrationStore {
     this.#db = db;
   }
 
-  /** Records a migration that is done, and returns it. */
+  /** Stores a completed user migration and returns it. */
   async record(nodeId: string, done: DoneMigration, atMs: number): Promise<MigrationTableRow> {
     const at = new Date(atMs).toISOString();
     const values = { ...done, status: 'done' as const, created_at: at, finished_at: at };
@@ -76,7 +78,7 @@ export class MigrationStore {
     return migration;
   }
 
-  /** Records rows of a migration. */
+  /** Stores the outcomes of rows of a user migration. */
   async recordRows(nodeId: string, migrationId: string, rows: readonly RowOutcomeRow[]): Promise<void> {
     const column = (name: keyof RowOutcomeRow) => textColumn(rows, name);
     await this.#db.unscoped('sets of rows of one node, which each statement names').raw(
@@ -94,7 +96,7 @@ export class MigrationStore {
     await this.#db.forNode(nodeId).run((k) => k.insertInto('migration_files').values(values));
   }
 
-  /** The chunk with this number, from 0; undefined behind the last one. */
+  /** Reads the chunk with this number, counted from 0; undefined after the last one. */
   async chunk(nodeId: string, id: string, seq: number): Promise<Buffer | undefined> {
     const [row] = await this.#db
       .forNode(nodeId)
@@ -109,8 +111,8 @@ export class MigrationStore {
   }
 
   /**
-   * Records the migration of a file and its job, both or none, and returns the migration.
-   * @throws Error where not all of the file is there.
+   * Stores the user migration of a file and its job in one transaction, and returns the migration.
+   * @throws Error when some chunks of the file are missing.
    */
   async recordFile(file: StoredFile): Promise<MigrationTableRow> {
     const { id, nodeId, createdBy, correlationId, columns, position, rows, chunks, atMs, lease } = file;
@@ -140,7 +142,7 @@ export class MigrationStore {
     });
   }
 
-  /** Deletes the chunks of files that were never brought to their end, those of a time and before. */
+  /** Deletes chunks stored at or before `beforeMs` (ms since 1970) that belong to no job. */
   async deleteAbandoned(beforeMs: number): Promise<void> {
     await this.#db.unscoped('uploads end early in every node').run((k) =>
       k
@@ -159,7 +161,9 @@ export class MigrationStore {
     );
   }
 
-  /** Takes the free job that has waited longest, or the wanted one; undefined where there is none. */
+  /**
+   * Takes a lease on the free job that has waited longest, or on the wanted one; returns undefined when there is none.
+   */
   async claim({ owner, untilMs }: Lease, nowMs: number, wanted?: WantedJob): Promise<MigrationJobRow | undefined> {
     const [job] = await this.#db.unscoped('jobs of all nodes wait in one queue').run((k) =>
       k
@@ -185,7 +189,7 @@ export class MigrationStore {
     return job;
   }
 
-  /** Anybody may take the job from a time on, unless somebody else has it. */
+  /** Ends this owner's lease: from `fromMs` (ms since 1970) any process may take the job. */
   async release({ node_id: nodeId, migration_id: id }: MigrationJobRow, owner: string, fromMs: number): Promise<void> {
     await this.#db.forNode(nodeId).run((k) =>
       k
@@ -196,7 +200,10 @@ export class MigrationStore {
     );
   }
 
-  /** Locks a job until the transaction ends, and gives it; undefined where it has ended, or somebody else has the lock. */
+  /**
+   * Locks a job until the end of the transaction and returns it; undefined when it has ended or another transaction
+   * holds the lock.
+   */
   async lockFree(nodeId: string, id: string): Promise<MigrationJobRow | undefined> {
     const [job] = await this.#db
       .forNode(nodeId)
@@ -204,7 +211,7 @@ export class MigrationStore {
     return job;
   }
 
-  /** The same, but waits for the lock. */
+  /** Locks a job like `lockFree`, but waits for the lock; undefined when the job has ended. */
   async lock(nodeId: string, id: string): Promise<MigrationJobRow | undefined> {
     const [job] = await this.#db
       .forNode(nodeId)
@@ -212,7 +219,7 @@ export class MigrationStore {
     return job;
   }
 
-  /** Brings a job and its migration forward. Two statements. */
+  /** Adds the progress of a row batch to a job and its migration. Runs two statements. */
   async step({ node_id: nodeId, migration_id: id }: MigrationJobRow, step: JobStep): Promise<void> {
     const door = this.#db.forNode(nodeId);
     const { position, nextIndex, success, skipped, failed, failedBytes, leaseUntilMs } = step;
@@ -240,7 +247,10 @@ export class MigrationStore {
     );
   }
 
-  /** One more attempt at this position has failed; nobody tries before a time. */
+  /**
+   * Records a failed attempt at the job's position and ends the lease; no process may take the job before `untilMs` (ms
+   * since 1970).
+   */
   async fail({ node_id: nodeId, migration_id: id }: MigrationJobRow, attempts: number, untilMs: number): Promise<void> {
     await this.#db.forNode(nodeId).run((k) =>
       k
@@ -250,7 +260,7 @@ export class MigrationStore {
     );
   }
 
-  /** Ends a migration: its job and its file go. Three statements, for a transaction. */
+  /** Ends a user migration and deletes its job and its file. Runs three statements, so call it in a transaction. */
   async finish(
     { node_id: nodeId, migration_id: id }: MigrationJobRow,
     status: 'done' | 'cancelled' | 'failed',

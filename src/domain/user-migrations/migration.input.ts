@@ -3,7 +3,7 @@ import { objectInput, textInput } from '../../lib/input.ts';
 import { hasForbiddenText } from '../../lib/json.ts';
 import { MAX_IDENTIFIER_LENGTH, MAX_WALLET_LENGTH, tooLong } from './migration-outcome.rules.ts';
 
-/** How many rows a bulk request can have (specification section 8). */
+/** The greatest number of rows in a bulk request (specification section 8). */
 export const MAX_BULK_ROWS = 500;
 
 const text = () => z.string('must be a string');
@@ -22,7 +22,10 @@ const identifierInput = textInput()
   )
   .meta({ maxLength: MAX_IDENTIFIER_LENGTH });
 
-/** A user to migrate (specification section 4.6). That one of two identifiers is needed is an outcome of its own. */
+/**
+ * The schema of a single user to migrate (specification section 4.6). A user without email and external id is valid
+ * here; that is an outcome of its own.
+ */
 export const migrateUserInput = objectInput({
   wallet_address: walletInput
     .refine((wallet) => !tooLong(wallet, MAX_WALLET_LENGTH), `must have at most ${MAX_WALLET_LENGTH} characters`)
@@ -34,7 +37,10 @@ export const migrateUserInput = objectInput({
   kyc_sent: kycSent,
 });
 
-/** A row of many: what a single user would be refused for is this row's outcome, types and the wallet apart. */
+/**
+ * The schema of one row of many. Only wrong types and an invalid wallet refuse the request; what else would refuse a
+ * single user becomes the outcome of the row.
+ */
 const rowInput = objectInput({
   wallet_address: walletInput,
   email: text().optional(),
@@ -44,16 +50,16 @@ const rowInput = objectInput({
   kyc_sent: kycSent,
 });
 
-/** 1 to 500 users to migrate (specification section 4.7). How many they are is judged before any of them. */
+/** The schema of 1 to 500 users to migrate (specification section 4.7). Their number is checked before any of them. */
 export const migrateUsersInput = objectInput({
   users: z
     .array(z.unknown(), 'must be an array')
-    // Not min and max, which judge the length of a text as well.
+    // Not `min` and `max`, which also check the length of a string.
     .refine((rows) => rows.length > 0, 'must have at least one row')
     .refine((rows) => rows.length <= MAX_BULK_ROWS, `must have at most ${MAX_BULK_ROWS} rows`)
     .meta({ minItems: 1, maxItems: MAX_BULK_ROWS })
     .pipe(z.array(rowInput)),
 });
 
-/** A user to migrate, as the request has it; the wallet's address is trimmed. */
+/** A user to migrate, as parsed from a request; the wallet's address is trimmed. */
 export type MigrateUserInput = z.output<typeof rowInput>;

@@ -2,23 +2,24 @@ import { at, type Clock } from '../../events/streams/clock.ts';
 import { StreamStoppedError, TokenEndedError } from '../../events/streams/stream-errors.ts';
 import type { MigrationProgressRow } from './migration-files.service.ts';
 
-/** Whoever follows a migration. */
+/** A subscriber to the progress of a user migration. */
 export interface ProgressFollower {
-  /** When its token ends, in ms since 1970. */
+  /** The expiry of its access token, in ms since 1970; undefined when it does not expire. */
   expiresAtMs?: number | undefined;
-  /** Watches whether the token ends before; returns the function that stops watching. */
+  /** Calls `onEnd` when the access token is revoked; returns a function that stops watching. */
   watchToken?: ((onEnd: (error?: unknown) => void) => () => void) | undefined;
 }
 
 interface StreamParts {
   clock: Clock;
-  /** Called once, as the stream ends; with the last value still to be taken, maybe. */
+  /** Called once, when the stream ends. The last value may not have been read yet. */
   onEnd(stream: ProgressStream): void;
 }
 
 /**
- * How far a migration is, for one follower: the first value at once, then what is newest whenever it asks, each once. Ends
- * behind the value that is done; rejects once with a TokenEndedError, or with what it is ended with.
+ * Iterates over the progress of a user migration for one subscriber: the first value at once, then always the newest
+ * one, each once. Ends after the value that is done. Rejects once with a TokenEndedError, or with the error given to
+ * `end`.
  */
 export class ProgressStream implements AsyncIterableIterator<MigrationProgressRow, undefined> {
   readonly #parts: StreamParts;
@@ -48,7 +49,7 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
     return this.#isEnded;
   }
 
-  /** Takes what was read, unless it is no news; what nobody has taken before is replaced by it. */
+  /** Offers a new value, unless nothing has changed. It replaces a value that has not been read. */
   offer(row: MigrationProgressRow): void {
     if (this.#isEnded || row.processed < this.#last.processed || stateOf(row) === stateOf(this.#last)) return;
     this.#last = row;
@@ -57,7 +58,7 @@ export class ProgressStream implements AsyncIterableIterator<MigrationProgressRo
     if (row.done) this.end();
   }
 
-  /** Ends the stream: in order behind what is untaken, with an error at once. */
+  /** Ends the stream: without an error, an unread value can still be read; with an error, it is dropped. */
   end(error?: unknown): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -108,14 +109,14 @@ function stateOf({ migration, processed, total, done }: MigrationProgressRow): s
 const POLL_MS = 500;
 
 interface ProgressFeedParts {
-  /** How far a migration of the node is, as the primary knows; undefined where there is none with this id. */
+  /** Reads the progress of a tenant's user migration from the primary; undefined when there is none with this id. */
   progress(nodeId: string, id: string): Promise<MigrationProgressRow | undefined>;
   clock: Clock;
-  /** Told once of each outage, with its first error. */
+  /** Called once for each outage, with its first error. */
   onError(error: unknown): void;
 }
 
-/** A migration that is followed. */
+/** A user migration with its streams in this process. */
 interface Feed {
   nodeId: string;
   id: string;
@@ -124,7 +125,10 @@ interface Feed {
   isFailing: boolean;
 }
 
-/** Who follows which migrations in this process: each is read twice a second while somebody does, whoever runs it. */
+/**
+ * Streams the progress of user migrations to the subscribers of this process. A migration with subscribers is polled
+ * twice a second, whichever process runs it.
+ */
 export class ProgressFeeds {
   readonly #parts: ProgressFeedParts;
   readonly #feeds = new Map<string, Feed>();
@@ -134,12 +138,12 @@ export class ProgressFeeds {
     this.#parts = parts;
   }
 
-  /** How many migrations are followed. */
+  /** The number of user migrations that have a subscriber. */
   get size(): number {
     return this.#feeds.size;
   }
 
-  /** Follows how far the migration with this id is and gets; undefined where the tenant has none. */
+  /** Subscribes to the progress of a user migration; returns undefined when the tenant has none with this id. */
   async follow(nodeId: string, given: string, follower: ProgressFollower): Promise<ProgressStream | undefined> {
     const id = given.toLowerCase();
     const first = await this.#parts.progress(nodeId, id);

@@ -18,14 +18,17 @@ import {
 } from './migration-outcome.rules.ts';
 import type { RowOutcomeRow } from './migration-store.ts';
 
-/** Returns what is kept of a row: as it was sent, but for what no table can hold. `index` counts from 1. */
+/**
+ * Returns the outcome of a row as it is stored. Its identifiers are stored as sent, with U+0000 and lone surrogates
+ * replaced. `index` counts from 1.
+ */
 export function outcomeRowOf({ input, outcome, user }: AppliedRow, index: number): RowOutcomeRow {
   const reason = outcome.status === 'created' ? null : outcome.reason;
   const identifiers = { email: storable(input.email), external_id: storable(input.external_id) };
   return { index, ...identifiers, user_id: user?.id ?? null, status: outcome.status, reason };
 }
 
-/** Returns the same of a row of a file that is no user to migrate. */
+/** Returns the outcome, as it is stored, of a row of a file that is not a valid user. */
 export function faultRowOf({ index, fault, email, externalId }: Extract<FileRow, { fault: string }>): RowOutcomeRow {
   const identifiers = { email: storable(email), external_id: storable(externalId) };
   return { index, ...identifiers, user_id: null, status: 'failed', reason: fault };
@@ -35,7 +38,7 @@ function storable(text: string | undefined): string | null {
   return text ? text.replaceAll('\0', '\ufffd').toWellFormed() : null;
 }
 
-/** A row of a request and what became of it; `user` where it was created. */
+/** A row with its outcome; `user` is defined when it was created. */
 export interface AppliedRow {
   input: MigrateUserInput;
   outcome: RowOutcome;
@@ -47,10 +50,10 @@ interface RowsToApply {
   correlationId: string;
   traceparent?: string | undefined;
   rows: readonly MigrateUserInput[];
-  /** What the database refuses for a reason of its own is a failed row; otherwise it is thrown. */
+  /** Whether a row that the database refuses becomes a failed row. If not, the error is thrown. */
   mayFail: boolean;
   atMs: number;
-  /** The number of a row, by its place in `rows`, where that is not its place from 1. */
+  /** Returns the index under which a row is logged, by its index in `rows`. By default rows are counted from 1. */
   numberOf?(row: number): number;
 }
 
@@ -62,8 +65,9 @@ interface Refused {
 const NOT_STORED = 'the row could not be stored';
 
 /**
- * Turns rows into users and their events. The number of statements does not grow with the rows: one query for duplicates, one insert.
- * Where the insert fails, the set is halved until the rows at fault are found, and the others are judged anew.
+ * Creates users and their events from rows. It takes one query for duplicates and one insert, however many the rows.
+ * When the insert fails, the set is halved until the offending rows are found; then the outcomes of all rows are
+ * decided again.
  */
 export class RowApplication {
   readonly #store: UserStore;
@@ -74,7 +78,10 @@ export class RowApplication {
     this.#log = log;
   }
 
-  /** To be run inside of a transaction, which then has the node's users for itself. */
+  /**
+   * Creates the users of the rows and returns the outcomes. It must run inside a transaction and locks the tenant's
+   * users until its end.
+   */
   async apply(request: RowsToApply): Promise<AppliedRow[]> {
     const { nodeId, rows, atMs } = request;
     await this.#store.lock(nodeId);
@@ -120,7 +127,7 @@ export class RowApplication {
     }));
   }
 
-  /** Inserts these users, all of them or, where some are refused, none; gives the refused ones. */
+  /** Inserts all these users, or none when any is refused. Returns the refused ones. */
   async #insertAll(request: RowsToApply, users: readonly UserRow[], rows: readonly number[]): Promise<Refused[]> {
     if (rows.length === 0) return [];
     const first = await this.#insert(request, users, rows);
@@ -142,7 +149,7 @@ export class RowApplication {
     return refused;
   }
 
-  /** One insert. Where it is refused, all of its rows are suspects. */
+  /** Inserts users in one statement. When it is refused, returns all of its rows as suspects. */
   async #insert(request: RowsToApply, users: readonly UserRow[], rows: readonly number[]): Promise<Refused[]> {
     const { nodeId, correlationId, traceparent, atMs } = request;
     const chosen = rows.flatMap((row) => users[row] ?? []);
@@ -162,7 +169,7 @@ export class RowApplication {
     return [];
   }
 
-  /** What trying has shown of a row. */
+  /** Records for a row why its insert was refused: an identifier is taken, or the row cannot be stored. */
   #learn(
     { mayFail, correlationId, numberOf }: RowsToApply,
     judged: JudgedRow | undefined,
@@ -177,7 +184,7 @@ export class RowApplication {
     }
     if (!mayFail) throw error;
     judged.fault = NOT_STORED;
-    // The error itself quotes what it refuses.
+    // The error itself is not logged, because its message quotes personal data.
     this.#log.error(
       {
         correlation_id: correlationId,
@@ -190,7 +197,7 @@ export class RowApplication {
   }
 }
 
-/** Whether the database refuses what it was given, rather than being unable to serve (SQLSTATE 22, 23, 54, P0). */
+/** Checks whether the database refuses the values, rather than being unable to serve (SQLSTATE 22, 23, 54, P0). */
 function isOfRows(error: unknown): boolean {
   return /^(?:22|23|54|P0)/.test(sqlState(error) ?? '');
 }

@@ -10,42 +10,45 @@ import type { MigrationTableRow } from './migration-pages.service.ts';
 import { MigrationStore } from './migration-store.ts';
 import { type AppliedRow, outcomeRowOf, RowApplication } from './row-application.ts';
 
-/** Migrations of one node. */
+/** The greatest number of user migrations of one tenant that wait for the mutex. */
 const MAX_WAITING = 1_000;
 
-/** Who asks for a migration, and under which correlation id. */
+/** The caller of a user migration, with the correlation id of the request. */
 export interface MigrationCaller {
   nodeId: string;
-  /** The `sub` of the caller's token. */
+  /** The `sub` claim of the caller's access token. */
   createdBy: string;
   correlationId: string;
-  /** Where the trace of what they ask for goes on. */
+  /** The W3C trace context of the request; undefined when it has none. */
   traceparent?: string | undefined;
 }
 
-/** A migration that is done, and what became of each of its rows. */
+/** A completed user migration with the outcomes of its rows. */
 export interface AppliedMigration extends MigrationTableRow {
   rows: AppliedRow[];
 }
 
-/** What became of a single user: created, or skipped for a reason. */
+/** The outcome of migrating a single user: created, or skipped for a reason. */
 export type MigratedUser = { user: UserRow } | { skipped: SkipReason };
 
 interface UserMigrationParts {
   db: Db;
   log: Log;
   nowMs(): number;
-  /** Events may wait in the outbox. */
+  /** Called when new events may be in the outbox. */
   notify(): void;
 }
 
 /**
- * Migrates users (specification sections 4.6 and 4.7): duplicates are found by one query, what becomes of each row is
- * decided in memory, and users, events and the record of it are written in one transaction.
+ * Migrates users (specification sections 4.6 and 4.7). Duplicates are found by one query, outcomes are decided in
+ * memory, and users, events and outcomes are written in one transaction.
  */
 export class UserMigrations {
   readonly #parts: UserMigrationParts;
-  /** The database sees to the same in all processes; here it keeps those who wait from holding a connection each. */
+  /**
+   * Makes user migrations of a tenant run one at a time. The database ensures the same across processes; waiting here
+   * holds no connection.
+   */
   readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
   readonly #store: MigrationStore;
   readonly #application: RowApplication;
@@ -57,8 +60,8 @@ export class UserMigrations {
   }
 
   /**
-   * Runs `work`, which migrates in a transaction of its own or joins one, once no other work of the tenant is under way.
-   * @throws AppError 503 where too many wait.
+   * Runs `work`, which migrates users in a transaction, while no other such work of the tenant runs in this process.
+   * @throws AppError 503 when too many are waiting.
    */
   async exclusively<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
     const result = await this.#mutex.run(nodeId, work);
@@ -66,14 +69,14 @@ export class UserMigrations {
     return result;
   }
 
-  /** Migrates 1 to 500 users; a row that the database refuses for a reason of its own is failed, and the others stand. */
+  /** Migrates 1 to 500 users. A row that the database refuses is failed; the other rows are migrated. */
   migrateMany(caller: MigrationCaller, rows: readonly MigrateUserInput[]): Promise<AppliedMigration> {
     return this.#migrate(caller, rows, true);
   }
 
   /**
    * Migrates one user.
-   * @throws what the database throws; nothing was written then.
+   * @throws what the database throws; then nothing has been written.
    */
   async migrateOne(caller: MigrationCaller, input: MigrateUserInput): Promise<MigratedUser> {
     const [row] = (await this.#migrate(caller, [input], false)).rows;

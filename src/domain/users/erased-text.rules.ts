@@ -2,7 +2,7 @@ import { spellingsOf } from '../../audit/mask-form.ts';
 import { MASK } from '../../audit/mask-keys.ts';
 import { ExactNumber, isNestedBeyond, parseJson } from '../../lib/json.ts';
 
-/** What of a user is personal; an empty text is nothing. */
+/** The personal data of a user; an empty text means no value. */
 export interface PersonalData {
   email: string;
   externalId: string;
@@ -22,23 +22,29 @@ const MEMBERS: Readonly<Record<string, keyof PersonalData>> = {
   walletAddress: 'address',
 };
 
-/** A literal of a document, or the value of a pair. */
+/** Matches a string literal of a GraphQL document, or the value of a `name=value` pair. */
 const ASKED = /"((?:[^"\\]|\\.)*)"|=([^&#=]*)/g;
 
-/** A shorter text stands in many others by chance: it tells only as a word. */
+/**
+ * The length, in characters, from which a text identifies a user wherever it appears. A shorter one is in many texts by
+ * chance, so it counts only as a whole word.
+ */
 const IDENTIFYING_LENGTH = 6;
 
-/** Each level costs a call within another: a body of thousands would overflow the stack. */
+/**
+ * The deepest nesting of JSON that is processed. The code is recursive: thousands of levels would overflow the stack.
+ */
 const MAX_LEVELS = 500;
 
-/** Whose text it is: what a caller sent, or what it was told. */
+/** The side of a stored text: sent by a caller (`asked`) or sent to it (`told`). */
 export type TextSide = 'asked' | 'told';
 
 /**
- * A kept JSON text (or one a line) without a user's personal data: members of that name and value are empty, and so is
- * every text that is a name of the user, mentions one, tells the email or the wallet; of what was asked also every text
- * that is a part of one of the values, as a search is, or has such a literal. Null for a text that is no whole JSON, or
- * that would still tell, or nested beyond every answer of ours: nothing of it can be kept.
+ * Removes a user's personal data from a stored JSON text (or JSON lines). Members with the name and value of the user's
+ * data are emptied, and so is every text that is or mentions one of the names, or contains the email or wallet address.
+ * In a request (`asked`), so is every text that is part of one of the values, such as a search term, or contains such a
+ * literal. Returns null when the text is not JSON, is nested too deeply, or would still identify the user: then nothing
+ * of it may stay stored.
  */
 export function erasedText(text: string, data: PersonalData, side: TextSide = 'told'): string | null {
   if (isNestedBeyond(text, MAX_LEVELS)) return null;
@@ -46,7 +52,7 @@ export function erasedText(text: string, data: PersonalData, side: TextSide = 't
   if (whole === undefined) return erasedLines(text, data, side);
   const erased = JSON.stringify(erasedValue(whole.value, undefined, data, side));
   if (isTelling(erased, data)) return null;
-  // What shows nothing stays as it was written.
+  // Keeps the original formatting when nothing was removed.
   return erased === JSON.stringify(whole.value) ? text : erased;
 }
 
@@ -57,7 +63,10 @@ function erasedLines(text: string, data: PersonalData, side: TextSide): string |
   return erased.includes(null) ? null : erased.join('\n');
 }
 
-/** Whether a text of any form (a path, a query, the value of a header) shows something of a user, however it is spelled. */
+/**
+ * Checks whether a text of any format (a path, a query, a header value) contains personal data of a user, in any of its
+ * encodings.
+ */
 export function identifiesPerson(text: string, data: PersonalData): boolean {
   const spellings = new Set(spellingsOf(text).flatMap((spelled) => [spelled, spelled.replaceAll('+', ' ')]));
   return spellings
@@ -65,25 +74,30 @@ export function identifiesPerson(text: string, data: PersonalData): boolean {
     .some((spelled) => isTelling(spelled, data) || mentions(spelled, data) || asks(spelled, data));
 }
 
-/** A letter that JSON need not escape, and some writers do: a pattern for the database, and for `readable`. */
+/**
+ * A pattern, for PostgreSQL and for `readable`, of a JSON escape of an ASCII letter or digit, which needs no escaping.
+ */
 export const ESCAPED_LETTER = '\\\\+u00([2-7][0-9a-f])';
 const ESCAPED = new RegExp(ESCAPED_LETTER, 'g');
 
-/** A text in lower case as the traces spell it. */
+/** Returns a text in the form in which `tracesOf` writes texts: in lower case, without needless escapes. */
 export function readable(text: string): string {
   return text.toLowerCase().replace(ESCAPED, (escaped, code: string) => {
     const letter = String.fromCharCode(Number.parseInt(code, 16)).toLowerCase();
-    // These are escaped in the traces as well.
+    // `tracesOf` escapes these two as well.
     return letter === '"' || letter === '\\' ? escaped : letter;
   });
 }
 
-/** The identifiers that a text of any form may tell, in lower case. */
+/** Returns, in lower case, the identifiers of a user to search for in texts of any format. */
 export function tellingIdentifiers(data: PersonalData): string[] {
   return identifiersOf(data).map((text) => text.toLowerCase());
 }
 
-/** What to look for in kept texts, in lower case: each in the spellings that JSON has for it. */
+/**
+ * Returns the texts to search for in stored JSON: the identifiers of a user in lower case, in each of their JSON
+ * spellings.
+ */
 export function tracesOf(data: PersonalData): string[] {
   const telling = [data.email, data.address].filter((text) => text.length >= IDENTIFYING_LENGTH);
   const quoted = Object.values(identifiersOf(data)).flatMap((text) => [
@@ -104,7 +118,7 @@ function erasedValue(value: unknown, member: string | undefined, data: PersonalD
   if (typeof value !== 'object' || value === null || value instanceof ExactNumber) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [
-      // An alias is a name too.
+      // The name of a member can be personal data too, because a caller of GraphQL can choose it as an alias.
       ownOf(name) === undefined && isName(name, data) ? MASK : name,
       erasedValue(item, name, data, side),
     ]),
@@ -112,13 +126,13 @@ function erasedValue(value: unknown, member: string | undefined, data: PersonalD
 }
 
 function erasedString(text: string, member: string | undefined, data: PersonalData, side: TextSide): string | null {
-  // What a tool answers is a document in a text.
+  // A tool's result is a JSON document inside a text.
   const inner = /^\s*[[{]/.test(text) ? erasedText(text, data, side) : null;
   if (inner !== null) return inner;
   return isPersonal(text, member, data, side) ? blankOf(member) : text;
 }
 
-/** What stands in a member without a value: an external id can be absent, the others are texts. */
+/** Returns the empty value of a member: null for an external id, which is optional, and an empty text otherwise. */
 function blankOf(member: string | undefined): string | null {
   return ownOf(member) === 'externalId' ? null : '';
 }
@@ -130,9 +144,9 @@ function ownOf(member: string | undefined): keyof PersonalData | undefined {
 function isPersonal(text: string, member: string | undefined, data: PersonalData, side: TextSide): boolean {
   const own = ownOf(member);
   if (own !== undefined && data[own] !== '' && isSame(text, data[own])) return true;
-  // An alias of GraphQL gives a member any name.
+  // Checked for every member, because a GraphQL alias can give it any name.
   if (isName(text, data) || isTelling(text, data)) return true;
-  // In a name's own member another name that has this one as a word is another person's.
+  // In a member for a name, a longer name that contains this one as a word is another person's.
   if (own !== undefined) return false;
   const spellings = spellingsOf(text);
   return spellings.some(
@@ -140,30 +154,32 @@ function isPersonal(text: string, member: string | undefined, data: PersonalData
   );
 }
 
-/** Whether a text is one of the names, or the external id. */
+/** Checks whether a text equals the name, the surname or the external id. */
 function isName(text: string, data: PersonalData): boolean {
   return anywhereOf(data).some((value) => isSame(text, value));
 }
 
-/** Whether a text has one of the names as a word. */
+/** Checks whether a text contains one of the names, or the external id, as a word. */
 function mentions(text: string, data: PersonalData): boolean {
   const words = anywhereOf(data).filter((value) => value.length > 1);
   if (words.length === 0) return false;
   return hasWord(text, words);
 }
 
-/** Whether one of the words stands in a text between what is neither letter nor digit, in whatever case. */
+/**
+ * Checks whether a text contains one of the words, ignoring case, with no letter or digit directly before or after it.
+ */
 function hasWord(text: string, words: readonly string[]): boolean {
   const pattern = words.map((word) => RegExp.escape(word.trim())).join('|');
   return new RegExp(`(?<![\\p{L}\\p{N}])(?:${pattern})(?![\\p{L}\\p{N}])`, 'iu').test(text);
 }
 
-/** What tells in whatever place it stands as a whole. */
+/** Returns the values that identify the user in any member when they are the whole text. */
 function anywhereOf({ name, surname, externalId }: PersonalData): string[] {
   return [name, surname, externalId.length > 1 ? externalId : ''].filter((value) => value.trim() !== '');
 }
 
-/** Whether a text holds the email or the wallet. */
+/** Checks whether a text contains the email or the wallet address. */
 function isTelling(text: string, { email, address }: PersonalData): boolean {
   const lower = text.toLowerCase();
   return [email, address].some(
@@ -171,7 +187,10 @@ function isTelling(text: string, { email, address }: PersonalData): boolean {
   );
 }
 
-/** Whether a text, one of its literals or the value of one of its pairs is a part of a value, as a search for the user is. */
+/**
+ * Checks whether a text, one of its literals or the value of one of its pairs is part of one of the user's values, as a
+ * search term for the user is.
+ */
 function asks(text: string, data: PersonalData): boolean {
   const values = Object.values(data).map((value) => value.toLowerCase());
   const asked = [text, ...Array.from(text.matchAll(ASKED), ([, literal, value]) => literal ?? value ?? '')];
@@ -203,10 +222,16 @@ function inAscii(text: string): string {
 
 const SHORTEST_PIECE = 3;
 
-/** A letter or a digit that need not be escaped in a URL, or an escape of an escape: a pattern for the database. */
+/**
+ * A pattern, for PostgreSQL, of a percent-encoded letter or digit, which needs no encoding, or of an encoded percent
+ * sign.
+ */
 export const PERCENT_LETTER = '%(3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|25)';
 
-/** Whether a text of any form has one of the identifiers (in lower case), a short one as a word, however it is encoded. */
+/**
+ * Checks whether a text of any format contains one of the identifiers (in lower case), however encoded. A short
+ * identifier counts only as a word.
+ */
 export function namesUser(text: string, identifiers: readonly string[]): boolean {
   const spellings = spellingsOf(text).map((spelled) => readable(spelled).replaceAll('\\"', '"'));
   return spellings
@@ -219,7 +244,10 @@ export function namesUser(text: string, identifiers: readonly string[]): boolean
     );
 }
 
-/** What of an identifier stands in a query whichever way it is encoded: its longest run of letters that never are. */
+/**
+ * Returns a part of an identifier that appears in a query string however it is encoded: its longest run of letters and
+ * digits, or its percent-encoded form when the run is too short.
+ */
 export function piecesOf(identifier: string): string[] {
   const longest = (identifier.match(/[a-z0-9]+/g) ?? []).reduce((a, b) => (b.length > a.length ? b : a), '');
   return [longest.length >= SHORTEST_PIECE ? longest : encodeURIComponent(identifier).toLowerCase()];

@@ -20,12 +20,14 @@ const WINDOW = 200;
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 const COLUMNS = ['path', 'query', 'correlation_id', 'headers', 'request_body', 'response_body'] as const;
 
-/** Who is erased, and what names them in kept texts. */
+/** The user to erase, with the texts that identify them in stored texts. */
 interface Person {
   data: PersonalData;
-  /** The id, and the identifiers that tell in any text (short ones as a word), in lower case. */
+  /**
+   * The user's id and identifiers in lower case, to search for in texts of any format; short ones count only as words.
+   */
   identifiers: readonly string[];
-  /** The same, in the spellings that JSON has for them, in lower case. */
+  /** The same id and identifiers in their JSON spellings, in lower case. */
   traces: readonly string[];
 }
 
@@ -36,7 +38,7 @@ interface Place {
   id: string;
 }
 
-/** The texts that are kept of requests: answers under a key, and the bodies of audit records. */
+/** Erases personal data from the stored texts of requests: idempotent responses and audit records. */
 export class RecordedTexts {
   readonly #db: Db;
 
@@ -44,7 +46,10 @@ export class RecordedTexts {
     this.#db = db;
   }
 
-  /** Erases personal data from the node's kept answers that show one of the traces (in lower case). */
+  /**
+   * Erases personal data from those of the tenant's idempotent responses that contain one of the traces (in lower
+   * case).
+   */
   async eraseAnswers(nodeId: string, traces: readonly string[], data: PersonalData): Promise<void> {
     const door = this.#db.forNode(nodeId);
     const found = await door.run((k) =>
@@ -67,9 +72,10 @@ export class RecordedTexts {
   }
 
   /**
-   * The same for the audit records of the node, and of none, of a time and later: where one column names the user, every
-   * column is erased. It takes them window by window along the index of the node's records, so that no statement is long.
-   * What is of no node is the operator's: an identifier that a tenant makes up must not blank it.
+   * Erases personal data from the audit records of the tenant and of no tenant, from the time `since` on. When one
+   * column of a record identifies the user, all its columns are erased. It works in windows along an index, so that no
+   * statement takes long. In records of no tenant only the id and the email count: they are the operator's, and an
+   * external id invented by a tenant must not erase them.
    */
   async eraseAudited(nodeId: string, person: Person, since = '-infinity'): Promise<void> {
     const identifiers = person.identifiers.filter((text) => text.includes('@') || isUuid(text));
@@ -80,7 +86,9 @@ export class RecordedTexts {
     }
   }
 
-  /** Erases the next records; undefined after the last. */
+  /**
+   * Erases personal data from the next window of audit records; returns its end, or undefined after the last window.
+   */
   async #eraseWindow(nodeId: string | null, person: Person, after: Place): Promise<Place | undefined> {
     const door = this.#db.unscoped('an audit record that names a user can belong to no node');
     const window = await door.run((k) =>
@@ -113,7 +121,10 @@ export class RecordedTexts {
   }
 }
 
-/** What of the columns of a record is kept: all of it, unless one of them names the user. */
+/**
+ * Returns the columns of an audit record without the user's personal data; unchanged when none of them identifies the
+ * user.
+ */
 function erasedRecord(kept: KeptColumns, { identifiers, traces, data }: Person): KeptColumns {
   const { request_body: asked, response_body: told } = kept;
   const hasTrace = (body: string | null) => body !== null && traces.some((trace) => readable(body).includes(trace));
@@ -145,7 +156,10 @@ function erasedRecord(kept: KeptColumns, { identifiers, traces, data }: Person):
   };
 }
 
-/** Records that may name a user; which of them do is seen once they are decoded. */
+/**
+ * Returns conditions that match the audit records that may identify a user. They find too many; the decoded texts
+ * decide.
+ */
 function mayName(eb: ExpressionBuilder<Tables, 'audit_records'>, { identifiers, traces }: Person) {
   const columns = COLUMNS.map((column) => eb.cast<string>(column, 'text'));
   const pieces = [...new Set([...traces, ...identifiers.flatMap(piecesOf)])];

@@ -11,20 +11,23 @@ import type { UserRow } from './users.service.ts';
 interface UserErasureParts {
   db: Db;
   nowMs(): number;
-  /** Resolves once the audit records of requests that have ended are in their table, as far as can be known. */
+  /** Resolves once the audit records of all finished requests are in their table, as far as this process can know. */
   auditSettled(): Promise<void>;
 }
 
-/** Erasures of one node. */
+/** The greatest number of erasures of one tenant that wait for the mutex. */
 const MAX_WAITING = 64;
 
-/** Records of requests that were under way may come this late. */
+/** The time, in ms, for which audit records of earlier requests may still arrive in the table. */
 const LATE_MS = 10 * 60_000;
 
-/** Blanks what is kept of a user's person; the user, its id and that it is verified stay. */
+/** Erases the personal data of users. The user's row, its id and its KYC status stay. */
 export class UserErasure {
   readonly #parts: UserErasureParts;
-  /** Two at once would write back what the other has blanked in a record, and hold a connection each as they wait. */
+  /**
+   * Makes erasures of a tenant run one at a time: concurrent ones would write back what the other has erased from a
+   * record, and each would hold a connection while it waits.
+   */
   readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
   readonly #recorded: RecordedTexts;
   readonly #store: UserStore;
@@ -36,12 +39,12 @@ export class UserErasure {
   }
 
   /**
-   * Blanks names, identifiers and the wallet's address of a user: in the user, in rows of migrations, in answers kept
-   * under a key, and in every column of audit records of the node, or of none, one of which shows the id, the email, the
-   * external id or the wallet. Once more changes nothing. It reads all that is kept of the node, however long that takes.
-   * Those of one node go one after another.
-   * @throws RefusalError `not_found` for an id that is not a user's of the node.
-   * @throws AppError 503 where too many wait.
+   * Erases the names, identifiers and wallet address of a user from the user's row, the rows of user migrations, the
+   * idempotent responses, and those audit records of the tenant or of no tenant that contain its id, email, external id
+   * or wallet address. Repeating it changes nothing. It reads all stored records of the tenant, without a deadline;
+   * erasures of one tenant run one after another.
+   * @throws RefusalError `not_found` when the tenant has no user with this id.
+   * @throws AppError 503 when too many are waiting.
    */
   erase(nodeId: string, id: string): Promise<UserRow> {
     return this.#mutex.run(nodeId, () => withoutDeadline(() => this.#erase(nodeId, id)));
@@ -57,7 +60,7 @@ export class UserErasure {
     const data = personalDataOf(user);
     const traces = [userId, ...tracesOf(data)];
     const person = { data, traces, identifiers: [userId, ...tellingIdentifiers(data)] };
-    // Audit records first: an erasure that is cut short still knows next time what to look for.
+    // Audit records come first: after an interruption the user's row still has the values to search for.
     await this.#recorded.eraseAudited(nodeId, person);
     const erased = await db.transaction(async () => {
       await this.#store.lock(nodeId);
@@ -66,7 +69,7 @@ export class UserErasure {
       return this.#eraseUser(nodeId, userId);
     });
     await auditSettled();
-    // From here on a refusal would be for good: the user no longer shows what to look for.
+    // From here on a repetition could not finish the work, since the user's row no longer has the values to search for.
     const since = new Date(startedAtMs - LATE_MS).toISOString();
     await outsideRequest(() => this.#recorded.eraseAudited(nodeId, person, since));
     return erased;
@@ -85,7 +88,7 @@ export class UserErasure {
     return user;
   }
 
-  /** Rows that created the user, and rows that were skipped since the user was there. */
+  /** Erases the migration rows that created the user or were skipped as its duplicates. */
   async #eraseRows(nodeId: string, userId: string, { email, externalId }: PersonalData): Promise<void> {
     await this.#parts.db.forNode(nodeId).run((k) =>
       k

@@ -5,29 +5,29 @@ import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { UserRow } from './users.service.ts';
 
-/** What identifies a user to be; null where there is none. */
+/** The identifiers of a user to create; null for one that is missing. */
 interface IdentifierQuery {
   email: string | null;
   externalId: string | null;
   address: string | null;
 }
 
-/** Which of the identifiers a user of the tenant has already. */
+/** The identifiers that another user of the tenant already has. */
 export interface Taken {
   email: boolean;
   externalId: boolean;
   address: boolean;
 }
 
-/** Which identifiers are taken, and the email as the database compares it. */
+/** The taken identifiers, and the email in the form in which the database compares it. */
 interface Found extends Taken {
   emailKey: string | null;
 }
 
-/** Names a savepoint: `search` is around the inserts of halves, `rows` around each of them. */
+/** The name of a savepoint: `search` encloses the inserts of halves, `rows` each single insert. */
 type SavepointName = 'search' | 'rows';
 
-/** Writes users set by set: each call is one statement, to be run inside of a transaction. */
+/** Writes users in sets. Each method runs one statement and must be called inside a transaction. */
 export class UserStore {
   readonly #unscoped: UnscopedDatabase<Tables>;
 
@@ -36,8 +36,8 @@ export class UserStore {
   }
 
   /**
-   * Keeps others from changing the users of the tenant until the transaction ends, in which the planner sorts nothing
-   * that an index gives in order (`taken`).
+   * Locks the users of a tenant against changes by others until the end of the transaction. It also turns off sorting
+   * in the planner, so that `taken` reads from indexes.
    */
   async lock(nodeId: string): Promise<void> {
     await this.#unscoped.raw(
@@ -48,9 +48,9 @@ export class UserStore {
   }
 
   /**
-   * Returns what of each query is taken, in order. Emails are compared as the unique index does. Each query asks for the
-   * first key from its own on: only the index of that key gives it in order, so that no plan reads all users of the
-   * tenant, however old the statistics are. To be called under `lock`.
+   * Returns for each query, in order, which identifiers are taken; emails are compared as by the unique index. Each
+   * subquery selects the first key at or above the wanted one, which only the index on that key can give in order: no
+   * plan then reads all users of the tenant, however old the statistics are. Call it under `lock`.
    */
   taken(nodeId: string, queries: readonly IdentifierQuery[]): Promise<Found[]> {
     const emails = textArray(queries.map(({ email }) => email));
@@ -71,7 +71,7 @@ export class UserStore {
     );
   }
 
-  /** Inserts users together with their events: all or nothing. */
+  /** Inserts users together with their events in one statement. */
   async insert(nodeId: string, users: readonly UserRow[], events: readonly NewOutboxEvent[]): Promise<void> {
     const column = (name: Exclude<keyof UserRow, 'kyc_verified' | 'kyc_token_sent'>) =>
       textArray(users.map((user) => user[name]));
@@ -101,17 +101,17 @@ export class UserStore {
     );
   }
 
-  /** Begins a part of the transaction that can be undone without what came before it. */
+  /** Sets a savepoint, to which the transaction can be rolled back. */
   async savepoint(name: SavepointName): Promise<void> {
     await this.#unscoped.raw((sql) => sql`savepoint ${sql.id(name)}`);
   }
 
-  /** Keeps what came since the savepoint. */
+  /** Releases a savepoint and keeps what was written since. */
   async release(name: SavepointName): Promise<void> {
     await this.#unscoped.raw((sql) => sql`release savepoint ${sql.id(name)}`);
   }
 
-  /** Undoes what came since the savepoint. */
+  /** Rolls back what was written since a savepoint. */
   async rollBack(name: SavepointName): Promise<void> {
     await this.#unscoped.raw((sql) => sql`rollback to savepoint ${sql.id(name)}`);
   }

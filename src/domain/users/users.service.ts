@@ -4,12 +4,12 @@ import { containing } from '../../platform/database/conditions.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
 
-/** A user as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+/** A user as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type UserRow = Selectable<Tables['users']>;
 
 /**
- * Returns a user as REST and agents see one, in the documented order (specification section 2.8), without the time of the
- * migration. `kyc` is null for a user who is not verified and was sent no KYC token.
+ * Returns a user as REST and the MCP tools show it, with the members in the documented order (specification section
+ * 2.8) and without the time of its migration. `kyc` is null for a user who is not verified and was sent no KYC token.
  */
 export function userView(row: UserRow) {
   const { id, external_id, name, surname, email, address, identity_number, kyc_verified, kyc_token_sent } = row;
@@ -23,9 +23,9 @@ export function userView(row: UserRow) {
   return { ...members, kyc: kyc_token_sent || kyc_verified ? kyc : null };
 }
 
-/** Which users a list has. */
+/** A filter of a user list; an undefined member does not filter. */
 export interface UserFilter {
-  /** A part of the name, the surname, the email, the external id or the wallet's address, in either case. */
+  /** Text that the name, surname, email, external id or wallet address must contain, ignoring case. */
   search?: string | undefined;
   kycVerified?: boolean | undefined;
 }

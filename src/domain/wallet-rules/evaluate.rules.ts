@@ -12,7 +12,7 @@ import {
   type WalletRuleContent,
 } from '../../tables/wallet-rules.entity.ts';
 
-/** Spellings in words stand with `_`; `-` is taken in its place. */
+/** The further spellings of each operator. In words, `-` may replace `_`. */
 const SPELLINGS: Record<Operator, readonly string[]> = {
   lt: ['<', 'less_than'],
   lte: ['<=', 'less_than_or_equal', 'less_than_or_equal_to', 'less_than_or_equals'],
@@ -26,18 +26,18 @@ const BY_SPELLING: ReadonlyMap<string, Operator> = new Map(
   OPERATORS.flatMap((operator) => [operator, ...SPELLINGS[operator]].map((spelling) => [spelling, operator] as const)),
 );
 
-/** The operator that a spelling means; undefined where it means none. */
+/** Returns the operator that a spelling stands for; undefined for an unknown spelling. */
 export function operatorOf(spelling: string): Operator | undefined {
   return BY_SPELLING.get(spelling.replaceAll('-', '_'));
 }
 
-/** Every spelling of an operator, the short form first. */
+/** Returns all spellings of an operator, the short name first. */
 export function spellingsOf(operator: Operator): string[] {
   const spellings = [operator, ...SPELLINGS[operator]];
   return [...new Set(spellings.flatMap((spelling) => [spelling, spelling.replaceAll('_', '-')]))];
 }
 
-/** Whether `actual op expected` holds, exactly. */
+/** Checks whether `actual op expected` holds, with exact decimals. */
 export function holds(actual: string, op: Operator, expected: string): boolean {
   const order = compareDecimals(actual, expected);
   switch (op) {
@@ -61,9 +61,9 @@ export function holds(actual: string, op: Operator, expected: string): boolean {
 const SECONDS = { hour: 3_600n, day: 86_400n, week: 604_800n } as const;
 
 /**
- * Where the window of `count` periods that ends at an instant begins; undefined: before every time there is. A day has 24
- * hours and a week seven days. A month or year is the calendar's in UTC: it begins at the same time of the same day, or of
- * the month's last day where the month has no such day.
+ * Returns the beginning of a window of `count` periods that ends at `end`; undefined when it is before the earliest
+ * representable time. A day has 24 hours, a week seven days. Months and years follow the UTC calendar: the window
+ * begins at the same time of the same day, or of the last day of a shorter month.
  */
 export function windowStart(end: Instant, count: number, period: TimePeriod): Instant | undefined {
   switch (period) {
@@ -92,21 +92,21 @@ function monthsBefore(end: Instant, months: number): Instant | undefined {
   return { seconds: BigInt(Math.floor(start.getTime() / 1_000)), nanos: end.nanos };
 }
 
-/** What a field of a currency is worth; decimals are plain digits, as `readDecimal` gives them. */
+/** The value of a field in one currency, as a plain decimal in the form that `readDecimal` returns. */
 export interface Balance {
   field: string;
   network_currency_id: string;
   value: string;
 }
 
-/** A transfer that was made, or is to be made. */
+/** A transfer that was made or is to be made. */
 export interface Transfer {
   network_currency_id: string;
   amount: string;
   at: Instant;
 }
 
-/** What a rule is judged by. Without `transfers` it is not known which were made. */
+/** The facts by which a rule is evaluated; undefined `transfers` means that they are unknown. */
 export interface Facts {
   balances: readonly Balance[];
   transfers: readonly Transfer[] | undefined;
@@ -114,11 +114,11 @@ export interface Facts {
 }
 
 /**
- * How one condition of a rule came out: whether `actual op expected` holds. One that could not be evaluated does not, and
- * has a reason; so has one that no facts can change.
+ * The result of one condition of a rule: whether `actual op expected` holds. A condition that cannot be evaluated does
+ * not hold. `reason` explains that, or why no facts can change the result; null otherwise.
  */
 export interface Explanation {
-  /** Where it stands in the rule, in the REST names: `auto_transfer_rule.rule_logic.and[1]`. */
+  /** The path of the condition in the rule, in REST names, such as `auto_transfer_rule.rule_logic.and[1]`. */
   path: string;
   field: string;
   op: Operator;
@@ -135,15 +135,14 @@ export interface Evaluation {
 
 type EvaluatedRule = WalletRuleContent & { status?: RuleStatus };
 
-/** The truth of a condition tree; undefined where one of its conditions cannot be evaluated, wherever it stands. */
+/** The truth value of a condition tree; undefined when any of its conditions cannot be evaluated. */
 type Truth = boolean | undefined;
 
 /**
- * Judges a rule by the facts, and explains every condition of it in the order in which they stand. It fires where all
- * holds that must: an automatic transfer is made where its conditions hold; a limit lets a transfer pass where the
- * transfers of the rule's currency in the window, that one included, come to no more than `max_amount`. It fails closed:
- * with a condition that cannot be evaluated it does not fire, whatever the others say. The object of the other type is
- * not looked at.
+ * Evaluates a rule by the facts and explains each of its conditions, in their order. An automatic transfer fires when
+ * its conditions hold. A limit fires, and so permits a transfer, when the transfers in the rule's currency within the
+ * window, including that one, sum up to at most `max_amount`. A rule with a condition that cannot be evaluated never
+ * fires. The object of the other rule type is ignored.
  */
 export function evaluateRule(rule: EvaluatedRule, facts: Facts): Evaluation {
   const explanation: Explanation[] = [];
@@ -170,7 +169,10 @@ function ofType(rule: EvaluatedRule, facts: Facts, explanation: Explanation[]): 
   }
 }
 
-/** Nothing is skipped, so that the explanation is whole and the order of conditions is of no effect. */
+/**
+ * Evaluates a condition tree. It never short-circuits, so that every condition is explained and their order has no
+ * effect.
+ */
 function ofLogic(logic: RuleLogic, path: string, facts: Facts, explanation: Explanation[]): Truth {
   if ('field' in logic) return ofCondition(logic, path, facts, explanation);
   if ('not' in logic) {
@@ -222,7 +224,7 @@ function ofLimit(
   return result;
 }
 
-/** Bounds that cross let nobody approve; others are for whoever approves, not for these facts. */
+/** Fails when no priority can satisfy both bounds. Whether a given approver may approve is not evaluated here. */
 function ofApproval(approval: SignAndApproveRule | undefined, explanation: Explanation[]): Truth {
   const { min_priority: least, max_priority: most } = approval ?? {};
   if (least === undefined || most === undefined || least <= most) return true;

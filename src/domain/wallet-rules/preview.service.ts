@@ -30,7 +30,7 @@ const transfer = objectInput({
   at: instant,
 });
 
-/** What a rule is previewed with: a rule, or the id of one that is stored, and facts to judge it by. */
+/** The schema of a preview: a rule, or the id of a stored one, and the facts by which to evaluate it. */
 export const previewInput = objectInput({
   rule: walletRuleTextInput.optional(),
   rule_id: uuidInput().optional(),
@@ -45,7 +45,7 @@ export const previewInput = objectInput({
   message: 'must be given, or the id of a rule, and not both',
 });
 
-/** What `previewInput` gives. */
+/** A preview request as parsed by `previewInput`. */
 export type PreviewInput = z.output<typeof previewInput>;
 
 function isInstant(given: unknown): given is Instant {
@@ -57,7 +57,7 @@ interface WalletRulePreviewsParts {
   nowMs(): number;
 }
 
-/** Tells whether a rule would fire, and why. Nothing is changed. */
+/** Previews whether a rule would fire and why, without changing anything. */
 export class WalletRulePreviews {
   readonly #parts: WalletRulePreviewsParts;
 
@@ -66,8 +66,8 @@ export class WalletRulePreviews {
   }
 
   /**
-   * Judges a rule by the facts that are given with it; without a time, as of now.
-   * @throws RefusalError `not_found` for an id that is not of a rule of the node.
+   * Evaluates a rule by the given facts, at the time `at` or now.
+   * @throws RefusalError `not_found` when the tenant has no rule with this id.
    */
   async preview(nodeId: string, { rule, rule_id: ruleId, balances, transfers, at }: PreviewInput): Promise<Evaluation> {
     const judged = rule ?? (await this.#stored(nodeId, ruleId ?? ''));

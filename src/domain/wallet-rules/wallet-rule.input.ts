@@ -17,7 +17,7 @@ const MAX_LEAVES = 64;
 const GROUPS = ['and', 'or', 'not'] as const;
 const LEAF_MEMBERS = ['field', 'op', 'value', 'network_currency_id'] as const;
 
-/** What is wrong with a place in a condition tree. */
+/** An issue at one path of a condition tree. */
 interface LogicIssue {
   path: PropertyKey[];
   message: string;
@@ -27,8 +27,8 @@ type LeafSchema = z.ZodType<Extract<RuleLogic, { field: string }>>;
 type Members = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a condition tree, and tells of every fault in it by its place, such as `and[1].op`. Neither depth nor breadth
- * costs more than the limits allow: reading ends where they are passed.
+ * Parses a condition tree and returns every issue with its path, such as `and[1].op`. Parsing stops at the limits of
+ * depth and number of conditions, so oversized trees cost no more.
  */
 function readRuleLogic(given: unknown, leaf: LeafSchema): { logic: RuleLogic | undefined; issues: LogicIssue[] } {
   const reader = new LogicReader(leaf);
@@ -90,7 +90,7 @@ class LogicReader {
     return undefined;
   }
 
-  /** A branch that goes no further counts as a leaf. */
+  /** Records an issue and ends the branch, which counts as a condition. */
   #end(path: PropertyKey[], message: string): undefined {
     this.#leaves += 1;
     this.issues.push({ path, message });
@@ -104,12 +104,12 @@ function isGiven(members: Members, name: string): boolean {
 const MAX_INT32 = 2_147_483_647;
 const WHOLE = /^(-?\d+)(?:\.0+)?$/;
 
-/** The first number that is too large (`readDecimal`). */
+/** The smallest number that is too large for `readDecimal`. */
 const BEYOND = 10 ** (MAX_DIGITS + 1);
 
 const jsonNumber = z.custom<number | ExactNumber>(isJsonNumber, 'must be a number').meta({ type: 'number' });
 
-/** An exact decimal out of a JSON number: plain digits (decisions section 5). */
+/** The schema of a JSON number, parsed into an exact decimal text of plain digits (decisions section 5). */
 const decimalInput = jsonNumber
   .transform(decimalOf)
   .meta({ type: 'number', exclusiveMinimum: -BEYOND, exclusiveMaximum: BEYOND });
@@ -150,34 +150,37 @@ const signAndApproveRule = objectInput({
   min_user_count: wholeNumberInput(1, MAX_INT32).optional(),
 });
 
-/** A condition of a REST body, and the tree of them. */
+/** The schema of a condition in a REST body; `ruleLogicInput` is that of a tree of conditions. */
 export const conditionInput = leafInput(decimalInput);
 export const ruleLogicInput = logicInput(conditionInput);
 
-/** A wallet rule in a REST body, as `parseJson` gives it (specification section 2.6). */
+/** The schema of a wallet rule in a REST body after `parseJson` (specification section 2.6). */
 export const walletRuleInput = ruleInput({
   rule_logic: ruleLogicInput,
   amount: positiveDecimal,
   max_amount: positiveWhole,
 });
 
-/** A decimal, and a condition tree of them, whose numbers can be strings too. */
+/**
+ * The schema of a decimal given as a number or a string; `ruleLogicTextInput` is that of a condition tree with such
+ * decimals.
+ */
 export const decimalTextInput = orText(decimalInput);
 export const ruleLogicTextInput = logicInput(leafInput(decimalTextInput));
 
-/** A wallet rule where every amount can be a string too: in GraphQL, and for agents. */
+/** The schema of a wallet rule in GraphQL and in MCP tools, where every amount may also be a string. */
 export const walletRuleTextInput = ruleInput({
   rule_logic: ruleLogicTextInput,
   amount: orText(positiveDecimal),
   max_amount: orText(positiveWhole),
 });
 
-/** A condition whose value is of the given kind. */
+/** Builds the schema of a condition from the schema of its value. */
 function leafInput<Value extends z.ZodType<string>>(value: Value) {
   return objectInput({ field: textInput(), op: operator, value, network_currency_id: uuidInput() });
 }
 
-/** A tree of such conditions. */
+/** Builds the schema of a condition tree from the schema of a condition. */
 function logicInput(leaf: ReturnType<typeof leafInput>): z.ZodType<RuleLogic> {
   return z
     .unknown()
@@ -195,7 +198,7 @@ interface RuleNumbers {
   max_amount: z.ZodType<string>;
 }
 
-/** A rule whose numbers are read by the given schemas. */
+/** Builds the schema of a wallet rule from the schemas of its numbers. */
 function ruleInput({ rule_logic, amount, max_amount }: RuleNumbers) {
   const autoTransferRule = objectInput({
     type: z.enum(AUTO_TRANSFER_TYPES, `must be one of ${AUTO_TRANSFER_TYPES.join(', ')}`),
@@ -227,7 +230,7 @@ function hasOwnObject(type: WalletRuleContent['type']) {
   return (rule: Partial<WalletRuleContent>) => rule.type !== type || rule[`${type}_rule`] !== undefined;
 }
 
-/** Told beside whatever else is wrong with the members. */
+/** Returns the issue for the missing object of a rule type. It is reported even when other members have issues. */
 function missing(type: WalletRuleContent['type']) {
   return {
     path: [`${type}_rule`],
@@ -247,7 +250,10 @@ function isPositive(decimal: string): boolean {
   return decimal !== '0' && !decimal.startsWith('-');
 }
 
-/** The same number, also where it stands in a string: published as that, which no reader of JSON rounds. */
+/**
+ * Builds a schema that accepts the same number also as a string. It is documented as a string, which no JSON parser
+ * rounds.
+ */
 function orText(number: z.ZodType<string>): z.ZodType<string> {
   const numberOfText = (given: unknown) => (typeof given === 'string' ? new ExactNumber(given) : given);
   return z.preprocess(numberOfText, number).meta({ type: 'string' });

@@ -9,7 +9,7 @@ import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { RuleStatus, WalletRuleContent } from '../../tables/wallet-rules.entity.ts';
 
-/** A rule as the table has it; times are PostgreSQL's text in UTC, to the microsecond. */
+/** A wallet rule as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type WalletRuleRow = Selectable<Tables['wallet_rules']>;
 
 const columns = [
@@ -30,9 +30,9 @@ const columns = [
   'updated_at',
 ] as const;
 
-/** Reads the rules of wallets by keyset, oldest first. */
+/** Reads wallet rules: those of wallets by keyset, oldest first, and single ones by id. */
 export class WalletRulePages {
-  /** The rules of wallets. */
+  /** Lists the rules of given wallets. */
   readonly ofWallets: NestedList<WalletRuleRow>;
   readonly #find: FormedQuery<WalletRuleRow, { id: string }>;
 
@@ -46,7 +46,7 @@ export class WalletRulePages {
     this.#find = db.prepareForms((k, { id }) => k.selectFrom('wallet_rules').select(columns).where('id', '=', id));
   }
 
-  /** The rule with this id (a UUID); undefined where the node has none. */
+  /** Reads the rule with this id (a UUID); undefined when the tenant has none. */
   async find(nodeId: string, id: string): Promise<WalletRuleRow | undefined> {
     const [row] = await this.#find.run(nodeId, { id });
     return row;
@@ -60,15 +60,15 @@ interface WalletRulesParts {
   nowMs(): number;
 }
 
-/** Which rule is meant: of another wallet it is not found. */
+/** The ids of a rule and of its wallet. A rule of another wallet counts as not found. */
 interface RulePlace {
   walletId: string;
   id: string;
 }
 
 /**
- * Writes the rules of wallets (specification sections 4.2 and 4.3). Each method throws a RefusalError `not_found` for a
- * wallet or rule that is not the node's.
+ * Writes wallet rules (specification sections 4.2 and 4.3). Each method throws a RefusalError `not_found` when the
+ * tenant has no such wallet or rule.
  */
 export class WalletRules {
   readonly #parts: WalletRulesParts;
@@ -79,7 +79,7 @@ export class WalletRules {
     this.#pages = new WalletRulePages(parts.db);
   }
 
-  /** Creates an active rule, version 1. */
+  /** Creates an active rule with version 1. */
   async create(nodeId: string, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
     if (!isUuid(walletId)) throw notFoundRefusal();
     const { db, nowMs } = this.#parts;
@@ -99,15 +99,15 @@ export class WalletRules {
         return created;
       });
     } catch (error) {
-      // Where the database locks no rows for a reader, the wallet can go between the two statements.
+      // On a database where a read takes no row locks, the wallet can be deleted between the two statements.
       throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
     }
   }
 
   /**
-   * Replaces a rule in full and raises its version; its status stays. With `versions` only where it has one of them: of
-   * several at once that name the same version, one is made.
-   * @throws RefusalError `precondition` where it has another version.
+   * Replaces the content of a rule and increments its version; its status stays. With `versions`, it does so only when
+   * the rule has one of them, so of concurrent calls with the same version one succeeds.
+   * @throws RefusalError `precondition` when the rule has another version.
    */
   async replace(
     nodeId: string,
@@ -135,7 +135,7 @@ export class WalletRules {
     throw new RefusalError({ kind: 'precondition', message: 'the rule has another version' });
   }
 
-  /** Enables or disables a rule. A change raises its version; what is so already stays as it is. */
+  /** Enables or disables a rule and increments its version. Setting the status that it already has changes nothing. */
   async setStatus(nodeId: string, id: string, status: RuleStatus): Promise<WalletRuleRow> {
     if (!isUuid(id)) throw notFoundRefusal();
     const updated_at = new Date(this.#parts.nowMs()).toISOString();

@@ -12,14 +12,14 @@ export interface WalletRow {
   created_at: string;
 }
 
-/** Which wallets a list has; all that is given must hold. Both are UUIDs in lower case. */
+/** A filter of a wallet list; all given members must match. Both are UUIDs in lower case. */
 export interface WalletFilter {
   accountId?: string | undefined;
-  /** Those that the network is assigned to. */
+  /** The id of a network that must be assigned to the wallet. */
   networkId?: string | undefined;
 }
 
-/** Selects wallets. The chain is a subquery, so that a count of them does not read it. */
+/** Selects wallets. The chain is a subquery, so that counting wallets does not read it. */
 function wallets(k: Kysely<Scoped<Tables>>) {
   return k
     .selectFrom('wallets')
@@ -56,7 +56,7 @@ const WalletList = keysetList({
 
 /** Reads the wallets of a tenant by keyset, oldest first. */
 export class WalletPages extends WalletList {
-  /** The wallets of accounts. */
+  /** Lists the wallets of given accounts. */
   readonly ofAccounts: NestedList<WalletRow>;
 
   constructor(db: Db) {
