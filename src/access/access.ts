@@ -27,30 +27,30 @@ import { importJwtKeys } from './tokens/jwt-keys.ts';
 import { TokenIssuer } from './tokens/token-issuer.ts';
 import { TokenVerifier } from './tokens/token-verifier.ts';
 
-/** Builds what lists clients and supervisors: it needs no secret. */
+/** Builds the lists of clients and supervisors, which need no secret. */
 export function buildAccessPages(db: Db) {
   return { clientPages: new ClientPages(db), supervisorPages: new SupervisorPages(db) };
 }
 
-/** What administers clients and supervisors, for a process that verifies no token. */
+/** The dependencies of the administration of clients and supervisors, in a process that verifies no tokens. */
 interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
   database: Pick<Database, 'db' | 'isEmbedded'>;
   cache: Cache;
-  /** Whether every process sees the sessions in `cache`. */
+  /** Whether all processes share the sessions in `cache`. */
   isCacheShared: boolean;
-  /** The key of stored client secrets. */
+  /** The key of the hashes of client secrets (HMAC), current and previous. */
   pepper: RotatingSecret;
   passwords: Hashing;
   maxSessions: number;
-  /** Returns milliseconds since 1970. */
+  /** Returns the current time in milliseconds since 1970. */
   nowMs(): number;
-  /** Whether `nowMs` tells the time of tokens too; without it the database does. */
+  /** Whether `nowMs` also gives the time for tokens; otherwise the database's clock does. */
   isOwnClock: boolean;
-  /** Takes what the follower of ended access could not read. */
+  /** Called with an error of reading or pruning the revocations (`access_changes`). */
   onError(error: unknown): void;
 }
 
-/** Builds what administers clients and supervisors; none of it polls until it is started. */
+/** Builds the administration of clients and supervisors. Nothing polls until it is started. */
 export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
   database: { db },
   cache,
@@ -83,16 +83,16 @@ export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
 interface AccessDependencies extends Omit<AdministrationDependencies<Passwords>, 'onError' | 'pepper'> {
   secrets: Pick<Secrets, 'jwt' | 'pepper'>;
   log: Log;
-  /** Returns the base URL that tokens name as their issuer. */
+  /** Returns the base URL that tokens carry as their issuer (`iss`). */
   issuer(): string;
 }
 
-/** Everything that decides who comes in. A face takes the members that it uses. */
+/** All services that authenticate and authorize callers, by name. */
 export type Access = Awaited<ReturnType<typeof buildAccess>>;
 
 /**
- * Builds everything that decides who comes in, once in a process: tokens, sessions, limits, the token endpoint and the
- * administration. `stack` takes what is to be stopped.
+ * Builds all services that authenticate and authorize callers; called once in a process. What must be stopped at
+ * shutdown is pushed onto `stack`.
  */
 export async function buildAccess(
   { secrets, log, issuer: issuerUrl, ...dependencies }: AccessDependencies,

@@ -14,13 +14,13 @@ const LIMITS = [
   { name: 'monthly_limit', text: 'a monthly limit' },
 ] as const;
 
-/** What limits a client apart from its scopes; empty and null mean unlimited. */
+/** The restrictions of a client beside its scopes; an empty list and null mean unrestricted. */
 export type ClientBounds = Pick<
   ClientRow,
   'allowed_ips' | 'require_certificate' | 'cert_fingerprint' | (typeof LIMITS)[number]['name']
 >;
 
-/** No limits: a login, once it is issued, has none. */
+/** The restrictions of a supervisor's login, once it is issued: none. */
 export const UNBOUND: ClientBounds = {
   allowed_ips: [],
   require_certificate: false,
@@ -32,8 +32,8 @@ export const UNBOUND: ClientBounds = {
 };
 
 /**
- * Returns what would have to change in a client for it to be no less limited than its maker; empty where nothing would
- * (decisions: who may administer).
+ * Returns what must change in a client so that it is at least as restricted as the client that administers it
+ * (`maker`); empty when nothing must (decisions: who may administer).
  */
 export function freerThanMaker(maker: ClientBounds, target: ClientBounds): string[] {
   const wanting: string[] = [];
@@ -51,7 +51,7 @@ function isWithinAddresses(maker: ClientBounds, target: ClientBounds): boolean {
   return target.allowed_ips.length > 0 && areAllNetworksWithin(maker.allowed_ips, target.allowed_ips);
 }
 
-/** A different certificate has a different holder: it must be the same one. */
+/** Checks the required certificate. It must be the same one, since a different certificate has a different holder. */
 function isWithinCertificate(maker: ClientBounds, target: ClientBounds): boolean {
   if (!maker.require_certificate) return true;
   const fingerprint = plainFingerprint(target.cert_fingerprint ?? undefined);
@@ -61,17 +61,17 @@ function isWithinCertificate(maker: ClientBounds, target: ClientBounds): boolean
 const NEEDED: Permission = 'clients:manage';
 const ADMIN = 'admin';
 
-/** The caller of an administrative operation. */
+/** The caller of an administrative operation, with its permissions. */
 export interface Administrator {
   holds(scope: string): boolean;
-  /** The client whose own token is used; undefined for a login and for the operator. */
+  /** The client id when a client's own token is used; undefined for a supervisor's login and for the operator. */
   ownClientId: string | undefined;
 }
 
-/** The operator of the server, who may do everything. */
+/** The operator on the command line, who may do everything. */
 export const OPERATOR: Administrator = { holds: () => true, ownClientId: undefined };
 
-/** Returns the administrator that a principal is. */
+/** Returns a principal as an administrator. */
 export function administratorOf({ tokenUse, permissions, clientId, subject }: Principal): Administrator {
   return {
     holds: (scope) => permissions.has(scope),
@@ -79,7 +79,7 @@ export function administratorOf({ tokenUse, permissions, clientId, subject }: Pr
   };
 }
 
-/** The operations on clients and supervisors. */
+/** The administrative operations on clients and supervisors. */
 export type AdministrativeChange =
   | 'create'
   | 'replace'
@@ -93,18 +93,18 @@ export type AdministrativeChange =
 
 /** The client or supervisor that an operation concerns. */
 interface AdministeredTarget {
-  /** For a client that exists. */
+  /** The id of a client that exists; undefined for a new client and for a supervisor. */
   clientId?: string;
-  /** All scopes that it has or will have. */
+  /** All scopes that the client or supervisor has or will have. */
   scopes: readonly string[];
-  /** Its future limits; absent for a supervisor, whose logins have none. */
+  /** The future restrictions of a client; undefined for a supervisor, whose logins have none. */
   bounds?: ClientBounds;
 }
 
 /**
- * Returns why an administrator may not do this (decisions: who may administer); undefined where it may. Nobody gives,
- * or takes over, what they do not have: neither a scope nor, with a client's own token, fewer limits. `maker` is the
- * limits of the client whose token it is.
+ * Returns why an administrator may not make a change (decisions: who may administer); undefined when it may. No
+ * administrator may grant, or take control of, what it does not have: neither scopes nor, with a client's own token,
+ * fewer restrictions. `maker` has the restrictions of the client whose token is used.
  */
 export function administrationRefusal(
   by: Administrator,
@@ -127,7 +127,7 @@ export function administrationRefusal(
   return { kind: 'forbidden', permission: NEEDED, message };
 }
 
-/** Returns whether a role exists. */
+/** Checks whether a role exists. */
 export function isRole(name: string): boolean {
   return permissionsOfRole(name).length > 0;
 }
@@ -139,14 +139,14 @@ export interface Standing {
   status: 'active' | 'disabled';
 }
 
-/** Returns whether a supervisor can administer its tenant. */
+/** Checks whether a supervisor can administer its tenant. */
 function isActiveAdmin({ role, status }: Standing): boolean {
   return role === ADMIN && status === 'active';
 }
 
 /**
- * Returns why a supervisor may not become this: the last active admin of a tenant stays one. `all` includes at least
- * the admins of the tenant.
+ * Returns why a supervisor may not become `after`: the last active admin of a tenant must stay an active admin.
+ * Undefined when it may. `all` must contain at least all admins of the tenant.
  */
 export function lastAdminRefusal(after: Standing, all: readonly Standing[]): Refusal | undefined {
   const admins = all.filter(isActiveAdmin);
@@ -174,8 +174,8 @@ function givesHold(change: AdministrativeChange): boolean {
 }
 
 /**
- * Reads the limits of the administering client, and applies the rules of administration.
- * @throws RefusalError where they forbid the change.
+ * Reads the restrictions of the administering client and applies the rules of administration.
+ * @throws RefusalError when they forbid the change.
  */
 export async function refuseAdministration(
   db: Db,

@@ -13,7 +13,7 @@ import { type Administrator, refuseAdministration } from './administration.ts';
 import type { ClientInput } from './client.input.ts';
 
 const SECOND_MS = 1_000;
-/** How soon every process knows of a change. */
+/** The time, in ms, within which every process learns of a change. */
 const HEARD_WITHIN_MS = 1_000;
 const SECRET_BYTES = 32;
 const FOREIGN_KEY_VIOLATION = '23503';
@@ -21,23 +21,23 @@ const FOREIGN_KEY_VIOLATION = '23503';
 interface ClientAdministrationParts {
   db: Db;
   changes: Pick<AccessChanges, 'commit'>;
-  /** The time of tokens, which tells those that end from those that are issued later. */
+  /** The clock of tokens; its time separates tokens that are revoked from those issued later. */
   clock: Pick<DatabaseClock, 'read'>;
   sessions: Pick<Sessions, 'end'>;
-  /** The key under which new secrets are hashed. */
+  /** The key with which new client secrets are hashed (HMAC). */
   pepper: string;
   nowMs(): number;
 }
 
-/** A client with its new secret, which is returned only here: its hash is stored. */
+/** A client with its new secret. The secret is returned only here, because only its hash is stored. */
 export interface ClientWithSecret {
   client: ClientRow;
   secret: string;
 }
 
 /**
- * Creates and changes the clients of a tenant. Each method throws a RefusalError: `not_found` for an id that is not of
- * a client of this tenant, `forbidden` by the rules of administration.
+ * Creates and changes the clients of a tenant. Each method throws a RefusalError: `not_found` when the tenant has no
+ * such client, `forbidden` by the rules of administration.
  */
 export class ClientAdministration {
   readonly #parts: ClientAdministrationParts;
@@ -66,8 +66,9 @@ export class ClientAdministration {
   }
 
   /**
-   * Replaces everything but id, secrets and status. If that takes something away, the client's own tokens end; logins
-   * through it, whose permissions come from their role, go on.
+   * Replaces a client in full, except for its id, secrets and status. If the client loses scopes or its tokens get an
+   * expiry, its own tokens are revoked; logins through it, whose permissions come from the supervisor's role, stay
+   * valid.
    */
   replace(nodeId: string, by: Administrator, id: string, input: ClientInput): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before) => {
@@ -83,8 +84,8 @@ export class ClientAdministration {
   }
 
   /**
-   * Adds a secret. The newest one stays valid for the overlap, but not beyond its own end; all older ones end now, so
-   * that at most two are valid.
+   * Adds a secret. The newest existing one stays valid for `overlapSeconds`, but not beyond its own expiry; all older
+   * ones become invalid at once, so that at most two are valid.
    */
   rotateSecret(nodeId: string, by: Administrator, id: string, overlapSeconds: number): Promise<ClientWithSecret> {
     return this.#change(nodeId, id, async (before) => {
@@ -96,8 +97,8 @@ export class ClientAdministration {
   }
 
   /**
-   * Enables or disables a client. Disabling ends its credentials, its tokens, and the logins through it; enabling
-   * restores the credentials alone.
+   * Enables or disables a client. Disabling invalidates its credentials and revokes its tokens and the logins through
+   * it; enabling restores only the credentials.
    */
   setStatus(nodeId: string, by: Administrator, id: string, status: ClientRow['status']): Promise<ClientRow> {
     return this.#change(nodeId, id, async (before, ended) => {
@@ -111,7 +112,7 @@ export class ClientAdministration {
     });
   }
 
-  /** Runs a change while the client is locked, and makes every process read the client again. */
+  /** Runs a change while the client's row is locked, and makes every process reload the client. */
   async #change<Result>(
     nodeId: string,
     id: string,
@@ -129,7 +130,10 @@ export class ClientAdministration {
     });
   }
 
-  /** @throws RefusalError where this may not be done to a client that is otherwise unchanged. */
+  /**
+   * Applies the rules of administration to a change that leaves scopes and restrictions as they are.
+   * @throws RefusalError when they forbid it.
+   */
   #refuse(by: Administrator, change: 'rotate' | 'enable' | 'disable', client: ClientRow): Promise<void> {
     const target = { clientId: client.id, scopes: client.scopes, bounds: client };
     return refuseAdministration(this.#parts.db, client.node_id, by, change, target);
@@ -167,7 +171,7 @@ export class ClientAdministration {
     const live = secrets
       .map((secret) => ({ ...secret, endsAtMs: msOf(secret.expires_at) ?? Number.POSITIVE_INFINITY }))
       .filter(({ endsAtMs }) => endsAtMs > nowMs);
-    // Of two valid secrets the newest has no end. Creation times are no help: a clock may have gone back.
+    // Of two valid secrets the newest has no expiry. Creation times are no help, since a clock may have been set back.
     const [newest] = live.toSorted((a, b) => b.endsAtMs - a.endsAtMs);
     if (!newest || overlapSeconds === 0) return;
     const endsAtMs = Math.min(newest.endsAtMs, nowMs + overlapSeconds * 1_000);
@@ -191,16 +195,16 @@ function columnsOf(input: ClientInput) {
   };
 }
 
-/** Returns whether the client's tokens so far allow more, or live longer, than those from now on. */
+/** Checks whether the client's existing tokens allow more, or live longer, than those issued from now on. */
 function endsOwnTokens(before: ClientRow, after: ReturnType<typeof columnsOf>): boolean {
   const hasLost = before.scopes.some((scope) => !after.scopes.includes(scope));
   return hasLost || (after.token_expiry_enabled && !before.token_expiry_enabled);
 }
 
 /**
- * Returns the time from which tokens of a client are valid, whose tokens so far end now; `before` is the previous such
- * time. Tokens carry whole seconds, another process may issue some until it knows, and those issued before carry the
- * time that was in force then.
+ * Returns the time from which a client's tokens are valid when its existing tokens are revoked; `before` is the
+ * previous such time, or null. It lies in the future, as tokens carry whole seconds and other processes may issue some
+ * until they learn of the change; it is at least a second after `before`, which recent tokens carry.
  */
 function tokensFrom(before: string | null, nowMs: number): string {
   const heardEverywhere = (Math.floor((nowMs + HEARD_WITHIN_MS) / SECOND_MS) + 1) * SECOND_MS;

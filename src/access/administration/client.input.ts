@@ -6,7 +6,7 @@ import { SCOPE_TOKEN } from '../identity/permissions.rules.ts';
 const ENTRY = /^([0-9a-f.:]+)(?:\/(0|[1-9]\d{0,2}))?$/i;
 
 /**
- * Returns whether a text is an IPv4 or IPv6 address without a zone, or a network of either in CIDR notation (RFC 4632,
+ * Checks whether a text is an IPv4 or IPv6 address without a zone, or a network of either in CIDR notation (RFC 4632,
  * RFC 4291).
  */
 function isAddressOrNetwork(text: string): boolean {
@@ -28,7 +28,7 @@ export const GRANT_TYPES = ['password', 'client_credentials', 'refresh_token'] a
 const limitInput = z.int32(WHOLE_NUMBER).min(1, 'must be at least 1: leave it out for no limit').optional();
 
 /**
- * Input for creating a client, or replacing one in full: an absent member takes its default (specification section
+ * The schema of a client to create or to replace in full: an absent member takes its default (specification section
  * 2.2).
  */
 export const clientInput = objectInput({
@@ -68,7 +68,7 @@ export const clientInput = objectInput({
   refresh_reuse_detection: z.boolean('must be a boolean').default(false),
 });
 
-/** Input for rotating a secret: how long the current one stays valid, in seconds; by default it ends at once. */
+/** The schema of a secret's rotation: the number of seconds for which the current secret stays valid; 0 by default. */
 export const rotationInput = objectInput({
   overlap_seconds: z
     .int32(WHOLE_NUMBER)
@@ -77,7 +77,7 @@ export const rotationInput = objectInput({
     .default(0),
 });
 
-/** A parsed `clientInput`. */
+/** A client as parsed by `clientInput`. */
 export type ClientInput = z.output<typeof clientInput>;
 
 function withoutDuplicates<Item>(items: Item[]): Item[] {

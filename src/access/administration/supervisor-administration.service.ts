@@ -37,9 +37,9 @@ interface Change {
 }
 
 /**
- * Creates and changes the supervisors of a tenant. Each method throws a RefusalError: `not_found` for an id that is not
- * of a supervisor of this tenant, `forbidden` and `precondition` by the rules of administration. Every change but
- * unlocking ends the supervisor's sessions.
+ * Creates and changes the supervisors of a tenant. Each method throws a RefusalError: `not_found` when the tenant has
+ * no such supervisor, `forbidden` and `precondition` by the rules of administration. Every change except unlocking
+ * revokes the supervisor's sessions.
  */
 export class SupervisorAdministration {
   readonly #parts: SupervisorAdministrationParts;
@@ -50,8 +50,8 @@ export class SupervisorAdministration {
 
   /**
    * Creates an active supervisor.
-   * @throws RefusalError `duplicate` where the tenant has the username, in any case.
-   * @throws AppError 503 when too many passwords are being hashed; `setPassword` too.
+   * @throws RefusalError `duplicate` when the tenant has the username, ignoring case.
+   * @throws AppError 503 when too many passwords are being hashed.
    */
   async create(nodeId: string, by: Administrator, input: SupervisorInput): Promise<SupervisorRow> {
     const { username, role } = input;
@@ -80,7 +80,7 @@ export class SupervisorAdministration {
 
   /**
    * Enables or disables a supervisor.
-   * @throws RefusalError `precondition` for the last active admin.
+   * @throws RefusalError `precondition` when it would disable the last active admin.
    */
   setStatus(nodeId: string, by: Administrator, id: string, status: SupervisorRow['status']): Promise<SupervisorRow> {
     const change = status === 'active' ? 'enable' : 'disable';
@@ -89,27 +89,30 @@ export class SupervisorAdministration {
 
   /**
    * Changes the role of a supervisor.
-   * @throws RefusalError `precondition` for the last active admin.
+   * @throws RefusalError `precondition` when the last active admin would lose the role.
    */
   setRole(nodeId: string, by: Administrator, id: string, role: string): Promise<SupervisorRow> {
     return this.#change({ nodeId, by, id, change: 'set_role', set: { role } });
   }
 
-  /** Sets a password. */
+  /**
+   * Sets a supervisor's password.
+   * @throws AppError 503 when too many passwords are being hashed.
+   */
   async setPassword(nodeId: string, by: Administrator, id: string, password: string): Promise<SupervisorRow> {
-    // Checked before the hash is computed, which must not happen within the transaction.
+    // Checked before the hash is computed, because hashing takes too long for a transaction.
     const { role } = await this.#find(nodeId, id);
     await this.#refuse(nodeId, by, 'set_password', [role]);
     const password_hash = await this.#parts.passwords.hash(password, nodeId);
     return this.#change({ nodeId, by, id, change: 'set_password', set: { password_hash } });
   }
 
-  /** Ends the supervisor's sessions. */
+  /** Revokes all sessions of a supervisor. */
   revokeSessions(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
     return this.#change({ nodeId, by, id, change: 'revoke_sessions', set: {} });
   }
 
-  /** Deletes the failed logins, so that the supervisor can log in at once. */
+  /** Ends a supervisor's lockout by deleting its failed logins. */
   async unlock(nodeId: string, by: Administrator, id: string): Promise<SupervisorRow> {
     const row = await this.#find(nodeId, id);
     await this.#refuse(nodeId, by, 'unlock', [row.role]);
@@ -117,7 +120,7 @@ export class SupervisorAdministration {
     return row;
   }
 
-  /** Runs a change while the supervisor is locked, and ends the sessions. */
+  /** Runs a change while the supervisor's row is locked, and revokes its sessions. */
   async #change({ nodeId, by, id, change, set }: Change): Promise<SupervisorRow> {
     const { changes, sessions } = this.#parts;
     return changes.commit(async (ended) => {
@@ -133,8 +136,8 @@ export class SupervisorAdministration {
   }
 
   /**
-   * Locks and returns the supervisor and all active admins of the tenant, in the order of their ids: two admins who
-   * disable each other then wait for one another, instead of both seeing the other one active.
+   * Locks and returns the supervisor and all active admins of the tenant, in the order of their ids. Two admins who
+   * disable each other then run one after the other, instead of both seeing the other one active.
    */
   async #lock(nodeId: string, id: string): Promise<SupervisorRow[]> {
     if (!isUuid(id)) throw notFoundRefusal();
@@ -159,7 +162,10 @@ export class SupervisorAdministration {
     return row;
   }
 
-  /** @throws RefusalError by the rules of administration; `roles` are those that the supervisor has or will have. */
+  /**
+   * Applies the rules of administration; `roles` are those that the supervisor has or will have.
+   * @throws RefusalError when they forbid the change.
+   */
   #refuse(nodeId: string, by: Administrator, change: AdministrativeChange, roles: readonly string[]): Promise<void> {
     return refuseAdministration(this.#parts.db, nodeId, by, change, { scopes: roles.flatMap(permissionsOfRole) });
   }

@@ -13,7 +13,7 @@ const password = textInput().refine((text) => {
 
 const role = z.string('must be a string').refine(isRole, 'must be admin, operator or viewer');
 
-/** Input for creating a supervisor. */
+/** The schema of a supervisor to create. */
 export const supervisorInput = objectInput({
   username: textInput()
     .max(MAX_USERNAME_LENGTH, `must have at most ${MAX_USERNAME_LENGTH} characters`)
@@ -22,11 +22,11 @@ export const supervisorInput = objectInput({
   role,
 });
 
-/** Input for setting a password. */
+/** The schema of a new password. */
 export const passwordInput = objectInput({ password });
 
-/** Input for changing a role. */
+/** The schema of a new role. */
 export const roleInput = objectInput({ role });
 
-/** A parsed `supervisorInput`. */
+/** A supervisor as parsed by `supervisorInput`. */
 export type SupervisorInput = z.output<typeof supervisorInput>;

@@ -7,10 +7,10 @@ import { keysetList } from '../../platform/database/keyset-list.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 
-/** The lifetime of tokens, in seconds, for clients without a duration. */
+/** The lifetime of access tokens, in seconds, for clients without a configured duration. */
 export const DEFAULT_DURATION_SECONDS = 3600;
 
-/** The client of a secret, and when the secret ends. */
+/** The client that a secret belongs to, and the secret's expiry in ms since 1970; undefined when it does not expire. */
 export interface ClientSecretRecord {
   clientId: string;
   endsAtMs: number | undefined;
@@ -28,7 +28,7 @@ export class Clients {
     this.#peppers = peppers.map((text) => createSecretKey(text, 'utf8'));
   }
 
-  /** Returns the client with this id, whatever its status; undefined where there is none. */
+  /** Returns the client with this id, whatever its status; undefined when there is none. */
   async find(clientId: string): Promise<ClientRecord | undefined> {
     const [row] = await this.#db
       .unscoped('a client is known before its node is')
@@ -37,8 +37,8 @@ export class Clients {
   }
 
   /**
-   * Returns the client whose secret has this hash; undefined where there is none. A lookup by hash leaks no timing of a
-   * comparison.
+   * Returns the client whose secret has this hash; undefined when there is none. Looking it up by hash reveals nothing
+   * by timing.
    */
   async findBySecret(hash: Buffer): Promise<ClientSecretRecord | undefined> {
     const [row] = await this.#db
@@ -49,13 +49,15 @@ export class Clients {
     return { clientId: row.client_id, endsAtMs };
   }
 
-  /** Returns the hashes under which a secret may be stored: with the current pepper, and with the previous one. */
+  /**
+   * Returns the hashes under which a secret may be stored: with the current pepper and, if there is one, the previous.
+   */
   hashesOf(secret: string): Buffer[] {
     return this.#peppers.map((pepper) => hashClientSecret(pepper, secret));
   }
 }
 
-/** Hashes a client secret as it is stored: HMAC-SHA256 with the pepper as key. */
+/** Returns the hash under which a client secret is stored: HMAC-SHA256 with the pepper as its key. */
 export function hashClientSecret(pepper: string | KeyObject, secret: string): Buffer {
   return createHmac('sha256', pepper).update(secret, 'utf8').digest();
 }
@@ -92,10 +94,10 @@ function secondsOf(time: string | null): number {
   return time === null ? 0 : Math.ceil(Date.parse(isoFromPg(time)) / 1000);
 }
 
-/** A row of `clients`; times are PostgreSQL's text in UTC, to the microsecond. It has no secret. */
+/** A row of `clients`, which has no secret; times are PostgreSQL's text in UTC, to the microsecond. */
 export type ClientRow = Selectable<Tables['clients']>;
 
-/** Reads the clients of a tenant, active or not, oldest first. */
+/** Reads the clients of a tenant by keyset, active or not, oldest first. */
 export const ClientPages = keysetList({
   rows: (k) => k.selectFrom('clients').selectAll(),
   order: ['created_at', 'id'],

@@ -1,6 +1,6 @@
 import type { RequestLimits } from '../../platform/cache/counts.rules.ts';
 
-/** A client as the token endpoint, the guards and the gateway know it. */
+/** A client as used by the token endpoint, the client guards and the gateway. */
 export interface ClientRecord {
   clientId: string;
   nodeId: string;
@@ -14,8 +14,8 @@ export interface ClientRecord {
   limits: RequestLimits;
   refreshReuseDetection: boolean;
   active: boolean;
-  /** In seconds since the epoch: tokens that were issued before have ended. */
+  /** The time, in seconds since 1970, from which tokens are valid; earlier ones are revoked. */
   tokensFromSeconds: number;
-  /** The same for tokens of the client itself; never earlier. */
+  /** The same time for the client's own tokens; never before `tokensFromSeconds`. */
   ownTokensFromSeconds: number;
 }

@@ -1,8 +1,8 @@
 import { AppError } from '../../platform/errors.ts';
 
 /**
- * Why a bearer token is refused. `malformed`: not one of ours, or its signature is invalid. `not_admitted`: its tenant
- * or client does not exist. `wrong_use`: valid, but not for this endpoint.
+ * The reason for which an access token is refused. `malformed`: not issued by this installation, or its signature is
+ * invalid. `not_admitted`: its tenant or client does not exist. `wrong_use`: valid, but not for this endpoint.
  */
 type TokenFault =
   | 'malformed'
@@ -14,14 +14,14 @@ type TokenFault =
   | 'wrong_use'
   | 'wrong_secret';
 
-/** Descriptions for tokens whose signature is valid; of every other one the caller learns nothing. */
+/** The descriptions for callers, only of tokens with a valid signature; for all others the reason is not disclosed. */
 const DESCRIPTIONS: Partial<Record<TokenFault, string>> = {
   another_class: 'the token is of another class',
   expired: 'the token has expired',
   revoked: 'the token has been revoked',
 };
 
-/** A bearer token is refused: 401 `invalid_token` (RFC 6750 section 3.1). */
+/** Thrown when an access token is refused: 401 `invalid_token` (RFC 6750 section 3.1). */
 export class InvalidTokenError extends AppError {
   readonly reason: TokenFault;
 
@@ -33,7 +33,7 @@ export class InvalidTokenError extends AppError {
   }
 }
 
-/** Returns what `judge` returns, or undefined where it refuses the token. Rejects with any other error. */
+/** Returns the result of `judge`, or undefined when it throws an InvalidTokenError. Any other error is rethrown. */
 export async function unlessInvalid<Result>(judge: () => Result | Promise<Result>): Promise<Result | undefined> {
   try {
     return await judge();

@@ -1,7 +1,7 @@
 /** Matches the name of a permission (RFC 6749 section 3.3): visible ASCII without quotes and backslashes. */
 export const SCOPE_TOKEN = /^[\x21\x23-\x5b\x5d-\x7e]+$/;
 
-/** Every permission, in the order in which a token's scope names them. */
+/** All permissions, in the order in which a token's scope lists them. */
 export const PERMISSIONS = [
   'accounts:read',
   'wallets:read',
@@ -28,7 +28,7 @@ const ROLES: ReadonlyMap<string, readonly Permission[]> = new Map<string, readon
 /** The names of all roles of supervisors. */
 export const ROLE_NAMES: readonly string[] = [...ROLES.keys()];
 
-/** Returns the permissions of a role; none for a role that does not exist. */
+/** Returns the permissions of a role; none when the role does not exist. */
 export function permissionsOfRole(role: string): readonly Permission[] {
   return ROLES.get(role) ?? [];
 }

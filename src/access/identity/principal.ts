@@ -5,7 +5,7 @@ import { InvalidTokenError } from './invalid-token.ts';
 /** What a token may be used for (decisions: tokens). */
 export type TokenUse = 'login' | 'api' | 'forgot_password' | 'refresh';
 
-/** Who a verified access token speaks for. `nodeId` is the tenant whose data it can see. */
+/** The caller for whom a verified access token speaks. `nodeId` is the tenant whose data it may access. */
 export interface Principal {
   tokenClass: TokenClass;
   tokenUse: Exclude<TokenUse, 'refresh'>;
@@ -14,40 +14,40 @@ export interface Principal {
   clientId: string | undefined;
   sessionId: string | undefined;
   tokenId: string | undefined;
-  /** Shared by an API token and all that are refreshed from its pair. */
+  /** The id that an API token shares with all tokens refreshed from its pair; undefined when it has none. */
   familyId: string | undefined;
-  /** In seconds since the epoch; undefined where the token does not say it. */
+  /** The time of issue in seconds since 1970; undefined when the token does not carry it. */
   issuedAt: number | undefined;
   permissions: ReadonlySet<string>;
-  /** In milliseconds since the epoch; undefined where the token does not expire. */
+  /** The expiry in milliseconds since 1970; undefined when the token does not expire. */
   expiresAtMs: number | undefined;
 }
 
-/** Who calls a domain function, free of the request that brought the call. */
+/** The caller of a domain function, independent of the kind of request. */
 export interface Caller {
   nodeId: string;
   subject: string;
   clientId: string | undefined;
   permissions: ReadonlySet<string>;
   correlationId: string;
-  /** W3C trace context of the request, where it is traced. */
+  /** The W3C trace context of the request; undefined when it has none. */
   traceparent: string | undefined;
 }
 
-/** A token whose signature is valid; its claims are unchecked. */
+/** The content of a token whose signature is valid; its claims have not been checked. */
 export interface SignedToken {
   tokenClass: TokenClass;
   claims: Readonly<Record<string, unknown>>;
 }
 
-/** Returns the permissions that are needed and that the principal does not have. */
+/** Returns those of the needed permissions that the principal lacks. */
 export function missingPermissions({ permissions }: Principal, needed: readonly string[]): string[] {
   return needed.filter((name) => !permissions.has(name));
 }
 
 /**
  * Returns the bearer token of an Authorization header (RFC 6750 section 2.1).
- * @throws AppError 401 where there is none, or more than one word.
+ * @throws AppError 401 when there is no token or when it contains white space.
  */
 export function bearerOf(authorization: string | undefined): string {
   const shown = /^Bearer +(\S.*)$/i.exec(authorization ?? '')?.[1];

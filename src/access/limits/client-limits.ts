@@ -10,7 +10,7 @@ import { addLimitHeaders, type LimitVerdict, refusalOf, WITHIN_LIMITS } from './
 import { type QuotaCount, QuotaCounts } from './quota-counts.ts';
 import type { QuotaStore } from './quota-store.ts';
 
-/** How long a request waits for the database, if this process knows a count itself. */
+/** The longest time, in ms, that a request waits for the count in the database when this process also has one. */
 const SYNC_WAIT_MS = 1_000;
 
 interface LimitsParts {
@@ -20,7 +20,7 @@ interface LimitsParts {
   nowMs(): number;
 }
 
-/** A request that is being counted. */
+/** A request that is being counted, with its client's limits. */
 interface Count {
   readonly use: QuotaCount;
   readonly limits: RequestLimits;
@@ -29,11 +29,11 @@ interface Count {
 }
 
 /**
- * Enforces the rate limits and monthly quotas of clients (specification section 8), counted in the cache and saved to
- * the database. While the cache is down each process counts alone; no request fails for it.
+ * Enforces the rates and monthly quotas of clients (specification section 8), counted in the cache and saved to the
+ * database. While the cache is down each process counts for itself, and no request fails because of it.
  */
 export class ClientLimits {
-  /** For the registry of the process. */
+  /** Counts requests that were counted without the cache; to be registered with the metrics of the process. */
   readonly countedAlone = new Counter({
     name: 'portcullis_requests_counted_alone_total',
     help: 'Requests of limited clients that this process has counted by itself, since the cache was away.',
@@ -52,25 +52,25 @@ export class ClientLimits {
     });
   }
 
-  /** Starts saving every two seconds. */
+  /** Starts saving the counts every two seconds. */
   start(): void {
     this.#uses.start();
   }
 
-  /** Saves a last time. */
+  /** Stops the saving, after saving a last time. */
   stop(): Promise<void> {
     return this.#uses.stop();
   }
 
-  /** Saves now; never rejects. */
+  /** Saves the counts now; never rejects. */
   save(): Promise<void> {
     return this.#uses.save();
   }
 
   /**
-   * Counts a request in every limit of its client, or in none if one is exceeded, and adds the headers of the limits.
-   * Synchronous where the cache is.
-   * @throws AppError 503 where neither cache nor database can return the count of the quota.
+   * Counts a request against the rates and the quota of its client, or against none if one is exceeded, and adds the
+   * limit headers. Synchronous when the cache is.
+   * @throws AppError 503 when neither the cache nor the database can return the quota's count.
    */
   check(client: ClientRecord, headers: Record<string, string>): LimitVerdict | Promise<LimitVerdict> {
     const { cache } = this.#parts;
@@ -83,7 +83,7 @@ export class ClientLimits {
     }
     const count = { use, limits, headers, nowMs };
     if (limits.perMonth === 0) return this.#ask(count, undefined);
-    // At first, and after the cache was down: other processes may have counted without it.
+    // The first time and after an outage of the cache, other processes may have counted without the cache.
     if (use.generation !== cache.generation || use.seeding) return this.#seed(count);
     return this.#ask(count, use.takeSeed(monthAtOf(nowMs)));
   }
@@ -109,7 +109,7 @@ export class ClientLimits {
     return judge(count, counted);
   }
 
-  /** Gives the cache the count of the database, which it has lost or may have lost. */
+  /** Restores the count in the cache from the database, because the cache has or may have lost it. */
   async #seed(count: Count): Promise<LimitVerdict> {
     const { use } = count;
     const { generation } = this.#parts.cache;
@@ -128,7 +128,10 @@ export class ClientLimits {
     return this.#ask(count, await use.seeding.count);
   }
 
-  /** Returns the count in the database; where that is slow and this process knows a count, the known one. */
+  /**
+   * Returns the count saved in the database; if reading takes too long and this process has a count, returns that one.
+   * @throws AppError 503 when the database fails and this process has no count.
+   */
   async #savedCount(use: QuotaCount, monthAt: number): Promise<number> {
     const saved = this.#uses.sync(use, monthAt);
     if (use.known(monthAt) === undefined) {
@@ -140,7 +143,10 @@ export class ClientLimits {
     return answer ?? use.handOver(monthAt);
   }
 
-  /** Counts in this process, while the cache is down. */
+  /**
+   * Counts the request in this process alone, while the cache is down.
+   * @throws `error` when it is not a CacheUnavailableError.
+   */
   #askNobody(count: Count, error: unknown): LimitVerdict | Promise<LimitVerdict> {
     if (!(error instanceof CacheUnavailableError)) throw error;
     const { use, limits, nowMs } = count;
@@ -166,7 +172,8 @@ export class ClientLimits {
     this.#parts.log.warn({ err: error }, 'the cache is away: this process counts the requests of clients by itself');
   }
 
-  // Part of a Redis Cluster may be down: that another client was counted there proves nothing for this one.
+  // Reports the end of an outage. It is called once this client's own count is back in the cache: part of a Redis
+  // Cluster may still be down, so another client's count proves nothing.
   #endOutage(): void {
     if (!this.#isAlone) return;
     this.#isAlone = false;

@@ -6,29 +6,29 @@ import type { Principal } from '../identity/principal.ts';
 import { isAllowedAddress } from './ip-allowlist.ts';
 import type { LimitVerdict } from './limits.rules.ts';
 
-/** Where a request of a client comes from. */
+/** The origin of a client's request. */
 export interface Origin {
-  /** The caller's address, behind trusted proxies; undefined where it is not known. */
+  /** The caller's IP address as determined through trusted proxies; undefined when unknown. */
   address: string | undefined;
-  /** The `ssl-client-fingerprint` that a trusted proxy has forwarded. */
+  /** The `ssl-client-fingerprint` header forwarded by a trusted proxy; undefined when there is none. */
   fingerprint: string | undefined;
 }
 
-/** The headers of a response that say what is left of a client's limits. */
+/** The response headers that state a client's limits and what remains of them. */
 export type LimitHeaders = Record<string, string>;
 
-/** A request on its way through the guards of its client. */
+/** A client's request while it passes the guards. */
 interface GuardedRequest {
   client: ClientRecord;
   origin: Origin;
   headers: LimitHeaders;
-  /** What the one query to the cache has said of rate and quota. */
+  /** The verdict on rate and quota, which one call to the cache decides together; undefined before that call. */
   verdict: LimitVerdict | undefined;
 }
 
 interface CountedGuard {
   name: string;
-  /** Lets a request pass, or refuses it by throwing an `AppError`. */
+  /** Lets a request pass, or refuses it by throwing an AppError. */
   guard: Step<GuardedRequest>;
   passed: number;
   refused: number;
@@ -40,15 +40,21 @@ interface GuardDependencies {
   clients: { client(clientId: string): ClientRecord | undefined | Promise<ClientRecord | undefined> };
 }
 
-/** The client guards (specification sections 5.3 and 8): certificate, addresses, rate, quota. What one refuses is not counted. */
+/**
+ * Runs the client guards (specification sections 5.3 and 8): certificate, addresses, rate, quota. A refused request
+ * counts against no limit.
+ */
 export class ClientGuards {
-  /** Counts the decisions of each guard, for the registry of the process. */
+  /** Counts the decisions of each guard; to be registered with the metrics of the process. */
   readonly decisions: Counter;
   readonly #clients: GuardDependencies['clients'];
   readonly #guards: readonly CountedGuard[];
 
   constructor({ limits, clients }: GuardDependencies) {
-    /** Rate: windows of a second, a minute and an hour. Counts the request in them and in the quota, or in none. */
+    /**
+     * Applies the rates in windows of a second, a minute and an hour. Counts the request in these windows and in the
+     * quota, or in none of them.
+     */
     function rateLimit(request: GuardedRequest): void | Promise<void> {
       const verdict = limits.check(request.client, request.headers);
       if (verdict instanceof Promise) return verdict.then((judged) => applyRate(request, judged));
@@ -77,15 +83,18 @@ export class ClientGuards {
     });
   }
 
-  /** Returns the client whose guards a principal's requests must pass: that of an API token. */
+  /**
+   * Returns the client whose guards a principal's requests must pass; undefined unless the principal has an API token
+   * of a client.
+   */
   clientOf({ tokenUse, clientId }: Principal): ClientRecord | undefined | Promise<ClientRecord | undefined> {
     return tokenUse === 'api' && clientId !== undefined ? this.#clients.client(clientId) : undefined;
   }
 
   /**
-   * Runs the guards for a request, synchronously while they are. `headers` gets those of the client's limits: for the
-   * response, whatever it will be.
-   * @throws AppError 403 or 429 of the guard that refuses.
+   * Runs the guards for a request; synchronous as long as the guards are. It adds the client's limit headers to
+   * `headers`, for the response whatever its status.
+   * @throws AppError 403 or 429 from the guard that refuses.
    */
   run(client: ClientRecord, origin: Origin, headers: LimitHeaders): void | Promise<void> {
     return this.#runFrom(0, { client, origin, headers, verdict: undefined });
@@ -101,15 +110,15 @@ export class ClientGuards {
 }
 
 /**
- * Checks the guards that count nothing: certificate and addresses.
- * @throws AppError 403 where one refuses.
+ * Runs only the guards that count nothing: certificate and addresses.
+ * @throws AppError 403 from the guard that refuses.
  */
 export function checkOrigin(request: Pick<GuardedRequest, 'client' | 'origin'>): void {
   checkCertificate(request);
   checkAddress(request);
 }
 
-/** Returns a fingerprint as it is compared: without colons, in small letters; empty for none. */
+/** Normalizes a fingerprint for comparison: without colons, in lower case; empty for undefined. */
 export function plainFingerprint(fingerprint: string | undefined): string {
   return (fingerprint ?? '').replaceAll(':', '').trim().toLowerCase();
 }
@@ -130,7 +139,7 @@ function applyRate(request: GuardedRequest, verdict: LimitVerdict): void {
   if (verdict.refusal === 'rate_limit_exceeded') throw tooMany(verdict.refusal, verdict);
 }
 
-/** The query for the rate has counted in the quota as well. */
+/** Applies the quota by the verdict that the rate guard stored. */
 function checkQuota({ verdict }: GuardedRequest): void {
   if (verdict?.refusal === 'monthly_limit_exceeded') throw tooMany(verdict.refusal, verdict);
 }
@@ -143,7 +152,7 @@ function counted(name: string, guard: Step<GuardedRequest>): CountedGuard {
   return { name, guard, passed: 0, refused: 0, failed: 0 };
 }
 
-/** Runs a guard; counting is one addition. */
+/** Runs a guard and counts its decision. */
 function runCounted(guard: CountedGuard, request: GuardedRequest): void | Promise<void> {
   let pending: void | Promise<void>;
   try {

@@ -2,7 +2,10 @@ import { BlockList, isIP } from 'node:net';
 import { plainAddress, withoutZone } from '../../lib/ip-address.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 
-/** A list for each family: in a common one an IPv6 network such as `::/64` would let in all of IPv4. */
+/**
+ * The allowed networks of a client, in a separate list for each family: in a shared one an IPv6 network such as `::/64`
+ * would allow all of IPv4.
+ */
 interface Allowlist {
   ipv4: BlockList;
   ipv6: BlockList;
@@ -11,13 +14,13 @@ interface Allowlist {
 interface Network {
   family: 'ipv4' | 'ipv6';
   address: string;
-  /** The number of bits that its addresses have in common. */
+  /** The length of the prefix in bits. */
   prefix: number;
 }
 
 const compiled = new WeakMap<ClientRecord, Allowlist>();
 
-/** Returns whether an address is one of the client's allowed addresses, or in one of its allowed networks. */
+/** Checks whether an address is one of the client's allowed addresses or in one of its allowed networks. */
 export function isAllowedAddress(client: ClientRecord, address: string): boolean {
   const plain = plainAddress(address);
   const family = isIP(plain);
@@ -26,7 +29,7 @@ export function isAllowedAddress(client: ClientRecord, address: string): boolean
   return family === 6 ? ipv6.check(plain, 'ipv6') : ipv4.check(plain, 'ipv4');
 }
 
-/** Returns whether each inner entry that lets anybody in is contained in one of the outer ones. */
+/** Checks whether each valid inner entry is contained in one of the outer entries; invalid entries allow no address. */
 export function areAllNetworksWithin(outer: readonly string[], inner: readonly string[]): boolean {
   const known = new Set(networksOf(outer).map(commonBits));
   const lengths = [...new Set([...known].map((bits) => bits.length))];
@@ -49,7 +52,9 @@ function listOf(client: ClientRecord): Allowlist {
   return list;
 }
 
-/** Parses an address or a network (RFC 4632, RFC 4291); undefined for any other text, which lets nobody in. */
+/**
+ * Parses an address or a network (RFC 4632, RFC 4291); returns undefined for any other text, which allows no address.
+ */
 function networkOf(entry: string): Network | undefined {
   const [, address = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(entry) ?? [];
   const family = isIP(address);
@@ -59,12 +64,12 @@ function networkOf(entry: string): Network | undefined {
   if (prefix > bits) return undefined;
   const plain = plainAddress(address);
   if (family === 4) return { family: 'ipv4', address: plain, prefix };
-  // A network that is wider than the mapped addresses is one of IPv6.
+  // An IPv6 network that is wider than the range of IPv4-mapped addresses stays an IPv6 network.
   if (isIP(plain) === 4 && prefix >= 96) return { family: 'ipv4', address: plain, prefix: prefix - 96 };
   return { family: 'ipv6', address: withoutZone(address), prefix };
 }
 
-/** Returns what the addresses of a network have in common: its family, and their first bits as digits. */
+/** Returns the prefix of a network as text: its family, and its first bits as digits. */
 function commonBits({ family, address, prefix }: Network): string {
   const groups = family === 'ipv4' ? address.split('.').map(Number) : groupsOf(address);
   const width = family === 'ipv4' ? 8 : 16;

@@ -7,17 +7,17 @@ import {
   SECOND_MS,
 } from '../../platform/cache/counts.rules.ts';
 
-/** Says whether a request is within the limits of its client, and otherwise why not and for how long. */
+/** The verdict on a request: why it is refused, if it exceeds a limit of its client, and for how long. */
 export interface LimitVerdict {
   readonly refusal: 'rate_limit_exceeded' | 'monthly_limit_exceeded' | undefined;
-  /** Seconds until no limit is exceeded any more; 0 where none is. */
+  /** The number of seconds until no limit is exceeded any more; 0 when none is. */
   readonly retryAfterSeconds: number;
 }
 
 /** The verdict for a request that was counted. */
 export const WITHIN_LIMITS: LimitVerdict = { refusal: undefined, retryAfterSeconds: 0 };
 
-/** A limited rate: how many requests its window has had, and when that ends. */
+/** A rate with the number of requests in its present window and the window's end, in ms since 1970. */
 interface Rate {
   suffix: '-Second' | '-Minute' | '-Hour';
   limit: number;
@@ -25,7 +25,7 @@ interface Rate {
   endsAtMs: number;
 }
 
-/** Returns the rates that have a limit, from the shortest window to the longest. */
+/** Returns the rates that the client has, shortest window first. */
 function ratesOf({ perSecond, perMinute, perHour }: RequestLimits, counts: RequestCounts): Rate[] {
   const rates: Rate[] = [
     { suffix: '-Second', limit: perSecond, used: counts.second, endsAtMs: (counts.secondAt + 1) * SECOND_MS },
@@ -36,8 +36,8 @@ function ratesOf({ perSecond, perMinute, perHour }: RequestLimits, counts: Reque
 }
 
 /**
- * Returns why a request was not counted. A rate goes before the quota; the time to wait is the longest of all limits
- * that are exceeded.
+ * Returns the verdict on a request that was not counted. A rate takes precedence over the quota; the time to wait is
+ * the longest of all exceeded limits.
  */
 export function refusalOf(limits: RequestLimits, counts: RequestCounts, nowMs: number): LimitVerdict {
   const fullRates = ratesOf(limits, counts).filter(({ limit, used }) => used >= limit);
@@ -50,8 +50,9 @@ export function refusalOf(limits: RequestLimits, counts: RequestCounts, nowMs: n
 }
 
 /**
- * Adds the headers of all limits of a client: what is allowed, what is left, and seconds until the window ends. Those
- * without the name of a window describe the rate with the fewest requests left; among equals the longest.
+ * Adds the headers of all limits of a client: the limit, what remains, and the seconds until the window ends. The
+ * headers without the name of a window describe the rate with the fewest remaining requests; among equals the longest
+ * window.
  */
 export function addLimitHeaders(
   headers: Record<string, string>,
@@ -84,7 +85,7 @@ function addRate(
   headers[`X-Ratelimit-Reset${suffix}`] = String(reset);
 }
 
-/** Returns seconds from now, at least 1. */
+/** Returns the number of seconds from `nowMs` to `endsAtMs`, rounded up, at least 1. */
 function secondsUntil(endsAtMs: number, nowMs: number): number {
   return Math.max(1, Math.ceil((endsAtMs - nowMs) / 1_000));
 }

@@ -4,34 +4,36 @@ import { monthText } from '../../platform/cache/counts.rules.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { LastUseRow, QuotaRow, QuotaStore } from './quota-store.ts';
 
-/** The requests of a client in one month, as this process knows them. */
+/** The number of requests of a client in one month, as far as this process knows it. */
 interface MonthUse {
   readonly monthAt: number;
-  /** Whether the cache or the database has returned a count. */
+  /** Whether the cache or the database has returned a count for the month. */
   isKnown: boolean;
   /** The largest count that the cache or the database has returned. */
   seen: number;
-  /** Counted in this process while the cache was down: being saved, and not saved yet. */
+  /**
+   * The requests that this process counted while the cache was down: `saving` are being saved, `own` are not saved yet.
+   */
   saving: number;
   own: number;
   /** The count in the database. */
   saved: number;
 }
 
-/** Tracks the requests of a client, and what of them the database does not have yet. */
+/** The requests of one client, and which of them are not yet saved in the database. */
 export class QuotaCount {
   readonly clientId: string;
   readonly nodeId: string;
-  /** The generation of the cache in which it was last given the count of the database. */
+  /** The generation of the cache to which the database's count was last given; undefined when it never was. */
   generation: number | undefined;
-  /** The count of the database, while it is being read. */
+  /** The read of the database's count, while it is in progress. */
   seeding: { monthAt: number; count: Promise<number> } | undefined;
-  /** A count that the cache may have lost. */
+  /** A count that the cache may have lost and must be given. */
   #seed: number | undefined;
   #lastUsedAtMs = 0;
   #savedLastUsedAtMs = 0;
   #month: MonthUse | undefined;
-  /** Earlier months that are not saved. */
+  /** Earlier months that are not fully saved yet. */
   #earlier: MonthUse[] = [];
 
   constructor({ clientId, nodeId }: ClientRecord) {
@@ -39,7 +41,7 @@ export class QuotaCount {
     this.nodeId = nodeId;
   }
 
-  /** Records the time of a request. */
+  /** Records the time of a request, in ms since 1970. */
   used(atMs: number): void {
     if (atMs > this.#lastUsedAtMs) this.#lastUsedAtMs = atMs;
   }
@@ -49,24 +51,24 @@ export class QuotaCount {
     const month = this.#of(monthAt);
     if (!month) return;
     month.isKnown = true;
-    // A smaller count: the cache has lost what it had.
+    // A smaller count means that the cache has lost the earlier one.
     if (count < month.seen) this.#seed = month.seen;
     else month.seen = count;
   }
 
-  /** Counts a request without the cache. */
+  /** Counts a request that the cache did not count. */
   countedAlone(monthAt: number): void {
     const month = this.#of(monthAt);
     if (month) month.own += 1;
   }
 
-  /** Returns the number of requests of a month; undefined where it is not known. */
+  /** Returns the number of requests of a month; undefined when unknown. */
   known(monthAt: number): number | undefined {
     const month = this.#month;
     return month?.isKnown && month.monthAt === monthAt ? month.seen + month.saving + month.own : undefined;
   }
 
-  /** Returns, once, the count that the cache is to be given with the next request; undefined for none. */
+  /** Returns the count to give to the cache with the next request, if there is one, and clears it. */
   takeSeed(monthAt: number): number | undefined {
     if (this.#seed === undefined || this.#month?.monthAt !== monthAt) return undefined;
     const seed = this.#seed;
@@ -75,7 +77,8 @@ export class QuotaCount {
   }
 
   /**
-   * Returns the number of requests of a month for the cache, which includes those that were counted here from now on.
+   * Returns the number of requests of a month, to be given to the cache. Requests counted by this process become part
+   * of that number.
    */
   handOver(monthAt: number): number {
     const month = this.#month;
@@ -90,7 +93,7 @@ export class QuotaCount {
     return this.#lastUsedAtMs <= this.#savedLastUsedAtMs && this.#earlier.length === 0 && !(month && isUnsaved(month));
   }
 
-  /** Returns what to save. Call `done` or `failed` of the result before the next call. */
+  /** Returns the unsaved counts. The caller must call `done` or `failed` of the result before it calls this again. */
   takeUnsaved(monthAt?: number): Unsaved {
     if (monthAt !== undefined) this.#of(monthAt);
     const months = [...this.#earlier, ...(this.#month ? [this.#month] : [])].filter(
@@ -123,7 +126,7 @@ export class QuotaCount {
   #isSaved(month: MonthUse, told: number, used: number | undefined): void {
     month.saving = 0;
     month.isKnown = true;
-    // A client that was deleted is not saved again.
+    // The client was deleted: nothing of it is saved again.
     month.saved = used ?? Number.POSITIVE_INFINITY;
     if (used === undefined) return;
     month.seen = Math.max(month.seen, used);
@@ -144,11 +147,14 @@ export class QuotaCount {
   }
 }
 
-/** What is to be saved of a client. */
+/** The unsaved counts of a client. Exactly one of `done` and `failed` must be called after saving them. */
 interface Unsaved {
   quotas: QuotaRow[];
   lastUses: LastUseRow[];
-  /** Takes the counts in the database after the save, in the order of `quotas`. */
+  /**
+   * Records that the save succeeded. `used` are the counts in the database after it, in the order of `quotas`;
+   * undefined for a deleted client.
+   */
   done(used: readonly (number | undefined)[]): void;
   failed(): void;
 }
@@ -164,7 +170,7 @@ const MAX_CLIENTS = 10_000;
 
 interface UsesParts {
   usage: Pick<QuotaStore, 'save'>;
-  /** Called with the first error of each period in which nothing can be saved. */
+  /** Called with the first error of each outage of saving. */
   onError(error: unknown): void;
 }
 
@@ -174,11 +180,11 @@ interface Asked {
   answer: PromiseWithResolvers<number>;
 }
 
-/** Tracks the requests of all clients in memory, and saves them every two seconds and at the end. */
+/** Counts the requests of all clients in memory, and saves the counts every two seconds and when it stops. */
 export class QuotaCounts {
   readonly #parts: UsesParts;
   readonly #uses = new Map<string, QuotaCount>();
-  /** Saves run one after another, so that no count is saved twice. */
+  /** Makes saves run one at a time, so that no count is saved twice. */
   readonly #saving = new Semaphore({ permits: 1 });
   #asked = new Map<QuotaCount, Asked>();
   #isSaving = false;
@@ -189,15 +195,15 @@ export class QuotaCounts {
     this.#parts = parts;
   }
 
-  /** Starts saving. */
+  /** Starts saving every two seconds. */
   start(): void {
     this.#timer ??= setInterval(() => {
-      // However slow the database is, only one save runs.
+      // Avoids queueing saves when the database is slow.
       if (!this.#isSaving) void this.save();
     }, SAVE_EVERY_MS).unref();
   }
 
-  /** Saves a last time, for at most five seconds. */
+  /** Stops the saving, after saving a last time, for at most five seconds. */
   async stop(): Promise<void> {
     clearInterval(this.#timer);
     await withTimeout(this.save(), LAST_SAVE_MS).catch(() => undefined);
@@ -211,7 +217,7 @@ export class QuotaCounts {
     return use;
   }
 
-  /** Saves everything that is not saved; what fails is saved the next time. Never rejects. */
+  /** Saves all unsaved counts; those that fail are saved the next time. Never rejects. */
   async save(): Promise<void> {
     this.#isSaving = true;
     await this.#next(async () => {
@@ -229,8 +235,8 @@ export class QuotaCounts {
   }
 
   /**
-   * Saves the counts of a client, and returns the number of requests of the month. Concurrent calls share a statement.
-   * @throws the error of the database.
+   * Saves the counts of a client and returns its number of requests in the month. Concurrent calls share one statement.
+   * @throws what the database throws.
    */
   sync(use: QuotaCount, monthAt: number): Promise<number> {
     const known = this.#asked.get(use);
@@ -245,7 +251,7 @@ export class QuotaCounts {
     this.#asked.set(asked.use, asked);
     if (this.#asked.size > 1) return;
     void this.#next(async () => {
-      // Whoever else asks in this turn of the event loop is served by the same statement.
+      // Waits one microtask, so that all calls in this tick share the statement.
       await undefined;
       const all = [...this.#asked.values()];
       this.#asked.clear();

@@ -1,13 +1,13 @@
 import type { Db } from '../../platform/database/database.ts';
 
-/** The count of a client for a month (`YYYY-MM`, UTC), as a process knows it. */
+/** The number of requests of a client in a month (`YYYY-MM`, UTC), as far as a process knows it. */
 export interface QuotaRow {
   clientId: string;
   nodeId: string;
   month: string;
   /** The largest count that the cache or the database has returned. */
   seen: number;
-  /** What this process has counted since, without the cache. */
+  /** The requests that this process has counted since then without the cache. */
   own: number;
 }
 
@@ -17,7 +17,7 @@ export interface LastUseRow {
   lastUsedAtMs: number;
 }
 
-/** Stores what clients have used in the database: what remains of it when the cache is lost. */
+/** Stores the counts and last uses of clients in the database, which keeps them when the cache is lost. */
 export class QuotaStore {
   readonly #db: Db;
 
@@ -26,8 +26,8 @@ export class QuotaStore {
   }
 
   /**
-   * Saves counts and times of use in one transaction. A count becomes the larger of stored and seen, plus its own; a
-   * time never goes back. Returns the stored counts in the order of the rows; undefined for a client that was deleted.
+   * Saves counts and last uses in one transaction. A count becomes the larger of stored and `seen`, plus `own`; a last
+   * use never goes back. Returns the stored counts in the order of `quotas`; undefined for a client that was deleted.
    */
   async save(quotas: readonly QuotaRow[], lastUses: readonly LastUseRow[]): Promise<(number | undefined)[]> {
     return this.#db.transaction(async () => {
@@ -47,7 +47,7 @@ export class QuotaStore {
         own,
       })),
     );
-    // In the same order everywhere, so that processes cannot deadlock.
+    // The rows are written in the same order by every process, so that no deadlock arises.
     let saved = await door.raw<{ client_id: string; month: string; used: string }>(
       (sql) => sql`
         insert into client_quotas as saved (client_id, node_id, month, used)

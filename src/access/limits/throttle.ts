@@ -12,9 +12,9 @@ interface ThrottleParts {
   nowMs(): number;
 }
 
-/** Slows down guessing of client secrets. While the cache is down each process counts alone. */
+/** Limits guessing of client secrets. While the cache is down each process counts for itself. */
 export class Throttle {
-  /** For the registry of the process. */
+  /** Counts wrong client secrets by outcome; to be registered with the metrics of the process. */
   readonly wrongSecrets = new Counter({
     name: 'portcullis_wrong_secrets_total',
     help: 'Client secrets that proved wrong, by whether they were refused as such or as too many.',
@@ -30,8 +30,8 @@ export class Throttle {
   }
 
   /**
-   * Counts a wrong secret for the address and, if one was named, the client. A correct secret is never throttled.
-   * @throws AppError 429 from the twenty-first in a minute on.
+   * Counts a wrong secret for an address and, if the request named one, a client. A correct secret is never throttled.
+   * @throws AppError 429 from the twenty-first wrong secret within a minute on.
    */
   async failed(address: string, clientId: string | undefined): Promise<void> {
     const { count, resetInSeconds } = await this.#count(keyOf(address, clientId));
@@ -52,7 +52,7 @@ export class Throttle {
   }
 }
 
-/** Hashes address and client, so that the key has the same length whatever the caller sent. */
+/** Returns a hash of address and client, so that the key has the same length whatever the caller sent. */
 function keyOf(address: string, clientId: string | undefined): string {
   const pair = JSON.stringify([address, clientId ?? null]);
   return createHash('sha256').update(pair).digest('base64url');

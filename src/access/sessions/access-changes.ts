@@ -2,25 +2,27 @@ import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 
-/** A subscription to changes of some kinds. */
+/** A subscription to revocations of some kinds. */
 interface Follow {
   kinds: readonly AccessChange['kind'][];
-  /** How far back the first read goes, in milliseconds. */
+  /** The age, in ms, of the oldest revocations that the first read returns. */
   sinceMs: number;
-  /** Returns a number that changes when what was applied may have been lost: the next read begins anew. */
+  /** Returns a number that changes when applied revocations may have been lost; the next read then starts anew. */
   generation?(): number;
   apply(changes: readonly AccessChange[]): Promise<void>;
 }
 
-/** A subscriber with its position in the table. */
+/** A subscriber to revocations, with its position in the table. */
 interface Follower {
   tell(changes: readonly AccessChange[]): Promise<void>;
-  /** Returns the `seq` after which the next read begins, and the time before which a first read ignores rows. */
+  /**
+   * Returns the `seq` after which the next read begins, and the time before which a first read ignores rows (ISO 8601).
+   */
   place(nowMs: number): { position: string; since: string | undefined };
   reached(position: string): void;
 }
 
-/** Creates a subscriber that has read nothing. */
+/** Creates a subscriber that has read no revocation yet. */
 function accessFollower({ kinds, sinceMs, generation = () => 0, apply }: Follow): Follower {
   let position = '0';
   let isFirst = true;
@@ -47,8 +49,8 @@ function accessFollower({ kinds, sinceMs, generation = () => 0, apply }: Follow)
 }
 
 /**
- * A revocation. `subject` and `item` are a client and null, a supervisor and a session, or a client and a token or
- * family.
+ * A revocation. By kind, `subject` and `item` are: `client`, the client and null; `session`, the supervisor and the
+ * session; `token`, the client and the token or family.
  */
 export interface AccessChange {
   kind: 'client' | 'session' | 'token';
@@ -64,24 +66,25 @@ interface AccessChangesParts {
 }
 
 const LOCK = 4_273_002;
-/** SQLSTATE of the victim of a deadlock: two transactions have ended the same sessions. */
+/** The SQLSTATE of a deadlock, which happens when two transactions revoke the same sessions. */
 const DEADLOCK = '40P01';
 const MAX_ATTEMPTS = 5;
-/** Every process has to know within a second. */
+/** The interval between polls, in ms; every process must learn of a revocation within a second. */
 const POLL_MS = 500;
 const BATCH = 1_000;
 const KEPT_MS = 24 * 3_600_000;
 const PRUNE_EVERY_MS = 3_600_000;
 
 /**
- * The append-only table by which processes learn what has been revoked. Whoever revokes appends in the same
- * transaction; each process polls twice a second and calls its subscribers, each until it has succeeded.
+ * The append-only table of revocations (`access_changes`), by which processes learn of them. A transaction that revokes
+ * something also appends the row. Each process polls twice a second and calls its subscribers; a call that fails is
+ * repeated.
  */
 export class AccessChanges {
   readonly #parts: AccessChangesParts;
   readonly #followers: Follower[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** The reads of a subscriber run one after another. */
+  /** Makes the reads of one subscriber run one at a time. */
   readonly #advancing = new KeyedMutex<Follower>();
   #prunedAtMs = performance.now();
   #isFailing = false;
@@ -91,23 +94,23 @@ export class AccessChanges {
   }
 
   /**
-   * Calls `apply` for changes of some kinds, from those of the last `sinceMs` on. A call that fails is repeated by the
-   * next poll.
+   * Subscribes `apply` to revocations of some kinds, beginning with those of the last `sinceMs`. A call that fails is
+   * repeated by the next poll.
    */
   follow(follow: Follow): void {
     this.#followers.push(accessFollower(follow));
   }
 
   /**
-   * Runs `work` in a transaction, and calls the subscribers of this process once it has committed. `work` hands each
-   * change to `ended`; it runs again after a deadlock.
+   * Runs `work` in a transaction and calls the subscribers of this process after the commit. `work` passes each
+   * revocation to `ended`; it is run again after a deadlock.
    */
   async commit<Result>(work: (ended: (change: AccessChange) => void) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt += 1) {
       const changes: AccessChange[] = [];
       try {
         const result = await this.#commitOnce(work, changes);
-        // The next poll repeats what fails here.
+        // A subscriber that fails here is called again by the next poll.
         await Promise.allSettled(this.#followers.map((follower) => follower.tell(changes)));
         return result;
       } catch (error) {
@@ -116,7 +119,7 @@ export class AccessChanges {
     }
   }
 
-  /** Starts polling. Resolves when the rows that exist have been read. */
+  /** Starts polling. Resolves once the existing rows have been read. */
   async start(): Promise<void> {
     await this.poll();
     this.#timer = setInterval(() => void this.poll(), POLL_MS);
@@ -127,7 +130,7 @@ export class AccessChanges {
     await Promise.all(this.#followers.map((follower) => this.#advancing.run(follower, async () => undefined)));
   }
 
-  /** Reads new rows now. A slow subscriber delays no other one. */
+  /** Reads new rows now. A slow subscriber does not delay the others. */
   async poll(): Promise<void> {
     const work = [
       ...this.#followers.map((follower) => this.#advancing.run(follower, () => this.#advance(follower))),
@@ -171,8 +174,8 @@ export class AccessChanges {
   }
 
   /**
-   * Appends under a lock that makes the order of `seq` that of the commits: whoever has read row n has read all rows
-   * before it.
+   * Appends revocations under a lock that makes `seq` follow the order of commits: a reader that has seen row n has
+   * seen all rows before it.
    */
   async #append(changes: readonly AccessChange[]): Promise<void> {
     if (changes.length === 0) return;

@@ -15,14 +15,14 @@ interface Entry<Value> {
 
 interface FreshCacheOptions<Value> {
   load(key: string): Promise<Value>;
-  /** How long a value may be used after its load began, in milliseconds. */
+  /** How long, in ms, a value may be used after its load began. */
   freshMs: number;
   maxEntries: number;
 }
 
 /**
- * Caches loaded values for a short time. A key in steady use is reloaded before its value is stale, so that nobody
- * waits for it; concurrent callers share a load.
+ * Caches loaded values for a short time. A value in steady use is reloaded before it is stale, so that no caller waits;
+ * concurrent callers share a load.
  */
 export class FreshCache<Value> {
   readonly #options: FreshCacheOptions<Value>;
@@ -33,7 +33,7 @@ export class FreshCache<Value> {
     this.#options = options;
   }
 
-  /** Returns the value, synchronously where it is fresh. Rejects where it cannot be loaded. */
+  /** Returns the value of a key, synchronously when it is fresh. Rejects when it cannot be loaded. */
   get(key: string): Value | Promise<Value> {
     const entry = this.#entries.get(key);
     if (!entry) return this.#load(key);
@@ -43,7 +43,7 @@ export class FreshCache<Value> {
     return entry.value;
   }
 
-  /** Drops a value, and one that is being loaded: it may have been read before the change. */
+  /** Drops the value of a key, and the result of a load in progress, which may have read the old value. */
   forget(key: string): void {
     this.#entries.delete(key);
     this.#loads.delete(key);
@@ -80,7 +80,7 @@ export class FreshCache<Value> {
   }
 }
 
-/** Selects rows of `revoked_tokens`. */
+/** A condition that selects rows of `revoked_tokens`. */
 type RowSelection = (eb: ExpressionBuilder<Tables, 'revoked_tokens'>) => Expression<SqlBool>;
 
 interface DenyListParts {
@@ -91,10 +91,10 @@ interface DenyListParts {
 const MAX_ID_LENGTH = 255;
 const PRUNE_EVERY_MS = 60_000;
 
-/** Holds the revoked API tokens and families of tokens in memory: every request asks for its own. */
+/** Holds all revoked API tokens and token families in memory, because every request checks its token. */
 export class DenyList {
   readonly #parts: DenyListParts;
-  /** The expiry of each, in milliseconds since the epoch; Infinity for those without one. */
+  /** The expiry of each revoked token, in ms since 1970; Infinity for a token without expiry. */
   readonly #denied = new Map<string, number>();
   #prunedAtMs = 0;
 
@@ -102,18 +102,18 @@ export class DenyList {
     this.#parts = parts;
   }
 
-  /** Returns whether a token, or a family, of a client is revoked. */
+  /** Checks whether a token, or a token family, of a client is revoked. */
   has(clientId: string, id: string | undefined): boolean {
     return id !== undefined && this.#denied.size > 0 && this.#denied.has(keyOf(clientId, storedTokenId(id)));
   }
 
-  /** Loads all revocations that are in force. */
+  /** Loads all revocations in force from the database. */
   async load(): Promise<void> {
     const now = new Date(this.#parts.nowMs()).toISOString();
     await this.#add((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]));
   }
 
-  /** Adds the tokens that changes name. */
+  /** Adds the tokens and families of new revocations. */
   async apply(changes: readonly AccessChange[]): Promise<void> {
     const ids = changes.flatMap(({ kind, item }) => (kind === 'token' && item !== null ? [item] : []));
     if (ids.length === 0) return;
@@ -139,7 +139,10 @@ export class DenyList {
   }
 }
 
-/** Returns the id of a token as it is stored: a long one by its SHA-256, since an index has no room for it. */
+/**
+ * Returns the id under which a token is stored. A long id is replaced by its SHA-256 hash, as it would not fit into an
+ * index.
+ */
 export function storedTokenId(id: string): string {
   return id.length <= MAX_ID_LENGTH ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`;
 }
@@ -161,16 +164,16 @@ interface Sources {
   nowMs(): number;
 }
 
-/** The claims of a token by which it can have been revoked. */
+/** The claims of a token that decide whether it is revoked. */
 interface IssuedToken {
   nodeId: string;
   tokenId: string | undefined;
   familyId: string | undefined;
-  /** In seconds since the epoch. */
+  /** The time of issue in seconds since 1970; undefined when the token does not carry it. */
   issuedAt: number | undefined;
 }
 
-/** Looks up tenants, clients and client secrets, as they were at most a second ago. */
+/** Looks up tenants, clients and client secrets. A result is at most one second old. */
 export class AccessDirectory {
   readonly #sources: Sources;
   readonly #clients: FreshCache<ClientRecord | undefined>;
