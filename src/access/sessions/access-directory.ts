@@ -196,8 +196,8 @@ export class AccessDirectory {
   }
 
   /**
-   * Returns whether the tenant of an access token exists, and its client is active, belongs to that tenant, and has not
-   * ended the token.
+   * Checks whether the tenant of an access token exists, and whether its client is active, belongs to that tenant and
+   * has not had the token revoked.
    */
   admits(principal: Principal): boolean | Promise<boolean> {
     const { tokenClass, clientId, nodeId } = principal;
@@ -213,15 +213,16 @@ export class AccessDirectory {
   }
 
   /**
-   * Returns whether the client that a token names belongs to its tenant. If so, a token that is not admitted has been
-   * revoked.
+   * Checks whether the client that a token names belongs to the token's tenant. If so, a token that is not admitted has
+   * been revoked.
    */
   async isOfItsClient({ clientId, nodeId }: Principal): Promise<boolean> {
     return clientId !== undefined && (await this.client(clientId))?.nodeId === nodeId;
   }
 
   /**
-   * Returns whether neither the client nor the deny list has ended a token of this client, or of a login through it.
+   * Checks that a token of this client, or of a login through it, has been revoked neither by the client's state nor by
+   * the deny list.
    */
   isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean): boolean {
     const { denied } = this.#sources;
@@ -231,18 +232,18 @@ export class AccessDirectory {
     return !denied.has(client.clientId, token.tokenId) && !denied.has(client.clientId, token.familyId);
   }
 
-  /** Returns the client with this id, active or not. */
+  /** Returns the client with this id, active or not; undefined when there is none. */
   client(clientId: string): ClientRecord | undefined | Promise<ClientRecord | undefined> {
     return isUuid(clientId) ? this.#clients.get(clientId.toLowerCase()) : undefined;
   }
 
-  /** Returns the active client with this id, if the secret is one of its live ones. */
+  /** Returns the active client with this id if the secret is one of its valid ones; undefined otherwise. */
   async authenticate(clientId: string, secret: string): Promise<ClientRecord | undefined> {
     const client = await this.clientOfSecret(secret);
     return client?.clientId === clientId ? client : undefined;
   }
 
-  /** Returns the active client that has this live secret. */
+  /** Returns the active client that has this valid secret; undefined when there is none. */
   async clientOfSecret(secret: string): Promise<ClientRecord | undefined> {
     for (const hash of this.#sources.clients.hashesOf(secret)) {
       const known = this.#secrets.get(hash.toString('base64url'));

@@ -4,13 +4,13 @@ import type { AccessChange, AccessChanges } from './access-changes.ts';
 import type { AccessDirectory, DenyList } from './access-directory.ts';
 import type { Sessions } from './sessions.ts';
 
-/** Called once, when a token has been revoked; with an error where that could not be found out. */
+/** Called once, when a token has been revoked; `error` is given when this could not be determined. */
 type OnAccessEnd = (error?: unknown) => void;
 
 interface WatchParts {
-  /** Returns whether the token is still good, whatever could have ended it. */
+  /** Checks everything that could have ended the token: expiry, tenant, client, revocations and session. */
   isGood(principal: Principal): Promise<boolean>;
-  /** Returns the part of `isGood` that a change of a client can have changed. */
+  /** Checks only the part of `isGood` that a change of a client can affect. */
   admits(principal: Principal): boolean | Promise<boolean>;
 }
 
@@ -20,10 +20,10 @@ interface Watcher {
   onEnd: OnAccessEnd;
 }
 
-/** Notifies those who use a token for longer than a request, such as subscriptions, when it is revoked. */
+/** Notifies users of a token that outlast a request, such as subscriptions, when the token is revoked. */
 export class AccessWatch {
   readonly #parts: WatchParts;
-  /** Watchers by what can end their token: its client, its session, the token itself, its family. */
+  /** The watchers by what can revoke their token: its client, its session, the token itself, its family. */
   readonly #watchers = new Map<string, Set<Watcher>>();
   #size = 0;
 
@@ -31,15 +31,14 @@ export class AccessWatch {
     this.#parts = parts;
   }
 
-  /** The number of watchers. */
+  /** The number of current watchers. */
   get size(): number {
     return this.#size;
   }
 
   /**
-   * Calls `onEnd` once when the token has been revoked, and never before this returns; expiry is not watched. A
-   * revocation since the token was last checked is found, too.
-   * @returns the function that stops watching.
+   * Calls `onEnd` once when the token has been revoked, but never before this method has returned. It also detects a
+   * revocation since the token was last checked; it does not watch expiry. Returns a function that stops watching.
    */
   watch(principal: Principal, onEnd: OnAccessEnd): () => void {
     const watcher: Watcher = { principal, keys: keysOf(principal), onEnd };
@@ -49,14 +48,15 @@ export class AccessWatch {
   }
 
   /**
-   * Notifies the watchers whose token these changes have ended. The directory and the deny list must have applied them.
+   * Notifies the watchers whose tokens these revocations concern. The directory and the deny list must have applied the
+   * revocations before.
    * @throws what checking a token throws, after all other watchers have been notified.
    */
   async apply(changes: readonly AccessChange[]): Promise<void> {
     const changed = new Set<Watcher>();
     for (const change of changes) {
       for (const watcher of this.#watchers.get(keyOf(change)) ?? []) {
-        // A revocation is final; a client may have changed in something else.
+        // A revoked session or token is final; a change of a client may concern something else.
         if (change.kind === 'client') changed.add(watcher);
         else this.#end(watcher);
       }
@@ -67,7 +67,7 @@ export class AccessWatch {
   }
 
   async #judgeFirst(watcher: Watcher): Promise<void> {
-    // The caller has the function that stops watching before it is called back.
+    // Lets `watch` return first, so that the caller can stop watching before it is called back.
     await Promise.resolve();
     if (!(await this.#parts.isGood(watcher.principal))) this.#end(watcher);
   }
@@ -89,7 +89,7 @@ export class AccessWatch {
     if (this.#remove(watcher)) watcher.onEnd(error);
   }
 
-  /** Returns false where it had been removed before. */
+  /** Removes a watcher; returns false when it was already removed. */
   #remove(watcher: Watcher): boolean {
     let isRemoved = false;
     for (const key of watcher.keys) {
@@ -106,7 +106,7 @@ export class AccessWatch {
 function keysOf({ clientId, sessionId, tokenId, familyId, subject }: Principal): string[] {
   const client = clientId?.toLowerCase() ?? '';
   const session = sessionId === undefined ? undefined : `session:${subject}:${sessionId}`;
-  // A token without a client is kept under an empty name, so that it can be removed like all others.
+  // A token without a client gets an empty client id, so that it can be removed like all others.
   return [`client:${client}`, session, tokenKey(client, tokenId), tokenKey(client, familyId)].filter(
     (key) => key !== undefined,
   );
@@ -120,7 +120,10 @@ function tokenKey(client: string, id: string | undefined): string | undefined {
   return id === undefined ? undefined : `token:${client}:${id}`;
 }
 
-/** How long an access token of a login can outlive its session, if the session could not be removed from the cache. */
+/**
+ * The longest time, in ms, that an access token of a login can outlive its session when the session could not be
+ * removed from the cache.
+ */
 const LOOK_BACK_MS = 20 * 60_000;
 
 interface EndFollowers {
@@ -133,8 +136,8 @@ interface EndFollowers {
 }
 
 /**
- * Subscribes to revocations: what checks tokens applies each one before the watchers are notified, so that a watcher
- * that is added later finds it by its first check.
+ * Subscribes the token checks and the watchers to revocations. Each revocation is applied to the checks before the
+ * watchers are notified, so that the first check of a watcher added later detects it.
  */
 export function followEnds({ cache, changes, denied, directory, sessions, watch }: EndFollowers): void {
   const sinceMs = LOOK_BACK_MS;
@@ -157,13 +160,13 @@ export function followEnds({ cache, changes, denied, directory, sessions, watch 
   changes.follow({
     kinds: ['session'],
     sinceMs,
-    // Needs no cache, which may be down or slow; watchers that are added meanwhile check their token by it.
+    // Works without the cache, which may be down or slow. Watchers added meanwhile check their token in the cache.
     apply: (ended) => watch.apply(ended),
   });
   changes.follow({
     kinds: ['session'],
     sinceMs,
-    // A Redis server that restarts from its disk, or a replica that replaces it, may lack the last removals.
+    // A Redis server that restarts from its disk, or a replica that replaces it, may lack the latest removals.
     generation: () => cache.generation,
     async apply(ended) {
       await sessions.forget(ended);

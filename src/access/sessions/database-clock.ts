@@ -2,7 +2,7 @@ import type { Db } from '../../platform/database/database.ts';
 
 interface DatabaseClockParts {
   db: Db;
-  /** Whether `nowMs` is the time of tokens: the database is embedded, or a test sets the time. */
+  /** Whether `nowMs` gives the time for tokens, because the database is embedded or a test sets the time. */
   isOwn: boolean;
   nowMs(): number;
 }
@@ -10,8 +10,8 @@ interface DatabaseClockParts {
 const MEASURE_EVERY_MS = 1_000;
 
 /**
- * The clock that all processes share, by which tokens are issued and revoked: no token of a process whose own clock is
- * ahead survives its revocation.
+ * The database's clock, which all processes share. Tokens are issued and revoked by it, so that no token from a process
+ * whose own clock is ahead survives its revocation.
  */
 export class DatabaseClock {
   readonly #parts: DatabaseClockParts;
@@ -22,7 +22,7 @@ export class DatabaseClock {
     this.#parts = parts;
   }
 
-  /** Reads the time of the database, in the transaction of the current context. */
+  /** Reads the database's time, in ms since 1970, within the transaction of the current context. */
   async read(): Promise<number> {
     const { db, isOwn, nowMs } = this.#parts;
     if (isOwn) return nowMs();
@@ -33,19 +33,19 @@ export class DatabaseClock {
   }
 
   /**
-   * Returns the time as last measured, in milliseconds since the epoch. It is ahead of the database by no more than the
-   * own clock has jumped since.
+   * Returns the time as last measured, in ms since 1970. It is ahead of the database by at most what the process's own
+   * clock has jumped since then.
    */
   nowMs(): number {
     return this.#parts.nowMs() + this.#aheadMs;
   }
 
-  /** Starts measuring. Resolves after the first measurement. */
+  /** Starts to measure the database's time every second. Resolves after the first measurement. */
   async start(): Promise<void> {
     if (this.#parts.isOwn) return;
     await this.#measure();
     this.#timer = setInterval(() => {
-      // While the database is down, the last measurement holds.
+      // While the database is down, the last measurement stays in use.
       this.#measure().catch(() => undefined);
     }, MEASURE_EVERY_MS);
   }
@@ -54,7 +54,10 @@ export class DatabaseClock {
     clearInterval(this.#timer);
   }
 
-  /** The database read its clock before the result arrived: it is ahead by no more than this. */
+  /**
+   * Measures the difference between the two clocks. The database read its clock before the result arrived, so the
+   * difference is never too large.
+   */
   async #measure(): Promise<void> {
     const databaseMs = await this.read();
     this.#aheadMs = databaseMs - this.#parts.nowMs();

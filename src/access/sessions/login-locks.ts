@@ -2,13 +2,13 @@ import { isoFromPg } from '../../lib/instants.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 
-/** How many failed logins within `WINDOW_MS` lock a username, for `WINDOW_MS`. */
+/** The number of failed logins within `WINDOW_MS` that lock a username for `WINDOW_MS`. */
 const FAILURES_TO_LOCK = 5;
 const WINDOW_MS = 15 * 60_000;
 
 /**
- * Returns when the lockout of a username ends, in milliseconds since the epoch; undefined where it is not locked
- * (decisions: passwords). `failedAtMs` are its failed logins in any order; only the newest five count.
+ * Returns when the lockout of a username ends, in ms since 1970; undefined when it is not locked (decisions:
+ * passwords). `failedAtMs` are the times of its failed logins in any order; only the newest five count.
  */
 export function lockedUntilMs(failedAtMs: readonly number[], nowMs: number): number | undefined {
   const newest = failedAtMs.toSorted((a, b) => b - a);
@@ -28,12 +28,12 @@ interface LoginLocksParts {
   nowMs(): number;
 }
 
-/** Returns the name under which failures of a login are counted, whether or not a supervisor has it. */
+/** Returns the form of a username under which failed logins are counted, whether or not a supervisor has it. */
 export function lockName(username: string): string {
   return username.toLowerCase();
 }
 
-/** Counts failed logins by tenant and username, and derives lockouts from them; in PostgreSQL, for all processes. */
+/** Stores failed logins by tenant and username in the database, and derives lockouts from them for all processes. */
 export class LoginLocks {
   readonly #parts: LoginLocksParts;
   #prunedAtMs = Number.NEGATIVE_INFINITY;
@@ -42,7 +42,7 @@ export class LoginLocks {
     this.#parts = parts;
   }
 
-  /** Returns whether a username is locked now; case does not matter. */
+  /** Checks whether a username is locked now, ignoring case. */
   async isLocked(nodeId: string, username: string): Promise<boolean> {
     const { db, nowMs } = this.#parts;
     const rows = await db
@@ -66,7 +66,7 @@ export class LoginLocks {
     await this.#prune();
   }
 
-  /** Deletes the failed logins of a username. */
+  /** Deletes the failed logins of a username, which ends its lockout. */
   async unlock(nodeId: string, username: string): Promise<void> {
     await this.#parts.db
       .forNode(nodeId)
@@ -74,13 +74,13 @@ export class LoginLocks {
   }
 
   /**
-   * Returns until when each of these usernames is locked, in milliseconds since the epoch, by the name as given; those
-   * that are not locked are left out. One statement, however many.
+   * Returns, by username as given, the end of its lockout in ms since 1970; usernames that are not locked are left out.
+   * It takes one statement, however many the usernames.
    */
   async lockedUntil(nodeId: string, usernames: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const { db, nowMs } = this.#parts;
     const now = nowMs();
-    // Older failures cannot lock any more. While a lockout lasts none is added, so that there are few.
+    // Older failures cannot lock any more. None is added during a lockout, so there are few.
     const since = new Date(now - 2 * WINDOW_MS).toISOString();
     const rows = await db.forNode(nodeId).run((k) =>
       k
@@ -98,7 +98,7 @@ export class LoginLocks {
     );
   }
 
-  /** Skips rows that another process deletes at the same time. */
+  /** Deletes old failed logins, at most once a minute. It skips rows that another process is deleting. */
   async #prune(): Promise<void> {
     const { db, nowMs } = this.#parts;
     const now = nowMs();

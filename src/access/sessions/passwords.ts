@@ -20,19 +20,19 @@ interface Parameters {
 }
 
 /**
- * Hashes and verifies passwords with Argon2id (RFC 9106), off the event loop: on all cores but one, with a bounded
+ * Hashes and verifies passwords with Argon2id (RFC 9106) outside the event loop: on all cores but one, with a bounded
  * queue that serves tenants in round robin.
  */
 export class Passwords {
   readonly semaphore = new Semaphore({
     permits: passwordsAtOnce(),
     maxWaiting: QUEUE,
-    // A run is short enough for other tenants to wait for it.
+    // A hash takes so short a time that other tenants may wait for it.
     mayBorrow: true,
     refusal: serviceUnavailable,
   });
   readonly #unknownUser: Promise<string>;
-  /** The number of Argon2 runs so far. */
+  /** The number of Argon2 computations so far. */
   runs = 0;
 
   constructor() {
@@ -41,8 +41,9 @@ export class Passwords {
   }
 
   /**
-   * Returns the PHC string of a password. `nodeId` is the tenant whose queue the run waits in; undefined for none.
-   * @throws AppError 503 when the queue of the tenant is full; `verify` too.
+   * Returns the hash of a password as a PHC string. `nodeId` is the tenant in whose queue the computation waits, if
+   * any.
+   * @throws AppError 503 when the queue is full.
    */
   async hash(password: string, nodeId?: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
@@ -52,8 +53,9 @@ export class Passwords {
   }
 
   /**
-   * Returns whether a password matches a hash. Without a hash (an unknown user), or with a malformed one, it does the
+   * Checks whether a password matches a hash. Without a hash (an unknown user), or with a malformed one, it does the
    * same work and returns false.
+   * @throws AppError 503 when the tenant's queue is full.
    */
   async verify(nodeId: string, password: string, hash: string | undefined): Promise<boolean> {
     const known = hash === undefined ? null : PHC.exec(hash);

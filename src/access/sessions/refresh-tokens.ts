@@ -26,8 +26,8 @@ export class RefreshTokens {
   }
 
   /**
-   * Returns the claims of a token that was issued to this client and has not been revoked, redeemed or not; undefined
-   * for every other token. The supervisor is not looked at.
+   * Returns the claims of a refresh token that was issued to this client and has not been revoked, redeemed or not;
+   * undefined for every other token. It does not check the supervisor.
    */
   async claimsOf(token: string, client: ClientRecord): Promise<RefreshClaims | undefined> {
     const signed = await unlessInvalid(() => this.#parts.verifier.verify(token, ['user']));
@@ -37,14 +37,14 @@ export class RefreshTokens {
     return this.#parts.directory.isInForce(client, claims, !isOfClient(claims)) ? claims : undefined;
   }
 
-  /** Returns the supervisor whose login issued the token, or undefined if it has been disabled. */
+  /** Returns the supervisor whose login issued the token; undefined when it does not exist or is disabled. */
   async supervisorOf({ subject }: RefreshClaims, client: ClientRecord): Promise<SupervisorRecord | undefined> {
     if (!isUuid(subject)) return undefined;
     const supervisor = await this.#parts.supervisors.find(client.nodeId, subject);
     return supervisor?.active ? supervisor : undefined;
   }
 
-  /** Returns whether the client could redeem the token now. */
+  /** Checks whether the client could redeem the token now. */
   async isRedeemable(token: string, claims: RefreshClaims, client: ClientRecord): Promise<boolean> {
     const { spent, sessions } = this.#parts;
     if (spent.isForOnce(client, claims) && (await spent.isSpent(token, claims))) return false;
@@ -54,7 +54,7 @@ export class RefreshTokens {
   }
 }
 
-/** Returns whether a token was issued to the client itself, and not to a login through it. */
+/** Checks whether a token was issued to the client itself, and not to a login through it. */
 export function isOfClient({ subject, clientId, sessionId }: RefreshClaims): boolean {
   return sessionId === undefined && subject.toLowerCase() === clientId;
 }

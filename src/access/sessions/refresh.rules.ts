@@ -2,11 +2,14 @@ import { createHash } from 'node:crypto';
 import { isUuid } from '../../lib/input.ts';
 import { isClaimText, isOptionalText } from '../tokens/claims.rules.ts';
 
-/** The age from which a refresh token is refused, whatever the client's settings (specification section 8). */
+/** The age, in ms, from which a refresh token is refused, whatever the client's settings (specification section 8). */
 export const MAX_REFRESH_AGE_MS = 365 * 24 * 3600 * 1000;
-/** How far the clock of an issuer may be ahead of this one. */
+/** How far, in ms, the issuer's clock may be ahead of this process's clock. */
 const MAX_SKEW_MS = 5 * 60_000;
-/** How long after its first redemption a token may be redeemed again: a response can get lost. */
+/**
+ * The time, in ms, after its first redemption in which a token may be redeemed again, because the response may have
+ * been lost.
+ */
 const GRACE_MS = 10_000;
 
 /** The claims of a refresh token. */
@@ -14,24 +17,27 @@ export interface RefreshClaims {
   subject: string;
   nodeId: string;
   clientId: string;
-  /** The session of a login; for a token without `iat` the session that it begins. */
+  /**
+   * The session of a login; for a token without `iat` the session that its redemption creates. Undefined for a token of
+   * a client itself.
+   */
   sessionId: string | undefined;
   tokenId: string | undefined;
-  /** Shared by all tokens that descend from one grant of a client; for a login it is the session. */
+  /** The id shared by all tokens that descend from one grant of a client; for a login without `iat` its session. */
   familyId: string | undefined;
   /**
-   * In seconds since the epoch; undefined for a token from before there were issue times, which can be redeemed once.
+   * The time of issue in seconds since 1970; undefined for an old token without `iat`, which can be redeemed only once.
    */
   issuedAt: number | undefined;
-  /** Milliseconds since the epoch; undefined for a token without `exp`. */
+  /** The expiry in ms since 1970; undefined for a token without `exp`. */
   expiresAtMs: number | undefined;
 }
 
 type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the claims of a refresh token of this tenant that may be redeemed now; undefined for one that has expired or
- * is too old, and for any other token. A token without `iat` is recognised by its client alone, and begins a family.
+ * Returns the claims of a refresh token of this tenant that may be redeemed now; undefined when it has expired or is
+ * too old, and for any other token. A token without `iat` is recognized by its client alone and begins a new family.
  */
 export function refreshClaims(
   claims: Claims,
@@ -56,20 +62,20 @@ export function refreshClaims(
 }
 
 /**
- * Returns the time from which a refresh token cannot be redeemed, in milliseconds since the epoch; undefined where only
- * its redemption ends it.
+ * Returns the time from which a refresh token cannot be redeemed any more, in ms since 1970; undefined when no time
+ * ends it.
  */
 export function redeemableUntilMs({ issuedAt, expiresAtMs }: RefreshClaims): number | undefined {
   if (issuedAt === undefined) return expiresAtMs;
   return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, issuedAt * 1000 + MAX_REFRESH_AGE_MS);
 }
 
-/** Returns whether a token that was redeemed at `spentAtMs` may be redeemed again. */
+/** Checks whether a token that was redeemed at `spentAtMs` may be redeemed again. */
 export function isInGrace(spentAtMs: number, nowMs: number): boolean {
   return nowMs - spentAtMs <= GRACE_MS;
 }
 
-/** Returns the SHA-256 of the signing input of a compact JWT, which identifies the token. */
+/** Returns the SHA-256 hash of a compact JWT without its signature, which identifies the token. */
 export function digestOf(token: string): Buffer {
   return createHash('sha256')
     .update(token.slice(0, token.lastIndexOf('.')))
@@ -84,7 +90,10 @@ function kinshipOf({ token_use: use, aud, sid, jti, family }: Claims, nodeId: st
   return { sessionId: sid, tokenId: jti, familyId: family };
 }
 
-/** Derives session and family from the token itself, so that revoking or reusing it ends what it began. */
+/**
+ * Derives the session and family of a token without `iat` from the token itself, so that its revocation or reuse
+ * revokes everything that descends from it.
+ */
 function firstKinship(
   { token_use: use, aud, jti }: Claims,
   token: string,
@@ -100,7 +109,7 @@ function firstKinship(
   return { sessionId: undefined, tokenId, familyId: tokenId ?? digestOf(token).toString('hex') };
 }
 
-/** Derives a UUID from a token (version 8, RFC 9562 section 5.8). */
+/** Derives the UUID of a session from a token (version 8, RFC 9562 section 5.8). */
 function sessionIdOf(token: string): string {
   const hex = digestOf(token).toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`;

@@ -9,8 +9,8 @@ import type { Sessions } from './sessions.ts';
 const YEAR_10000_MS = Date.UTC(10_000, 0, 1);
 
 /**
- * Returns when a row about a token may be deleted, as it is stored: null for never. PostgreSQL's format ends with the
- * year 9999.
+ * Returns the time, as stored, after which a row about a token may be deleted; null for never. PostgreSQL's text format
+ * ends with the year 9999.
  */
 function storedEnd(expiresAtMs: number | undefined): string | null {
   return expiresAtMs === undefined || expiresAtMs >= YEAR_10000_MS ? null : new Date(expiresAtMs).toISOString();
@@ -21,7 +21,7 @@ interface SpentTokensParts {
   nowMs(): number;
 }
 
-/** Records which refresh tokens have been redeemed: the database decides which redemption was the first. */
+/** Stores which refresh tokens have been redeemed; the database decides which redemption was the first. */
 export class SpentTokens {
   readonly #parts: SpentTokensParts;
 
@@ -29,12 +29,12 @@ export class SpentTokens {
     this.#parts = parts;
   }
 
-  /** Returns whether the token may be redeemed only once. */
+  /** Checks whether a token may be redeemed only once. */
   isForOnce({ refreshReuseDetection }: ClientRecord, { issuedAt }: RefreshClaims): boolean {
     return refreshReuseDetection || issuedAt === undefined;
   }
 
-  /** Redeems a token. Returns false where it was redeemed before, longer ago than the grace period. */
+  /** Redeems a token. Returns false when it was first redeemed longer ago than the grace period. */
   async spend(token: string, claims: RefreshClaims): Promise<boolean> {
     const { db, nowMs } = this.#parts;
     const { nodeId, clientId } = claims;
@@ -56,7 +56,7 @@ export class SpentTokens {
     return first !== undefined || !(await this.isSpent(token, { nodeId, clientId }));
   }
 
-  /** Returns whether the token was redeemed, longer ago than the grace period. */
+  /** Checks whether a token was redeemed longer ago than the grace period. */
   async isSpent(token: string, { nodeId, clientId }: Pick<RefreshClaims, 'nodeId' | 'clientId'>): Promise<boolean> {
     const { db, nowMs } = this.#parts;
     const digest = digestOf(token);
@@ -80,16 +80,16 @@ interface RevocationsParts {
   nowMs(): number;
 }
 
-/** The token, or the family of tokens, of a client that is to be revoked. */
+/** A token or token family of a client that is to be revoked. */
 interface Revoked {
   nodeId: string;
   clientId: string;
   tokenId: string;
-  /** Undefined for one that does not expire. */
+  /** The expiry in ms since 1970; undefined when it does not expire. */
   expiresAtMs: number | undefined;
 }
 
-/** Revokes tokens for all processes, over restarts. A token that is revoked already causes no second notification. */
+/** Revokes tokens for all processes, durably. Revoking a token again notifies nobody. */
 export class Revocations {
   readonly #parts: RevocationsParts;
 
@@ -103,15 +103,15 @@ export class Revocations {
   }
 
   /**
-   * Revokes what a refresh token belongs to, with all its access tokens: the session of a login, or the family of a
-   * client's tokens.
+   * Revokes all tokens that belong together with a refresh token, access tokens included: the session of a login, or
+   * the family of a client's tokens.
    */
   async revokeFamily(claims: RefreshClaims, client: ClientRecord): Promise<void> {
     const { nodeId, sessionId, familyId, tokenId } = claims;
     const family = familyId ?? tokenId;
     await this.#parts.changes.commit(async (ended) => {
       if (sessionId !== undefined) await this.#parts.sessions.end(nodeId, { sessionId }, ended);
-      // The session of a token without `iat` may not exist yet: it can never begin then.
+      // The session of a token without `iat` may not exist yet; denying its id prevents that it is ever created.
       const isSessionAlone = sessionId !== undefined && claims.issuedAt !== undefined;
       if (family !== undefined && !isSessionAlone) {
         const expiresAtMs = this.#endOfFamily(claims, client);
@@ -121,8 +121,8 @@ export class Revocations {
   }
 
   /**
-   * Returns when the last token of a family has expired: a refresh token expires at most 365 days after its `iat`, an
-   * access token after the client's duration, and a token without `exp` never.
+   * Returns when the last token of a family will have expired; undefined for never. A refresh token expires at most 365
+   * days after its `iat`, an access token after the client's duration, and a token without `exp` never.
    */
   #endOfFamily({ expiresAtMs }: RefreshClaims, { tokenExpiry }: ClientRecord): number | undefined {
     if (expiresAtMs === undefined || !tokenExpiry.enabled) return undefined;
@@ -145,7 +145,7 @@ export class Revocations {
   }
 }
 
-/** Deletes the rows about tokens that have expired. */
+/** Deletes the rows about refresh tokens and revocations of tokens that have expired. */
 export async function deleteExpiredRows({ db, nowMs }: { db: Db; nowMs(): number }): Promise<void> {
   const now = new Date(nowMs()).toISOString();
   const door = db.unscoped('tokens end for every node');

@@ -13,18 +13,19 @@ interface NewSession {
   expiresAtMs: number;
 }
 
-/** The state of the supervisor by which a login was accepted. */
+/** The supervisor's password hash and role when a login was accepted. */
 interface SeenSupervisor {
   passwordHash: string;
   role: string;
 }
 
-/** Selects the sessions of a supervisor or of a client, or one session. */
+/** A selection of sessions: those of a supervisor, those of a client, or a single one. */
 type SessionsOf = { supervisorId: string } | { clientId: string } | { sessionId: string };
 
 const REBUILD_LOCK_MS = 10_000;
 /**
- * How many more logins the cache takes than may live: those that a login ends leave the cache after it has been added.
+ * The number of sessions beyond `maxSessions` that the cache accepts: sessions that a login ends leave the cache only
+ * after the new one has been added.
  */
 const CACHE_SURPLUS = 100;
 
@@ -41,13 +42,13 @@ interface SessionsParts {
   db: Db;
   changes: AccessChanges;
   cache: Cache;
-  /** Whether all processes share the cache: a session that is not in it is not live then. */
+  /** Whether all processes share the cache; then a session that is absent from it is not live. */
   isShared: boolean;
   maxSessions: number;
   nowMs(): number;
 }
 
-/** Opens, prolongs and ends sessions: PostgreSQL decides, the cache answers. */
+/** Creates, prolongs and ends sessions. The database decides; the cache answers whether a session is live. */
 export class Sessions {
   readonly #parts: SessionsParts;
   readonly #rebuilds = new Map<string, Promise<void>>();
@@ -57,7 +58,7 @@ export class Sessions {
   }
 
   /**
-   * Returns whether the session of a login token is live.
+   * Checks whether the session of a login token is live.
    * @throws AppError 503 while the cache is down or being rebuilt.
    */
   isLive(principal: Pick<Principal, 'nodeId' | 'subject' | 'sessionId'>): boolean | Promise<boolean> {
@@ -71,9 +72,9 @@ export class Sessions {
   }
 
   /**
-   * Opens a session; of more than the allowed number those that expire first end now. Returns false where the
-   * supervisor or the client has been disabled or changed since the login was accepted, and where the session exists or
-   * has existed.
+   * Creates a session. When the supervisor then has more than `maxSessions`, those that expire first are ended. Returns
+   * false when the supervisor or the client has been disabled or changed since the login was accepted, and when the
+   * session exists or has existed.
    */
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
     const { db, changes } = this.#parts;
@@ -104,7 +105,7 @@ export class Sessions {
     return true;
   }
 
-  /** Ends sessions, within the transaction of `AccessChanges.commit`, and hands each to `ended`. */
+  /** Ends sessions within the transaction of `AccessChanges.commit`, and passes each revocation to `ended`. */
   async end(nodeId: string, which: SessionsOf, ended: (change: AccessChange) => void): Promise<void> {
     if ('sessionId' in which && !isUuid(which.sessionId)) return;
     const { column, id } = placeOf(which);
@@ -123,14 +124,14 @@ export class Sessions {
     for (const row of rows) ended({ kind: 'session', nodeId, subject: row.supervisor_id, item: row.id });
   }
 
-  /** Removes sessions that have ended from the cache. */
+  /** Removes ended sessions from the cache. */
   async forget(changes: readonly AccessChange[]): Promise<void> {
     for (const { nodeId, subject, item } of changes) {
       if (item !== null) await this.#parts.cache.removeSessions(nodeId, subject, [item]);
     }
   }
 
-  /** Prolongs a session that is not revoked. Returns false where there is none. */
+  /** Prolongs a live session; returns false when there is none. */
   async prolong(session: NewSession): Promise<boolean> {
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const rows = await this.#parts.db.forNode(nodeId).run((k) =>
@@ -150,8 +151,9 @@ export class Sessions {
   }
 
   /**
-   * Locks the supervisor and the client for a login: logins of one supervisor run one after another, so that each
-   * counts those before it, and none survives what has just ended the others.
+   * Locks the supervisor and the client for a login; returns false when either has been disabled or changed. Logins of
+   * one supervisor then run one after another, so that each counts those before it, and no login survives a revocation
+   * that has just ended the others.
    */
   async #holdAccess({ nodeId, supervisorId, clientId }: NewSession, seen: SeenSupervisor): Promise<boolean> {
     const door = this.#parts.db.forNode(nodeId);
@@ -187,7 +189,7 @@ export class Sessions {
             .where('s.id', '!=', sessionId)
             .where('s.revoked_at', 'is', null)
             .where('s.expires_at', '>', now)
-            // A session that was prolonged expires late.
+            // Sorted by expiry and not by creation, because sessions can be prolonged.
             .orderBy('s.expires_at', 'desc')
             .orderBy('s.id', 'desc')
             .offset(maxSessions - 1),
@@ -197,7 +199,7 @@ export class Sessions {
     return rows.map((row) => row.id);
   }
 
-  /** Adds a session to the cache. Those that had to end for it have left the cache before. */
+  /** Adds a session to the cache. Sessions that were ended for it may still be there. */
   async #cache({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
     const { cache, maxSessions, nowMs } = this.#parts;
     await withCache(() =>
@@ -218,7 +220,7 @@ export class Sessions {
     return rebuilt === 'live';
   }
 
-  /** A session that another process has opened is not in this process's own cache. */
+  /** Looks up a session in the database, because one created by another process is not in this process's own cache. */
   async #isLiveInDatabase({ nodeId, subject, sessionId }: SessionKey): Promise<boolean> {
     if (!isUuid(subject) || !isUuid(sessionId)) return false;
     const { db, nowMs } = this.#parts;
@@ -238,7 +240,7 @@ export class Sessions {
     return true;
   }
 
-  /** Rebuilds the sessions of a tenant once, however many requests of this process wait for it. */
+  /** Rebuilds the cached sessions of a tenant; concurrent callers in this process share one rebuild. */
   #rebuilt(nodeId: string): Promise<void> {
     const before = this.#rebuilds.get(nodeId);
     if (before) return before;

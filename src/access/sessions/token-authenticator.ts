@@ -14,40 +14,48 @@ interface AuthenticatorDependencies {
 }
 
 /**
- * Authenticates access tokens, wherever they come from (RFC 9068 section 4): the signature, then the claims with the tenant
- * and the client that they name, then the session. The steps are methods, for a caller that shows them one by one; each is
- * synchronous while what it needs is in memory, and throws an `InvalidTokenError` with the reason.
+ * Authenticates access tokens from any interface (RFC 9068 section 4): first the signature, then the claims with their
+ * tenant and client, then the session. The steps are methods of their own; each is synchronous while its data is in
+ * memory, and throws an InvalidTokenError with the reason.
  */
 export class TokenAuthenticator {
   readonly #deps: AuthenticatorDependencies;
-  /** The verifier returns the same object for the same token: its claims are read once. */
+  /**
+   * Principals by verified token. The verifier returns the same object for the same token, so that its claims are read
+   * once.
+   */
   readonly #principals = new WeakMap<SignedToken, Principal>();
 
   constructor(deps: AuthenticatorDependencies) {
     this.#deps = deps;
   }
 
-  /** Returns the principal of a token of one of the accepted classes, after every step. */
+  /**
+   * Runs all steps for a token of one of the accepted classes and returns its principal.
+   * @throws InvalidTokenError when a step refuses the token.
+   */
   async authenticate(token: string, accepted: readonly TokenClass[]): Promise<Principal> {
     return this.checkSession(await this.checkClaims(await this.checkSignature(token, accepted)));
   }
 
-  /** Returns whether a token that was good still is: not expired, its tenant and client admitted, its session live. */
+  /** Checks whether a token that was valid still is: not expired, its tenant and client admitted, its session live. */
   async isGood(principal: Principal): Promise<boolean> {
     return (await unlessInvalid(async () => this.checkSession(await this.#admitted(principal)))) !== undefined;
   }
 
-  /** Returns the claims of a token of one of the accepted classes whose signature holds. */
+  /** Verifies the signature of a token of one of the accepted classes and returns its claims. */
   checkSignature(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
     return this.#deps.verifier.verify(token, accepted);
   }
 
-  /** Returns the principal that the claims name, where its tenant and its client exist and neither has ended the token. */
+  /**
+   * Returns the principal that the claims name; its tenant and client must exist, and the token must not be revoked.
+   */
   checkClaims(token: SignedToken): Principal | Promise<Principal> {
     return this.#admitted(this.principalOf(token));
   }
 
-  /** Returns the principal that the claims name, admitted or not. */
+  /** Returns the principal that the claims name, without checking its tenant and client. */
   principalOf(token: SignedToken): Principal {
     const known = this.#principals.get(token);
     if (known) return known;
@@ -58,7 +66,10 @@ export class TokenAuthenticator {
     return principal;
   }
 
-  /** Returns the principal; that of a login where its session is live. API and forgot-password tokens have none. */
+  /**
+   * Checks that the session of a login is live and returns the principal. API and forgot-password tokens have no
+   * session.
+   */
   checkSession(principal: Principal): Principal | Promise<Principal> {
     if (principal.tokenUse !== 'login') return principal;
     const live = this.#deps.sessions.isLive(principal);
@@ -74,7 +85,10 @@ export class TokenAuthenticator {
     return admitted ? principal : this.#refuse(principal);
   }
 
-  /** A token of a client that belongs to its tenant was good before. */
+  /**
+   * Throws the error for a token that is not admitted: when its client belongs to its tenant, it was valid before and
+   * has been revoked.
+   */
   async #refuse(principal: Principal): Promise<never> {
     throw new InvalidTokenError((await this.#deps.directory.isOfItsClient(principal)) ? 'revoked' : 'not_admitted');
   }

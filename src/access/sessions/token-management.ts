@@ -16,13 +16,13 @@ interface ManagementParts {
   revocations: Revocations;
 }
 
-/** The response of introspection (RFC 7662 section 2.2). */
+/** The response to an introspection request (RFC 7662 section 2.2). */
 type Introspection = { active: false } | ActiveToken;
 
 interface ActiveToken {
   active: true;
   scope: string | undefined;
-  /** Of a login token alone. */
+  /** The supervisor's username; undefined unless it is a token of a login. */
   username: string | undefined;
   token_type?: 'Bearer';
   client_id: string | undefined;
@@ -49,7 +49,7 @@ export class TokenManagement {
 
   /**
    * Revokes a token of this client (RFC 7009 section 2.1): an access token alone; a refresh token with its family or
-   * session and all their access tokens. A token of another client, or one that has ended, is ignored.
+   * session and all their access tokens. A token of another client, or one that is no longer valid, is ignored.
    */
   async revoke(token: string, client: ClientRecord): Promise<void> {
     const { authenticator, refreshTokens, revocations } = this.#parts;
@@ -67,7 +67,7 @@ export class TokenManagement {
   }
 
   /**
-   * Returns what a token of this client's tenant says, if it would be accepted now; `active: false` for every other
+   * Returns the content of a token of this client's tenant if it would be accepted now; `active: false` for every other
    * token (RFC 7662 section 2.2).
    */
   async introspect(token: string, client: ClientRecord): Promise<Introspection> {
@@ -76,7 +76,8 @@ export class TokenManagement {
     if (!signed) return INACTIVE;
     const principal = await unlessInvalid(async () => {
       const claimed = await authenticator.checkClaims(signed);
-      // The session of another tenant's token is not asked for: whether the cache is up would tell that there is one.
+      // Another tenant's session is not looked up: an error while the cache is down would reveal that the token is
+      // valid.
       return claimed.nodeId === client.nodeId ? authenticator.checkSession(claimed) : claimed;
     });
     if (!principal) return this.#introspectRefresh(token, signed, client);
@@ -96,7 +97,7 @@ export class TokenManagement {
     };
   }
 
-  /** Has no `token_type`: a refresh token is no Bearer token. */
+  /** Introspects a refresh token. The response has no `token_type`, since a refresh token is not a Bearer token. */
   async #introspectRefresh(token: string, signed: SignedToken, { nodeId }: ClientRecord): Promise<Introspection> {
     const { directory, refreshTokens } = this.#parts;
     const { client_id: clientId, scope } = signed.claims;

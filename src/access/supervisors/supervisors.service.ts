@@ -6,7 +6,7 @@ import { permissionsOfRole } from '../identity/permissions.rules.ts';
 
 export const MAX_USERNAME_LENGTH = 255;
 
-/** A supervisor as the token endpoint knows one. */
+/** A supervisor as used by the token endpoint. */
 export interface SupervisorRecord {
   supervisorId: string;
   nodeId: string;
@@ -26,8 +26,8 @@ export class Supervisors {
   }
 
   /**
-   * Returns the supervisor with this username, in any case; undefined where the tenant has none. Usernames have at most
-   * `MAX_USERNAME_LENGTH` characters.
+   * Returns the supervisor with this username, ignoring case; undefined when the tenant has none. Usernames have at
+   * most `MAX_USERNAME_LENGTH` characters.
    */
   async findByUsername(nodeId: string, username: string): Promise<SupervisorRecord | undefined> {
     const [row] = await this.#db.forNode(nodeId).run((k) =>
@@ -39,7 +39,7 @@ export class Supervisors {
     return row && username.length <= MAX_USERNAME_LENGTH ? toRecord(row) : undefined;
   }
 
-  /** Returns the supervisor with this id; undefined where the tenant has none. */
+  /** Returns the supervisor with this id; undefined when the tenant has none. */
   async find(nodeId: string, supervisorId: string): Promise<SupervisorRecord | undefined> {
     const [row] = await this.#db
       .forNode(nodeId)
@@ -60,13 +60,13 @@ function toRecord(row: Selectable<Tables['supervisors']>): SupervisorRecord {
   };
 }
 
-/** The columns that are shown: all but the hash of the password. */
+/** The columns of a supervisor that may be shown: all but the hash of the password. */
 export const SUPERVISOR_COLUMNS = ['id', 'node_id', 'username', 'role', 'status', 'created_at', 'updated_at'] as const;
 
-/** A row of `supervisors` as it is shown; times are PostgreSQL's text in UTC, to the microsecond. */
+/** A row of `supervisors` without the hash of its password; times are PostgreSQL's text in UTC, to the microsecond. */
 export type SupervisorRow = Pick<Selectable<Tables['supervisors']>, (typeof SUPERVISOR_COLUMNS)[number]>;
 
-/** Reads the supervisors of a tenant, active or not, oldest first. */
+/** Reads the supervisors of a tenant by keyset, active or not, oldest first. */
 export const SupervisorPages = keysetList({
   rows: (k) => k.selectFrom('supervisors').select(SUPERVISOR_COLUMNS),
   order: ['created_at', 'id'],

@@ -13,15 +13,15 @@ import { MAX_USERNAME_LENGTH, type SupervisorRecord, type Supervisors } from '..
 import type { TokenIssuer, TokenResponse } from '../tokens/token-issuer.ts';
 import type { GrantType, TokenRequest } from './token-request.input.ts';
 
-/** A token response; `isApi` tells a client's own tokens from a login. */
+/** A token response. `isApi` distinguishes a client's own tokens from a login. */
 export interface Granted {
   response: TokenResponse;
   isApi: boolean;
 }
 
 /**
- * A grant of the token endpoint (RFC 6749 section 1.3). `handle` resolves with undefined where nothing is granted: a
- * 401.
+ * A grant of the token endpoint (RFC 6749 section 1.3). `handle` resolves with undefined when it grants nothing, which
+ * gives a 401.
  */
 export interface Grant {
   grantType: GrantType;
@@ -29,8 +29,8 @@ export interface Grant {
 }
 
 /**
- * Creates the client credentials grant (RFC 6749 section 4.4): tokens for the client itself, with its scopes and
- * duration.
+ * Creates the client credentials grant (RFC 6749 section 4.4): tokens for the client itself, with its scopes and its
+ * configured duration.
  */
 export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
   return {
@@ -41,7 +41,7 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
   };
 }
 
-/** How many logins of one username may wait. */
+/** The greatest number of logins of one username that wait for the mutex. */
 const MAX_WAITING = 64;
 
 interface PasswordGrantParts {
@@ -59,8 +59,8 @@ interface Login {
 }
 
 /**
- * Creates the password grant (RFC 6749 section 4.3) for supervisors of the client's tenant. Unknown, of another tenant,
- * wrong and locked are not told apart.
+ * Creates the password grant (RFC 6749 section 4.3) for supervisors of the client's tenant. An unknown username, one of
+ * another tenant, a wrong password and a lockout give the same response.
  */
 export function passwordGrant(parts: PasswordGrantParts): Grant {
   const guesses = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
@@ -70,8 +70,8 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
       if (request.grant_type !== 'password') return undefined;
       const { username, password } = request;
       const attempt = { nodeId: client.nodeId, username, password };
-      // Each failure is counted before the next login of the same username is judged, or many at once would evade the
-      // lockout.
+      // Each failure is counted before the next login of the same username is checked; otherwise concurrent logins
+      // would evade the lockout.
       const key = `${client.nodeId} ${lockName(username)}`;
       const supervisor = await guesses.run(key, () => authenticate(parts, attempt));
       if (!supervisor) return undefined;
@@ -88,15 +88,15 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
 }
 
 /**
- * Returns the supervisor if the password is right. Every failure costs one Argon2 run and the same number of
- * statements.
+ * Returns the supervisor if the password is right, else undefined. Every failure costs one Argon2 computation and the
+ * same number of statements.
  */
 async function authenticate(
   { supervisors, passwords, locks }: PasswordGrantParts,
   { nodeId, username, password }: Login,
 ): Promise<SupervisorRecord | undefined> {
   const supervisor = await supervisors.findByUsername(nodeId, username);
-  // The database may match another spelling than ours: failures are counted under the stored username.
+  // The database may fold case differently, so failures are counted under the stored username.
   const name = supervisor?.username ?? username;
   const isLocked = await locks.isLocked(nodeId, name);
   const isCounted = !isLocked && username.length <= MAX_USERNAME_LENGTH;
@@ -118,14 +118,17 @@ interface RefreshGrantParts {
   issuer: TokenIssuer;
 }
 
-/** A refresh token that a client redeems. */
+/** A redemption of a refresh token by a client. */
 interface Redemption {
   token: string;
   claims: RefreshClaims;
   client: ClientRecord;
 }
 
-/** Creates the refresh grant (RFC 6749 section 6): another pair of the same kind, with permissions read again. */
+/**
+ * Creates the refresh grant (RFC 6749 section 6): it issues another pair of the same kind, with the current
+ * permissions.
+ */
 export function refreshTokenGrant(parts: RefreshGrantParts): Grant {
   return {
     grantType: 'refresh_token',
@@ -161,7 +164,8 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
     clientId: client.clientId,
     expiresAtMs: issuer.loginEndsAtMs(),
   };
-  // A token without `iat` is from before there were sessions: it begins one, unless a concurrent redemption has.
+  // A token without `iat` was issued before sessions existed: it creates one, unless a concurrent redemption has done
+  // so.
   const isLive =
     (await sessions.prolong(session)) ||
     (claims.issuedAt === undefined &&
@@ -171,8 +175,8 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
 }
 
 /**
- * Redeems a token that is valid once. A second redemption may be by a thief: everything that the token belongs to is
- * revoked.
+ * Redeems a token and returns whether it could be redeemed. With reuse detection, a second redemption may come from a
+ * thief, so everything that the token belongs to is revoked.
  */
 async function isStillGood(
   { spent, revocations }: RefreshGrantParts,

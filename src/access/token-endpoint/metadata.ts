@@ -3,7 +3,10 @@ import { grantInputs } from './token-request.input.ts';
 
 const AUTH_METHODS = ['client_secret_basic', 'client_secret_post'];
 
-/** Returns the metadata of the authorization server (RFC 8414 section 2). `issuer` is the `iss` of its tokens, `paths` are below it. */
+/**
+ * Returns the metadata of the authorization server (RFC 8414 section 2). `issuer` is the `iss` of its tokens; `paths`
+ * are relative to it.
+ */
 export function serverMetadata(issuer: string, paths: Record<'token' | 'revocation' | 'introspection', string>) {
   const base = issuer.replace(/\/+$/, '');
   return {

@@ -1,6 +1,6 @@
 import { AppError, type ErrorEnvelope, errorEnvelope } from '../../platform/errors.ts';
 
-/** The error codes of RFC 6749 section 5.2, and those of section 4.1.2.1 that other statuses use. */
+/** An error code of RFC 6749, section 5.2, or of section 4.1.2.1 for statuses that the former does not cover. */
 export type OAuthErrorCode = keyof typeof DESCRIPTIONS;
 
 const DESCRIPTIONS = {
@@ -14,7 +14,7 @@ const DESCRIPTIONS = {
   server_error: 'The request could not be completed.',
 };
 
-/** A refusal with its code of RFC 6749, which status and message do not determine. */
+/** An error with its code of RFC 6749, which its status and message alone do not determine. */
 export class OAuthError extends AppError {
   readonly code: OAuthErrorCode;
 
@@ -29,7 +29,9 @@ interface OAuthEnvelope extends ErrorEnvelope {
   error_description: string;
 }
 
-/** 401 for a client that is not authenticated; with a challenge where the caller may use HTTP Basic. */
+/**
+ * Returns the 401 error for a client that is not authenticated, with a challenge when the caller may use HTTP Basic.
+ */
 export function invalidClient(isChallenged: boolean): OAuthError {
   return new OAuthError(401, 'invalid_client', isChallenged ? { 'WWW-Authenticate': 'Basic realm="portcullis"' } : {});
 }

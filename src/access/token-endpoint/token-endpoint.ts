@@ -17,40 +17,46 @@ import {
   tokenInput,
 } from './token-request.input.ts';
 
-/** A request that authenticates a client, on its way through the steps. */
+/** A request that authenticates a client, as it passes through the steps. */
 export interface ClientCall {
-  /** The parameters of the body: parsed JSON or a form. */
+  /** The parameters of the body, from JSON or a form. */
   readonly parameters: unknown;
   readonly authorization: string | undefined;
-  /** The address that wrong secrets are counted for. */
+  /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
   readonly origin: Origin;
-  /** Gets the headers of the client's limits, for the response, refusals included. */
+  /** The client's limit headers, which the steps add for the response, refusals included. */
   readonly headers: LimitHeaders;
-  /** Undefined for credentials that no client can have: a 401. */
+  /** The credentials; undefined until they are parsed, and when no client can have them, which gives a 401. */
   credentials: ClientCredentials | undefined;
   client: ClientRecord | undefined;
 }
 
-/** A token request on its way through the steps. */
+/** A token request as it passes through the steps. */
 export interface TokenCall extends ClientCall {
   request: TokenRequest | undefined;
   granted: Granted | undefined;
 }
 
-/** Returns the parsed request. */
+/**
+ * Returns the parsed request.
+ * @throws Error before the step that parses it.
+ */
 function requestOf(call: TokenCall): TokenRequest {
   if (!call.request) throw new Error('the request is parsed first');
   return call.request;
 }
 
-/** Returns the authenticated client. */
+/**
+ * Returns the authenticated client.
+ * @throws Error before the step that authenticates it.
+ */
 export function clientOf(call: ClientCall): ClientRecord {
   if (!call.client) throw new Error('the client is authenticated first');
   return call.client;
 }
 
-/** Counts wrong secrets. */
+/** Counts wrong client secrets. */
 interface SecretThrottle {
   /**
    * Counts a wrong secret.
@@ -60,8 +66,8 @@ interface SecretThrottle {
 }
 
 /**
- * Reads the credentials of the client from HTTP Basic, else from the body. Other schemes than Basic are ignored.
- * @throws AppError 400 where they are missing or malformed, or a second secret or another id is given.
+ * Reads the client's credentials from HTTP Basic, else from the body. Other schemes than Basic are ignored.
+ * @throws AppError 400 when they are missing or malformed, or when the body has a second secret or another id.
  */
 function parseCredentials(call: ClientCall): void {
   const { authorization } = call;
@@ -74,7 +80,11 @@ function parseCredentials(call: ClientCall): void {
   call.credentials = { clientId: parsed.data.client_id, secret: parsed.data.client_secret };
 }
 
-/** Authenticates the client. Wrong secrets are counted; a right one is accepted however many were wrong before. */
+/**
+ * Creates the step that authenticates the client. Wrong secrets are counted; a correct one is accepted however many
+ * were wrong before.
+ * @throws OAuthError 401, or AppError 429 after too many wrong secrets.
+ */
 function authenticateClient(directory: AccessDirectory, throttle: SecretThrottle): Step<ClientCall> {
   return async function authenticateClient(call: ClientCall): Promise<void> {
     const { credentials } = call;
@@ -87,7 +97,7 @@ function authenticateClient(directory: AccessDirectory, throttle: SecretThrottle
   };
 }
 
-/** Runs the guards of the client (specification section 5.3). */
+/** Creates the step that runs the client guards (specification section 5.3). */
 function guardClient(guards: ClientGuards): Step<ClientCall> {
   return function guardClient(call: ClientCall): void | Promise<void> {
     return guards.run(clientOf(call), call.origin, call.headers);
@@ -115,12 +125,14 @@ interface TokenEndpointParts {
   grants: readonly Grant[];
 }
 
-/** Lists the steps of the token endpoint (RFC 6749 section 3.2; specification sections 4.1, 5.2 and 7.2). */
+/**
+ * Returns the steps of the token endpoint, in order (RFC 6749 section 3.2; specification sections 4.1, 5.2 and 7.2).
+ */
 export function tokenSteps({ directory, throttle, guards, grants }: TokenEndpointParts): readonly TokenStep[] {
   return [parseRequest, authenticateClient(directory, throttle), guardClient(guards), allowGrant, runGrant(grants)];
 }
 
-/** Runs the steps and returns the token response. */
+/** Runs the steps of the token endpoint and returns the token response. */
 export async function issueToken(steps: readonly TokenStep[], call: TokenCall): Promise<TokenResponse> {
   await runSteps(steps, call);
   if (!call.granted) throw new Error('the last step gives the response');
@@ -145,17 +157,19 @@ function runGrant(grants: readonly Grant[]): TokenStep {
     const grant = grants.find((candidate) => candidate.grantType === request.grant_type);
     if (!grant) throw new OAuthError(403, 'unsupported_grant_type');
     call.granted = await grant.handle(request, clientOf(call));
-    // The refusal does not say whether username, password or token was wrong.
+    // The error does not disclose whether the username, the password or the token was wrong.
     if (!call.granted) throw new OAuthError(401, 'invalid_grant');
   };
 }
 
-/** A revocation or introspection request on its way through the steps. */
+/** A revocation or introspection request as it passes through the steps. */
 export interface ManagementCall extends ClientCall {
   token: string | undefined;
 }
 
-/** Lists the steps before a token is revoked or introspected (RFC 7009 section 2.1, RFC 7662 section 2.1). */
+/**
+ * Returns the steps that precede a revocation or introspection, in order (RFC 7009 section 2.1, RFC 7662 section 2.1).
+ */
 export function managementSteps({
   directory,
   throttle,
@@ -164,13 +178,19 @@ export function managementSteps({
   return [requireCredentials, parseToken, authenticateClient(directory, throttle), guardClient(guards)];
 }
 
-/** Returns the parsed token. */
+/**
+ * Returns the parsed token.
+ * @throws Error before the step that parses it.
+ */
 export function tokenOf({ token }: ManagementCall): string {
   if (token === undefined) throw new Error('the token is parsed first');
   return token;
 }
 
-/** Refuses a caller without any secret before it learns what else is wrong. */
+/**
+ * Refuses a caller without any secret before it is told of other issues with its request.
+ * @throws OAuthError 401 when there is no secret.
+ */
 function requireCredentials({ authorization, parameters }: ManagementCall): void {
   if (isBasic(authorization) || typeof parameters !== 'object' || parameters === null || Array.isArray(parameters))
     return;

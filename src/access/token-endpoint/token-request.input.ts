@@ -5,28 +5,28 @@ import { invalidRequest } from '../../platform/errors.ts';
 
 const required = () => textInput().min(1, 'must not be empty');
 
-/** The credentials of a client in the body; HTTP Basic is the other way (RFC 6749 section 2.3.1). */
+/** The schema of a client's credentials in the body; HTTP Basic is the alternative (RFC 6749 section 2.3.1). */
 export const clientInput = objectInput({ client_id: uuidInput(), client_secret: required() });
 
-/** The body beside HTTP Basic: it may repeat the id, but not hold a second secret. */
+/** The schema of a body beside HTTP Basic: it may repeat the client id, but must not contain a second secret. */
 export const clientBesideBasicInput = objectInput({
   client_id: uuidInput().optional(),
   client_secret: z.never('must not be given twice').optional(),
 });
 
-/** The parameters of each grant (specification section 4.1). */
+/** The schemas of the parameters of each grant (specification section 4.1). */
 export const grantInputs = {
   password: objectInput({ grant_type: z.literal('password'), username: required(), password: required() }),
   client_credentials: objectInput({ grant_type: z.literal('client_credentials') }),
   refresh_token: objectInput({ grant_type: z.literal('refresh_token'), refresh_token: required() }),
 };
 
-/** Any other grant type, which is refused after its client is authenticated. */
+/** The schema for any other grant type, which is refused after its client has been authenticated. */
 const otherGrantInput = objectInput({ grant_type: required() });
 
 /**
- * The parameters of revocation and introspection (RFC 7009 section 2.1, RFC 7662 section 2.1); `token_type_hint` is
- * ignored.
+ * The schema of the parameters of revocation and introspection (RFC 7009 section 2.1, RFC 7662 section 2.1);
+ * `token_type_hint` is ignored.
  */
 export const tokenInput = objectInput({ token: required() });
 
@@ -35,8 +35,8 @@ export type GrantType = keyof typeof grantInputs;
 export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_type: undefined };
 
 /**
- * Parses the parameters of a grant; undefined where one is missing or malformed. An unknown grant type has the type
- * undefined.
+ * Parses the parameters of a grant; undefined when one is missing or malformed. For an unknown grant type, `grant_type`
+ * of the result is undefined.
  */
 export function parseTokenRequest(parameters: unknown): TokenRequest | undefined {
   if (typeof parameters !== 'object' || parameters === null) return undefined;
@@ -51,7 +51,7 @@ function isGrantType(grantType: string): grantType is GrantType {
 
 /**
  * Parses an `application/x-www-form-urlencoded` body. A parameter without a value counts as absent (RFC 6749 section
- * 3.1). Undefined where a name is repeated, an escape is malformed, or the text is not UTF-8.
+ * 3.1). Undefined when a name is repeated, an escape is malformed, or the text is not UTF-8.
  */
 export function parseForm(bytes: Uint8Array): Record<string, string> | undefined {
   const text = utf8Of(bytes);
@@ -66,7 +66,7 @@ export function parseForm(bytes: Uint8Array): Record<string, string> | undefined
   return Object.fromEntries([...given].filter(([, value]) => value !== ''));
 }
 
-/** Decodes a form-encoded name or value: `+` is a space, `%XX` a byte of UTF-8. Undefined where it is malformed. */
+/** Decodes a form-encoded name or value: `+` is a space, `%XX` a byte of UTF-8. Undefined when it is malformed. */
 function decodeFormPart(part: string): string | undefined {
   try {
     return decodeURIComponent(part.replaceAll('+', ' '));
@@ -75,7 +75,7 @@ function decodeFormPart(part: string): string | undefined {
   }
 }
 
-/** Splits a text at the first separator; the second part is empty where there is none. */
+/** Splits a text at the first separator; the second part is empty when there is no separator. */
 function splitOnce(text: string, separator: string): [string, string] {
   const at = text.indexOf(separator);
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
@@ -93,8 +93,8 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
 const COLON = /\s*:/y;
 
 /**
- * Returns whether the outermost object of a well-formed JSON text repeats a member: `JSON.parse` silently keeps the
- * last.
+ * Checks whether the outermost object of a well-formed JSON text repeats a member; `JSON.parse` silently takes the last
+ * one.
  */
 export function repeatsMember(text: string): boolean {
   const names = new Set<string>();
@@ -116,9 +116,9 @@ function isFollowedByColon(text: string, at: number): boolean {
   return COLON.test(text);
 }
 
-/** The credentials of a client. */
+/** The credentials of a client, from HTTP Basic or the body. */
 export interface ClientCredentials {
-  /** A UUID in lower case. */
+  /** The client id: a UUID in lower case. */
   clientId: string;
   secret: string;
 }
@@ -126,14 +126,14 @@ export interface ClientCredentials {
 const SCHEME = /^Basic(?: |$)/i;
 const BASIC = /^Basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 
-/** Returns whether an `Authorization` header uses HTTP Basic; clients use no other scheme. */
+/** Checks whether an `Authorization` header uses HTTP Basic, the only scheme for clients. */
 export function isBasic(authorization: string | undefined): boolean {
   return authorization !== undefined && SCHEME.test(authorization);
 }
 
 /**
- * Reads credentials from HTTP Basic (RFC 6749 section 2.3.1): id and secret are form-encoded. Undefined for what no
- * client can have.
+ * Reads a client's credentials from an HTTP Basic header, where id and secret are form-encoded (RFC 6749 section
+ * 2.3.1). Undefined when no client can have them.
  */
 export function basicClient(authorization: string): ClientCredentials | undefined {
   const base64 = BASIC.exec(authorization)?.[1];
@@ -153,8 +153,8 @@ const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
 
 /**
- * Parses the body of a request to an OAuth endpoint: JSON or a form; an absent body has no parameters.
- * @throws AppError 400 for another content type, malformed text or a repeated parameter.
+ * Parses the body of a request to an OAuth endpoint, JSON or a form; an absent body has no parameters.
+ * @throws AppError 400 for another content type, a malformed body or a repeated parameter.
  */
 export function parametersOf({ 'content-type': type }: Headers, bytes: Buffer): unknown {
   if (type === undefined && bytes.length === 0) return {};
@@ -171,7 +171,7 @@ export function parametersOf({ 'content-type': type }: Headers, bytes: Buffer): 
   return parameters;
 }
 
-/** Returns whether a client sends a form or HTTP Basic, as RFC 6749 defines. */
+/** Checks whether a client sends a form or HTTP Basic, as RFC 6749 specifies. */
 export function isStandardRequest({ 'content-type': type, authorization }: Headers): boolean {
   return isBasic(authorization) || FORM_TYPE.test(type ?? '');
 }

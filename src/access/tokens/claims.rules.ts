@@ -3,15 +3,15 @@ import { hasForbiddenText } from '../../lib/json.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import type { Principal } from '../identity/principal.ts';
 
-/** The latest time that a `Date` can represent. */
+/** The latest time that a `Date` can represent, in ms since 1970. */
 const LAST_INSTANT_MS = 8.64e15;
 
 type Claims = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the principal of an access token, or undefined where its claims are not acceptable: expired, not yet valid, a
- * refresh token, without a subject, an audience that is no tenant's id, or a token of the user class that does not say
- * what it is for.
+ * Returns the principal of an access token; undefined when its claims are not acceptable: it has expired, is not yet
+ * valid, is a refresh token, has no subject, has an audience that is not a tenant's id, or is of the user class and has
+ * no `token_use`.
  */
 export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowMs: number): Principal | undefined {
   const tokenUse = tokenUseOf(tokenClass, claims.token_use);
@@ -37,7 +37,7 @@ export function principalFromClaims(tokenClass: TokenClass, claims: Claims, nowM
   };
 }
 
-/** Returns whether a token has expired, whatever else is wrong with it. */
+/** Checks whether a token has expired, whatever else is wrong with it. */
 export function hasExpired({ exp }: Claims, nowMs: number): boolean {
   return typeof exp === 'number' && exp * 1000 <= nowMs;
 }
@@ -64,12 +64,12 @@ function timesOf(claims: Claims, nowMs: number): { expiresAtMs: number | undefin
   return { expiresAtMs: Math.min(exp * 1000, LAST_INSTANT_MS) };
 }
 
-/** Returns whether a claim is absent, or a text that can be stored. */
+/** Checks whether a claim is absent or a text that can be stored. */
 export function isOptionalText(value: unknown): value is string | undefined {
   return value === undefined || isClaimText(value);
 }
 
-/** Returns whether a claim is a text that can be stored. */
+/** Checks whether a claim is a text that can be stored. */
 export function isClaimText(value: unknown): value is string {
   return typeof value === 'string' && !hasForbiddenText(value);
 }

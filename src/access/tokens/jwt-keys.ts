@@ -1,23 +1,26 @@
 import { createHash, createSecretKey, type KeyObject } from 'node:crypto';
 import type { RotatingSecret, TokenClass } from '../../platform/config/secrets.ts';
 
-/** A key of a token class. `keyId` names class and key, so that verification tries no others. */
+/** A key of a token class. `keyId` identifies class and key, so that verification needs to try no other. */
 export interface JwtKey {
   keyId: string;
   tokenClass: TokenClass;
-  /** For verification, by jose. */
+  /** The key in the form in which jose verifies signatures. */
   key: CryptoKey;
-  /** For signatures; the same bytes. */
+  /** The same key in the form in which `node:crypto` signs. */
   secret: KeyObject;
 }
 
-/** The imported keys: for each class the one that signs, then the one that it has replaced. */
+/**
+ * The imported keys: those that sign, by class, and all that verify (the current and the previous one of each class),
+ * by key id.
+ */
 export interface JwtKeys {
   signing: Record<TokenClass, JwtKey>;
   byKeyId: ReadonlyMap<string, JwtKey>;
 }
 
-/** Imports the secrets as HMAC-SHA256 keys over the bytes of their UTF-8 text. */
+/** Imports the secrets as HMAC-SHA256 keys; the bytes of a key are the UTF-8 text of the secret. */
 export async function importJwtKeys(secrets: Record<TokenClass, RotatingSecret>): Promise<JwtKeys> {
   const [user, discover, legacy] = await Promise.all([
     importClass('user', secrets.user),

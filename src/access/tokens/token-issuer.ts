@@ -6,7 +6,7 @@ import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 const LOGIN_ACCESS_SECONDS = 15 * 60;
 const LOGIN_REFRESH_SECONDS = 30 * 24 * 3600;
 
-/** The documented token response (specification section 2.1): exactly these members. */
+/** The documented token response (specification section 2.1), with exactly these members. */
 export interface TokenResponse {
   access_token: string;
   refresh_token: string;
@@ -25,9 +25,9 @@ interface Login {
 
 interface IssuerParts {
   keys: JwtKeys;
-  /** Returns `PUBLIC_URL`, which is known once the process listens. */
+  /** Returns `PUBLIC_URL`, which is known only once the process listens. */
   issuer(): string;
-  /** The time of tokens. */
+  /** The clock of tokens, in ms since 1970. */
   clock: { nowMs(): number };
 }
 
@@ -37,13 +37,13 @@ interface PairPlan {
   scopes: readonly string[];
   accessUse: 'login' | 'api';
   /**
-   * Shared with all tokens that are refreshed from the pair: a session, or a family, which is named by its first
+   * The id that all tokens refreshed from the pair share: a session, or a family, whose id is the `jti` of its first
    * refresh token.
    */
   kinship: { sid: string } | { family: string | undefined };
-  /** The value of `expires_in`. */
+  /** The value of `expires_in`, in seconds. */
   expiresIn: number;
-  /** The lifetimes in seconds; undefined: without `exp`. */
+  /** The lifetimes in seconds; undefined for tokens without `exp`. */
   accessSeconds: number | undefined;
   refreshSeconds: number | undefined;
 }
@@ -58,12 +58,12 @@ export class TokenIssuer {
     this.#sign = jwtSigner(parts.keys.signing.user);
   }
 
-  /** Returns when the refresh token of a login that begins now expires, in milliseconds since the epoch. */
+  /** Returns when the refresh token of a login that begins now will expire, in ms since 1970. */
   loginEndsAtMs(): number {
     return this.#nowSeconds() * 1000 + LOGIN_REFRESH_SECONDS * 1000;
   }
 
-  /** Issues the pair of a login: an access token for 15 minutes, a refresh token for 30 days. */
+  /** Issues the pair of tokens of a login: an access token for 15 minutes and a refresh token for 30 days. */
   forLogin({ supervisorId, permissions, sessionId }: Login, client: ClientRecord): TokenResponse {
     return this.#pair({
       client,
@@ -78,8 +78,8 @@ export class TokenIssuer {
   }
 
   /**
-   * Issues the pair of a client: both live for its configured duration, or without end where token expiry is off.
-   * Without a family they begin one, whose id is the `jti` of the refresh token.
+   * Issues the pair of tokens of a client. Both live for the client's configured duration, or without end when token
+   * expiry is off. Without `family` they begin a new one, whose id is the `jti` of the refresh token.
    */
   forClient(client: ClientRecord, family?: string): TokenResponse {
     const { enabled, durationSeconds } = client.tokenExpiry;
@@ -98,8 +98,8 @@ export class TokenIssuer {
 
   #pair(plan: PairPlan): TokenResponse {
     const { nodeId, clientId, tokensFromSeconds, ownTokensFromSeconds } = plan.client;
-    // A client may have been enabled, or have lost a scope, in this second: tokens issued before it have ended, this
-    // one has not.
+    // The client may have been enabled, or have lost a scope, in this second. Earlier tokens are revoked up to
+    // `goodFrom`; this token must be valid.
     const goodFrom = plan.accessUse === 'login' ? tokensFromSeconds : ownTokensFromSeconds;
     const iat = Math.max(this.#nowSeconds(), goodFrom);
     const scope = plan.scopes.join(' ');
@@ -132,8 +132,9 @@ export class TokenIssuer {
 }
 
 /**
- * Creates a signer of claims with one key: HS256 in compact serialisation (RFC 7515 section 3.1, RFC 7518 section 3.2). It
- * does not use Web Cryptography, whose thread costs ten times the signature (docs/decisions/007-signing.md).
+ * Creates a function that signs claims with one key: HS256 in compact serialization (RFC 7515 section 3.1, RFC 7518
+ * section 3.2). It does not use the Web Cryptography API, whose thread costs ten times as much as the signature
+ * (docs/decisions/007-signing.md).
  */
 function jwtSigner({ keyId, secret }: JwtKey): (claims: object) => string {
   const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT', kid: keyId })).toString('base64url');

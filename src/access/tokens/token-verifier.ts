@@ -4,17 +4,17 @@ import { InvalidTokenError } from '../identity/invalid-token.ts';
 import type { SignedToken } from '../identity/principal.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 
-/** The length of all tokens of a generation; their claims take about as much memory again. */
+/** The total length of the tokens of one generation, in characters; their claims take about as much memory again. */
 const GENERATION_CHARACTERS = 8 * 1024 * 1024;
 const MAX_TOKEN_CHARACTERS = 16 * 1024;
 const COMPACT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.([A-Za-z0-9_-]{43})$/;
 
-/** Verifies signatures of compact JWTs: HS256 only, in canonical form only. Each signature is computed once. */
+/** Verifies the signatures of compact JWTs: HS256 only, in canonical form only. Verified tokens are cached. */
 export class TokenVerifier {
   readonly #keys: JwtKeys;
   /**
-   * A cache of two generations: when the younger one is full, it replaces the older one. A token that is used moves to
-   * the younger one.
+   * The two generations of the cache. When the younger one is full, it replaces the older one; a token that is used
+   * moves to the younger one.
    */
   #young = new Map<string, SignedToken>();
   #old = new Map<string, SignedToken>();
@@ -25,9 +25,9 @@ export class TokenVerifier {
   }
 
   /**
-   * Returns the signed claims of a token of one of the accepted classes; the same object for the same token while it is
-   * cached.
-   * @throws InvalidTokenError for another class, algorithm, form or signature.
+   * Verifies a token of one of the accepted classes and returns its claims; the same object for the same token while it
+   * is cached.
+   * @throws InvalidTokenError when the class, algorithm, form or signature is another.
    */
   verify(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
     const known = this.#young.get(token) ?? this.#outlived(token);
@@ -76,8 +76,8 @@ function ofAccepted(signed: SignedToken, accepted: readonly TokenClass[]): Signe
 }
 
 /**
- * Returns whether a token has the form and the length of one of ours. 32 bytes in unpadded base64url end in one of 16
- * characters: the other 48 would be second spellings of the same bytes.
+ * Checks whether a token has a valid length and canonical form. 32 bytes in unpadded base64url end in one of 16
+ * characters; the other 48 would be second spellings of the same bytes.
  */
 function isCanonical(token: string): boolean {
   if (token.length > MAX_TOKEN_CHARACTERS) return false;
@@ -90,7 +90,7 @@ function keyIdOf(token: string): string | undefined {
     const { kid }: { kid?: unknown } = decodeProtectedHeader(token);
     if (kid === undefined || typeof kid === 'string') return kid;
   } catch {
-    // A malformed header names no key either.
+    // A malformed header has no key id either.
   }
   throw new InvalidTokenError('malformed');
 }
