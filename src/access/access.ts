@@ -46,7 +46,7 @@ interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
   nowMs(): number;
   /** Whether `nowMs` also gives the time for tokens; otherwise the database's clock does. */
   isOwnClock: boolean;
-  /** Called with an error of reading or pruning the revocations (`access_changes`). */
+  /** Called with an error of reading, applying or pruning revocations (`access_changes`). */
   onError(error: unknown): void;
 }
 

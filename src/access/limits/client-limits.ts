@@ -172,8 +172,8 @@ export class ClientLimits {
     this.#parts.log.warn({ err: error }, 'the cache is away: this process counts the requests of clients by itself');
   }
 
-  // Reports the end of an outage. It is called once this client's own count is back in the cache: part of a Redis
-  // Cluster may still be down, so another client's count proves nothing.
+  // Reports the end of an outage, once a client that was counted in this process alone is counted in the cache again.
+  // Other clients prove nothing, as only a part of a Redis Cluster may have been down.
   #endOutage(): void {
     if (!this.#isAlone) return;
     this.#isAlone = false;

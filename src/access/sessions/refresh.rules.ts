@@ -23,7 +23,10 @@ export interface RefreshClaims {
    */
   sessionId: string | undefined;
   tokenId: string | undefined;
-  /** The id shared by all tokens that descend from one grant of a client; for a login without `iat` its session. */
+  /**
+   * The id shared by all tokens that descend from one grant of a client; for a login without `iat` its session, for
+   * other logins undefined.
+   */
   familyId: string | undefined;
   /**
    * The time of issue in seconds since 1970; undefined for an old token without `iat`, which can be redeemed only once.

@@ -24,8 +24,8 @@ type SessionsOf = { supervisorId: string } | { clientId: string } | { sessionId:
 
 const REBUILD_LOCK_MS = 10_000;
 /**
- * The number of sessions beyond `maxSessions` that the cache accepts: sessions that a login ends leave the cache only
- * after the new one has been added.
+ * The number of sessions beyond `maxSessions` that the cache accepts, because sessions that a login ends may leave the
+ * cache after the new one has been added.
  */
 const CACHE_SURPLUS = 100;
 
@@ -199,7 +199,7 @@ export class Sessions {
     return rows.map((row) => row.id);
   }
 
-  /** Adds a session to the cache. Sessions that were ended for it may still be there. */
+  /** Adds a session to the cache. The sessions that were ended for it have usually left the cache before. */
   async #cache({ nodeId, supervisorId, sessionId, expiresAtMs }: CachedLogin): Promise<void> {
     const { cache, maxSessions, nowMs } = this.#parts;
     await withCache(() =>

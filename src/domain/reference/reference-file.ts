@@ -174,6 +174,6 @@ function parseLine(value: unknown): ReferenceChange {
   const { topic, key, value: row } = parsed.data;
   const kind = kindOfTopic(topic);
   if (!kind) throw new UnfitReferenceError(`${JSON.stringify(topic.slice(0, 100))} is no topic of reference data`);
-  // A missing value leaves `row` undefined, which is rejected: only an explicit null is a tombstone.
+  // Only an explicit null is a tombstone; a line without `value` is malformed.
   return parseReferenceChange(kind, key, row);
 }

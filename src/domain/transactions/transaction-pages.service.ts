@@ -28,7 +28,7 @@ export interface TransactionFilter {
   collection?: TransactionCollection | undefined;
   status?: TransactionStatus | undefined;
   type?: number | undefined;
-  /** The earliest `updated_at` of the notifications that a transaction may have. */
+  /** The instant at or after which a transaction was last updated, by the `updated_at` of its notifications. */
   updatedSince?: Instant | undefined;
 }
 

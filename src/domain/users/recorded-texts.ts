@@ -74,8 +74,8 @@ export class RecordedTexts {
   /**
    * Erases personal data from the audit records of the tenant and of no tenant, from the time `since` on. When one
    * column of a record identifies the user, all its columns are erased. It works in windows along an index, so that no
-   * statement takes long. In records of no tenant only the id and the email count: they are the operator's, and an
-   * external id invented by a tenant must not erase them.
+   * statement takes long. In records of no tenant, which are the operator's, only identifiers that are UUIDs or contain
+   * `@` count: an external id invented by a tenant must not erase them.
    */
   async eraseAudited(nodeId: string, person: Person, since = '-infinity'): Promise<void> {
     const identifiers = person.identifiers.filter((text) => text.includes('@') || isUuid(text));
