@@ -60,7 +60,7 @@ export class ClientAdministration {
         return { client, secret: await this.#addSecret(client) };
       });
     } catch (error) {
-      // The tenant does not exist.
+      // A violated foreign key means that the tenant does not exist.
       throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
     }
   }

@@ -70,7 +70,7 @@ export class SupervisorAdministration {
           .returning(SUPERVISOR_COLUMNS),
       )
       .catch((error: unknown) => {
-        // The tenant does not exist.
+        // A violated foreign key means that the tenant does not exist.
         throw sqlState(error) === FOREIGN_KEY_VIOLATION ? notFoundRefusal() : error;
       });
     if (!row)

@@ -2,7 +2,7 @@ import type { TokenClass } from '../../platform/config/secrets.ts';
 import { noToken } from '../../platform/errors.ts';
 import { InvalidTokenError } from './invalid-token.ts';
 
-/** What a token may be used for (decisions: tokens). */
+/** The use for which a token was issued (decisions: tokens). */
 export type TokenUse = 'login' | 'api' | 'forgot_password' | 'refresh';
 
 /** The caller for whom a verified access token speaks. `nodeId` is the tenant whose data it may access. */

@@ -77,8 +77,8 @@ export class QuotaCount {
   }
 
   /**
-   * Returns the number of requests of a month, to be given to the cache. Requests counted by this process become part
-   * of that number.
+   * Returns the number of requests of a month, to be given to the cache. Requests that this process counted alone are
+   * included, and are not counted again.
    */
   handOver(monthAt: number): number {
     const month = this.#month;

@@ -188,7 +188,7 @@ export function tokenOf({ token }: ManagementCall): string {
 }
 
 /**
- * Refuses a caller without any secret before it is told of other issues with its request.
+ * Refuses a caller without any secret before anything else about its request is disclosed.
  * @throws OAuthError 401 when there is no secret.
  */
 function requireCredentials({ authorization, parameters }: ManagementCall): void {

@@ -63,7 +63,7 @@ export function gasPricesOf(chainId: unknown, feeHistory: unknown): GasPrices | 
   };
 }
 
-/** Returns the median; of an even number of values, the lower of the two in the middle. */
+/** Returns the median; for an even number of values, the lower of the two in the middle. */
 function median(values: readonly bigint[]): bigint {
   const sorted = values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0n;

@@ -54,7 +54,7 @@ export async function* linesOf(source: AsyncIterable<Uint8Array>, maxBytes: numb
 /** The progress and the result of a load of reference data. */
 export interface LoadCounts {
   bytes: number;
-  /** The number of lines read, without empty ones. */
+  /** The number of lines read, not counting empty ones. */
   lines: number;
   /** The number of rows written or deleted. */
   applied: number;

@@ -6,7 +6,7 @@ export interface Tombstone {
   place: LogPosition | undefined;
 }
 
-/** The state of an id before a change. */
+/** The state of one id of reference data before a change. */
 export interface KnownState {
   /** The highest version that was applied or parked; undefined when there is none. */
   version: bigint | undefined;
@@ -58,7 +58,7 @@ function isRepeated(tombstone: Tombstone | undefined, place: LogPosition | undef
 }
 
 /**
- * Checks whether a late row was published before the tombstone. Its version alone does not tell, because the tombstone
+ * Checks whether a late row was published before the tombstone. Its version cannot decide that, because the tombstone
  * did not know of a row that could not be applied.
  */
 function stoodBefore(place: LogPosition | undefined, tombstone: LogPosition | undefined): boolean {

@@ -32,7 +32,10 @@ export function orderKeyOf(notification: Notification): OrderKey {
   ]).toString('hex');
 }
 
-/** Compares two keys: negative when `a` is lower, 0 when they are equal, positive when `a` is higher. */
+/**
+ * Compares two order keys; returns a negative number when `a` is lower, 0 when they are equal, a positive one when `a`
+ * is higher.
+ */
 export function compareKeys(a: OrderKey, b: OrderKey): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;

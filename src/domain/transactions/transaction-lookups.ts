@@ -149,9 +149,9 @@ const LEASE_MS = 10_000;
 const MEND_EVERY_MS = 3_600_000;
 
 /**
- * Looks up ids with parked notifications at the owner of transactions, and registers what it finds. The queue is a
- * table: it survives restarts, and only one process at a time looks up an id. The pause after an unsuccessful lookup
- * grows for each id. While the owner fails, the process also pauses between lookups.
+ * Looks up ids with parked notifications at the owner (the service that owns transactions), and registers what it
+ * finds. The queue is a table: it survives restarts, and only one process at a time looks up an id. The pause after an
+ * unsuccessful lookup grows for each id. While the owner fails, the process also pauses between lookups.
  */
 export class TransactionLookups {
   /** Counts lookups by outcome; to be registered with the metrics of the process. */

@@ -26,7 +26,10 @@ export type RegistrationRow = Pick<
 
 type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'correlation_id' | 'traceparent'>;
 
-/** Reads and writes the tables of the mirror. Methods that write must run inside a transaction. */
+/**
+ * Reads and writes the tables of the mirror, the local copy of transactions. Methods that write must run inside a
+ * transaction.
+ */
 export class TransactionStore {
   readonly #door: UnscopedDatabase<Tables>;
 

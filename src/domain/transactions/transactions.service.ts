@@ -50,7 +50,10 @@ const REGISTRATION_OFF = {
   message: 'registration by mutation is off: whoever owns the transaction registers it first',
 } as const;
 
-/** Maintains the mirror: applies notifications to registered transactions and parks those of unknown ids. */
+/**
+ * Maintains the mirror, the local copy of transactions: applies notifications to registered transactions and parks
+ * those of unknown ids.
+ */
 export class Transactions {
   /**
    * Counts applied notifications with a type that their collection does not know; to be registered with the metrics of
@@ -248,8 +251,8 @@ export class Transactions {
   }
 
   /**
-   * Removes and returns parked notifications by order key, lowest first: their arrival order is unknown, and in this
-   * order each one that has news makes an event.
+   * Removes and returns parked notifications by order key, lowest first. Their arrival order is unknown; in this order
+   * each one that changes the visible state makes an event.
    */
   async #takeParked(transactions: readonly RegisteredTransaction[]): Promise<ParsedDelivery[]> {
     const parked = (await this.#store.takeParked(transactions.map(({ id }) => id))).map(parseDelivery);

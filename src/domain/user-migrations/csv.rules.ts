@@ -298,7 +298,7 @@ export function fileRowOf(record: CsvRecord, columns: readonly string[], index: 
   return { index, input: { ...identifiers, name: at('name'), surname: at('surname'), kyc_sent: kycSent } };
 }
 
-/** Checks a wallet address for what would refuse a whole bulk request; returns undefined when it is valid. */
+/** Checks a wallet address for issues that would refuse a whole bulk request; returns undefined when there is none. */
 function walletFault(wallet: string): string | undefined {
   if (hasForbiddenText(wallet)) return 'must not contain U+0000 or a lone surrogate';
   return wallet.trim() === '' ? 'must not be blank' : undefined;

@@ -105,7 +105,7 @@ const FREE_BYTES = 1_000_000;
  */
 const STORED_PER_READ = 10;
 
-/** Returns the number of bytes that storing the failed rows takes. */
+/** Returns the number of bytes that it takes to store the failed rows among these. */
 export function failedBytesOf(records: readonly RowOutcomeRow[]): number {
   const failed = records.filter(({ status }) => status === 'failed');
   const texts = failed.map(({ email, external_id, reason }) => `${email ?? ''}${external_id ?? ''}${reason ?? ''}`);

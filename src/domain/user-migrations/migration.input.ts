@@ -38,8 +38,8 @@ export const migrateUserInput = objectInput({
 });
 
 /**
- * The schema of one row of many. Only wrong types and an invalid wallet refuse the request; what else would refuse a
- * single user becomes the outcome of the row.
+ * The schema of one row of many. Only wrong types and an invalid wallet refuse the request; any other issue becomes the
+ * outcome of the row.
  */
 const rowInput = objectInput({
   wallet_address: walletInput,

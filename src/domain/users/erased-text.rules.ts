@@ -36,7 +36,7 @@ const IDENTIFYING_LENGTH = 6;
  */
 const MAX_LEVELS = 500;
 
-/** The side of a stored text: sent by a caller (`asked`) or sent to it (`told`). */
+/** The direction of a stored text: `asked` is a request's, `told` is a response's. */
 export type TextSide = 'asked' | 'told';
 
 /**
