@@ -163,9 +163,9 @@ export class ClientAdministration {
   }
 
   async #endSecrets({ id, node_id: nodeId }: ClientRow, overlapSeconds: number): Promise<void> {
-    const door = this.#parts.db.forNode(nodeId);
+    const scoped = this.#parts.db.forNode(nodeId);
     const nowMs = this.#parts.nowMs();
-    const secrets = await door.run((k) =>
+    const secrets = await scoped.run((k) =>
       k.deleteFrom('client_secrets').where('client_id', '=', id).returning(['hash', 'created_at', 'expires_at']),
     );
     const live = secrets
@@ -177,7 +177,7 @@ export class ClientAdministration {
     const endsAtMs = Math.min(newest.endsAtMs, nowMs + overlapSeconds * 1_000);
     const { hash, created_at } = newest;
     const kept = { hash, client_id: id, created_at, expires_at: new Date(endsAtMs).toISOString() };
-    await door.run((k) => k.insertInto('client_secrets').values(kept));
+    await scoped.run((k) => k.insertInto('client_secrets').values(kept));
   }
 }
 

@@ -37,7 +37,7 @@ export class QuotaStore {
   }
 
   async #saveQuotas(rows: readonly QuotaRow[]): Promise<(number | undefined)[]> {
-    const door = this.#db.unscoped('what the clients of all nodes have used is saved at once');
+    const unscoped = this.#db.unscoped('what the clients of all nodes have used is saved at once');
     const json = JSON.stringify(
       rows.map(({ clientId, nodeId, month, seen, own }) => ({
         client_id: clientId,
@@ -48,7 +48,7 @@ export class QuotaStore {
       })),
     );
     // The rows are written in the same order by every process, so that no deadlock arises.
-    let saved = await door.raw<{ client_id: string; month: string; used: string }>(
+    let saved = await unscoped.raw<{ client_id: string; month: string; used: string }>(
       (sql) => sql`
         insert into client_quotas as saved (client_id, node_id, month, used)
         select client_id, node_id, month, seen
@@ -59,7 +59,7 @@ export class QuotaStore {
         returning client_id, month, used`,
     );
     if (rows.some(({ own }) => own > 0)) {
-      const added = await door.raw<(typeof saved)[number]>(
+      const added = await unscoped.raw<(typeof saved)[number]>(
         (sql) => sql`
           update client_quotas saved set used = saved.used + t.own
           from json_to_recordset(${json}::json) as t (client_id uuid, month text, own bigint)

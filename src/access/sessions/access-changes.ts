@@ -153,10 +153,10 @@ export class AccessChanges {
   }
 
   async #advance(follower: Follower): Promise<void> {
-    const door = this.#parts.db.unscoped('access ends for every node');
+    const unscoped = this.#parts.db.unscoped('access ends for every node');
     for (;;) {
       const { position, since } = follower.place(this.#parts.nowMs());
-      const rows = await door.run((k) =>
+      const rows = await unscoped.run((k) =>
         k
           .selectFrom('access_changes')
           .select(['seq', 'kind', 'node_id', 'subject', 'item'])
@@ -179,18 +179,18 @@ export class AccessChanges {
    */
   async #append(changes: readonly AccessChange[]): Promise<void> {
     if (changes.length === 0) return;
-    const door = this.#parts.db.unscoped('access ends for every node');
-    await door.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
+    const unscoped = this.#parts.db.unscoped('access ends for every node');
+    await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
     const createdAt = new Date(this.#parts.nowMs()).toISOString();
     const rows = changes.map(({ nodeId, ...change }) => ({ ...change, node_id: nodeId, created_at: createdAt }));
-    await door.run((k) => k.insertInto('access_changes').values(rows));
+    await unscoped.run((k) => k.insertInto('access_changes').values(rows));
   }
 
   async #prune(): Promise<void> {
     if (performance.now() - this.#prunedAtMs < PRUNE_EVERY_MS) return;
     this.#prunedAtMs = performance.now();
     const before = new Date(this.#parts.nowMs() - KEPT_MS).toISOString();
-    const door = this.#parts.db.unscoped('access ends for every node');
-    await door.run((k) => k.deleteFrom('access_changes').where('created_at', '<', before));
+    const unscoped = this.#parts.db.unscoped('access ends for every node');
+    await unscoped.run((k) => k.deleteFrom('access_changes').where('created_at', '<', before));
   }
 }

@@ -189,8 +189,8 @@ export class AccessDirectory {
     this.#nodes = new FreshCache({
       ...LIMITS,
       load: async (id) => {
-        const door = db.unscoped('whether a node exists');
-        return (await door.run((k) => k.selectFrom('nodes').select('id').where('id', '=', id))).length > 0;
+        const unscoped = db.unscoped('whether a node exists');
+        return (await unscoped.run((k) => k.selectFrom('nodes').select('id').where('id', '=', id))).length > 0;
       },
     });
   }

@@ -27,7 +27,7 @@ export class Passwords {
   readonly semaphore = new Semaphore({
     permits: passwordsAtOnce(),
     maxWaiting: QUEUE,
-    // A hash takes so short a time that other tenants may wait for it.
+    // A tenant may use all permits while no other waits: a hash is so short that others then hardly wait.
     mayBorrow: true,
     refusal: serviceUnavailable,
   });

@@ -156,8 +156,8 @@ export class Sessions {
    * that has just ended the others.
    */
   async #holdAccess({ nodeId, supervisorId, clientId }: NewSession, seen: SeenSupervisor): Promise<boolean> {
-    const door = this.#parts.db.forNode(nodeId);
-    const [supervisor] = await door.run((k) =>
+    const scoped = this.#parts.db.forNode(nodeId);
+    const [supervisor] = await scoped.run((k) =>
       k
         .selectFrom('supervisors')
         .select('id')
@@ -168,7 +168,7 @@ export class Sessions {
         .forUpdate(),
     );
     if (!supervisor) return false;
-    const [client] = await door.run((k) =>
+    const [client] = await scoped.run((k) =>
       k.selectFrom('clients').select('id').where('id', '=', clientId).where('status', '=', 'active').forShare(),
     );
     return client !== undefined;

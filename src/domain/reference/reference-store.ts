@@ -48,10 +48,10 @@ const LOCK = 72_050_012;
  * transaction.
  */
 export class ReferenceStore {
-  readonly #door: UnscopedDatabase<Tables>;
+  readonly #database: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#door = db.unscoped('reference data is of every node, and of none');
+    this.#database = db.unscoped('reference data is of every node, and of none');
   }
 
   /**
@@ -59,7 +59,7 @@ export class ReferenceStore {
    * an exclusive holder parks or deletes rows, so that no parent is inserted and no child is missed meanwhile.
    */
   async lock(isExclusive: boolean): Promise<void> {
-    await this.#door.raw((sql) =>
+    await this.#database.raw((sql) =>
       isExclusive ? sql`select pg_advisory_xact_lock(${LOCK})` : sql`select pg_advisory_xact_lock_shared(${LOCK})`,
     );
   }
@@ -69,12 +69,12 @@ export class ReferenceStore {
    * inserted.
    */
   async lockTransactions(): Promise<void> {
-    await this.#door.raw((sql) => sql`lock table transactions in share mode`);
+    await this.#database.raw((sql) => sql`lock table transactions in share mode`);
   }
 
   /** Returns the known state of each id; an id of which nothing is known is not in the map. */
   async states(kind: ReferenceKind, ids: readonly string[]): Promise<Map<string, StoredState>> {
-    const rows = await this.#door.raw<StateRow>((sql) => {
+    const rows = await this.#database.raw<StateRow>((sql) => {
       const nodeId = isOfNode(kind) ? sql`r.node_id` : sql`null::uuid`;
       return sql<StateRow>`
         select k.id, ${nodeId} as node_id, greatest(r.version, p.version) as version, t.version as dead_version,
@@ -90,7 +90,7 @@ export class ReferenceStore {
 
   /** Returns the ids that have a row, each with its tenant, or null for a kind without tenants. */
   async existing(kind: ReferenceKind, ids: readonly string[]): Promise<Map<string, string | null>> {
-    const rows = await this.#door.raw((sql) => {
+    const rows = await this.#database.raw((sql) => {
       const nodeId = isOfNode(kind) ? sql`node_id` : sql`null::uuid`;
       const table = sql.table(TABLES[kind].table);
       return sql<{ id: string; node_id: string | null }>`
@@ -109,7 +109,7 @@ export class ReferenceStore {
     // Sorted by id, so that concurrent writers cannot deadlock.
     const sorted = rows.toSorted((a, b) => (a.id < b.id ? -1 : 1));
     const records = JSON.stringify(sorted.map(({ id, version, row }) => ({ ...row, id, version: version.toString() })));
-    await this.#door.raw((sql) => {
+    await this.#database.raw((sql) => {
       const names = ['id', 'version', ...Object.keys(columns)].map((name) => sql.ref(name));
       const types = Object.entries(columns).map(([name, type]) => sql`${sql.ref(name)} ${sql.raw(type)}`);
       const updates = Object.keys(columns)
@@ -135,11 +135,11 @@ export class ReferenceStore {
   /** Deletes the rows that nothing refers to. Rows still referred to stay until a later deletion. */
   async delete(kind: ReferenceKind, ids: readonly string[]): Promise<void> {
     const { table } = TABLES[kind];
-    if (ids.length > 0) await this.#door.raw((sql) => sql`select delete_unreferenced(${table}, ${ids}::uuid[])`);
+    if (ids.length > 0) await this.#database.raw((sql) => sql`select delete_unreferenced(${table}, ${ids}::uuid[])`);
   }
 
   async setDeletedAt(ids: readonly string[], at: string): Promise<void> {
-    await this.#door.raw(
+    await this.#database.raw(
       (sql) => sql`
         update accounts set deleted_at = ${at}::timestamptz where id = any(${ids}::uuid[]) and deleted_at is null`,
     );
@@ -147,7 +147,7 @@ export class ReferenceStore {
 
   /** Returns the ids that have a tombstone but still a row, because other rows referred to it. */
   async undead(kind: ReferenceKind): Promise<string[]> {
-    const rows = await this.#door.raw(
+    const rows = await this.#database.raw(
       (sql) => sql<{ id: string }>`
         select t.id from reference_tombstones t join ${sql.table(TABLES[kind].table)} r on r.id = t.id
         where t.kind = ${kind} and r.version <= t.version`,
@@ -164,7 +164,7 @@ export class ReferenceStore {
       log_offset: place?.offset.toString() ?? null,
       log_time_ms: place?.timeMs.toString() ?? null,
     }));
-    await this.#door.run((k) =>
+    await this.#database.run((k) =>
       k
         .insertInto('reference_tombstones')
         .values(rows)
@@ -189,7 +189,7 @@ export class ReferenceStore {
       waits_for_id: waitsFor?.id,
       reason,
     }));
-    await this.#door.raw(
+    await this.#database.raw(
       (sql) => sql`
         insert into reference_parked (kind, id, version, value, waits_for_kind, waits_for_id, reason)
         select ${kind}, id, version, value, waits_for_kind, waits_for_id, reason
@@ -199,11 +199,13 @@ export class ReferenceStore {
   }
 
   async unpark(kind: ReferenceKind, ids: readonly string[]): Promise<void> {
-    await this.#door.raw((sql) => sql`delete from reference_parked where kind = ${kind} and id = any(${ids}::uuid[])`);
+    await this.#database.raw(
+      (sql) => sql`delete from reference_parked where kind = ${kind} and id = any(${ids}::uuid[])`,
+    );
   }
 
   async countWaiting(): Promise<number> {
-    const [row] = await this.#door.raw(
+    const [row] = await this.#database.raw(
       (sql) => sql<{ waiting: number }>`
         select count(*)::integer as waiting from reference_parked where waits_for_id is not null`,
     );
@@ -218,7 +220,7 @@ export class ReferenceStore {
       version: string;
       value: ReferenceRow;
     }
-    const rows = await this.#door.raw(
+    const rows = await this.#database.raw(
       (sql) => sql<Waiting>`
         delete from reference_parked where waits_for_kind = ${parent} and waits_for_id = any(${ids}::uuid[])
         returning kind, id, version, value`,
@@ -228,7 +230,7 @@ export class ReferenceStore {
 
   /** Returns those of the given assets that transactions refer to. */
   async withTransactions(assetIds: readonly string[]): Promise<string[]> {
-    const rows = await this.#door.raw(
+    const rows = await this.#database.raw(
       (sql) => sql<{ asset_id: string }>`
         select distinct asset_id from transactions where asset_id = any(${assetIds}::uuid[])`,
     );

@@ -27,17 +27,17 @@ interface Claim {
  * unless it says otherwise.
  */
 export class LookupStore {
-  readonly #door: UnscopedDatabase<Tables>;
+  readonly #database: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#door = db.unscoped('nobody knows yet whose the ids are');
+    this.#database = db.unscoped('nobody knows yet whose the ids are');
   }
 
   /** Adds lookups for ids, in the transaction that parks their notifications. */
   async add(ids: Iterable<string>): Promise<void> {
     const waiting = [...ids];
     if (waiting.length === 0) return;
-    await this.#door.raw(
+    await this.#database.raw(
       (sql) => sql`
         insert into transaction_lookups (id) select id from unnest(${textArray(waiting)}::text[]) as w (id)
         on conflict do nothing`,
@@ -47,12 +47,12 @@ export class LookupStore {
   /** Removes the lookups of ids that are registered now. */
   async remove(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
-    await this.#door.raw((sql) => sql`delete from transaction_lookups where id = any (${textArray(ids)}::text[])`);
+    await this.#database.raw((sql) => sql`delete from transaction_lookups where id = any (${textArray(ids)}::text[])`);
   }
 
   /** Claims the due lookups that have been due longest, new ones first, and counts an attempt for each. */
   async claim({ limit, nowMs, untilMs }: Claim): Promise<DueLookup[]> {
-    return this.#door.run((k) =>
+    return this.#database.run((k) =>
       k
         // A materialized CTE, because the planner may run a subquery in a condition more than once and so exceed the
         // limit.
@@ -78,7 +78,7 @@ export class LookupStore {
 
   /** Makes a lookup due at `untilMs` (ms since 1970), and not before. */
   async postpone(id: string, untilMs: number): Promise<void> {
-    await this.#door.run((k) =>
+    await this.#database.run((k) =>
       k
         .updateTable('transaction_lookups')
         .set({ due_at: iso(untilMs) })
@@ -90,7 +90,7 @@ export class LookupStore {
    * Repairs the table after processes of an earlier version, which park and register without it. Runs two statements.
    */
   async mend(): Promise<void> {
-    await this.#door.run((k) =>
+    await this.#database.run((k) =>
       k
         .insertInto('transaction_lookups')
         .columns(['id'])
@@ -105,7 +105,7 @@ export class LookupStore {
         )
         .onConflict((conflict) => conflict.doNothing()),
     );
-    await this.#door.run((k) =>
+    await this.#database.run((k) =>
       k
         .deleteFrom('transaction_lookups')
         .where(({ exists, selectFrom }) =>

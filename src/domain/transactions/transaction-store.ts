@@ -31,10 +31,10 @@ type ParkedRow = Pick<Selectable<Tables['parked_notifications']>, 'body' | 'corr
  * transaction.
  */
 export class TransactionStore {
-  readonly #door: UnscopedDatabase<Tables>;
+  readonly #database: UnscopedDatabase<Tables>;
 
   constructor(db: Db) {
-    this.#door = db.unscoped('notifications name ids of every node');
+    this.#database = db.unscoped('notifications name ids of every node');
   }
 
   /**
@@ -43,11 +43,11 @@ export class TransactionStore {
    */
   async lockIds(ids: readonly string[]): Promise<void> {
     const sorted = textArray(ids.toSorted());
-    await this.#door.raw(
+    await this.#database.raw(
       (sql) => sql`
         insert into transaction_ids (id) select id from unnest(${sorted}::text[]) as i (id) on conflict do nothing`,
     );
-    await this.#door.raw(
+    await this.#database.raw(
       (sql) => sql`select 1 from transaction_ids where id = any (${sorted}::text[]) order by id for update`,
     );
   }
@@ -57,7 +57,7 @@ export class TransactionStore {
    * registration by the owner never changes.
    */
   async settledIn(collections: readonly TransactionCollection[], ids: readonly string[]): Promise<Set<string>> {
-    const rows = await this.#door.raw(
+    const rows = await this.#database.raw(
       (sql) => sql<{ id: string }>`
         select id from transactions
         where id = any (${textArray(ids)}::text[]) and registered_by = 'topic'
@@ -67,7 +67,7 @@ export class TransactionStore {
   }
 
   async rows(ids: readonly string[]): Promise<TransactionRow[]> {
-    return this.#door.raw(
+    return this.#database.raw(
       (sql) => sql<TransactionRow>`select * from transactions where id = any (${textArray(ids)}::text[])`,
     );
   }
@@ -78,7 +78,7 @@ export class TransactionStore {
 
   /** Inserts a registration or replaces the existing one; `save` writes the columns of the join. */
   async register(row: RegistrationRow): Promise<void> {
-    await this.#door.run((k) =>
+    await this.#database.run((k) =>
       k
         .insertInto('transactions')
         .values(row)
@@ -90,7 +90,7 @@ export class TransactionStore {
   async registerNew(rows: readonly RegistrationRow[]): Promise<void> {
     if (rows.length === 0) return;
     const column = (name: keyof RegistrationRow) => textColumn(rows, name);
-    await this.#door.raw(
+    await this.#database.raw(
       (sql) => sql`
         insert into transactions (id, node_id, collection, registered_type, registered_by, asset_id, type)
         select r.id, r.node_id::uuid, r.collection, r.registered_type::integer, r.registered_by, r.asset_id::uuid, r.type::integer
@@ -101,7 +101,7 @@ export class TransactionStore {
   }
 
   async removeEvents(id: string): Promise<void> {
-    await this.#door.run((k) => k.deleteFrom('transaction_events').where('transaction_id', '=', id));
+    await this.#database.run((k) => k.deleteFrom('transaction_events').where('transaction_id', '=', id));
   }
 
   /** Parks notifications. A notification with the same id and bytes is parked only once. */
@@ -112,7 +112,7 @@ export class TransactionStore {
       return { id, body_sha256: hash('sha256', body), body: hex, correlation_id: correlationId, traceparent };
     });
     const column = (name: keyof (typeof rows)[number]) => textColumn(rows, name);
-    await this.#door.raw(
+    await this.#database.raw(
       (sql) => sql`
         insert into parked_notifications (id, body_sha256, body, correlation_id, traceparent)
         select p.id, decode(p.body_sha256, 'hex'), decode(p.body, 'hex'), p.correlation_id, p.traceparent
@@ -126,7 +126,7 @@ export class TransactionStore {
   /** Removes the parked notifications of these ids and returns them, in no particular order. */
   async takeParked(ids: readonly string[]): Promise<Delivery[]> {
     if (ids.length === 0) return [];
-    const rows = await this.#door.raw(
+    const rows = await this.#database.raw(
       (sql) => sql<ParkedRow>`
         delete from parked_notifications where id = any (${textArray(ids)}::text[])
         returning body, correlation_id, traceparent`,
@@ -146,7 +146,7 @@ export class TransactionStore {
     if (changed.length === 0) return;
     const rows = changed.map(({ id, state }) => ({ id, ...columnsOfState(state) }));
     const column = (name: keyof (typeof rows)[number]) => textColumn(rows, name);
-    await this.#door.raw(
+    await this.#database.raw(
       (sql) => sql`
         update transactions t set
           type = j.type::integer, status = j.status::smallint, status_key = j.status_key, error = j.error,
@@ -218,10 +218,10 @@ export interface NewEvent {
  */
 export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
   if (events.length === 0) return new Map();
-  const door = db.unscoped('the events of a batch belong to several nodes');
+  const unscoped = db.unscoped('the events of a batch belong to several nodes');
   const byNode = Map.groupBy(events, (event) => event.nodeId);
   const counts = Array.from(byNode, ([nodeId, ofNode]) => ({ node_id: nodeId, seq: String(ofNode.length) }));
-  const counters = await door.run((k) =>
+  const counters = await unscoped.run((k) =>
     k
       .insertInto('node_event_seq')
       .values(counts.sort((a, b) => (a.node_id < b.node_id ? -1 : 1)))
@@ -247,7 +247,7 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
     }));
   });
   const column = (name: keyof (typeof rows)[number]) => textColumn(rows, name);
-  await door.raw(
+  await unscoped.raw(
     (sql) => sql`
       insert into transaction_events (node_id, seq, transaction_id, status, previous_status, correlation_id, transaction,
         traceparent)
@@ -269,8 +269,8 @@ export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise
 export async function settleAssets(db: Db, assetIds: readonly (string | null)[]): Promise<void> {
   const ids = [...new Set(assetIds.filter((id) => id !== null))];
   if (ids.length === 0) return;
-  const door = db.unscoped('the assets of a batch belong to several nodes');
-  const assets = await door.run((k) =>
+  const unscoped = db.unscoped('the assets of a batch belong to several nodes');
+  const assets = await unscoped.run((k) =>
     k
       .selectFrom('assets')
       .select(['id', 'node_id', 'contract_address', 'contract_settled'])
@@ -280,7 +280,7 @@ export async function settleAssets(db: Db, assetIds: readonly (string | null)[])
   );
   if (assets.length === 0) return;
   // A registration may name any asset; transactions of another tenant have no effect on this one.
-  const rows = await door.run((k) =>
+  const rows = await unscoped.run((k) =>
     k
       .selectFrom('transactions')
       .innerJoin('assets', (join) =>
@@ -297,7 +297,7 @@ export async function settleAssets(db: Db, assetIds: readonly (string | null)[])
   });
   if (changed.length === 0) return;
   const addresses = textArray(changed.map(({ address }) => address));
-  await door.raw(
+  await unscoped.raw(
     (sql) => sql`
       update assets a set contract_address = c.address, contract_settled = c.address is not null, updated_at = now()
       from unnest(${textArray(changed.map(({ id }) => id))}::uuid[], ${addresses}::text[]) as c (id, address)

@@ -116,9 +116,9 @@ export class MigrationStore {
    */
   async recordFile(file: StoredFile): Promise<MigrationTableRow> {
     const { id, nodeId, createdBy, correlationId, columns, position, rows, chunks, atMs, lease } = file;
-    const door = this.#db.forNode(nodeId);
+    const scoped = this.#db.forNode(nodeId);
     return this.#db.transaction(async () => {
-      const [stored] = await door.run((k) =>
+      const [stored] = await scoped.run((k) =>
         k
           .selectFrom('migration_files')
           .select((eb) => eb.fn.countAll<string>().as('chunks'))
@@ -126,7 +126,7 @@ export class MigrationStore {
       );
       if (Number(stored?.chunks) !== chunks) throw new Error('the file came too slowly: its first parts are gone');
       const migration = { id, status: 'running' as const, total: rows, created_by: createdBy, created_at: iso(atMs) };
-      const [recorded] = await door.run((k) => k.insertInto('migrations').values(migration).returningAll());
+      const [recorded] = await scoped.run((k) => k.insertInto('migrations').values(migration).returningAll());
       if (!recorded) throw new Error('a migration is recorded');
       const job = {
         migration_id: id,
@@ -137,7 +137,7 @@ export class MigrationStore {
         lease_owner: lease?.owner ?? null,
         lease_until: iso(lease?.untilMs ?? atMs),
       };
-      await door.run((k) => k.insertInto('migration_jobs').values(job));
+      await scoped.run((k) => k.insertInto('migration_jobs').values(job));
       return recorded;
     });
   }
@@ -221,9 +221,9 @@ export class MigrationStore {
 
   /** Adds the progress of a row batch to a job and its migration. Runs two statements. */
   async step({ node_id: nodeId, migration_id: id }: MigrationJobRow, step: JobStep): Promise<void> {
-    const door = this.#db.forNode(nodeId);
+    const scoped = this.#db.forNode(nodeId);
     const { position, nextIndex, success, skipped, failed, failedBytes, leaseUntilMs } = step;
-    await door.run((k) =>
+    await scoped.run((k) =>
       k
         .updateTable('migrations')
         .set((eb) => ({
@@ -233,7 +233,7 @@ export class MigrationStore {
         }))
         .where('id', '=', id),
     );
-    await door.run((k) =>
+    await scoped.run((k) =>
       k
         .updateTable('migration_jobs')
         .set({
@@ -266,15 +266,15 @@ export class MigrationStore {
     status: 'done' | 'cancelled' | 'failed',
     atMs: number,
   ): Promise<MigrationTableRow> {
-    const door = this.#db.forNode(nodeId);
-    const [migration] = await door.run((k) =>
+    const scoped = this.#db.forNode(nodeId);
+    const [migration] = await scoped.run((k) =>
       k
         .updateTable('migrations')
         .set({ status, finished_at: iso(atMs) })
         .where('id', '=', id)
         .returningAll(),
     );
-    await door.run((k) => k.deleteFrom('migration_jobs').where('migration_id', '=', id));
+    await scoped.run((k) => k.deleteFrom('migration_jobs').where('migration_id', '=', id));
     await this.dropFile(nodeId, id);
     if (!migration) throw new Error('a job has a migration');
     return migration;

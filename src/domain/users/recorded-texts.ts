@@ -51,8 +51,8 @@ export class RecordedTexts {
    * case).
    */
   async eraseAnswers(nodeId: string, traces: readonly string[], data: PersonalData): Promise<void> {
-    const door = this.#db.forNode(nodeId);
-    const found = await door.run((k) =>
+    const scoped = this.#db.forNode(nodeId);
+    const found = await scoped.run((k) =>
       k
         .selectFrom('idempotent_answers')
         .select(['scope', 'body'])
@@ -62,7 +62,7 @@ export class RecordedTexts {
       if (body === null) continue;
       const erased = erasedText(body, data);
       if (erased === body) continue;
-      await door.run((k) =>
+      await scoped.run((k) =>
         k
           .updateTable('idempotent_answers')
           .set({ body: erased ?? '{}' })
@@ -90,8 +90,8 @@ export class RecordedTexts {
    * Erases personal data from the next window of audit records; returns its end, or undefined after the last window.
    */
   async #eraseWindow(nodeId: string | null, person: Person, after: Place): Promise<Place | undefined> {
-    const door = this.#db.unscoped('an audit record that names a user can belong to no node');
-    const window = await door.run((k) =>
+    const unscoped = this.#db.unscoped('an audit record that names a user can belong to no node');
+    const window = await unscoped.run((k) =>
       k
         .selectFrom('audit_records')
         .select(['at', 'id'])
@@ -103,7 +103,7 @@ export class RecordedTexts {
     );
     const last = window.at(-1);
     if (last === undefined) return undefined;
-    const found = await door.run((k) =>
+    const found = await unscoped.run((k) =>
       k
         .selectFrom('audit_records')
         .select(['at', 'id', ...COLUMNS])
@@ -115,7 +115,7 @@ export class RecordedTexts {
     for (const { at, id, ...kept } of found) {
       const erased = erasedRecord(kept, person);
       if (isDeepStrictEqual(erased, kept)) continue;
-      await door.run((k) => k.updateTable('audit_records').set(erased).where('at', '=', at).where('id', '=', id));
+      await unscoped.run((k) => k.updateTable('audit_records').set(erased).where('at', '=', at).where('id', '=', id));
     }
     return window.length < WINDOW ? undefined : last;
   }

@@ -83,17 +83,17 @@ export class WalletRules {
   async create(nodeId: string, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
     if (!isUuid(walletId)) throw notFoundRefusal();
     const { db, nowMs } = this.#parts;
-    const door = db.forNode(nodeId);
+    const scoped = db.forNode(nodeId);
     const wallet = walletId.toLowerCase();
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), wallet_id: wallet, ...columnsOf(content), created_at: now, updated_at: now };
     try {
       return await db.transaction(async () => {
-        const [found] = await door.run((k) =>
+        const [found] = await scoped.run((k) =>
           k.selectFrom('wallets').select('id').where('id', '=', wallet).forKeyShare(),
         );
         const [created] = found
-          ? await door.run((k) => k.insertInto('wallet_rules').values(values).returningAll())
+          ? await scoped.run((k) => k.insertInto('wallet_rules').values(values).returningAll())
           : [];
         if (!created) throw notFoundRefusal();
         return created;
