@@ -13,7 +13,7 @@ import { type Administrator, refuseAdministration } from './administration.ts';
 import type { ClientInput } from './client.input.ts';
 
 const SECOND_MS = 1_000;
-/** The time, in ms, within which every process learns of a change. */
+/** The time, in ms, within which every process learns of a change of a client. */
 const HEARD_WITHIN_MS = 1_000;
 const SECRET_BYTES = 32;
 const FOREIGN_KEY_VIOLATION = '23503';

@@ -16,6 +16,8 @@ export interface ClientRecord {
   active: boolean;
   /** The time, in seconds since 1970, from which tokens are valid; earlier ones are revoked. */
   tokensFromSeconds: number;
-  /** The same time for the client's own tokens; never before `tokensFromSeconds`. */
+  /**
+   * The time, in seconds since 1970, from which the client's own tokens are valid; never before `tokensFromSeconds`.
+   */
   ownTokensFromSeconds: number;
 }

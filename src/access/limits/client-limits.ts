@@ -33,7 +33,7 @@ interface Count {
  * database. While the cache is down each process counts for itself, and no request fails because of it.
  */
 export class ClientLimits {
-  /** Counts requests that were counted without the cache; to be registered with the metrics of the process. */
+  /** The counter of requests that were counted without the cache; to be registered with the metrics of the process. */
   readonly countedAlone = new Counter({
     name: 'portcullis_requests_counted_alone_total',
     help: 'Requests of limited clients that this process has counted by itself, since the cache was away.',

@@ -45,7 +45,7 @@ interface GuardDependencies {
  * counts against no limit.
  */
 export class ClientGuards {
-  /** Counts the decisions of each guard; to be registered with the metrics of the process. */
+  /** The counter of the decisions of each guard; to be registered with the metrics of the process. */
   readonly decisions: Counter;
   readonly #clients: GuardDependencies['clients'];
   readonly #guards: readonly CountedGuard[];

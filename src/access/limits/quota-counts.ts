@@ -26,7 +26,7 @@ export class QuotaCount {
   readonly nodeId: string;
   /** The generation of the cache to which the database's count was last given; undefined when it never was. */
   generation: number | undefined;
-  /** The read of the database's count, while it is in progress. */
+  /** The read of the count in the database, while it is in progress. */
   seeding: { monthAt: number; count: Promise<number> } | undefined;
   /** A count that the cache may have lost and must be given. */
   #seed: number | undefined;
@@ -184,7 +184,7 @@ interface Asked {
 export class QuotaCounts {
   readonly #parts: UsesParts;
   readonly #uses = new Map<string, QuotaCount>();
-  /** Makes saves run one at a time, so that no count is saved twice. */
+  /** A mutex, so that saves run one at a time and no count is saved twice. */
   readonly #saving = new Semaphore({ permits: 1 });
   #asked = new Map<QuotaCount, Asked>();
   #isSaving = false;

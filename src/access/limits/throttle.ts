@@ -14,7 +14,7 @@ interface ThrottleParts {
 
 /** Limits guessing of client secrets. While the cache is down each process counts for itself. */
 export class Throttle {
-  /** Counts wrong client secrets by outcome; to be registered with the metrics of the process. */
+  /** The counter of wrong client secrets by outcome; to be registered with the metrics of the process. */
   readonly wrongSecrets = new Counter({
     name: 'portcullis_wrong_secrets_total',
     help: 'Client secrets that proved wrong, by whether they were refused as such or as too many.',

@@ -84,7 +84,7 @@ export class AccessChanges {
   readonly #parts: AccessChangesParts;
   readonly #followers: Follower[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** Makes the reads of one subscriber run one at a time. */
+  /** A mutex for each subscriber, so that its reads run one at a time. */
   readonly #advancing = new KeyedMutex<Follower>();
   #prunedAtMs = performance.now();
   #isFailing = false;

@@ -113,7 +113,7 @@ export class DenyList {
     await this.#add((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]));
   }
 
-  /** Adds the tokens and families of new revocations. */
+  /** Adds the tokens and token families of new revocations to the deny list. */
   async apply(changes: readonly AccessChange[]): Promise<void> {
     const ids = changes.flatMap(({ kind, item }) => (kind === 'token' && item !== null ? [item] : []));
     if (ids.length === 0) return;

@@ -4,7 +4,7 @@ import type { AccessChange, AccessChanges } from './access-changes.ts';
 import type { AccessDirectory, DenyList } from './access-directory.ts';
 import type { Sessions } from './sessions.ts';
 
-/** Called once, when a token has been revoked; `error` is given when this could not be determined. */
+/** Called once, when a token has been revoked; `error` is given when the token could not be checked. */
 type OnAccessEnd = (error?: unknown) => void;
 
 interface WatchParts {

@@ -7,7 +7,7 @@ export interface JwtKey {
   tokenClass: TokenClass;
   /** The key in the form in which jose verifies signatures. */
   key: CryptoKey;
-  /** The same key in the form in which `node:crypto` signs. */
+  /** The key in the form in which `node:crypto` signs. */
   secret: KeyObject;
 }
 

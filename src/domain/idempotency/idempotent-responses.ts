@@ -65,7 +65,7 @@ const RETRY_MS = 50;
 export class IdempotentResponses {
   readonly #parts: IdempotentResponsesParts;
   readonly #maxWaitMs: number;
-  /** Makes requests of this process with the same key run one after another. */
+  /** A mutex for each key, so that requests of this process with the same key run one after another. */
   readonly #mutex = new KeyedMutex();
 
   constructor(parts: IdempotentResponsesParts) {

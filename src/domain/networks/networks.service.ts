@@ -102,7 +102,7 @@ const NetworkList = keysetList({
  * to a tenant.
  */
 export class NetworkPages extends NetworkList {
-  /** Lists the networks of given wallets, in the order of their assignment. */
+  /** The networks of each wallet as a nested list, in the order of their assignment. */
   readonly ofWallets: NestedList<NetworkRow>;
 
   constructor(db: Db) {

@@ -154,7 +154,7 @@ const MEND_EVERY_MS = 3_600_000;
  * unsuccessful lookup grows for each id. While the owner fails, the process also pauses between lookups.
  */
 export class TransactionLookups {
-  /** Counts lookups by outcome; to be registered with the metrics of the process. */
+  /** The counter of lookups by outcome; to be registered with the metrics of the process. */
   readonly outcomes: Counter<'outcome'>;
   readonly #parts: LookupsParts;
   readonly #store: LookupStore;

@@ -56,8 +56,8 @@ const REGISTRATION_OFF = {
  */
 export class Transactions {
   /**
-   * Counts applied notifications with a type that their collection does not know; to be registered with the metrics of
-   * the process.
+   * The counter of applied notifications with a type that their collection does not know; to be registered with the
+   * metrics of the process.
    */
   readonly flagged = new Counter<'collection'>({
     name: 'portcullis_transactions_flagged_total',

@@ -51,7 +51,7 @@ const POLL_MS = 1_000;
 const CLEANUP_INTERVAL_MS = 3_600_000;
 /** The greatest duration of an upload, in ms; older chunks without a job are abandoned. */
 const UPLOAD_MS = 24 * 3_600_000;
-/** The number of row batches of one job before the next job runs. */
+/** The number of row batches that one iteration applies to a job; then the next job runs. */
 const BATCHES_PER_ITERATION = 20;
 const ATTEMPTS = 3;
 

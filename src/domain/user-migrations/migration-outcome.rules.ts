@@ -93,7 +93,7 @@ export function tooLong(text: string, max: number): boolean {
   return text.length > max && (text.length > 2 * max || Array.from(text).length > max);
 }
 
-/** Maps the name of a violated unique index to the identifier that is taken. */
+/** The identifier that is taken when a unique index is violated, by the name of the index. */
 export const TAKEN_BY_INDEX: ReadonlyMap<string | undefined, keyof Taken> = new Map([
   ['users_email', 'email'],
   ['users_external_id', 'externalId'],

@@ -18,7 +18,7 @@ const MigrationList = keysetList({
 /** Reads the user migrations of a tenant by keyset, newest first. */
 export class MigrationPages extends MigrationList {
   readonly #db: Db;
-  /** Lists the rows of given user migrations, in their order. */
+  /** The rows of each user migration as a nested list, in their order. */
   readonly rows: NestedList<MigrationRowRow>;
 
   constructor(db: Db) {

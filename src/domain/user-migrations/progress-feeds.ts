@@ -4,7 +4,7 @@ import type { MigrationProgressRow } from './migration-files.service.ts';
 
 /** A subscriber to the progress of a user migration. */
 export interface ProgressFollower {
-  /** The expiry of its access token, in ms since 1970; undefined when it does not expire. */
+  /** The expiry of the subscriber's access token, in ms since 1970; undefined when it does not expire. */
   expiresAtMs?: number | undefined;
   /** Calls `onEnd` when the access token is revoked; returns a function that stops watching. */
   watchToken?: ((onEnd: (error?: unknown) => void) => () => void) | undefined;

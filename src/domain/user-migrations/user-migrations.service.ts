@@ -46,8 +46,8 @@ interface UserMigrationParts {
 export class UserMigrations {
   readonly #parts: UserMigrationParts;
   /**
-   * Makes user migrations of a tenant run one at a time. The database ensures the same across processes; waiting here
-   * holds no connection.
+   * A mutex for each tenant, so that its user migrations run one at a time. The database ensures the same across
+   * processes; waiting here holds no connection.
    */
   readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
   readonly #store: MigrationStore;

@@ -27,7 +27,7 @@ interface Person {
    * The user's id and identifiers in lower case, to search for in texts of any format; short ones count only as words.
    */
   identifiers: readonly string[];
-  /** The same id and identifiers in their JSON spellings, in lower case. */
+  /** The user's id and identifiers in their JSON spellings, in lower case. */
   traces: readonly string[];
 }
 
@@ -75,7 +75,7 @@ export class RecordedTexts {
    * Erases personal data from the audit records of the tenant and of no tenant, from the time `since` on. When one
    * column of a record identifies the user, all its columns are erased. It works in windows along an index, so that no
    * statement takes long. In records of no tenant, which are the operator's, only identifiers that are UUIDs or contain
-   * `@` count: an external id invented by a tenant must not erase them.
+   * `@` count: an external id invented by a tenant must not erase the operator's records.
    */
   async eraseAudited(nodeId: string, person: Person, since = '-infinity'): Promise<void> {
     const identifiers = person.identifiers.filter((text) => text.includes('@') || isUuid(text));

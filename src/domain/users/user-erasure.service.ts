@@ -25,8 +25,8 @@ const LATE_MS = 10 * 60_000;
 export class UserErasure {
   readonly #parts: UserErasureParts;
   /**
-   * Makes erasures of a tenant run one at a time: concurrent ones would write back what the other has erased from a
-   * record, and each would hold a connection while it waits.
+   * A mutex for each tenant, so that its erasures run one at a time: concurrent ones would write back what the other
+   * has erased from a record, and each would hold a connection while it waits.
    */
   readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
   readonly #recorded: RecordedTexts;

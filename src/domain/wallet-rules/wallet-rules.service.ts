@@ -32,7 +32,7 @@ const columns = [
 
 /** Reads wallet rules: those of wallets by keyset, oldest first, and single ones by id. */
 export class WalletRulePages {
-  /** Lists the rules of given wallets. */
+  /** The rules of each wallet as a nested list. */
   readonly ofWallets: NestedList<WalletRuleRow>;
   readonly #find: FormedQuery<WalletRuleRow, { id: string }>;
 

@@ -56,7 +56,7 @@ const WalletList = keysetList({
 
 /** Reads the wallets of a tenant by keyset, oldest first. */
 export class WalletPages extends WalletList {
-  /** Lists the wallets of given accounts. */
+  /** The wallets of each account as a nested list. */
   readonly ofAccounts: NestedList<WalletRow>;
 
   constructor(db: Db) {
