@@ -11,10 +11,9 @@ interface MonthUse {
   isKnown: boolean;
   /** The largest count that the cache or the database has returned. */
   seen: number;
-  /**
-   * The requests that this process counted while the cache was down: `saving` are being saved, `own` are not saved yet.
-   */
+  /** The requests that this process counted while the cache was down and that are being saved. */
   saving: number;
+  /** The requests that this process counted while the cache was down and that are not being saved yet. */
   own: number;
   /** The count in the database. */
   saved: number;

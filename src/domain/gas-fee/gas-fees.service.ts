@@ -23,8 +23,8 @@ interface Known {
 
 const FRESH_MS = 5_000;
 /**
- * The greatest age, in ms, of a price that is still returned while a newer one is fetched. An unavailable fee is not
- * returned after its 5 s.
+ * The greatest age, in ms, of a price that is still returned while a newer one is fetched. The result `unavailable` is
+ * returned for `FRESH_MS` only.
  */
 const STALE_MS = 60_000;
 

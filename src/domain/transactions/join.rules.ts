@@ -90,8 +90,9 @@ export interface TransactionState extends Registration {
   readonly contractAddressKey: OrderKey;
   readonly gasUsed: bigint;
   readonly gasUsedKey: OrderKey;
-  /** Whether any notification, not only the highest, had the status Done or Error. */
+  /** Whether any notification, not only the highest, had the status Done. */
   readonly doneSeen: boolean;
+  /** Whether any notification, not only the highest, had the status Error. */
   readonly errorSeen: boolean;
 }
 

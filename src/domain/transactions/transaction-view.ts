@@ -21,8 +21,9 @@ export interface TransactionSnapshot extends Record<string, unknown> {
   gas_used: string;
   error: string | null;
   conflict: boolean;
-  /** The times are ISO 8601 in UTC with milliseconds. */
+  /** ISO 8601 in UTC with milliseconds; null before any notification. */
   created_at: string | null;
+  /** ISO 8601 in UTC with milliseconds; null before any notification. */
   updated_at: string | null;
 }
 

@@ -104,8 +104,9 @@ export class CsvRecords {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   #quoteAt = -1;
-  /** The position in the file of the first byte in memory, and the number of bytes of the file pushed so far. */
+  /** The position in the file of the first byte in memory. */
   #offset: number;
+  /** The position in the file up to which chunks have been pushed, in bytes. */
   #size: number;
   #isEnded = false;
   /** Whether the rest of a line that is too long is being skipped. */

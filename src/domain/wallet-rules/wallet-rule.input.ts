@@ -150,8 +150,9 @@ const signAndApproveRule = objectInput({
   min_user_count: wholeNumberInput(1, MAX_INT32).optional(),
 });
 
-/** The schema of a condition in a REST body; `ruleLogicInput` is that of a tree of conditions. */
+/** The schema of a condition in a REST body. */
 export const conditionInput = leafInput(decimalInput);
+/** The schema of a condition tree in a REST body. */
 export const ruleLogicInput = logicInput(conditionInput);
 
 /** The schema of a wallet rule in a REST body after `parseJson` (specification section 2.6). */
@@ -161,11 +162,9 @@ export const walletRuleInput = ruleInput({
   max_amount: positiveWhole,
 });
 
-/**
- * The schema of a decimal given as a number or a string; `ruleLogicTextInput` is that of a condition tree with such
- * decimals.
- */
+/** The schema of a decimal given as a number or a string. */
 export const decimalTextInput = orText(decimalInput);
+/** The schema of a condition tree whose decimals are given as numbers or strings. */
 export const ruleLogicTextInput = logicInput(leafInput(decimalTextInput));
 
 /** The schema of a wallet rule in GraphQL and in MCP tools, where every amount may also be a string. */
