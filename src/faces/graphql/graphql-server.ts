@@ -6,20 +6,24 @@ import { sendGraphiql } from './execution/graphiql.ts';
 import { bringsForm, passesCsrfCheck } from './execution/http-requests.ts';
 import type { GraphqlDeps, GraphqlRuntime } from './execution/runtime.ts';
 
-/** GraphQL behind the gateway. */
+/** Serves GraphQL behind the gateway. */
 export interface GraphqlServer {
   /**
-   * Answers a request, over HTTP or SSE.
-   * @throws AppError 401 without a good token, 400 where the request can be forged; nothing is sent then.
+   * Answers a request over HTTP, with JSON or an event stream.
+   * @throws AppError 401 without a valid token, 400 when another site's page could have forged the request; nothing has
+   * been sent then.
    */
   handle(exchange: Exchange): void;
-  /** Takes over the socket of an upgrade, with or without a token. */
+  /** Takes over the socket of an upgrade request, with or without a token. */
   upgrade(exchange: Exchange): void;
-  /** Ends SSE without `complete` and WebSockets with 1012: clients come back. */
+  /** Ends event streams without `complete` and closes WebSockets with 1012, so that clients reconnect. */
   stop(): Promise<void>;
 }
 
-/** Serves GraphQL. What runs it is loaded with the first operation, or at once in production: it takes 40 MB. */
+/**
+ * Creates the GraphQL server. Its runtime takes 40 MB, so it is loaded with the first operation, except in production,
+ * where it is loaded at once.
+ */
 export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
   const { log, production } = deps;
   const isPageShown = deps.graphiql && !production;
@@ -35,7 +39,7 @@ export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
     loading ??= load();
     return loading;
   }
-  // Whoever asks first is told what went wrong.
+  // If loading fails, the first request gets the error.
   if (production) runtime().catch(() => undefined);
 
   return {
@@ -43,7 +47,7 @@ export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
       const { req, res } = exchange;
       const { principal } = exchange.found;
       const failed = (error: unknown) => refuse(exchange, error, log);
-      // Its client gets the answer, however early that comes.
+      // Lets the client receive a response that is sent before the upload has been read.
       if (bringsForm(req)) lingerOnClose(exchange);
       if (isPageShown && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
         sendGraphiql(res).catch(failed);

@@ -18,7 +18,7 @@ import { addViewer } from './types/viewer.graphql.ts';
 import { addWalletRules } from './types/wallet-rules.graphql.ts';
 import { addWallets } from './types/wallets.graphql.ts';
 
-/** What adds the types and fields of each noun. */
+/** The functions that add the types and fields of each noun. */
 const NOUNS = [
   addAccounts,
   addWallets,
@@ -34,7 +34,7 @@ const NOUNS = [
   addGasFees,
 ];
 
-/** The schema that dashboards are written against. It holds no services: each operation's context brings them. */
+/** Builds the GraphQL schema. It holds no services, which the context of each operation brings. */
 export function buildSchema(): GraphQLSchema {
   const builder = createBuilder();
   builder.queryType({
@@ -63,12 +63,12 @@ export function buildSchema(): GraphQLSchema {
   return builder.toSchema();
 }
 
-/** The schema as text, sorted, as it stands in `schema/schema.graphql`. */
+/** Returns the schema as sorted text, as in `schema/schema.graphql`. */
 export function printedSchema(): string {
   return `${printSchema(lexicographicSortSchema(buildSchema()))}\n`;
 }
 
-/** What keeps each document from running on this schema: its id and the first fault; none where all can run. */
+/** Returns a message for each persisted document that cannot run on this schema, with its id and its first error. */
 export function documentFaults(documents: PersistedDocuments): string[] {
   const schema = buildSchema();
   const faultOf = (document: string): string | undefined => {

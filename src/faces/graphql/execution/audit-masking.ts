@@ -10,23 +10,23 @@ import { type DocumentMask, maskUnparsed, maskValid } from './document-masking.t
 import { areVariablesGood } from './engine.ts';
 import type { OperationRecord } from './socket-operations.ts';
 
-/** What is hidden of an operation, beside the values of secret keys. */
+/** What is masked in the audit record of an operation, in addition to the values of secret keys. */
 interface OperationRules {
-  /** Of `{query, variables, operationName, extensions}`. */
+  /** The rule for `{query, variables, operationName, extensions}`; undefined if only secret keys are masked. */
   request: JsonRule | undefined;
-  /** Of `{data, errors}`. */
+  /** The rule for `{data, errors}`; undefined if only secret keys are masked. */
   response: JsonRule | undefined;
   /** Masks the query string of a GET. */
   maskQuery(query: string): string;
 }
 
-/** What a request says of an operation, whatever it is. */
+/** The parameters of an operation as they were sent, whatever members they have. */
 type Params = Readonly<Record<string, unknown>>;
 
 const NAME = /^[_A-Za-z][_0-9A-Za-z]*$/;
 const OPERATION_NAME: JsonRule = { kind: 'text', mask: (name) => (NAME.test(name) ? name : MASK) };
 
-/** What is hidden of valid documents; undefined where keys alone decide. */
+/** The masks of valid documents; undefined for a document in which only secret keys are masked. */
 const masks = new WeakMap<DocumentNode, DocumentMask | undefined>();
 
 /** Returns the masking rules of an operation whose document and variables are valid. */
@@ -47,7 +47,7 @@ export function rulesOfValid(document: DocumentNode, params: Params): OperationR
   };
 }
 
-/** Returns the masking rules of an invalid operation. They hide every string, since any may be a secret in the wrong place. */
+/** Returns the masking rules of an invalid operation. They mask every string, since any may be a misplaced secret. */
 export function rulesOfInvalid(params: unknown): OperationRules {
   const document = isObject(params) && typeof params.query === 'string' ? params.query : '';
   let made: ReturnType<typeof maskUnparsed> | undefined;
@@ -68,7 +68,7 @@ export function rulesOfInvalid(params: unknown): OperationRules {
   };
 }
 
-/** Whether the variables of a valid document are valid; if not, a secret may stand in the wrong place. */
+/** Checks the variables of a valid document. If they are invalid, any of them may be a misplaced secret. */
 export function hasGoodVariables(schema: GraphQLSchema, document: DocumentNode, params: Params): boolean {
   const { operationName, variables } = params;
   const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
@@ -82,13 +82,13 @@ function variablesRule({ variables }: DocumentMask): JsonRule | undefined {
     : membersRule(Object.fromEntries([...variables].map((name) => [name, HIDDEN])));
 }
 
-/** Returns the rule of errors, whose messages may quote what was given. */
+/** Returns the rule for error messages, which may quote values of the request. */
 function errorsRule(hidden: () => ReadonlySet<string>): JsonRule {
   let forms: readonly string[] | undefined;
   function mask(message: string): string {
     forms ??= formsOf(hidden());
     if (forms.length > MAX_VALUES) return MASK;
-    // What a syntax error quotes is a piece of an unreadable document.
+    // A syntax error quotes a part of a document that cannot be parsed.
     const readable = message.startsWith(SYNTAX_ERROR) ? message.replace(/".*"|U\+[0-9A-F]+/s, MASK) : message;
     return forms.reduce(without, readable);
   }
@@ -96,17 +96,19 @@ function errorsRule(hidden: () => ReadonlySet<string>): JsonRule {
 }
 
 const MAX_VALUES = 1_000;
-/** A shorter value is looked for as a word: it may be a part of many others. */
+/**
+ * Values shorter than this, in characters, are masked as whole words only, since they may be part of many other words.
+ */
 const MIN_LENGTH_ANYWHERE = 4;
 const SYNTAX_ERROR = 'Syntax Error: ';
 
-/** How the values may be quoted, the longest first. */
+/** Returns the forms in which an error message may quote the values, the longest first. */
 function formsOf(values: ReadonlySet<string>): readonly string[] {
   if (values.size > MAX_VALUES) return [...values];
   const forms = new Set<string>();
   for (const value of values) {
     const quoted = [JSON.stringify(value), print({ kind: Kind.STRING, value })].map((text) => text.slice(1, -1));
-    // A block string may be printed with another indentation.
+    // A block string may be printed with another indentation, so its lines are searched for singly.
     const lines = value.includes('\n') ? value.split('\n').map((line) => line.trim().replaceAll('"""', '\\"""')) : [];
     for (const form of [value, value.replaceAll('"""', '\\"""'), ...quoted, ...lines]) {
       if (form.trim() !== '') forms.add(form);
@@ -121,14 +123,14 @@ function without(message: string, form: string): string {
   return message.replace(new RegExp(`(?<![\\p{L}\\p{N}_])${RegExp.escape(form)}(?![\\p{L}\\p{N}_])`, 'gu'), MASK);
 }
 
-/** The literals and the values of variables that a valid operation's record hides. */
+/** Returns the literals and the values of variables that the record of a valid operation masks. */
 function hiddenOf(mask: DocumentMask, variables: unknown): ReadonlySet<string> {
   const values = new Set(mask.hidden);
   collect(variables, false, (key) => isSecretKey(key) || mask.variables.has(key), values);
   return values;
 }
 
-/** Every string of a request, and what stands under the name of a secret. */
+/** Returns every string of a request, and every number below a secret key. */
 function stringsOf(params: unknown): ReadonlySet<string> {
   const values = new Set<string>();
   const given = isObject(params) ? { ...params, query: undefined, operationName: undefined } : params;
@@ -136,7 +138,10 @@ function stringsOf(params: unknown): ReadonlySet<string> {
   return values;
 }
 
-/** Gathers the strings of a JSON value, if `all`, and every scalar below a hidden key. The stack is its own: a value may be deep. */
+/**
+ * Collects the strings of a JSON value if `all` is set, and every string and number below a key for which `isHidden`
+ * holds. It uses a stack instead of recursion, because a value may be deeply nested.
+ */
 function collect(root: unknown, all: boolean, isHidden: (key: string) => boolean, values: Set<string>): void {
   const open = [{ value: root, isBelow: false }];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
@@ -154,29 +159,29 @@ function collect(root: unknown, all: boolean, isHidden: (key: string) => boolean
   }
 }
 
-/** A request over HTTP on its way: the operations that it brought, and how each was answered. */
+/** A request over HTTP in progress: its operations and the result of each. */
 interface Request {
   isGet: boolean;
-  /** Undefined until they are known. */
+  /** The parameters of each operation; undefined until the request is parsed. */
   operations: readonly unknown[] | undefined;
   isBatch: boolean;
   results: readonly unknown[];
-  /** The answers of a batch, as they are sent. */
+  /** The JSON of each result of a batch, as it is sent. */
   texts: readonly string[];
 }
 
-/** Decides what the audit records of operations may show. It follows each operation from its request to its result. */
+/** Decides what the audit records of operations may show, following each operation from its request to its result. */
 export class OperationAudits {
   readonly #schema: GraphQLSchema;
   readonly #requests = new WeakMap<Exchange, Request>();
-  /** The documents that were found valid, by the parameters that they came with. */
+  /** The valid documents, by the parameters that they were sent in. */
   readonly #valid = new WeakMap<object, DocumentNode>();
 
   constructor(schema: GraphQLSchema) {
     this.#schema = schema;
   }
 
-  /** Follows a request; until its operations are known its record shows no string of it. */
+  /** Begins to follow a request. Until its operations are known, its record shows none of its strings. */
   begin(exchange: Exchange): void {
     const isGet = exchange.req.method === 'GET';
     const request: Request = { isGet, operations: undefined, isBatch: false, results: [], texts: [] };
@@ -184,13 +189,13 @@ export class OperationAudits {
     exchange.audit.operations = () => this.#operationsOf(request);
   }
 
-  /** Learns which operations have come, one or a batch of them. */
+  /** Stores the parameters of the one operation or the batch that a request brought. */
   came(exchange: Exchange, params: GraphQLParams | GraphQLParams[]): void {
     const isBatch = Array.isArray(params);
     Object.assign(this.#requests.get(exchange) ?? {}, { isBatch, operations: isBatch ? params : [params] });
   }
 
-  /** Envelop plugin: learns which operations are valid. */
+  /** Creates the Envelop plugin that stores which operations have a valid document. */
   plugin(): Plugin<OperationParams> {
     return {
       onValidate:
@@ -201,12 +206,12 @@ export class OperationAudits {
     };
   }
 
-  /** Learns the results of the operations, and of a batch what each is answered. */
+  /** Stores the results of a request's operations and, for a batch, the JSON of each. */
   answered(exchange: Exchange, results: readonly unknown[], texts: readonly string[] = []): void {
     Object.assign(this.#requests.get(exchange) ?? {}, { results, texts });
   }
 
-  /** What the record of a socket's operation shows. */
+  /** Returns what the audit record of an operation on a WebSocket shows. */
   ofSocket({
     params,
     responseText,
@@ -223,7 +228,7 @@ export class OperationAudits {
     if (operations === undefined) return [{ request: { rule: EVERY_STRING }, response: {} }];
     return operations.map((params, index) => {
       const { request, response, maskQuery } = this.#rulesOf(params, hasRun(results[index]));
-      // What was parsed, for a body may name a member twice.
+      // The parsed parameters are written again, because a body may contain a member twice.
       const text = textOf(params);
       return {
         request: text === undefined ? { rule: EVERY_STRING } : { text, isPart: isBatch, rule: request },
@@ -241,7 +246,7 @@ export class OperationAudits {
   }
 }
 
-/** The JSON of parameters; undefined where they are too deep to be written. */
+/** Returns the JSON of parameters; undefined if they are nested too deeply to be written. */
 function textOf(params: unknown): string | undefined {
   try {
     return JSON.stringify(params);
@@ -251,7 +256,7 @@ function textOf(params: unknown): string | undefined {
   }
 }
 
-/** A result with data, or a stream of results: the variables did hold. */
+/** Checks whether a result has data or is a stream, which proves that the variables were valid. */
 function hasRun(result: unknown): boolean {
   return typeof result === 'object' && result !== null && ('data' in result || Symbol.asyncIterator in result);
 }

@@ -26,25 +26,25 @@ const MAX_DEPTH = 15;
 const MAX_ALIASES = 30;
 const MAX_DIRECTIVES = 9;
 const MAX_REPEATS = 30;
-/** An answer of introspection has no `first`: its cost is what the schema holds. */
+/** The maximum number of introspection fields. Introspection has no `first`, so its cost is not counted otherwise. */
 const MAX_INTROSPECTIONS = 5;
 
-/** The objects that an exact count of them all stands for. */
+/** The cost of one `totalCount`, in objects. */
 const COST_OF_A_COUNT = 200;
 
-/** No input has as many. */
+/** The maximum number of members of an object in the variables; no input type has as many. */
 const MAX_MEMBERS = 1_000;
 
 /** The maximum number of operations in a batch. */
 export const MAX_BATCH = 10;
 
-/** The operations that came in one request. */
+/** The state that the operations of one GraphQL batch share. */
 export interface GraphqlBatch {
-  /** What those cost that have been let in. */
+  /** The total cost of the operations that have passed the limits so far. */
   cost: number;
 }
 
-/** The part of an operation's context that its limits are checked by. */
+/** The part of an operation's context that its limits are checked with. */
 export interface OperationParams {
   params: {
     operationName?: string | null | undefined;
@@ -58,7 +58,7 @@ export function limitError(message: string): GraphQLError {
   return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED', http: { status: 400 } } });
 }
 
-/** Envelop plugin: refuses an operation over a limit before it is validated. */
+/** Creates the Envelop plugin that refuses an operation over a limit before it is validated. */
 export function useLimits(maxCost: number): Plugin<OperationParams> {
   const passed = new WeakMap<OperationDefinitionNode, number>();
   return {
@@ -68,7 +68,7 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
       if (batch && operation?.operation === 'subscription') {
         throw limitError('a batch has a subscription: it needs a request of its own');
       }
-      // Each unknown member of an object would be told with all of the object.
+      // The error for each unknown member would quote the whole object.
       const members = membersOfWideObject(variables, MAX_MEMBERS);
       if (members !== undefined) {
         throw limitError(`variables have an object of ${members} members, at most ${MAX_MEMBERS} are allowed`);
@@ -83,7 +83,7 @@ export function useLimits(maxCost: number): Plugin<OperationParams> {
         if (repeats > MAX_REPEATS) {
           throw limitError(`a field stands ${repeats} times in one selection, at most ${MAX_REPEATS} are allowed`);
         }
-        // Nothing but its variables could make it ask for more.
+        // Without variables an operation always has the same cost, so it is measured once.
         if (operation && !operation.variableDefinitions?.length) passed.set(operation, cost);
       }
       if (!batch) return;
@@ -112,27 +112,27 @@ function refuseExcess(measured: Measure): void {
 
 /** The size of an operation, with its fragments unfolded. */
 interface Measure {
-  /** Levels of fields; a root field is 1. */
+  /** The number of levels of fields; a root field is at level 1. */
   depth: number;
-  /** Fields that are given another name, `__typename` too. */
+  /** The number of fields with an alias, including `__typename`. */
   aliases: number;
-  /** Directives, of whatever stands in the operation and of itself. */
+  /** The number of directives on the operation and on everything in it. */
   directives: number;
-  /** Fields `__schema` and `__type`. */
+  /** The number of the fields `__schema` and `__type`. */
   introspections: number;
   /**
-   * Objects that the answer can have: a list counts as many as its `first` or `last`. What a variable brings counts
-   * wherever it stands, four members of its lists as one object.
+   * The number of objects that the result can have; a list counts as many as its `first` or `last`. In addition, every
+   * four members of the lists in a variable count as one object wherever the variable is used.
    */
   cost: number;
-  /** Places of `totalCount`: below a list all are counted by one statement. */
+  /** The number of `totalCount` fields. Below a list a field counts once, because one statement counts for all rows. */
   counts: number;
   /** The largest `first` or `last`, and the smallest. */
   largestPage: number;
   smallestPage: number;
 }
 
-/** Returns the fragments of a document by their names; of several with one name the last. */
+/** Returns the fragments of a document by their names; of several with the same name, the last. */
 export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
   return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
@@ -153,7 +153,9 @@ interface Walk {
   schema: GraphQLSchema;
   fragments: ReadonlyMap<string, FragmentDefinitionNode>;
   variables: Variables;
-  /** Measured once each: a document of nested spreads would otherwise take exponential time. */
+  /**
+   * The measures of fragments, each computed once: a document of nested spreads would otherwise take exponential time.
+   */
   measured: Map<string, Measure>;
 }
 
@@ -169,8 +171,9 @@ const NOTHING: Measure = {
 };
 
 /**
- * Measures the named operation, or each of them and takes the highest of each kind. The document need not be valid:
- * unknown fields count as scalars or objects by their form, and a spread within itself as nothing.
+ * Measures the named operation; without such a name, measures all operations and takes the maximum of each number. The
+ * document need not be valid: unknown fields count as scalars or objects by their form, and a fragment inside itself
+ * counts as empty.
  */
 function measure(
   schema: GraphQLSchema,
@@ -248,7 +251,10 @@ function ofField(walk: Walk, node: FieldNode, parent: GraphQLCompositeType | und
   return { ...plus(own, inner), depth: 1 + inner.depth, cost: 1 + brought + rows * inner.cost };
 }
 
-/** The sizes of pages that a known field is given, and how many objects its variables bring. */
+/**
+ * Returns the page sizes in the arguments of a field, if the schema has that field, and the number of objects that its
+ * variables bring.
+ */
 function argumentsOf({ variables }: Walk, node: FieldNode, field: GraphQLField<unknown, unknown> | undefined) {
   const pages: number[] = [];
   let brought = 0;
@@ -296,14 +302,14 @@ function highest(a: Measure, b: Measure): Measure {
 }
 
 /**
- * How often a field stands in one selection under one name at most, inline fragments unfolded. Validation compares each
- * with each, and all that is selected below.
+ * Returns the highest number of times that one response name occurs in a selection set, with inline fragments unfolded.
+ * Validation compares each pair of such fields and everything below them.
  */
 function mostRepeats(document: DocumentNode): number {
   let most = 0;
   visit(document, {
     SelectionSet(set, _key, parent) {
-      // It is a part of the selection that it stands in.
+      // An inline fragment is part of the selection set around it.
       if (parent && 'kind' in parent && parent.kind === Kind.INLINE_FRAGMENT) return;
       const counts = new Map<string, number>();
       const open = [set];

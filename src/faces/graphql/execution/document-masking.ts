@@ -19,7 +19,7 @@ import { isSecretKey, MASK, mayNameSecret, secretValueAt } from '../../../audit/
 import { fragmentsOf, operationsOf } from './document-limits.ts';
 import { hasManyComments } from './engine.ts';
 
-/** A range of a document, from `start` up to `end`, and the text that replaces it. */
+/** A range of a document, from `start` up to but not including `end`, and the text that replaces it. */
 interface Span {
   start: number;
   end: number;
@@ -45,7 +45,7 @@ function replaceSpans(text: string, spans: readonly Span[]): string {
   return kept + text.slice(from);
 }
 
-/** Hides comments that may hold a secret, as a piece of an operation that was commented out does. */
+/** Adds a span for every comment that may contain a secret, such as a part of an operation that was commented out. */
 function hideComments(first: Token, spans: Span[]): void {
   for (let token: Token | null = first; token !== null; token = token.next) {
     const { kind, start, end, value } = token;
@@ -54,15 +54,15 @@ function hideComments(first: Token, spans: Span[]): void {
   }
 }
 
-/** What is hidden of a valid document's operations. */
+/** What is masked in the audit record of an operation with a valid document. */
 export interface DocumentMask {
-  /** The document without its secrets. */
+  /** The document with its secrets masked. */
   text: string;
-  /** The literals that it shows no more. */
+  /** The values of the literals that are masked in `text`. */
   hidden: ReadonlySet<string>;
-  /** Variables whose values go to a secret's place, wholly or as a part. */
+  /** The names of the variables whose values are used as secrets, wholly or in part. */
   variables: ReadonlySet<string>;
-  /** The rule of `data`. */
+  /** The rule for `data`; undefined if no alias renames a secret field. */
   data: JsonRule | undefined;
 }
 
@@ -75,8 +75,8 @@ interface Findings {
 }
 
 /**
- * Masks a valid document: a name in it is the schema's name of an argument, an input field or a field, and hides what
- * `isSecretKey` says. Undefined where keys alone decide.
+ * Returns the mask of a valid document, whose arguments, input fields and fields are masked if `isSecretKey` holds for
+ * their name in the schema. Returns undefined if nothing in the text can be a secret.
  */
 export function maskValid(document: DocumentNode): DocumentMask | undefined {
   const source = document.loc?.source.body ?? '';
@@ -109,7 +109,7 @@ function findLiterals(document: DocumentNode, found: Findings): void {
   });
 }
 
-/** The defaults of variables that go to a secret's place, or have a secret's name themselves. */
+/** Masks the defaults of variables that are used as secrets or are named like one. */
 function findDefaults(document: DocumentNode, found: Findings): void {
   for (const { variable, defaultValue } of operationsOf(document).flatMap((one) => one.variableDefinitions ?? [])) {
     const name = variable.name.value;
@@ -117,7 +117,7 @@ function findDefaults(document: DocumentNode, found: Findings): void {
   }
 }
 
-/** Hides a literal whole; a variable stays, and its value is hidden. */
+/** Masks a literal as a whole. A variable stays in the document, and its value is masked. */
 function hide(value: ValueNode, found: Findings): void {
   const add = ({ value: text }: { value: string }) => void found.hidden.add(text);
   visit(value, {
@@ -129,7 +129,7 @@ function hide(value: ValueNode, found: Findings): void {
   }
 }
 
-/** A JSON document as a literal is masked as one; so is a description that tells a secret. */
+/** Masks the secrets of a string that contains JSON, and a description that contains a secret as a whole. */
 function hideText({ value, loc }: StringValueNode, isDescription: boolean, { spans, hidden }: Findings): void {
   const masked = maskEmbedded(value);
   const isTold = isDescription && secretValueAt(value) !== -1;
@@ -140,13 +140,17 @@ function hideText({ value, loc }: StringValueNode, isDescription: boolean, { spa
 
 interface Walk {
   fragments: ReadonlyMap<string, FragmentDefinitionNode>;
-  /** Made once for each set of selections that are answered with one object: spreads may be nested. */
+  /**
+   * The rules by the selection sets that contribute to one object. Each is made once, because fragment spreads may be
+   * nested.
+   */
   rules: Map<string, JsonRule | undefined>;
 }
 
 /**
- * The rule of a valid document's `data`: hidden is what a field with a secret's name answers, under whatever alias. Where the
- * types of a union differ, a name that is a secret of one of them is hidden in all. Undefined when nothing is hidden.
+ * Returns the rule for `data` of a valid document: it masks the results of fields with a secret's name, under any
+ * alias. If a response name stands for a secret in one type of a union, it is masked in all of them. Undefined if
+ * nothing is masked.
  */
 function dataRuleOf(document: DocumentNode): JsonRule | undefined {
   const roots = operationsOf(document).map(({ selectionSet }) => selectionSet);
@@ -168,7 +172,7 @@ function ruleOf(walk: Walk, sets: readonly SelectionSetNode[]): JsonRule | undef
   return made;
 }
 
-/** The fields of an answered object by their names in the answer, fragments unfolded. */
+/** Returns the fields of a result object by their response names, with fragments unfolded. */
 function fieldsOf({ fragments }: Walk, sets: readonly SelectionSetNode[]): Map<string, FieldNode[]> {
   const fields = new Map<string, FieldNode[]>();
   const spread = new Set<string>();
@@ -208,9 +212,9 @@ const QUOTABLE: ReadonlySet<TokenKind> = new Set([
 ]);
 
 /**
- * Masks a document that was not found valid: every string, since any may be a secret under a wrong name. A secret's name
- * with another literal than a string ends it there: nothing says where that value ends. One that has no tokens, too many
- * comments, or more than 64 KiB, is `***`.
+ * Masks a document that is not known to be valid: every string, since any may be a misplaced secret. A literal of
+ * another kind after a secret's name masks the rest of the document, since the end of that value is unknown. A document
+ * that cannot be split into tokens, has too many comments or is longer than 64 Ki characters becomes `***`.
  */
 export function maskUnparsed(document: string): Pick<DocumentMask, 'text' | 'hidden'> {
   const first = document.length > MAX_LENGTH || hasManyComments(document) ? undefined : tokensOf(document);
@@ -237,7 +241,9 @@ export function maskUnparsed(document: string): Pick<DocumentMask, 'text' | 'hid
   return { text: replaceSpans(document, spans), hidden };
 }
 
-/** The first token, tied to the others; undefined for a text that has no tokens. */
+/**
+ * Returns the first token of a document, linked to the others; undefined if the document cannot be split into tokens.
+ */
 function tokensOf(document: string): Token | undefined {
   const lexer = new Lexer(new Source(document));
   const first = lexer.token;

@@ -40,8 +40,8 @@ import { type Awaitable, ResultStream, resultKeyOf, SharedResults } from './shar
 const MAX_TOKENS = 1_000;
 
 /**
- * Whether a document may have more comments than it may have tokens: the parser counts none of them, and makes a token of
- * each. A `#` within a string counts as well.
+ * Checks whether a document may have more than 1,000 comments: the parser makes a token of each, but does not count it.
+ * A `#` inside a string counts as well.
  */
 export function hasManyComments(document: string): boolean {
   let count = 0;
@@ -52,24 +52,26 @@ export function hasManyComments(document: string): boolean {
   return false;
 }
 
-/** How the parser's error begins then: nothing else in it says so. */
+/** The beginning of the parser's error for too many tokens, which only its message identifies. */
 const TOO_MANY_TOKENS = `Syntax Error: Document contains more than ${MAX_TOKENS} tokens`;
 
-/** Faults of a document that are told. */
+/** The maximum number of validation errors of a document. */
 const MAX_FAULTS = 20;
 
-/** Faults of an operation's variables that are told: each message is made with all of the object that it is about. */
+/**
+ * The maximum number of errors about an operation's variables; each message quotes the whole object that it concerns.
+ */
 const MAX_VARIABLE_FAULTS = 5;
 
 interface EngineOptions {
   introspection: boolean;
-  /** Whether errors keep to themselves which names there are. */
+  /** Whether errors suggest no names of the schema. */
   hideSuggestions: boolean;
-  /** What measures and traces operations. */
+  /** Measures and traces operations. */
   observer?: OperationObserver | undefined;
 }
 
-/** Creates the functions that parse, validate and run operations, for Envelop's `useEngine`. */
+/** Creates the functions that parse, validate and execute operations, for Envelop's `useEngine`. */
 export function createEngine({ introspection, hideSuggestions, observer = new OperationObserver() }: EngineOptions) {
   const rules = introspection ? specifiedRules : [...specifiedRules, NoSchemaIntrospectionCustomRule];
   const answers = new SharedResults((event) => observer.deliveryOf(event));
@@ -97,9 +99,9 @@ function parseWithinLimits(source: string | Source): DocumentNode {
 }
 
 /**
- * Subscribes, and answers each event of the source with an execution in a context of its own, so that no loader
- * remembers what an earlier event has read; one for all whom the same answer is good for. That context has nothing of
- * its subscriber beyond what the answer's key is made from.
+ * Begins a subscription. Each event is executed in a fresh context, so that no loader reuses what an earlier event has
+ * read, and once for all subscribers with the same key. That context contains nothing of the subscriber but what the
+ * key is made from.
  */
 async function subscribe(args: ExecutionArgs, answers: SharedResults): Promise<ResultStream | ExecutionResult> {
   const validated = validateSubscriptionArgs(args);
@@ -115,11 +117,11 @@ async function subscribe(args: ExecutionArgs, answers: SharedResults): Promise<R
 function execution(args: ValidatedSubscriptionArgs): ReturnType<typeof executeSubscriptionEvent> {
   const { principal, services } = args.contextValue as GraphqlContext;
   const contextValue: GraphqlContext = { principal, caller: undefined, services };
-  // Others may wait for it when this subscriber has left.
+  // Other subscribers may wait for the result when this one has left.
   return executeSubscriptionEvent({ ...args, contextValue, externalAbortSignal: undefined });
 }
 
-/** Whether the variables are valid for the operation; stops at the first that is not. */
+/** Checks whether the variables are valid for the operation; stops at the first invalid one. */
 export function areVariablesGood(
   schema: GraphQLSchema,
   { variableDefinitions = [] }: OperationDefinitionNode,
@@ -127,7 +129,7 @@ export function areVariablesGood(
 ): boolean {
   if (variableDefinitions.length === 0) return true;
   try {
-    // One fault is enough: each is told with all of the object that it is in.
+    // One error is enough: each message quotes the whole object that it concerns.
     const options = { maxErrors: 0, hideSuggestions: true };
     return getVariableValues(schema, variableDefinitions, variables, options).errors === undefined;
   } catch {
@@ -135,19 +137,23 @@ export function areVariablesGood(
   }
 }
 
-/** Fields from which on an operation is not compiled: its code would be long, and take long to make. */
+/** The maximum number of fields of an operation that is compiled; longer code would take too long to generate. */
 const MAX_FIELDS = 150;
 
-/** Code has the names on the way to a field several times over. */
+/**
+ * The maximum length, in characters, of a name in a compiled document; the code repeats the names on the path to each
+ * field.
+ */
 const MAX_NAME_LENGTH = 64;
 
 const TYPENAME = '__typename';
 
 /**
- * Whether a valid document may become code. What a caller writes must not reach the source of a program: of literals only
- * whole numbers, booleans, null and enum values pass, which have no text of their own, and of names those alone that are
- * short and mean nothing to JavaScript. Compiled code also knows no directives and no fields of the schema's own, writes
- * other literals as numbers of 64 bits, and tells places of an answer apart by the names on the way, joined with `_`.
+ * Checks whether a valid document may be compiled. Nothing that a caller writes may reach generated code as text, so
+ * the only literals allowed are integers, booleans, null and enum values, and the only names are short ones without a
+ * special meaning in JavaScript. Compiled code also ignores directives and introspection fields, writes other literals
+ * as 64-bit floats, and identifies fields by the names on their path joined with `_`, which response names must
+ * therefore not contain.
  */
 function isPlain(schema: GraphQLSchema, document: DocumentNode): boolean {
   const types = new TypeInfo(schema);
@@ -182,7 +188,7 @@ function isPlain(schema: GraphQLSchema, document: DocumentNode): boolean {
   return plain;
 }
 
-/** The fields of the operation as if each spread were the fragment itself; a valid document has no circle of them. */
+/** Counts the fields of an operation with its fragments unfolded; in a valid document fragments form no cycle. */
 function unfoldedFields(document: DocumentNode, operation: OperationDefinitionNode): number {
   const fragments = fragmentsOf(document);
   const counted = new Map<string, number>();
@@ -210,9 +216,9 @@ function unfoldedFields(document: DocumentNode, operation: OperationDefinitionNo
   return ofSelections(operation.selectionSet);
 }
 
-/** Runs of an operation before it is compiled: most that come once never come again. */
+/** The number of runs before an operation is compiled; most operations that run once never run again. */
 const RUNS_BEFORE = 2;
-/** Fields of all operations that are kept compiled: a field takes some 7 KB. */
+/** The maximum number of fields of all compiled operations together; each field takes about 7 KB. */
 const MAX_FIELDS_KEPT = 3_000;
 
 type Result = Awaitable<ExecutionResult>;
@@ -224,18 +230,18 @@ interface Compiled {
 }
 
 /**
- * Runs queries that come often as compiled code. That is a faster way to the same answer and nothing else: what it finds
- * at fault, and what it may read in another way, `reference` answers.
+ * Runs frequent queries as compiled code, with the same results as graphql-js. What it cannot compile, and what it
+ * finds an error in, is executed by graphql-js instead.
  */
 export class CompiledOperations {
   readonly #reference: (args: ExecutionArgs) => Result;
   readonly #runs = new WeakMap<OperationDefinitionNode, number>();
   readonly #refused = new WeakSet<OperationDefinitionNode>();
-  /** The one that was asked for last stands last. */
+  /** The compiled operations, the least recently used first. */
   readonly #compiled = new Map<OperationDefinitionNode, Compiled>();
   #fieldsKept = 0;
 
-  /** @param reference graphql's own executor */
+  /** @param reference graphql-js's own executor */
   constructor(reference: (args: ExecutionArgs) => Result) {
     this.#reference = reference;
   }
@@ -244,14 +250,14 @@ export class CompiledOperations {
     const { schema, document, operationName, rootValue, contextValue, variableValues } = args;
     const operation = getOperationAST(document, operationName);
     const run = operation?.operation === OperationTypeNode.QUERY ? this.#runOf(operation, args) : undefined;
-    // Compiled code would look for every fault of the variables, however many.
+    // Compiled code would collect every error of the variables, however many.
     if (!operation || !run || !areVariablesGood(schema, operation, variableValues ?? {})) return this.#reference(args);
     const result = run(rootValue, contextValue, variableValues);
     const settle = (given: ExecutionResult) => (given.errors ? this.#failed(given, given.errors, args) : given);
     return result instanceof Promise ? result.then(settle) : settle(result);
   }
 
-  /** Tries again where the fault was the operation's, and not where something has failed below it. */
+  /** Executes an operation again with graphql-js, for its exact errors, unless a resolver has failed. */
   #failed({ data }: ExecutionResult, errors: readonly GraphQLError[], args: ExecutionArgs): Result {
     const hasFailed = errors.some(({ originalError }) => originalError && !(originalError instanceof GraphQLError));
     if (!hasFailed) return this.#reference(args);
@@ -295,7 +301,7 @@ function compile(operation: OperationDefinitionNode, args: ExecutionArgs): Compi
   return isCompiledQuery(compiled) ? { run: compiled.query as Run, fields } : undefined;
 }
 
-/** An error of compiled code, which knows lines and columns alone, as one of graphql's own. */
+/** Returns an error of compiled code, which has only lines and columns, as an error of graphql-js. */
 function asGraphqlError(error: GraphQLError, { loc }: DocumentNode): GraphQLError {
   const { message, locations = [], path, originalError, extensions } = error;
   const body = loc?.source.body ?? '';

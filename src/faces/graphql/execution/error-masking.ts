@@ -7,10 +7,16 @@ import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
 import type { OperationRequest } from './runtime.ts';
 
 const SYNTAX_ERROR = 'Syntax Error: ';
-/** Tokens that can be a value, or a piece of one, as a syntax error quotes them; likewise a broken escape. */
+/**
+ * Matches a token that a syntax error quotes and that may be a value or a part of one. `ESCAPE` does the same for an
+ * invalid escape sequence.
+ */
 const TOKEN = /\b(Name|Int|Float|String|BlockString|Comment) ".*"/s;
 const ESCAPE = /(escape sequence): ".*"/s;
-/** What follows the expectation is the value to the end, or only a suggestion lies between: a name of the schema. */
+/**
+ * Matches the quoted value that ends a message about an unexpected value. `FOUND_BEHIND_SUGGESTION` matches it after a
+ * suggestion, which is a name of the schema.
+ */
 const FOUND = /[,;] found: .*$/s;
 const FOUND_BEHIND_SUGGESTION = /\? Found: .*$/s;
 const NOT_REPRESENTED = /( cannot represent (?:[\w -]{1,40} )?value): .*$/s;
@@ -18,9 +24,9 @@ const OPERATION = /^(Unknown operation named) "(?![_A-Za-z]\w*"\.$).*"/s;
 const ENUM_VALUE = { before: 'Value "', behind: '" does not exist in "' };
 
 /**
- * A message of the engine (graphql-js) without the values that it quotes of what was sent, any of which may be a secret:
- * which variable or argument is at fault, where in it and what was expected there stays. Every other message is itself.
- * Takes time in proportion to the length of the message.
+ * Returns a message of graphql-js without the values it quotes from the request, since any of them may be a secret. It
+ * still names the variable or argument, the path inside it and what was expected. Returns any other message unchanged.
+ * Runs in time linear in the length of the message.
  */
 export function withoutGivenValues(message: string): string {
   if (message.startsWith(SYNTAX_ERROR)) return message.replace(TOKEN, '$1').replace(ESCAPE, '$1');
@@ -34,16 +40,19 @@ export function withoutGivenValues(message: string): string {
   return from < 0 || to < from ? told : `${told.slice(0, from)}The value${told.slice(to + 1)}`;
 }
 
-/** What of our own refusals is told as such: its author may come back later, or ask for less. */
+/**
+ * The GraphQL codes of those server-side refusals that the client sees as such, because it can retry later or request
+ * less.
+ */
 const TOLD: ReadonlyMap<ErrorMessage, string> = new Map([
   ['service_unavailable', 'SERVICE_UNAVAILABLE'],
   ['gateway_timeout', 'GATEWAY_TIMEOUT'],
 ]);
 
-/** Whoever is told an error: the id that finds it in the log again. */
+/** The exchange whose correlation id a masked error carries, so that the log entry can be found. */
 type Recipient = Pick<Exchange, 'correlationId'>;
 
-/** Masks unexpected errors: logs each of them once, and shows the client nothing but the correlation id. */
+/** Masks unexpected errors: logs each once and gives the client only the correlation id. */
 export class ErrorMask {
   readonly #log: Log;
 
@@ -52,8 +61,8 @@ export class ErrorMask {
   }
 
   /**
-   * The error as it may be told: where it was made for a client itself, without the values that it quotes. What is among
-   * `logged` is not logged again; what is logged comes to be among it.
+   * Returns an error as the client may see it. An error meant for the client loses only the values that it quotes. Any
+   * other is logged, unless `logged` contains it already, added to `logged`, and replaced by a general error.
    */
   error(error: unknown, { correlationId }: Recipient, logged = new Set<unknown>()): GraphQLError {
     const shown = shownError(error);
@@ -70,7 +79,7 @@ export class ErrorMask {
     return new GraphQLError(message, { ...placeOf(error), extensions: { code, correlationId } });
   }
 
-  /** The result with its errors as they may be told; what failed for many of its places at once is logged once. */
+  /** Returns a result with its errors masked. An error that failed several fields at once is logged once. */
   result(result: ExecutionResult, recipient: Recipient): ExecutionResult {
     const { errors } = result;
     const logged = new Set<unknown>();
@@ -79,8 +88,8 @@ export class ErrorMask {
 }
 
 /**
- * Envelop plugin: masks what executions give, and subscriptions that could not begin. What a subscription goes on giving is
- * masked by whoever sends it, so that nothing stands between the two for each event.
+ * Creates the Envelop plugin that masks the results of executions, and of subscriptions that could not begin. Later
+ * results of a subscription are masked where they are sent, which saves a wrapper around every event.
  */
 export function useMasking(mask: ErrorMask): Plugin<OperationRequest> {
   return {
@@ -97,7 +106,7 @@ export function useMasking(mask: ErrorMask): Plugin<OperationRequest> {
   };
 }
 
-/** Returns an error as it is sent, without the extension that only the HTTP layer reads. */
+/** Returns an error in the form in which it is sent, without the `http` extension that only the HTTP layer reads. */
 export function formatted(error: GraphQLError): GraphQLFormattedError {
   const { extensions, ...rest } = error.toJSON();
   const { http: _http, ...told } = extensions ?? {};
@@ -110,7 +119,7 @@ function withoutQuotes(error: GraphQLError): GraphQLError {
   return new GraphQLError(message, { ...placeOf(error), extensions: error.extensions });
 }
 
-/** Whether what an execution gave goes on giving. */
+/** Checks whether an execution gave a stream of results rather than a single result. */
 function isStream<Result extends object>(
   result: Result | AsyncIterableIterator<Result>,
 ): result is AsyncIterableIterator<Result> {

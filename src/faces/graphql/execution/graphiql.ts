@@ -21,7 +21,10 @@ subscription Updates {
 }
 `;
 
-/** Its scripts stand inside of the page and build code; all that it asks is this origin, and no other page may show it. */
+/**
+ * The Content-Security-Policy of the GraphiQL page. The page contains inline scripts that generate code; it sends
+ * requests to its own origin only, and no other site may embed it.
+ */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'self' blob: data:",
   "script-src 'self' blob: 'unsafe-inline' 'unsafe-eval'",
@@ -34,7 +37,7 @@ const CONTENT_SECURITY_POLICY = [
 
 let made: Promise<Buffer> | undefined;
 
-/** Returns the page of GraphiQL, nine megabytes of text; it is made when it is first asked for. */
+/** Returns the GraphiQL page, about 9 MB of HTML, which is rendered on first use. */
 export function graphiqlPage(): Promise<Buffer> {
   made ??= makePage().catch((error: unknown) => {
     made = undefined;
@@ -44,8 +47,9 @@ export function graphiqlPage(): Promise<Buffer> {
 }
 
 /**
- * GraphiQL as one page that needs nothing from elsewhere: its subscriptions use SSE, it knows of our tokens, and a script of
- * ours opens it. Throws where it is not opened as it was in the version of the package that we know.
+ * Renders GraphiQL as one self-contained page: subscriptions use SSE, the headers editor offers an Authorization
+ * header, and `ui/opening.js` opens it.
+ * @throws Error when the package opens its page in a way that this code does not know.
  */
 async function makePage(): Promise<Buffer> {
   const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
@@ -63,7 +67,7 @@ async function makePage(): Promise<Buffer> {
   return Buffer.from(`${rendered.slice(0, at)}${script}\n${call}${rendered.slice(at + OPENING_CALL.length)}`);
 }
 
-/** Sends the page of GraphiQL. */
+/** Sends the GraphiQL page as the response. */
 export async function sendGraphiql(res: ServerResponse): Promise<void> {
   const page = await graphiqlPage();
   res.statusCode = 200;

@@ -10,34 +10,35 @@ import { limitError, MAX_BATCH, type OperationParams } from './document-limits.t
 import type { OperationRequest } from './runtime.ts';
 import { UploadForm, type UploadLimits } from './upload-form.ts';
 
-/** The content type of operations, which a file alone comes without. */
+/** Matches the Content-Type of operations that are sent as JSON, not as a form with a file. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
 
 const FORM_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
 
-/** Whether a request brings a form, as uploads do. */
+/** Checks whether a request carries a multipart form, as uploads do. */
 export function bringsForm({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
   return method === 'POST' && FORM_TYPE.test(headers['content-type'] ?? '');
 }
 
 /**
- * Whether a request can be no forgery by another site's page, which can send neither a JSON content type nor an
- * Authorization header without asking first (Fetch standard, CORS-safelisted request headers).
+ * Checks that a request cannot have been forged by another site's page: a browser sends a JSON content type or an
+ * Authorization header across origins only after a preflight (Fetch standard, CORS-safelisted request headers).
  */
 export function passesCsrfCheck(headers: IncomingHttpHeaders): boolean {
   return headers.authorization !== undefined || JSON_TYPE.test(headers['content-type'] ?? '');
 }
 
-/** A request over HTTP: the body of a POST, or a form that was read up to its file. */
+/** A GraphQL request over HTTP, with the body of a POST or with a form that was read up to its file. */
 export interface GraphqlHttpRequest extends OperationRequest {
   body?: Buffer | undefined;
-  /** The form, and its operation with the file in its place. */
+  /** The form, and its operation with the file in the place of its variable; undefined if the request is no form. */
   upload?: { form: UploadForm; params: GraphQLParams } | undefined;
 }
 
 /**
- * Yoga plugin: parses the operation of a GET from its query, one or a batch from the body that was read before, or that of
- * a form. Numbers in variables keep every digit. Answers with the refusal of a form whose file has not come as it must.
+ * Creates the Yoga plugin that parses operations: of a GET from the query string, otherwise one operation or a batch
+ * from the body, or one from a form. Numbers in variables keep every digit. If a form turns out to be malformed after
+ * its operation began, the plugin responds with the form's refusal.
  */
 export function useHttpRequests(
   audits: OperationAudits,
@@ -85,9 +86,10 @@ function paramsOf(parameters: URLSearchParams): GraphQLParams {
 }
 
 /**
- * Reads a form up to its file, or the body of another POST: JSON, up to `maxBytes`. Of a GET the parameters must be JSON.
- * @throws AppError what a limit of the client refuses the request with, before anything else, unless it brings a batch;
- * 413 for what is too long, 400 for what is no JSON or no upload.
+ * Reads a form up to its file, or the JSON body of another POST, up to `maxBytes`. Of a GET it checks that `variables`
+ * and `extensions` are JSON.
+ * @throws AppError the client's rate or quota refusal, before anything else unless the body is a batch; 413 for a body
+ * that is too long; 400 for one that is neither JSON nor a valid upload.
  */
 export async function readRequest(
   exchange: Exchange,
@@ -96,7 +98,7 @@ export async function readRequest(
 ): Promise<Pick<GraphqlHttpRequest, 'body' | 'upload'>> {
   const { limitRefusal } = exchange.found;
   if (bringsForm(exchange.req)) {
-    // One operation, never a batch.
+    // A form brings one operation, never a batch.
     if (limitRefusal) throw limitRefusal;
     const upload = await UploadForm.open(exchange, uploadLimits);
     exchange.audit.isBodyRead = true;
@@ -105,7 +107,7 @@ export async function readRequest(
   if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
   const body = await readBody(exchange, maxBytes).catch(() => undefined);
   if (body && isBatch(body)) return { body };
-  // Nothing came of what it sent.
+  // The body was not used, so the audit record must not claim that it was read.
   exchange.audit.isBodyRead = false;
   throw limitRefusal;
 }

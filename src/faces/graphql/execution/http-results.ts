@@ -11,7 +11,7 @@ import { ownBytes, ResultStream, sharedOf } from './shared-results.ts';
 const SSE = 'text/event-stream';
 const JSON_TYPE = 'application/json';
 const RESPONSE_TYPE = 'application/graphql-response+json';
-/** Names in an Accept header that JSON is sent for. */
+/** The media types of an Accept header that are answered with JSON. */
 const TAKES_JSON: ReadonlySet<string> = new Set([JSON_TYPE, RESPONSE_TYPE, '*/*', 'application/*']);
 const DOCUMENT_FAULTS: ReadonlySet<unknown> = new Set([
   'GRAPHQL_PARSE_FAILED',
@@ -19,7 +19,10 @@ const DOCUMENT_FAULTS: ReadonlySet<unknown> = new Set([
   'OPERATION_RESOLUTION_FAILURE',
 ]);
 
-/** Yoga plugin: renders results as JSON or as a stream of events, with the status that the errors ask for. */
+/**
+ * Creates the Yoga plugin that renders results as JSON or as an event stream, with the status that their errors
+ * require.
+ */
 export function useHttpResults(
   mask: ErrorMask,
   streams: SseStreams,
@@ -27,7 +30,7 @@ export function useHttpResults(
 ): Plugin<OperationRequest, OperationRequest> {
   const subscriptions = new WeakMap<Exchange, ResultStream>();
   return {
-    // Yoga would put a stream of its own around it.
+    // Yoga would wrap the stream in one of its own, so the original is stored.
     onSubscribe: ({ args }) => ({
       onSubscribeResult({ result }) {
         if (result instanceof ResultStream) subscriptions.set(args.contextValue.exchange, result);
@@ -68,7 +71,7 @@ export function textOfResult(result: { data?: unknown; errors?: readonly GraphQL
   return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
 }
 
-/** Sends a response of Yoga that is no stream; sends nothing if the client has gone. */
+/** Sends a response of Yoga that is no stream; sends nothing if the client has disconnected. */
 export async function sendResponse(answer: Response, res: ServerResponse): Promise<void> {
   const body = await answer.text();
   if (res.destroyed || res.writableEnded) return;
@@ -93,9 +96,10 @@ function json(
 }
 
 /**
- * 200 once the operation has run, whatever its fields say; before that the highest status that an error asks for, which for
- * a document that does not hold is 400. A caller who asks for `application/json` by name takes another status than 200 for
- * the answer of something on the way (GraphQL over HTTP, appendix A); whoever leaves the type open is told more by it.
+ * Returns the HTTP status of a result: 200 if the operation ran, whatever errors its fields have; otherwise the highest
+ * status that an error requires, which is 400 for an invalid document. A client that accepts `application/json` by name
+ * gets 200 for an invalid document, because it takes any other status for a response of an intermediary (GraphQL over
+ * HTTP, appendix A).
  */
 function statusOf(result: ExecutionResult, accepted: readonly string[]): number {
   const { errors } = result;
@@ -114,7 +118,7 @@ function httpOf({ extensions }: GraphQLError): { status?: number; headers?: Reco
   return typeof http === 'object' && http !== null ? http : {};
 }
 
-/** The media types of an Accept header, in the order of the caller; quality is left aside. */
+/** Returns the media types of an Accept header in their order; quality values are ignored. */
 function mediaTypes(accept: string): string[] {
   return accept.split(',').map((part) => (part.split(';')[0] ?? '').trim().toLowerCase());
 }
@@ -136,19 +140,19 @@ interface SseStreamParts {
   results: AsyncIterator<ExecutionResult>;
   exchange: Exchange;
   mask: ErrorMask;
-  /** Told when its connection has closed: until then somebody may have to drop it. */
+  /** Called when the connection has closed. */
   onClose: (stream: SseStream) => void;
 }
 
 /**
- * One event stream. A result is taken when the one before is on its way, so that what a slow client
- * leaves unsent stays where it is counted.
+ * One event stream. The next result is taken only when the one before has been written, so that the results that a slow
+ * client leaves unsent stay in the subscription's own, limited buffer.
  */
 export class SseStream {
   readonly #parts: SseStreamParts;
   readonly #res: ServerResponse;
   #isOpen = true;
-  /** How many bytes its connection had taken at the last ping. */
+  /** The number of bytes that the connection had accepted at the last ping. */
   #taken = 0;
   #goOn: () => void = () => undefined;
 
@@ -162,7 +166,7 @@ export class SseStream {
     });
   }
 
-  /** Sends what comes until it is over. */
+  /** Sends the results until they or the connection end. */
   run(): void {
     if (!this.#isOpen) return;
     this.#writeHead();
@@ -171,7 +175,10 @@ export class SseStream {
     void this.#pump();
   }
 
-  /** Shows the client that it is alive; drops one that has taken nothing from one ping to the next though something waited. */
+  /**
+   * Sends a ping, which shows the client that the stream is alive. Drops the client if it had data to read and has read
+   * none since the last ping.
+   */
   ping(): void {
     if (!this.#res.headersSent || !this.#res.socket) return;
     const { bytesWritten, writableLength } = this.#res.socket;
@@ -181,14 +188,17 @@ export class SseStream {
     this.#taken = taken;
   }
 
-  /** Ends it without `complete`, so that the client comes back. */
+  /** Ends the stream without `complete`, so that the client reconnects. */
   cut(): void {
     if (!this.#end()) return;
     if (!this.#res.headersSent) this.#writeHead();
     this.#res.end();
   }
 
-  /** The stream ends with its connection (RFC 9112 section 6.3): in chunks each event would be a write of four pieces. */
+  /**
+   * Writes the header of a response that ends with its connection (RFC 9112, section 6.3). In chunked encoding each
+   * event would take four writes.
+   */
   #writeHead(): void {
     this.#res.removeHeader('transfer-encoding');
     this.#res.writeHead(200, HEADERS);
@@ -220,7 +230,7 @@ export class SseStream {
     return promise;
   }
 
-  /** @returns whether it was open. */
+  /** Ends the stream, and returns whether it was still open. */
   #end(): boolean {
     if (!this.#isOpen) return false;
     this.#isOpen = false;
@@ -230,12 +240,12 @@ export class SseStream {
   }
 }
 
-/** Returns a result as an event of a stream, which is made once where many subscribers share the result. */
+/** Returns a result as an event of the stream, encoded once for all subscribers that share the result. */
 function eventFrame(result: ExecutionResult): Buffer {
   const shared = sharedOf(result);
   if (shared?.frame) return shared.frame;
   const id = shared?.eventId === undefined ? '' : `id: ${shared.eventId}\n`;
-  // It is kept: for those who are behind, and in the audit record of each stream until that ends.
+  // These bytes are kept: for subscribers that are behind, and in the audit record of each stream until it ends.
   const frame = ownBytes(`event: next\n${id}data: ${shared?.text ?? textOfResult(result)}\n\n`);
   if (shared?.text !== undefined) shared.frame = frame;
   return frame;
@@ -250,13 +260,16 @@ export class SseStreams {
   #pings: NodeJS.Timeout | undefined;
   #isStopped = false;
 
-  /** Stands for a stream of results, each a `next`, and a `complete` behind the last; `run` sends it. */
+  /**
+   * Returns a response that stands for a stream of results: a `next` for each, and a `complete` after the last. `run`
+   * sends it.
+   */
   respond(fetchAPI: FetchAPI, parts: Omit<SseStreamParts, 'onClose'>): Response {
     const response = new fetchAPI.Response(null);
     const stream = new SseStream({ ...parts, onClose: (closed) => this.#leave(closed) });
     const { res } = parts.exchange;
     this.#streams.set(response, stream);
-    // Its client may have gone while it was made ready, and the instance may be about to stop.
+    // The client may have disconnected while the subscription began, and the process may be draining.
     if (!res.closed) {
       this.#open.add(stream);
       this.#pings ??= setInterval(() => this.#ping(), PING_MS);
@@ -265,7 +278,10 @@ export class SseStreams {
     return response;
   }
 
-  /** Sends the stream that a response stands for, until its results or its client end it. @returns whether it is one. */
+  /**
+   * Sends the stream that a response stands for, until its results or its connection end. Returns false if it stands
+   * for none.
+   */
   run(response: Response): boolean {
     const stream = this.#streams.get(response);
     stream?.run();
@@ -277,7 +293,7 @@ export class SseStreams {
     return this.#open.size;
   }
 
-  /** Ends every stream without `complete`, those that begin later as well. */
+  /** Ends every stream without `complete`, and those that begin later as well. */
   stop(): void {
     this.#isStopped = true;
     for (const stream of this.#open) stream.cut();

@@ -7,17 +7,22 @@ import type { Awaitable } from './shared-results.ts';
 
 type OperationType = 'query' | 'mutation' | 'subscription';
 type Transport = 'sse' | 'websocket';
-/** Without errors, with such as are meant for the client, or with a fault of ours: to HTTP all of them are 200. */
+/**
+ * How an operation ended: without errors, only with errors that the client may see, or with an unexpected error. Over
+ * HTTP all three have the status 200.
+ */
 type Outcome = 'ok' | 'error' | 'failed';
 
-/** Begins the span of an event's delivery to a subscriber; undefined where this one is not traced. */
+/** Begins the span of an event's delivery to one subscriber; returns undefined if this delivery is not traced. */
 export type StartDelivery = (transport: Transport) => Span | undefined;
 
-/** Of each event, in each process, so many deliveries have a span: there may be thousands of subscribers. */
+/**
+ * The maximum number of deliveries of one event that each process traces; an event may have thousands of subscribers.
+ */
 const TRACED_DELIVERIES = 8;
 const MAX_NAME_LENGTH = 64;
 
-/** Measures and traces operations. Operation names are chosen by clients, so they are no metric labels. */
+/** Measures and traces operations. Operation names are no metric labels, because clients choose them. */
 export class OperationObserver {
   readonly durations = new BoundHistogram({
     name: 'graphql_operation_duration_seconds',
@@ -38,7 +43,7 @@ export class OperationObserver {
     this.#series = { query: seriesOf('query'), mutation: seriesOf('mutation'), subscription: seriesOf('subscription') };
   }
 
-  /** Executes an operation, or begins a subscription. */
+  /** Executes an operation or begins a subscription, and records its duration, outcome and span. */
   run<Result extends object>(
     args: ExecutionArgs,
     execute: (args: ExecutionArgs) => Awaitable<Result>,
@@ -70,7 +75,7 @@ export class OperationObserver {
     }
   }
 
-  /** What traces the deliveries of an event, where its change was traced. */
+  /** Returns the function that traces the deliveries of an event; undefined if the event belongs to no trace. */
   deliveryOf(event: object): StartDelivery | undefined {
     const tracer = this.#tracer;
     const parent = 'traceparent' in event ? event.traceparent : undefined;

@@ -11,7 +11,10 @@ import { isObject } from '../../shared/nested-values.ts';
 const MAX_DOCUMENTS = 500;
 const MAX_DOCUMENT_LENGTH = 16_384;
 
-/** Keeps what was made of the latest 500 documents, by their text. Those of more than 16,384 characters are not kept. */
+/**
+ * Caches what was made from the latest 500 documents, by their text. Documents of more than 16,384 characters are not
+ * cached.
+ */
 export class DocumentCache<Made> {
   readonly #made = new Map<string, Made>();
 
@@ -29,14 +32,14 @@ export class DocumentCache<Made> {
   }
 }
 
-/** The allowed documents of a file, by the id that clients send for them. */
+/** The persisted documents, by the id that clients send instead of the text. */
 export type PersistedDocuments = ReadonlyMap<string, string>;
 
 const id = z.string().min(1).max(256);
 const body = z.string().min(1);
-/** What GraphQL Code Generator and the Relay compiler write. */
+/** The format that GraphQL Code Generator and the Relay compiler write. */
 const byId = z.record(id, body);
-/** What Apollo's generate-persisted-query-manifest writes. */
+/** The format that Apollo's generate-persisted-query-manifest writes. */
 const manifest = z.object({
   format: z.literal('apollo-persisted-query-manifest'),
   version: z.literal(1),
@@ -44,8 +47,8 @@ const manifest = z.object({
 });
 
 /**
- * Reads the file of allowed documents: a JSON object of `{id: document}`, or Apollo's manifest.
- * @throws ConfigError that names the variable and what to change.
+ * Reads the file of persisted documents: a JSON object of `{id: document}`, or Apollo's manifest.
+ * @throws ConfigError that names the variable and says what to change.
  */
 export async function readPersistedDocuments(path: string): Promise<PersistedDocuments> {
   const fault = (what: string) => new ConfigError([`GRAPHQL_PERSISTED_FILE ${path} ${what}`]);
@@ -69,7 +72,7 @@ function parsedJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Holds the allowed documents of the configured file and reads them again on reload. */
+/** Holds the persisted documents of the configured file and reads the file again on reload. */
 export class PersistedFile {
   readonly #path: string | undefined;
   readonly #log: Log;
@@ -81,7 +84,10 @@ export class PersistedFile {
     this.#documents = documents;
   }
 
-  /** @throws ConfigError where there is a path and its file is at fault. */
+  /**
+   * Reads the file; without a path there are no documents.
+   * @throws ConfigError when the file cannot be read or is invalid.
+   */
   static async open(path: string | undefined, log: Log): Promise<PersistedFile> {
     return new PersistedFile(path, log, path === undefined ? new Map() : await readPersistedDocuments(path));
   }
@@ -90,7 +96,7 @@ export class PersistedFile {
     return this.#documents;
   }
 
-  /** Reads the file again; one at fault is logged and changes nothing. */
+  /** Reads the file again. An invalid file is logged and leaves the documents as they were. */
   async reload(): Promise<void> {
     if (this.#path === undefined) return;
     const file = this.#path;
@@ -104,15 +110,18 @@ export class PersistedFile {
   }
 }
 
-/** `off`: clients send documents, ids are refused. `allow`: ids are taken as well. `only`: nothing runs but what the file lists, by its id or in full. */
+/**
+ * Which documents may run. `off`: clients send documents, ids are refused. `allow`: clients send documents or ids.
+ * `only`: clients may run only the documents of the file, by id or in full.
+ */
 export type PersistedMode = 'off' | 'allow' | 'only';
 
-/** What an operation came with, as far as it says which document to run. */
+/** The members of an operation that say which document to run. */
 interface SentOperation {
   query?: unknown;
-  /** GraphQL over HTTP, appendix "Persisted documents". */
+  /** The id of a persisted document (GraphQL over HTTP, appendix "Persisted documents"). */
   documentId?: unknown;
-  /** `persistedQuery.sha256Hash`: the protocol of Apollo's persisted queries. */
+  /** Contains `persistedQuery.sha256Hash` in Apollo's protocol of persisted queries. */
   extensions?: unknown;
 }
 
@@ -124,19 +133,19 @@ const SHA256_PREFIX = 'sha256:';
 export class PersistedOperations {
   readonly #mode: PersistedMode;
   readonly #documents: () => PersistedDocuments;
-  /** What clients have sent together with its hash, which they send alone from then on. */
+  /** The documents that clients have sent together with their hash; clients send only the hash from then on. */
   readonly #sent = new DocumentCache<string>();
 
-  /** @param documents gives those in force, asked for at each operation */
+  /** @param documents returns the persisted documents in force; called for each operation. */
   constructor(mode: PersistedMode, documents: () => PersistedDocuments) {
     this.#mode = mode;
     this.#documents = documents;
   }
 
   /**
-   * Puts the document that an id stands for into an operation that came without one.
-   * @throws GraphQLError 400 where the id is unknown or is not that of the document beside it, and where the document is
-   * none that may run.
+   * Adds the document to an operation that was sent with only its id, and checks that the document may run.
+   * @throws GraphQLError 400 when the id is unknown, does not match the document sent with it, or the document may not
+   * run.
    */
   complete(operation: SentOperation): void {
     const id = idOf(operation);
@@ -174,17 +183,21 @@ export class PersistedOperations {
   }
 }
 
-/** Yoga plugin: gives operations over HTTP the documents that their ids stand for. */
+/** Creates the Yoga plugin that gives operations over HTTP the documents that their ids stand for. */
 export function usePersistedOperations(persisted: PersistedOperations): Plugin {
   return {
     onParams({ params }) {
-      // In place: the audit record knows the operation by this object. What is no object is refused after this.
+      // Changed in place, because the audit record identifies the operation by this object. A value that is no object
+      // is refused later.
       if (isObject(params)) persisted.complete(params);
     },
   };
 }
 
-/** @throws GraphQLError 400 for an id that can be none. */
+/**
+ * Returns the id of an operation's document, or undefined.
+ * @throws GraphQLError 400 when the id is malformed.
+ */
 function idOf({ documentId, extensions }: SentOperation): string | undefined {
   const hash = memberOf(memberOf(extensions, 'persistedQuery'), 'sha256Hash');
   if (hash !== undefined && !(typeof hash === 'string' && SHA256.test(hash))) {
@@ -202,7 +215,10 @@ function memberOf(value: unknown, name: string): unknown {
   return isObject(value) && Object.hasOwn(value, name) ? (value[name] ?? undefined) : undefined;
 }
 
-/** The codes are those of Apollo's protocol, whose clients go on by the name where there is one. */
+/**
+ * Creates a refusal with the code of Apollo's protocol; its clients act on the name, so `name` must be theirs where one
+ * exists.
+ */
 function refused(name: string, message = name): GraphQLError {
   const code = name.replaceAll(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
   return new GraphQLError(message, { extensions: { code, http: { status: 400 } } });

@@ -26,63 +26,72 @@ import { UPLOAD_LIMITS, type UploadLimits } from './upload-form.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
-/** What GraphQL stands on. */
+/** The dependencies of the GraphQL runtime. */
 export interface GraphqlDeps {
   services: GraphqlServices;
   /**
-   * Whoever an access token speaks for, judged in full; undefined where it is missing or does not hold.
-   * @throws AppError 403 where a guard of its client refuses.
+   * Verifies an access token in full and returns its principal; undefined if the token is missing or invalid.
+   * @throws AppError 403 when a client guard refuses the request.
    */
   judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
-  /** Whether a token that was good is still good: not expired, not revoked, on a socket of an accepted class. */
+  /**
+   * Checks whether a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
+   */
   recheck: (principal: Principal, exchange: Exchange) => Promise<boolean>;
   /**
-   * Counts an operation of a socket, or one more of a batch.
-   * @throws AppError 403 or 429 where a guard of its client refuses, or a permission of the endpoint lacks on a socket.
+   * Counts an operation of a WebSocket, or another one of a batch, against the client's limits.
+   * @throws AppError 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
+   * endpoint.
    */
   passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;
-  /** Takes the audit record of an operation of a socket. */
+  /** Receives the audit record of each operation that was sent over a WebSocket. */
   recordOperation: (record: OperationRecord) => void;
-  /** What measures and traces operations. */
+  /** Measures and traces operations. */
   observer?: OperationObserver | undefined;
   log: Log;
-  /** The most objects that an operation may ask for. */
+  /** The maximum cost of an operation, roughly the number of objects that its result can have. */
   maxCost: number;
-  /** Of requests with a file: by default 1 GiB, and a minute without a byte. */
+  /** The limits of requests with a file; by default 1 GiB, and one minute without a byte. */
   uploadLimits?: UploadLimits | undefined;
   introspection: boolean;
   persistedMode: PersistedMode;
-  /** Those in force. */
+  /** Returns the persisted documents that are currently in force. */
   persistedDocuments: () => PersistedDocuments;
-  /** Errors then suggest no names, and there is no GraphiQL. */
+  /** Whether this is production, where errors suggest no names and GraphiQL is off. */
   production: boolean;
   graphiql: boolean;
 }
 
-/** An operation as it comes in, over HTTP or a socket. */
+/** An operation as it arrives, over HTTP or a WebSocket. */
 export interface OperationRequest {
   exchange: Exchange;
-  /** Who sent it: an operation's own context tells less of them. */
+  /** The principal that sent the operation. The context of its fields has only a part of it. */
   bearer: Principal;
-  /** Whether time has passed since the gateway judged the token: on a socket, and in a batch. */
+  /**
+   * Whether the token must be checked again, because time has passed since the gateway verified it: on a WebSocket and
+   * in a batch.
+   */
   isLater: boolean;
-  /** Those that it came with in one request. */
+  /** The GraphQL batch that the operation came in; undefined if it came alone. */
   batch?: GraphqlBatch;
 }
 
-/** What runs operations. */
+/** Runs operations over HTTP and WebSockets. */
 export interface GraphqlRuntime {
   /**
-   * Answers a request of a principal.
-   * @throws AppError 429 where a limit of the client is used up, unless a batch came; 413 for a body over the endpoint's
-   * limit, or an upload over its own; 400 for a form that is no upload.
+   * Answers an HTTP request of a principal.
+   * @throws AppError 429 when the client has used up its rate or quota, unless the request is a batch; 413 when the
+   * body exceeds the endpoint's limit, or an upload its own; 400 when a form is no valid upload.
    */
   answer(exchange: Exchange, principal: Principal): Promise<void>;
   accept(exchange: Exchange): void;
   stop(): Promise<void>;
 }
 
-/** Makes what runs operations on a schema: Yoga with the plugins of this service; its own GraphiQL, masking and CORS are off. */
+/**
+ * Creates the runtime for a schema: Yoga with the plugins of this service. Yoga's own GraphiQL, masking and CORS are
+ * off.
+ */
 export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): GraphqlRuntime {
   const { services, log, introspection, production, observer, uploadLimits = UPLOAD_LIMITS } = deps;
   const mask = new ErrorMask(log);
@@ -127,7 +136,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
         const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
         if (!sse.run(answer)) await sendResponse(answer, res);
       } catch (error) {
-        // Yoga gives up what nobody waits for any more.
+        // Yoga rejects when the client has disconnected; nobody is left to receive an error.
         if (!res.destroyed) throw error;
       }
     },
@@ -135,16 +144,16 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
     async stop() {
       sse.stop();
       await sockets.stop();
-      // Behind the sockets, whose clients would be told that their subscriptions have failed.
+      // Stopped after the sockets, so that their clients do not see their subscriptions fail.
       services.migrationProgress.stop();
     },
   };
 }
 
 /**
- * Envelop plugin: an operation runs only while its token is good, and gets the context that fields resolve in. One of a
- * socket passes the guards of its client, and so does each of a batch but the first that runs, which the request itself
- * has passed them for, or has been refused for by a limit.
+ * Creates the Envelop plugin that checks the token and builds the context of fields. The client guards run for each
+ * operation of a WebSocket and for every operation of a batch but the first, which the request itself has passed them
+ * for.
  */
 function useOperationContext({
   recheck,
@@ -180,7 +189,7 @@ function useOperationContext({
   };
 }
 
-/** Returns the part of a principal that the result of an event may depend on, without its other members. */
+/** Returns the part of a principal that the result of an event may depend on. */
 export function sharedPrincipalOf({ nodeId, tokenClass, tokenUse, permissions }: Principal): SharedPrincipal {
   return { nodeId, tokenClass, tokenUse, permissions };
 }

@@ -15,8 +15,8 @@ import type { StartDelivery } from './operation-observer.ts';
 export type Awaitable<Value> = Value | Promise<Value>;
 
 /**
- * A text in UTF-8, in memory of its own. What `Buffer.from` gives shares 64 KiB with whatever else was made just then, and
- * keeps all of that for as long as it is kept itself: for what is held, not for what is written and forgotten.
+ * Returns a text as UTF-8 in a buffer of its own, for bytes that are kept. `Buffer.from` allocates from a shared 64 KiB
+ * pool, which stays in memory for as long as any part of it does.
  */
 export function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
@@ -24,15 +24,15 @@ export function ownBytes(text: string): Buffer {
   return bytes;
 }
 
-/** What all who are sent the result of an event need of it, made once. */
+/** The result of an event, encoded once for all subscribers that receive it. */
 class SharedResult {
-  /** The cursor of the event, where it has one. */
+  /** The cursor of the event; undefined if it has none. */
   readonly eventId: string | undefined;
-  /** The result in JSON; undefined where it has errors, which each subscriber is shown with a correlation id of its own. */
+  /** The result as JSON; undefined if it has errors, because each subscriber sees those with its own correlation id. */
   readonly text: string | undefined;
-  /** Begins the span of a delivery, where the event belongs to a trace. */
+  /** Begins the span of a delivery; undefined if the event belongs to no trace. */
   readonly startDelivery: StartDelivery | undefined;
-  /** The text as an event of an event stream, once it was sent as one. */
+  /** The result as a server-sent event; undefined until it is first sent as one. */
   frame: Buffer | undefined;
   #bytes: Buffer | undefined;
 
@@ -42,7 +42,7 @@ class SharedResult {
     this.startDelivery = startDelivery;
   }
 
-  /** The text in UTF-8. */
+  /** The JSON in UTF-8; undefined if the result has errors. */
   get bytes(): Buffer | undefined {
     if (this.text !== undefined) this.#bytes ??= ownBytes(this.text);
     return this.#bytes;
@@ -57,20 +57,20 @@ interface Kept {
 
 const SHARED = Symbol('shared');
 
-/** About as many characters of answers as are kept for those who are behind. */
+/** The approximate number of characters of results that are kept for subscribers that are behind. */
 const KEPT_CHARACTERS = 4 * 1024 * 1024;
-/** What keeping one takes beside its text, in characters. */
+/** The memory that a kept result takes besides its text, in characters. */
 const OWN_WEIGHT = 512;
 
-/** Returns what those who are sent a result share; undefined where it is not the result of an event. */
+/** Returns the shared form of a result; undefined if it is not the result of an event. */
 export function sharedOf(result: object): SharedResult | undefined {
   return SHARED in result ? (result[SHARED] as SharedResult) : undefined;
 }
 
 /**
- * The answers to events. Subscribers whose key is the same share one execution of each event that reaches them as the
- * same object, and its text: the tailer of a node hands an event to all of its live subscribers, while whoever replays
- * the log reads events of its own. What a subscriber gets, and when it ends, is its own stream's matter.
+ * Shares the results of events. The tailer of a tenant gives the same event object to all its live subscribers, and
+ * those with the same key share one execution and its text. A subscriber that replays the log reads event objects of
+ * its own, which are not shared.
  */
 export class SharedResults {
   readonly #answers = new WeakMap<object, Map<string, Awaitable<ExecutionResult>>>();
@@ -82,7 +82,7 @@ export class SharedResults {
     this.#deliveryOf = deliveryOf;
   }
 
-  /** The answer to an event: the one that there is, or what `execute` gives. */
+  /** Returns the result for an event: the existing one, or the one that `execute` gives. */
   answer(event: unknown, key: string, execute: () => Awaitable<ExecutionResult>): Awaitable<ExecutionResult> {
     if (typeof event !== 'object' || event === null) return execute();
     const answers = this.#answers.get(event) ?? new Map<string, Awaitable<ExecutionResult>>();
@@ -104,7 +104,7 @@ export class SharedResults {
     return answer;
   }
 
-  /** How many answers are kept. */
+  /** The number of results that are kept. */
   get size(): number {
     return this.#kept.size;
   }
@@ -125,8 +125,8 @@ export class SharedResults {
 }
 
 /**
- * The answers to the events of one subscription, each as its event comes. It stands in the place of graphql's own, which
- * takes several turns and a copy of all arguments for each event, also where the answer is there already.
+ * The results of one subscription, one for each event as it arrives. It replaces graphql-js's own mapping, which takes
+ * several ticks and copies all arguments for each event even when the result exists already.
  */
 export class ResultStream implements AsyncIterableIterator<ExecutionResult, undefined> {
   readonly #events: AsyncIterator<unknown>;
@@ -138,7 +138,10 @@ export class ResultStream implements AsyncIterableIterator<ExecutionResult, unde
     this.#answer = answer;
   }
 
-  /** Rejects with what the events end with, and where an event cannot be answered at all, which ends them. */
+  /**
+   * Returns the next result. Rejects with the error that ends the events, or when the result of an event cannot be
+   * computed, which ends them too.
+   */
   async next(): Promise<IteratorResult<ExecutionResult, undefined>> {
     if (this.#isEnded) return { done: true, value: undefined };
     const { done, value: event } = await this.#events.next();
@@ -164,14 +167,17 @@ export class ResultStream implements AsyncIterableIterator<ExecutionResult, unde
   }
 }
 
-/** Where a subscription begins; the resolvers of root fields give an event as it is, whatever this says. */
+/**
+ * The argument that says where a subscription begins. It does not change results: the resolvers of root fields return
+ * the event as it is.
+ */
 const BEGINNING = 'after';
 
 type Subscription = Pick<ValidatedSubscriptionArgs, 'document' | 'operation' | 'rawVariableValues'>;
 
 /**
- * What the answer to an event depends on beside the event: the document, the operation, its variables but for the one
- * that says where it begins, and every member of the principal that there is where it is answered.
+ * Returns the key by which subscribers share results: a hash of everything but the event that a result depends on,
+ * namely the document, the operation, its variables except the one that says where it begins, and the principal.
  */
 export function resultKeyOf(
   { document, operation, rawVariableValues }: Subscription,
@@ -188,7 +194,7 @@ export function resultKeyOf(
   return createHash('sha256').update(text).digest('base64');
 }
 
-/** The variables that say where the operation begins, and nothing else. */
+/** Returns the variables that are used for nothing but saying where the operation begins. */
 function beginningsOf(document: DocumentNode, { selectionSet }: OperationDefinitionNode): ReadonlySet<string> {
   const names = selectionSet.selections.flatMap((field) =>
     field.kind === Kind.FIELD
@@ -202,16 +208,16 @@ function beginningsOf(document: DocumentNode, { selectionSet }: OperationDefinit
   visit(document, {
     Variable: ({ name }) => void mentions.set(name.value, (mentions.get(name.value) ?? 0) + 1),
   });
-  // Its definition, and this one use.
+  // Two mentions: the variable's definition and this one use.
   return new Set(names.filter((name) => mentions.get(name) === 2));
 }
 
-/** Members in one order, those of a set as well, and integers that JSON does not know. */
+/** Serves as a JSON replacer that sorts the members of objects and sets, and writes bigints as text. */
 function canonical(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`;
   if (value instanceof Set) return [...value].sort();
   if (typeof value !== 'object' || value === null || Array.isArray(value) || 'toJSON' in value) return value;
-  // A raw number is no plain object, and has no members to put in order.
+  // A raw JSON number (`JSON.rawJSON`) has no prototype, and must stay as it is.
   if (Object.getPrototypeOf(value) === null) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

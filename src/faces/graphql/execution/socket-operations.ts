@@ -26,38 +26,38 @@ const BEARER = /^Bearer +([^\s]+)$/i;
 
 const KEPT_CHARACTERS = 64 * 1024;
 
-/** An operation of a socket that has ended, for its audit record. */
+/** An operation on a WebSocket that has ended, for its audit record. */
 export interface OperationRecord {
-  /** The upgrade that the socket began with. */
+  /** The exchange of the upgrade request that opened the socket. */
   exchange: Exchange;
   principal: Principal;
-  /** What came with it: its document, variables and name. */
+  /** The document, variables and name of the operation as they were sent. */
   params: SubscribePayload;
-  /** The monotonic clock, and milliseconds since the epoch, when the operation came. */
+  /** When the operation arrived: by the monotonic clock, and in milliseconds since the epoch. */
   startedTick: number;
   startedAtMs: number;
-  /** The beginning of what was sent: a JSON text for each message, one a line. */
+  /** The first 64 Ki characters of what was sent for the operation, with one JSON text per line. */
   responseText: string;
-  /** Whether nothing that was sent had errors. */
+  /** Whether no message that was sent had errors. */
   ok: boolean;
-  /** Whether something that was sent had data. */
+  /** Whether a message that was sent had data. */
   hasData: boolean;
-  /** What its audit record shows, once that is known. */
+  /** What the audit record shows of the operation; undefined until the masking rules are known. */
   audited: AuditedOperation | undefined;
 }
 
-/** An operation that goes on: the texts that it was sent are those of all who share them. */
+/** An operation in progress. Its texts are shared with the other subscribers that receive them. */
 interface OpenOperation extends Omit<OperationRecord, 'responseText'> {
   texts: string[];
   characters: number;
 }
 
-/** The operations of one socket that have not ended yet. Each has an audit record as it ends. */
+/** The operations in progress of one socket. Each gets an audit record when it ends. */
 export class SocketOperations {
   readonly #exchange: Exchange;
   readonly #record: (record: OperationRecord) => void;
   readonly #open = new Map<string, OpenOperation>();
-  /** Those that wait for a result: queries and mutations, and subscriptions until they have begun. */
+  /** The ids of operations that wait for a result: queries and mutations, and subscriptions that have not begun yet. */
   readonly #waiting = new Set<string>();
   #none = Promise.withResolvers<void>();
 
@@ -82,7 +82,7 @@ export class SocketOperations {
     });
   }
 
-  /** Keeps a result that is sent. */
+  /** Adds a result that is sent to the record of its operation. */
   next(id: string, result: Parameters<typeof textOfResult>[0]): void {
     const open = this.#open.get(id);
     if (!open) return;
@@ -91,7 +91,7 @@ export class SocketOperations {
     if (open.characters < KEPT_CHARACTERS) append(open, sharedOf(result)?.text ?? textOfResult(result));
   }
 
-  /** Keeps why an operation is refused, which ends it. */
+  /** Adds the errors with which an operation is refused to its record, and ends it. */
   refused(id: string, errors: readonly GraphQLFormattedError[]): void {
     const open = this.#open.get(id);
     if (open) {
@@ -101,7 +101,9 @@ export class SocketOperations {
     this.end(id);
   }
 
-  /** Ends an operation. To be called as its last message is handed to the socket; may be called again. */
+  /**
+   * Ends an operation and records it. Call it when the last message is handed to the socket; further calls do nothing.
+   */
   end(id: string): void {
     const open = this.#open.get(id);
     if (open) {
@@ -112,14 +114,17 @@ export class SocketOperations {
     this.answered(id);
   }
 
-  /** Has an operation wait no more. To be called as the answer is handed to the socket, in this turn or before. */
+  /**
+   * Removes an operation from those that wait for a result. Call it no later than in the tick that hands the result to
+   * the socket.
+   */
   answered(id: string): void {
     if (!this.#waiting.delete(id) || this.#waiting.size > 0) return;
     this.#none.resolve();
     this.#none = Promise.withResolvers();
   }
 
-  /** Resolves once the socket has the answer of every operation that waits. */
+  /** Resolves when the results of all waiting operations have been handed to the socket. */
   async noneWaiting(): Promise<void> {
     if (this.#waiting.size > 0) await this.#none.promise;
     await nextTurn();
@@ -131,13 +136,16 @@ function append(open: OpenOperation, line: string): void {
   open.texts.push(line);
 }
 
-/** The state of a socket beside that of its protocol. */
+/** The state of a socket that the protocol does not hold itself. */
 export interface SocketExtra {
   exchange: Exchange;
-  /** Known once `connection_init` has been judged. */
+  /** The principal of the token in `connection_init`; undefined until the token is verified. */
   principal: Principal | undefined;
   operations: SocketOperations;
-  /** Sends a message in pieces of UTF-8. Where it is not out at once, resolves when it is, or when the socket has closed. */
+  /**
+   * Sends a message given as pieces of UTF-8. Returns undefined if it was sent at once; otherwise a promise that
+   * resolves when it is sent or the socket has closed.
+   */
   send(message: readonly Buffer[]): Promise<void> | undefined;
   close(code: number, reason: string): void;
 }
@@ -147,8 +155,8 @@ interface Parts {
   mask: ErrorMask;
   persisted: PersistedOperations;
   /**
-   * Whoever an access token speaks for; undefined where it is missing or does not hold.
-   * @throws AppError 403 where a guard of its client refuses the socket.
+   * Verifies an access token and returns its principal; undefined if the token is missing or invalid.
+   * @throws AppError 403 when a client guard refuses the socket.
    */
   judge(token: string | undefined, exchange: Exchange): Promise<Principal | undefined>;
 }
@@ -156,14 +164,17 @@ interface Parts {
 type SocketContext = Context<Record<string, unknown>, SocketExtra>;
 type Enveloped = ReturnType<Parts['yoga']['getEnveloped']>;
 
-/** An operation of a socket that has begun: what `prepare` gives, as the protocol hands it on. */
+/**
+ * An operation of a socket that has begun: the result of `prepare`, which the protocol passes on to `execute` or
+ * `subscribe`.
+ */
 interface Running extends ExecutionArgs {
   id: string;
   enveloped: Enveloped;
   extra: SocketExtra;
 }
 
-/** An operation that was refused before it began. */
+/** Carries the errors with which an operation was refused before it began. */
 class RefusedError extends Error {
   readonly errors: readonly GraphQLError[];
 
@@ -173,7 +184,7 @@ class RefusedError extends Error {
   }
 }
 
-/** Makes the server of graphql-transport-ws, which runs operations through the same plugins as HTTP. */
+/** Creates the server of the graphql-transport-ws protocol, which runs operations through the same plugins as HTTP. */
 export function socketProtocol(parts: Parts): Server<SocketExtra> {
   return makeServer<Record<string, unknown>, SocketExtra>({
     connectionInitWaitTimeout: INIT_WAIT_MS,
@@ -181,7 +192,7 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
     onConnect: (context) => connect(parts, context),
     async onSubscribe(context, id, payload) {
       const { principal } = context.extra;
-      // An acknowledged socket has one.
+      // A socket that is acknowledged always has a principal.
       if (!principal) return [new GraphQLError('the token is missing')];
       context.extra.operations.begin(id, principal, payload);
       if (Object.keys(context.subscriptions).length > MAX_OPERATIONS) {
@@ -248,13 +259,16 @@ async function prepare(
   }
 }
 
-/** As over HTTP. */
+/** Returns the error that HTTP gives as well when the operation cannot be determined. */
 function unresolved(): GraphQLError {
   const extensions = { code: 'OPERATION_RESOLUTION_FAILURE' };
   return new GraphQLError('Could not determine what operation to execute.', { extensions });
 }
 
-/** A subscription that could not begin ends with an `error` message, not with a result. */
+/**
+ * Subscribes. A subscription that could not begin becomes a stream that rejects, so that it ends with an `error`
+ * message rather than a result.
+ */
 async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<AsyncIterableIterator<ExecutionResult>> {
   const result = await subscribing;
   if (Symbol.asyncIterator in result) return result;
@@ -266,7 +280,10 @@ async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<A
   return stream;
 }
 
-/** Sends by itself what others are told as well, its text as it is; gives on the rest, which the protocol sends. */
+/**
+ * Sends the results that subscribers share directly, as their encoded text, and yields only the others, which the
+ * protocol sends.
+ */
 function sendingShared(
   mask: ErrorMask,
   { id, extra: { operations, send, exchange } }: Running,
@@ -296,7 +313,7 @@ function sendingShared(
   return rest;
 }
 
-/** The protocol wraps what a stream throws. */
+/** Returns the errors of a refusal, unwrapped from the error in which the protocol wraps what a stream throws. */
 function reasonsOf(error: GraphQLError): readonly GraphQLError[] {
   const { cause } = error;
   if (cause instanceof RefusedError) return cause.errors;

@@ -8,13 +8,15 @@ import { invalidRequest } from '../../../platform/errors.ts';
 import { type OperationRecord, type SocketExtra, SocketOperations } from './socket-operations.ts';
 
 const FINAL_TEXT = 0x81;
-/** What the second byte says where the length stands behind it: in two bytes, or in eight. */
+/**
+ * The values of a frame's second byte that announce a length of two or eight bytes after it (RFC 6455, section 5.2).
+ */
 const IN_TWO_BYTES = 126;
 const IN_EIGHT_BYTES = 127;
 const MAX_SHORT = 125;
 const MAX_TWO_BYTES = 0xffff;
 
-/** Returns a text message of a server as one unmasked frame; its payload is the pieces in their order (RFC 6455 section 5.2). */
+/** Returns a text message as one unmasked frame whose payload is the pieces in their order (RFC 6455, section 5.2). */
 export function textFrame(pieces: readonly Buffer[]): Buffer {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   const frame = Buffer.allocUnsafe(headBytes(length) + length);
@@ -29,7 +31,7 @@ function headBytes(length: number): number {
   return length <= MAX_TWO_BYTES ? 4 : 10;
 }
 
-/** @returns where the payload begins. */
+/** Writes the length of the payload into the frame's header, and returns the offset at which the payload begins. */
 function writeLength(frame: Buffer, length: number): number {
   if (length <= MAX_SHORT) return frame.writeUInt8(length, 1);
   if (length <= MAX_TWO_BYTES) {
@@ -41,8 +43,9 @@ function writeLength(frame: Buffer, length: number): number {
 }
 
 /**
- * What sends messages past the library, each in one write: it would take two, and turn the text that many share into bytes
- * anew for each. The library itself writes whole frames only, so that the two do not mix.
+ * Returns a function that writes a message to the socket directly, in one write. The ws library would need two, and
+ * would encode the text that subscribers share once for each of them. Since ws writes whole frames only, both can be
+ * used side by side.
  */
 export function sender(socket: WebSocket, raw: Duplex): (pieces: readonly Buffer[]) => Promise<void> | undefined {
   let waiting: (() => void)[] = [];
@@ -64,7 +67,10 @@ export function sender(socket: WebSocket, raw: Duplex): (pieces: readonly Buffer
 
 const MAX_FRAME_BYTES = 64 * 1024;
 const PING_MS = 12_000;
-/** What may wait for a reader before nothing more is taken from it. */
+/**
+ * The number of bytes that may wait to be sent on a socket before it is paused, so that no more messages are read from
+ * it.
+ */
 const MAX_UNSENT_BYTES = 1_048_576;
 const CLOSE_WAIT_MS = 1_000;
 const INTERNAL_ERROR = 4500;
@@ -73,7 +79,7 @@ const SERVICE_RESTART = 1012;
 const NOT_ACCEPTABLE = 'must be as RFC 6455 has it';
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
 const EXTENSION = `${TOKEN}(?:[ \\t]*;[ \\t]*${TOKEN}(?:[ \\t]*=[ \\t]*(?:${TOKEN}|"(?:\\\\?[\\w!#$%&'*+.^\`|~-])+"))?)*`;
-/** The field Sec-WebSocket-Extensions (RFC 6455 section 9.1). */
+/** Matches the header field Sec-WebSocket-Extensions (RFC 6455, section 9.1). */
 const EXTENSIONS = new RegExp(`^${EXTENSION}(?:[ \\t]*,[ \\t]*${EXTENSION})*$`);
 
 interface SocketsParts {
@@ -82,7 +88,7 @@ interface SocketsParts {
   log: Log;
 }
 
-/** Holds the open WebSockets. */
+/** Holds the open WebSockets of GraphQL, pings them, and closes them on stop. */
 export class GraphqlSockets {
   readonly #parts: SocketsParts;
   readonly #server = new WebSocketServer({
@@ -101,34 +107,34 @@ export class GraphqlSockets {
     this.#server.on('headers', (headers, req) => {
       headers.push(`X-Correlation-ID: ${String(req.headers['x-correlation-id'])}`);
     });
-    // Told while `accept` runs: with a listener the library sends no answer of its own.
+    // Emitted synchronously by `handleUpgrade`. With a listener, ws sends no error response itself.
     this.#server.on('wsClientError', ({ message }) => {
       throw invalidRequest([{ path: /Sec-WebSocket-\w+|Upgrade/.exec(message)?.[0] ?? '', message: NOT_ACCEPTABLE }]);
     });
   }
 
   /**
-   * Takes an upgrade over.
-   * @throws AppError 400 that names the field which makes it no handshake of WebSocket; nothing is sent then.
+   * Completes the WebSocket handshake of an upgrade request.
+   * @throws AppError 400 naming the header field that makes the handshake invalid; nothing has been sent then.
    */
   accept(exchange: Exchange): void {
     const { upgrade, req, res } = exchange;
     if (!upgrade) throw new Error('the request is no upgrade');
-    // No extension is negotiated, so that the library does not look at them.
+    // No extension is negotiated, so ws does not validate this field.
     if (!EXTENSIONS.test(req.headers['sec-websocket-extensions'] ?? 'none')) {
       throw invalidRequest([{ path: 'Sec-WebSocket-Extensions', message: NOT_ACCEPTABLE }]);
     }
     this.#server.handleUpgrade(req, upgrade.socket, upgrade.head, (socket) => {
       res.statusCode = 101;
-      // From here on its end is no loss of the client.
+      // From here on, closing the connection does not count as a client that disconnected before its response.
       if (res.socket) res.detachSocket(req.socket);
       this.#open(socket, exchange, upgrade.socket);
     });
   }
 
   /**
-   * Closes every socket with 1012, so that clients come back, once its queries and mutations are answered; it takes no
-   * further ones. Those that do not answer the close are cut.
+   * Stops accepting operations and closes every socket with 1012, so that clients reconnect, once its queries and
+   * mutations are answered. Sockets that do not confirm the close within a second are terminated.
    */
   async stop(): Promise<void> {
     this.#isStopping = true;
@@ -147,11 +153,12 @@ export class GraphqlSockets {
 
   #open(socket: WebSocket, exchange: Exchange, raw: Duplex): void {
     const { protocol, recordOperation, log } = this.#parts;
-    // Resolves when the frame is out: a reader that is slow slows its subscriptions, not the memory of this process.
+    // Resolves when the frame is sent, so that a slow client slows its subscriptions instead of filling memory.
     const send = (data: string) => new Promise<void>((resolve) => socket.send(data, () => resolve()));
     const operations = new SocketOperations(exchange, recordOperation);
     this.#operations.set(socket, operations);
-    // Each message may be answered, pings as well: whoever does not read them sends no more, and no pong.
+    // Any message, including a ping, may cause a response: a client that reads none of them is paused, so its pongs are
+    // not read either.
     const slowDown = () => socket.bufferedAmount > MAX_UNSENT_BYTES && socket.pause();
     socket.on('ping', slowDown);
     raw.on('drain', () => socket.resume());
@@ -170,7 +177,7 @@ export class GraphqlSockets {
         onMessage: (handle) => {
           socket.on('message', (data: RawData) => {
             slowDown();
-            // Whoever sent it sends it again where it comes back to.
+            // The client sends the operation again after it has reconnected.
             if (this.#isStopping) return;
             const handled = inRequest(
               () => extra.principal?.nodeId,
@@ -185,7 +192,7 @@ export class GraphqlSockets {
       },
       extra,
     );
-    // A frame over the limit, or a broken one: ws closes the socket itself.
+    // ws itself closes the socket after a frame that is too long or malformed.
     socket.on('error', (err) => log.debug({ correlation_id: exchange.correlationId, err }, 'a socket broke'));
     socket.on('close', (code, reason) => {
       if (this.#server.clients.size === 0) {

@@ -13,22 +13,22 @@ import { Upload } from '../kit/scalars.ts';
 
 const FILE_PATH = /^variables\.(?!__)([A-Za-z_]\w*)$/;
 
-/** The place of the file in a multipart request. */
+/** The part `map` of a multipart request, which says where the file belongs. */
 interface UploadMap {
   /** The name of the part that is the file. */
   part: string;
-  /** The variable whose place it takes. */
+  /** The name of the variable that the file replaces. */
   variable: string;
 }
 
-/** Returns a 400 that names the part of a multipart request to change. */
+/** Returns a 400 error that names the part of a multipart request to change. */
 function badPart(path: string, message: string): AppError {
   return invalidRequest([{ path, message }]);
 }
 
 /**
- * The part `operations` (GraphQL multipart request specification): one operation as JSON.
- * @throws AppError 400 for what is no JSON object; for a batch, too.
+ * Parses the part `operations`, which is one operation as JSON (GraphQL multipart request specification).
+ * @throws AppError 400 when it is not a JSON object, such as a batch.
  */
 function parseOperations(text: string): GraphQLParams {
   const operations = parsed('operations', text);
@@ -38,8 +38,8 @@ function parseOperations(text: string): GraphQLParams {
 }
 
 /**
- * The part `map`: the one file, and the one variable that it is for, such as `{"0": ["variables.file"]}`.
- * @throws AppError 400 for everything else.
+ * Parses the part `map`, which names one file and the one variable it is for, such as `{"0": ["variables.file"]}`.
+ * @throws AppError 400 when it has any other form.
  */
 function parseMap(text: string): UploadMap {
   const map = parsed('map', text);
@@ -53,8 +53,8 @@ function parseMap(text: string): UploadMap {
 }
 
 /**
- * The operation with the file in its place.
- * @throws AppError 400 where there is no null for it.
+ * Returns the operation with the file as the value of its variable.
+ * @throws AppError 400 when that variable is not null.
  */
 function withFile(operations: GraphQLParams, variable: string, file: unknown): GraphQLParams {
   const variables: unknown = operations.variables;
@@ -75,24 +75,24 @@ function parsed(path: string, text: string): unknown {
 
 /** The limits of a multipart request. */
 export interface UploadLimits {
-  /** Of the whole request. */
+  /** The maximum size of the whole request, in bytes. */
   maxBytes: number;
-  /** How long its sender may pause. */
+  /** The longest time without a byte from the sender, in ms. */
   maxPauseMs: number;
 }
 
 export const UPLOAD_LIMITS: UploadLimits = { maxBytes: 1024 ** 3, maxPauseMs: 60_000 };
 
 const MAX_FIELD_BYTES = 1024 ** 2;
-/** What stands before the file: both fields, and the headers of the parts. */
+/** The maximum size of what precedes the file, in bytes: both fields and the headers of the parts. */
 const MAX_PREFACE_BYTES = MAX_FIELD_BYTES + 128 * 1024;
-/** `operations`, `map`, the file; the parser tells when it has seen one more. */
+/** The three parts `operations`, `map` and the file, and one more, at which the parser reports too many. */
 const MAX_PARTS = 4;
 const ORDER = 'the parts are operations, map and one file, in this order';
 
 /**
- * A request with a file (GraphQL multipart request specification, version 2), read as a stream: up to the beginning of the
- * file by `open`, and from there on as the file is taken.
+ * A request with a file (GraphQL multipart request specification, version 2), read as a stream: `open` reads up to the
+ * beginning of the file, and the rest is read as the file is consumed.
  */
 export class UploadForm {
   readonly #req: IncomingMessage;
@@ -115,7 +115,7 @@ export class UploadForm {
     this.#parser = parser;
     this.#maxBytes = maxBytes;
     this.#pause = setTimeout(() => this.#onPause(), maxPauseMs);
-    // Whoever takes the file is told; without one the refusal is.
+    // The reader of the file gets this rejection; without a reader, `refusal` becomes the response.
     this.#ended.promise.catch(() => undefined);
     parser.on('field', (name, value, { valueTruncated }) => this.#step(() => this.#field(name, value, valueTruncated)));
     parser.on('file', (name, file) => this.#step(() => this.#begin(name, file)));
@@ -129,7 +129,8 @@ export class UploadForm {
 
   /**
    * Reads a form up to the beginning of its file.
-   * @throws AppError 413 where it is longer than the limit, 400 where it is no upload; both say so before the file is read.
+   * @throws AppError 413 when Content-Length is over the limit, 400 when the form is no valid upload; both before the
+   * file is read.
    */
   static async open(exchange: Exchange, limits: UploadLimits): Promise<{ form: UploadForm; params: GraphQLParams }> {
     const { req } = exchange;
@@ -141,12 +142,15 @@ export class UploadForm {
     return { form, params: await form.#opened.promise };
   }
 
-  /** What the request is to be answered with, whatever has become of the operation: a part of it has not come as it must. */
+  /**
+   * The error to respond with whatever the operation resulted in, because a part of the form was invalid; undefined if
+   * none was.
+   */
   get refusal(): AppError | undefined {
     return this.#refusal;
   }
 
-  /** Reads no more of the request. */
+  /** Stops reading the request. */
   stop(): void {
     this.#isStopped = true;
     clearTimeout(this.#pause);
@@ -154,7 +158,7 @@ export class UploadForm {
     this.#file?.destroy();
   }
 
-  /** Reads no more of the request, and tells whoever waits for it why. */
+  /** Stops reading the request, and rejects what waits for its parts. */
   refuse(refusal: AppError): void {
     if (this.#refusal) return;
     this.#refusal = refusal;
@@ -181,7 +185,10 @@ export class UploadForm {
     if (!this.#req.complete) this.refuse(badPart('', 'must come in full'));
   };
 
-  /** While nobody takes what has come, the pause is not the sender's. */
+  /**
+   * Refuses a sender that has paused for too long; if the request is paused because nobody reads the file, the time
+   * starts anew.
+   */
   #onPause(): void {
     if (this.#req.isPaused()) this.#pause.refresh();
     else this.refuse(badPart('', 'must come without so long a pause'));
@@ -196,7 +203,7 @@ export class UploadForm {
     });
   }
 
-  /** What is thrown in an event of the parser is the request's refusal. */
+  /** Runs a handler of a parser event; an AppError that it throws becomes the refusal of the request. */
   #step(step: () => void): void {
     if (this.#refusal) return;
     try {
@@ -223,7 +230,7 @@ export class UploadForm {
 
   #begin(name: string | undefined, file: Readable): void {
     this.#file = file;
-    // It fails with the form, whether somebody reads it or not.
+    // The stream fails together with the form, whether anybody reads it or not.
     file.on('error', () => undefined);
     if (this.#next !== 'file' || !this.#map) throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);
     if (name !== this.#map.part) throw badPart('map', 'must name the part of the file');
@@ -243,7 +250,7 @@ export class UploadForm {
     } catch (error) {
       throw this.#refusal ? interrupted() : error;
     }
-    // What stands behind the file may still refuse it.
+    // The parts after the file may still be invalid.
     await this.#ended.promise;
   }
 }
@@ -257,7 +264,10 @@ function parserOf({ headers }: IncomingMessage): Busboy {
   }
 }
 
-/** Told to nobody: the request is answered with its refusal. */
+/**
+ * Returns the error that the reader of the file gets. No caller sees it, since the request is answered with its
+ * refusal.
+ */
 function interrupted(): GraphQLError {
   return new GraphQLError('the upload has not come in full', { extensions: { code: 'BAD_REQUEST' } });
 }

@@ -28,8 +28,8 @@ interface SchemaTypes {
 }
 
 /**
- * A builder without types. Order of the plugins: errors around permissions around validation, so that a missing
- * permission is told before a fault in the input, and both can be members of a mutation's union.
+ * Creates a schema builder without types. The plugins nest as errors, then permissions, then validation: a missing
+ * permission is reported before an invalid input, and both can be members of a mutation's union.
  */
 export function createBuilder() {
   return new SchemaBuilder<SchemaTypes>({
@@ -98,7 +98,7 @@ export function createBuilder() {
   });
 }
 
-/** The builder that each noun adds its types and fields to. */
+/** The schema builder, to which each noun adds its types and fields. */
 export type Builder = ReturnType<typeof createBuilder>;
 
 function missingPermission(failure: AuthFailure): string | undefined {

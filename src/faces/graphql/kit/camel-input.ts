@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { ExactNumber } from '../../../lib/json.ts';
 import { camelName, inputIssues, ValidationError } from './graphql-errors.ts';
 
-/** The member whose value has the names of REST inside: JSON, not an input of GraphQL. */
+/** The member whose value is JSON and keeps the REST names inside. */
 const JSON_MEMBER = 'ruleLogic';
 
 /**
- * The GraphQL side of an input that is written once, in the REST names: takes the members in camelCase, gives what
- * `schema` gives, and tells of faults by paths in camelCase. What is inside of `ruleLogic` keeps its names.
+ * Returns a schema for GraphQL from an input schema with REST names: it takes members in camelCase, gives the output of
+ * `schema`, and reports issues with paths in camelCase. The names inside `ruleLogic` stay as they are.
  */
 export function camelInput<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
   return z.unknown().transform((given, context): z.output<Schema> => {
@@ -21,8 +21,8 @@ export function camelInput<Schema extends z.ZodType>(schema: Schema): z.ZodType<
 }
 
 /**
- * An input as its schema gives it.
- * @throws ValidationError with every member at fault.
+ * Parses an input that was given in camelCase.
+ * @throws ValidationError that lists every invalid member.
  */
 export function parsedInput<Schema extends z.ZodType>(schema: Schema, given: object): z.output<Schema> {
   const parsed = camelInput(schema).safeParse(given);
@@ -54,10 +54,10 @@ function camelPath(path: readonly PropertyKey[]): PropertyKey[] {
   ];
 }
 
-/** The members of an object, null where the caller may have given null for absent. */
+/** The members of an object, without the null that GraphQL allows for an absent member. */
 type WithoutNulls<Given> = { [Name in keyof Given]: Exclude<Given[Name], null> };
 
-/** Returns the members that were given; null counts as absent, of a member and of the whole. */
+/** Returns the members that were given; a null member counts as absent, and so does a null object. */
 export function withoutNulls<Given extends object>(given: Given | null | undefined): Partial<WithoutNulls<Given>> {
   const members = Object.entries(given ?? {}).filter(([, member]) => member !== null);
   return Object.fromEntries(members) as Partial<WithoutNulls<Given>>;

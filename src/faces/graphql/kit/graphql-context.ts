@@ -10,48 +10,61 @@ import type { PageCursors } from '../../../lib/keyset.ts';
 export interface GraphqlServices
   extends Domain,
     Pick<Access, 'clientPages' | 'clientAdministration' | 'supervisorPages' | 'supervisorAdministration' | 'locks'> {
-  /** Whose tokens end before their time. */
+  /** Reports when the token of a subscriber ends before its expiry. */
   watch: Pick<Access['watch'], 'watch'>;
   auditPages: AuditPages;
   streams: EventStreams;
-  /** Signs the cursors of pages. */
+  /** Signs and verifies the cursors of pages. */
   cursors: PageCursors;
 }
 
-/** The caller of an operation: what only its own result may depend on. */
+/** The caller of an operation, on which only that operation's own result may depend. */
 export interface Caller {
   principal: Principal;
   correlationId: string;
-  /** Where the trace of the request goes on, if it has one. */
+  /** The trace context of the request; undefined if it is not traced. */
   traceparent: string | undefined;
-  /** The cursor that an SSE client gives when it comes back; it outranks the operation's own. */
+  /** The `Last-Event-ID` of an SSE client that reconnects; it takes precedence over the operation's `after`. */
   lastEventId: string | undefined;
 }
 
-/** The part of a principal that the result of an event may depend on; the context of an event has no other. */
+/** The part of a principal that the result of an event may depend on; the context of an event has no more of it. */
 export type SharedPrincipal = Pick<Principal, 'nodeId' | 'tokenClass' | 'tokenUse' | 'permissions'>;
 
-/** The context that the fields of one operation resolve in. Each event of a subscription has a fresh one, because its result goes to every subscriber with the same `principal`. */
+/**
+ * The context of the fields of one operation. Each event of a subscription has a fresh one, because its result goes to
+ * every subscriber with the same `principal`.
+ */
 export interface GraphqlContext {
   principal: SharedPrincipal;
-  /** Undefined where an event is answered. */
+  /** Undefined in the context of an event. */
   caller: Caller | undefined;
   services: GraphqlServices;
 }
 
-/** Returns the caller of the operation. @throws Error in the context of an event, whose result goes to many. */
+/**
+ * Returns the caller of the operation.
+ * @throws Error in the context of an event, whose result goes to many subscribers.
+ */
 export function callerOf({ caller }: Pick<GraphqlContext, 'caller'>): Caller {
   if (!caller) throw new Error('the answer to an event goes to many: it has nothing of whoever asked');
   return caller;
 }
 
-/** Returns the tenant that an operation administers, and the administrator. @throws Error in the context of an event. */
+/**
+ * Returns the tenant of the caller and the administrator that the caller acts as.
+ * @throws Error in the context of an event.
+ */
 export function tenantAndAdministrator(context: GraphqlContext): [nodeId: string, by: Administrator] {
   const { principal } = callerOf(context);
   return [principal.nodeId, administratorOf(principal)];
 }
 
-/** Returns what ends a stream of events together with the token of its caller. @throws Error in the context of an event. */
+/**
+ * Returns the expiry of the caller's token and a function that watches for its revocation; either ends a stream of
+ * events.
+ * @throws Error in the context of an event.
+ */
 export function tokenOf(context: GraphqlContext) {
   const { principal } = callerOf(context);
   const watchToken = (onEnd: (error?: unknown) => void) => context.services.watch.watch(principal, onEnd);

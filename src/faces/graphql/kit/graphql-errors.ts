@@ -15,12 +15,12 @@ interface InputIssue {
   message: string;
 }
 
-/** Returns the name that a member of REST has here: `network_id` is `networkId`. */
+/** Returns the GraphQL name of a REST member, such as `networkId` for `network_id`. */
 export function camelName(name: string): string {
   return name.replace(/_([a-z0-9])/g, (_match, letter: string) => letter.toUpperCase());
 }
 
-/** Union member of mutations: the input is not valid. */
+/** The union member of mutations for an invalid input. */
 export class ValidationError extends Error {
   override name = 'ValidationError';
   readonly issues: InputIssue[];
@@ -31,7 +31,7 @@ export class ValidationError extends Error {
   }
 }
 
-/** Union member of mutations: the tenant of the caller has nothing with this id. */
+/** The union member of mutations for an id that the caller's tenant does not have. */
 export class NotFoundError extends Error {
   override name = 'NotFoundError';
 
@@ -40,7 +40,7 @@ export class NotFoundError extends Error {
   }
 }
 
-/** Union member of mutations: the token lacks a permission, or may not be used for this one thing. */
+/** The union member of mutations for a token that lacks a permission or may not be used for this particular change. */
 export class ForbiddenError extends Error {
   override name = 'ForbiddenError';
   readonly permission: string;
@@ -51,7 +51,7 @@ export class ForbiddenError extends Error {
   }
 }
 
-/** Union member of mutations: an identifier is taken. */
+/** The union member of mutations for an identifier that is taken. */
 export class DuplicateError extends Error {
   override name = 'DuplicateError';
   readonly reason: string;
@@ -62,7 +62,7 @@ export class DuplicateError extends Error {
   }
 }
 
-/** Union member of mutations: the state of the object does not allow the change. */
+/** The union member of mutations for a state that does not allow the change. */
 export class PreconditionError extends Error {
   override name = 'PreconditionError';
 }
@@ -80,8 +80,8 @@ export function badInputError(issues: InputIssue[]): GraphQLError {
 }
 
 /**
- * Returns an error as a client is shown it: what the engine or a field has made for it, and what the domain, a stream of
- * events or a guard of the client refuses with. Undefined for a fault, of which nothing is shown.
+ * Returns an error in the form that a client may see, if it is a GraphQL error of the engine or a field, or a refusal
+ * by the domain, an event stream or a client guard. Returns undefined for an unexpected error.
  */
 export function shownError(error: unknown): GraphQLError | undefined {
   const origin = originOf(error);
@@ -89,14 +89,14 @@ export function shownError(error: unknown): GraphQLError | undefined {
   return refusedError(origin, placeOf(error));
 }
 
-/** Returns where in the document and in the answer an error happened. */
+/** Returns where an error happened: its location in the document and its path in the result. */
 export function placeOf(error: unknown): GraphQLErrorOptions {
   if (!(error instanceof GraphQLError)) return {};
   const { nodes, source, positions, path } = error;
   return { nodes, source, positions, path };
 }
 
-/** Returns what an error was made around, or the error itself. */
+/** Returns the innermost error that GraphQL errors wrap, or the error itself. */
 export function originOf(error: unknown): unknown {
   const cause = error instanceof GraphQLError ? (error.cause ?? error.originalError) : undefined;
   return cause === undefined ? error : originOf(cause);
@@ -116,7 +116,10 @@ function refusedError(error: unknown, place: GraphQLErrorOptions): GraphQLError 
   return status === 429 ? coded(message, 'RATE_LIMITED', { retryAfter: Number(headers['Retry-After']) }) : undefined;
 }
 
-/** Returns the issues of a failed parse of all arguments. Paths into `input` start at its own root. */
+/**
+ * Returns the issues of a failed parse of all arguments. Paths into the argument `input` start at the root of that
+ * input.
+ */
 export function inputIssues(error: z.ZodError): InputIssue[] {
   return error.issues.map(({ path, message }) => {
     const parts = path.map(String);
@@ -124,7 +127,7 @@ export function inputIssues(error: z.ZodError): InputIssue[] {
   });
 }
 
-/** Adds the members that mutations' unions share beside their results. */
+/** Adds the error types that the unions of mutations share. */
 export function addErrorTypes(builder: Builder): void {
   const error = builder.interfaceRef<Error>('Error').implement({
     description: 'Why a mutation was not done. Nothing was changed.',
@@ -180,7 +183,10 @@ export function addErrorTypes(builder: Builder): void {
   });
 }
 
-/** Returns what a service gives. @throws the member of the mutation's union that stands for its RefusalError. */
+/**
+ * Awaits the result of a service.
+ * @throws the union member that stands for its RefusalError; other errors as they are.
+ */
 export async function orMember<Result>(work: Promise<Result>): Promise<Result> {
   try {
     return await work;

@@ -2,14 +2,14 @@ import DataLoader from 'dataloader';
 import type { FieldNode, GraphQLResolveInfo } from 'graphql';
 import type { GraphqlContext } from './graphql-context.ts';
 
-/** Reads the values of keys, in their order; an error stands for a key whose value cannot be read. */
+/** Reads the values of keys, in their order; an Error stands for a key whose value cannot be read. */
 type Load<Value, Args extends unknown[] = []> = (
   keys: readonly string[],
   context: GraphqlContext,
   ...args: Args
 ) => Promise<readonly (Value | Error)[]>;
 
-/** Makes one value for each operation, the first time that it is asked for. */
+/** Returns a function that creates one value per operation, on its first call for it. */
 function perOperation<Value>(create: (context: GraphqlContext) => Value): (context: GraphqlContext) => Value {
   const values = new WeakMap<GraphqlContext, Value & object>();
   return (context) => {
@@ -21,14 +21,14 @@ function perOperation<Value>(create: (context: GraphqlContext) => Value): (conte
   };
 }
 
-/** Gives each operation a DataLoader of its own. With `cache: false` a key that is asked for again is read again. */
+/** Creates a DataLoader for each operation. With `cache: false` a key that is loaded again is read again. */
 export function loaderPerOperation<Value>(load: Load<Value>, options: { cache?: boolean } = {}) {
   return perOperation((context) => new DataLoader<string, Value>((keys) => load(keys, context), options));
 }
 
 /**
- * Gives each field of an operation a DataLoader of its own: the objects that have the field at one place of the document,
- * where its arguments are the same, are read together.
+ * Creates a DataLoader for each field of an operation: all objects that have the field at the same place in the
+ * document, and thus with the same arguments, are read together.
  */
 export function loaderPerField<Args, Value>(load: Load<Value, [Args]>) {
   const loadersOf = perOperation(() => new Map<FieldNode | undefined, DataLoader<string, Value>>());

@@ -15,8 +15,9 @@ interface ConnectionArgs {
 }
 
 /**
- * The page that a connection's arguments ask for.
- * @throws GraphQLError BAD_USER_INPUT for `first` with `last`, a size out of range, or a cursor that is not of this list.
+ * Returns the page that a connection's arguments request.
+ * @throws GraphQLError BAD_USER_INPUT for `first` with `last`, a size out of range, or a cursor that is not of this
+ * list.
  */
 function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlContext, connection: string): PageRequest {
   const { first = null, last = null } = args;
@@ -36,7 +37,7 @@ function pageRequest(args: ConnectionArgs, { services, principal }: GraphqlConte
   return { size, backward, after: keyOf('after'), before: keyOf('before') };
 }
 
-/** Resolves a connection by its arguments. `name` is the list's in its cursors. */
+/** Returns the resolver of a connection. `name` identifies the list in its cursors. */
 export function connectionResolver<Args extends ConnectionArgs, Filter, Row>(
   name: string,
   list: List<Filter, Row, GraphqlServices>,
@@ -54,8 +55,8 @@ export function connectionResolver<Args extends ConnectionArgs, Filter, Row>(
 }
 
 /**
- * Resolves a connection of which many objects of an answer have one each: the pages of all that stand at one place of the
- * operation are read together, and so are the totals of the whole operation.
+ * Returns the resolver of a connection that belongs to an object, such as the wallets of an account. The pages of all
+ * objects at the same place in an operation are read together, and so are all totals of the operation.
  */
 export function ownedConnectionResolver<Row>(name: string, { of, keyOf }: OwnedLists<Row>) {
   const totals = loaderPerOperation<number>(async (ownerIds, { services, principal }) => {
@@ -76,7 +77,7 @@ export function ownedConnectionResolver<Row>(name: string, { of, keyOf }: OwnedL
 }
 
 interface ConnectionOptions<Row> {
-  /** The list's name in its cursors. */
+  /** Identifies the list in its cursors. */
   name: string;
   page: Page<Row>;
   request: PageRequest;
@@ -85,9 +86,10 @@ interface ConnectionOptions<Row> {
   totalCount: () => Promise<number>;
 }
 
-// Classes: an answer has hundreds of these, and getters of an object of its own take several times the memory.
+// These are classes because a result has hundreds of them, and getters on object literals take several times the
+// memory.
 
-/** A page as a connection: cursors are signed, and rows counted, only when they are asked for. */
+/** A page as a connection: cursors are signed, and rows counted, only when they are requested. */
 class Connection<Row> {
   readonly edges: readonly Edge<Row>[];
   readonly totalCount: () => Promise<number>;
@@ -138,7 +140,9 @@ class Edge<Row> {
   }
 }
 
-/** Resolves one row by its UUID; null for an id that is malformed, unknown or of another tenant. */
+/**
+ * Returns the resolver of one row by its UUID; it gives null for an id that is malformed, unknown or of another tenant.
+ */
 export function rowResolver<Row>(
   find: (services: GraphqlServices, nodeId: string, id: string) => Promise<Row | undefined>,
 ) {

@@ -5,19 +5,26 @@ import { ExactNumber, parseJson } from '../../../lib/json.ts';
 import type { Builder } from './builder.ts';
 import { ValidationError } from './graphql-errors.ts';
 
-/** A file of a multipart request, as fields get it. None of its bytes are read from the network before a field takes them. */
+/**
+ * A file of a multipart request, as a field gets it. None of its bytes are read from the network before a field takes
+ * them.
+ */
 export class Upload {
   readonly #read: () => AsyncIterable<Uint8Array>;
   #isTaken = false;
 
-  /** `read` gives the bytes of the file once, and throws where they do not come in full. */
+  /**
+   * @param read returns the bytes of the file; it is called once, and its iteration throws if the file does not arrive
+   * in full
+   */
   constructor(read: () => AsyncIterable<Uint8Array>) {
     this.#read = read;
   }
 
   /**
-   * The bytes, which are read from the network no faster than they are taken. Ends when the whole request has come.
-   * @throws ValidationError where another field has taken them.
+   * Returns the bytes, which are read from the network no faster than they are consumed. The iteration ends only when
+   * the whole request has arrived.
+   * @throws ValidationError when another field has taken them.
    */
   take(): AsyncIterable<Uint8Array> {
     if (this.#isTaken) throw new ValidationError([{ path: ['file'], message: 'another field has read it' }]);
@@ -25,13 +32,16 @@ export class Upload {
     return this.#read();
   }
 
-  /** Wherever the variables are written down, in an audit record too, the file is what stood in its place. */
+  /**
+   * Returns null, the value that the variable of the file was sent with: wherever variables are written, such as in an
+   * audit record, the file appears as null.
+   */
   toJSON(): null {
     return null;
   }
 }
 
-/** Adds the scalars that GraphQL does not have itself. */
+/** Adds the scalars that GraphQL does not define. */
 export function addScalars(builder: Builder): void {
   builder.scalarType('DateTime', {
     description:
@@ -69,7 +79,7 @@ export function addScalars(builder: Builder): void {
   });
 }
 
-/** The limits of a decimal are its input's, which tells of them by path. */
+/** Parses a decimal without checking its range, which the input's own schema does and reports with a path. */
 function decimalOf(value: unknown, node?: ValueNode): ExactNumber {
   const literal = isJsonNumber(value) ? literalOf(value) : value;
   if (typeof literal === 'string' && hasDecimalForm(literal)) return new ExactNumber(literal);
@@ -109,7 +119,10 @@ function instantOf(value: unknown, node?: ValueNode): Instant {
   return instant;
 }
 
-/** Of a literal it tells the place; that of a variable is told by what reads variables. */
+/**
+ * Creates the error for an invalid value, with the location of a literal; for a variable graphql-js adds its name
+ * itself.
+ */
 function invalid(message: string, node: ValueNode | undefined): GraphQLError {
   return new GraphQLError(message, node ? { nodes: node } : {});
 }

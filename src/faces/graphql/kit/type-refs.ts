@@ -30,5 +30,5 @@ export function createTypeRefs(builder: Builder) {
   };
 }
 
-/** What `createTypeRefs` gives. */
+/** The references that `createTypeRefs` returns. */
 export type TypeRefs = ReturnType<typeof createTypeRefs>;
