@@ -21,7 +21,7 @@ const replayed: JsonSchema = {
   description: 'Topic, partition and offset of what this repeats, where it does.',
 };
 
-/** The schemas of message headers by name. Header values are UTF-8 text; others may be added at any time. */
+/** The schemas of message headers by name. Header values are UTF-8 text; other headers may be added at any time. */
 const headerSchemas: Record<string, JsonSchema> = {
   NotificationHeaders: events(NOTIFICATION_EVENT),
   KycTokenRequestedHeaders: events(KYC_EVENT),
@@ -69,12 +69,15 @@ function events(type: string): JsonSchema {
 
 const uuid: JsonSchema = { type: 'string', format: 'uuid' };
 
-/** Returns the name of the schema of a kind's rows. */
+/** Returns the name of the schema for the rows of a kind of reference data. */
 function rowName(kind: ReferenceKind): string {
   return `Reference${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 }
 
-/** Returns the schemas of message values by name; of what this product consumes, from the schemas that it is parsed by. */
+/**
+ * Returns the schemas of message values by name. Those of consumed messages are generated from the schemas that parse
+ * them.
+ */
 function payloadSchemas(): Record<string, JsonSchema> {
   return {
     Notification: withNulls(describedAs('Notification', schemaOf(notificationInput, 'input'))),
@@ -108,7 +111,10 @@ function rowSchema(kind: ReferenceKind): JsonSchema {
   return withNulls({ ...schema, description: 'The higher version wins. An id, where there is one, is the key.' });
 }
 
-/** Returns a schema that allows what this product reads beside it: null for what is optional, and times in every form of ISO 8601. */
+/**
+ * Returns a schema extended by what this product also accepts: null for optional members, and any ISO 8601 form of a
+ * time.
+ */
 function withNulls(schema: JsonSchema): JsonSchema {
   const properties = Object.entries(schema.properties ?? {}).map(([name, member]) => {
     const { format, ...rest } = member as JsonSchema;
@@ -130,7 +136,7 @@ interface MessageObject {
 interface Topic {
   summary: string;
   messages: readonly string[];
-  /** Whether this product publishes to it, and whether it consumes it. */
+  /** Whether this product publishes to the topic, consumes it, or both. */
   actions: readonly ('send' | 'receive')[];
 }
 
@@ -147,7 +153,7 @@ const transactionKey: JsonSchema = {
   description: 'The id of the transaction.',
 };
 
-/** Makes the AsyncAPI 3.0 document of every topic from the schemas that messages are read by. */
+/** Builds the AsyncAPI 3.0 document of every topic from the schemas that parse its messages. */
 function asyncApiDocument() {
   return {
     asyncapi: '3.0.0',
@@ -266,7 +272,7 @@ function message(title: string, headers: string, payload: string, key: JsonSchem
 
 const HEAD = '# Generated from the schemas that messages are read by: npm run schema\n';
 
-/** Prints the document for `schema/asyncapi.yaml`: always the same text. */
+/** Returns the document as text for `schema/asyncapi.yaml`; the text is always the same. */
 export function printedAsyncApi(): string {
   const text = stringify(asyncApiDocument(), { aliasDuplicateObjects: false, lineWidth: 0 });
   return `${HEAD}${withExactNumbers(text)}`;

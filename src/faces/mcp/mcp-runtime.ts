@@ -51,9 +51,9 @@ export function toolsOf(scopes: ReadonlySet<string>): Tool[] {
 }
 
 /**
- * Calls a tool. What it refuses is a result that the model reads, and so is a fault, which tells nothing but the
- * correlation id that finds it in the log.
- * @throws McpError for a tool that is not there.
+ * Calls a tool. A refusal becomes a result that the model reads, and so does an unexpected error, which shows only the
+ * correlation id under which it is logged.
+ * @throws McpError for an unknown tool.
  */
 async function callTool(
   { outcomes, log }: McpRuntimeParts,
@@ -88,7 +88,9 @@ async function callTool(
   }
 }
 
-/** A failure as a model reads it: a line with its code and message, and a line for each issue. */
+/**
+ * Returns the result for a failure, as a model reads it: a line with its code and message, and a line for each issue.
+ */
 function failed(fault: ToolFailure): CallToolResult {
   const { code, message, issues } = fault;
   const lines = (issues ?? []).map(({ path, message: wrong }) => (path === '' ? `- ${wrong}` : `- ${path}: ${wrong}`));
@@ -99,7 +101,7 @@ function failed(fault: ToolFailure): CallToolResult {
   };
 }
 
-/** What MCP stands on. */
+/** The dependencies of the MCP runtime. */
 export interface McpRuntimeParts {
   services: McpServices;
   outcomes: Counter<'outcome'>;
@@ -110,27 +112,30 @@ export interface McpRuntimeParts {
 export interface McpRuntime {
   /**
    * Answers a message of a client.
-   * @throws AppError 400 for what is no message.
+   * @throws AppError 400 for a body that is not a JSON-RPC message.
    */
   answer(exchange: Exchange, client: ClientRecord, message: object): Promise<void>;
 }
 
-/** No message needs as many. */
+/** The maximum number of members of an object in a message; no valid message has as many. */
 const MAX_MEMBERS = 1_000;
 
-/** The server asks its clients for nothing, so that it has no answers to validate. */
+/**
+ * A validator that is never used: it would validate the responses of clients to requests of the server, which sends
+ * none.
+ */
 const NO_VALIDATOR: jsonSchemaValidator = {
   getValidator: () => () => ({ valid: false, data: undefined, errorMessage: 'nothing was asked for' }),
 };
 
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
 
-/** Creates the runtime. A server of the SDK and its transport live for one message, so that no two clients share one. */
+/** Creates the runtime. Each message has its own SDK server and transport, so that clients share no state. */
 export function createMcpRuntime(parts: McpRuntimeParts): McpRuntime {
   return {
     async answer(exchange, client, message) {
       const { req } = exchange;
-      // Each schema on the way would look at every one of them.
+      // Refused first, because each schema that follows would examine every member.
       if (membersOfWideObject(message, MAX_MEMBERS))
         throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
       const parsed = JSONRPCMessageSchema.safeParse(message);
@@ -172,7 +177,7 @@ function callerOf({ nodeId, clientId, name, scopes }: ClientRecord, exchange: Ex
 async function send({ res }: Exchange, answer: Response): Promise<void> {
   const bytes = Buffer.from(await answer.arrayBuffer());
   res.statusCode = answer.status;
-  // What tenants own is for whoever has asked.
+  // The data of a tenant must not be stored by caches.
   res.setHeader('Cache-Control', 'no-store');
   if (bytes.length > 0) res.setHeader('Content-Type', 'application/json; charset=utf-8');
   res.setHeader('Content-Length', bytes.length);

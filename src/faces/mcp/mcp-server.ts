@@ -15,19 +15,19 @@ interface McpServerParts extends McpRuntimeParts {
   directory: Pick<AccessDirectory, 'clientOfSecret'>;
   throttle: Pick<Throttle, 'failed'>;
   guards: ClientGuards;
-  /** Who may call from a browser; `*`: anybody. */
+  /** The origins from which browsers may call; `*` allows any. */
   corsOrigins: readonly string[];
   publicUrl(): string;
   production: boolean;
 }
 
-/** A host and perhaps a port, and nothing that a URL would read as something else. */
+/** Matches a host with an optional port, and nothing that a URL parser would read as anything else. */
 const AUTHORITY = /^(?:\[[0-9a-f:.]+\]|[\w.-]+)(?::\d+)?$/i;
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 /**
- * Whether a `Host` is that of the public URL, or of the machine itself on any port: a page that has brought its own name
- * to our address (DNS rebinding) sends another one.
+ * Checks whether a `Host` header names the public URL, or the loopback interface on any port. This prevents DNS
+ * rebinding: a page whose own name was made to resolve to this address sends that name.
  */
 export function isOwnHost(host: string | undefined, publicUrl: string): boolean {
   if (host === undefined || !AUTHORITY.test(host)) return false;
@@ -37,16 +37,19 @@ export function isOwnHost(host: string | undefined, publicUrl: string): boolean 
   return given.host === own?.host || LOOPBACK.test(given.hostname);
 }
 
-/** Tells whether calls with this `Origin` header are taken. Programs send none, which passes; `*` allows all. */
+/**
+ * Checks whether requests with this `Origin` header are accepted. Programs send none, which is accepted; `*` accepts
+ * all.
+ */
 export function isOriginTaken(allowed: readonly string[], origin: string | undefined): boolean {
   return origin === undefined || allowed.includes('*') || allowed.includes(origin);
 }
 
 /**
- * Lets an agent in: returns the client that the request's bearer is a secret of, and sets the headers of its limits. Of
- * several `Authorization` headers Node gives the first: whoever sends them means none.
- * @throws AppError 401 for a secret of no active client, 429 after too many of them; 403 for a foreign Host or Origin;
- * what a guard of the client refuses with.
+ * Authenticates an agent: returns the client whose secret the request carries, after its client guards have passed. A
+ * request with several `Authorization` headers counts as one without any, because Node would return only the first.
+ * @throws AppError 401 for a secret of no active client, 429 after too many wrong ones; 403 for a foreign Host or
+ * Origin; otherwise the refusal of a client guard.
  */
 async function admit(parts: McpServerParts, exchange: Exchange): Promise<ClientRecord> {
   const { headers, headersDistinct } = exchange.req;
@@ -63,15 +66,15 @@ async function admit(parts: McpServerParts, exchange: Exchange): Promise<ClientR
   return client;
 }
 
-/** MCP behind the gateway. */
+/** Serves MCP behind the gateway. */
 export interface McpServer {
   /** Answers a request of an agent. */
   handle(exchange: Exchange): void;
 }
 
 /**
- * Serves the Model Context Protocol over Streamable HTTP, without sessions: each request brings the secret of a client, and
- * is answered with JSON. What runs it is loaded with the first request, or at once in production.
+ * Creates the server of the Model Context Protocol over Streamable HTTP, without sessions: each request carries the
+ * secret of a client and is answered with JSON. The runtime is loaded with the first request, or at once in production.
  */
 export function createMcpServer(parts: McpServerParts): McpServer {
   let loading: Promise<McpRuntime> | undefined;
@@ -79,7 +82,7 @@ export function createMcpServer(parts: McpServerParts): McpServer {
     loading ??= import('./mcp-runtime.ts').then(({ createMcpRuntime }) => createMcpRuntime(parts));
     return loading;
   };
-  // Whoever asks first is told what went wrong.
+  // If loading fails, the first request gets the error.
   if (parts.production) runtime().catch(() => undefined);
 
   async function answer(exchange: Exchange): Promise<void> {

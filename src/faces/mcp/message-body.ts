@@ -11,21 +11,21 @@ import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { isNestedBeyond } from '../../lib/json.ts';
 import { AppError, invalidRequest, issuesOf, notFound } from '../../platform/errors.ts';
 
-/** No message of the protocol comes near to it, and no argument of a tool either. */
+/** The maximum nesting of a message; neither the protocol nor any tool needs nearly as much. */
 const MAX_NESTING = 100;
 
 /**
- * The JSON of a request that may be a message. There are no sessions and no streams: a message is a POST, and its answer
- * the answer of that.
- * @throws AppError 404 for a session, 405 for another method, 413 for a body over the endpoint's limit, 400 for one that
- * is no JSON object.
+ * Reads the body of a request as JSON. Since there are neither sessions nor streams, every message is a POST and is
+ * answered in its response.
+ * @throws AppError 404 for a request with a session id, 405 for another method, 413 for a body over the endpoint's
+ * limit, 400 for a body that is not a JSON object.
  */
 export async function readMessage(exchange: Exchange): Promise<object> {
   const { req } = exchange;
   if (req.headers['mcp-session-id'] !== undefined) throw notFound();
   if (req.method !== 'POST') throw new AppError(405, 'method_not_allowed', { headers: { Allow: 'POST' } });
   const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
-  // Before it costs a parser and a copy for the audit; of numbers the limit is that of all JSON.
+  // Checked before the body is parsed and copied for the audit record. The limits of numbers are those of all JSON.
   if (isNestedBeyond(bytes.toString('latin1'), MAX_NESTING)) throw notAMessage(`be at most ${MAX_NESTING} levels deep`);
   const message = jsonOf(exchange, bytes);
   if (Array.isArray(message)) throw notAMessage('be one message: batches are not taken');
@@ -33,7 +33,7 @@ export async function readMessage(exchange: Exchange): Promise<object> {
   return message;
 }
 
-/** Returns the 400 of a body that is no message of the protocol. */
+/** Returns the 400 error for a body that is not a message of the protocol. */
 export function notAMessage(expected: string): AppError {
   return invalidRequest([{ path: '', message: `must ${expected}` }]);
 }
@@ -45,7 +45,10 @@ const SCHEMAS = new Map(
   ]),
 );
 
-/** Returns the error response to a request whose params are invalid for its method (JSON-RPC 2.0 section 5.1); undefined for any other message. */
+/**
+ * Returns the error response for a request whose params are invalid for its method (JSON-RPC 2.0, section 5.1);
+ * undefined for any other message.
+ */
 export function invalidParams(message: JSONRPCMessage): JSONRPCErrorResponse | undefined {
   if (!('method' in message) || !('id' in message)) return undefined;
   const parsed = SCHEMAS.get(message.method as Parameters<typeof SCHEMAS.get>[0])?.safeParse(message);
@@ -58,12 +61,18 @@ export function invalidParams(message: JSONRPCMessage): JSONRPCErrorResponse | u
   };
 }
 
-/** Returns the arguments of a call as they came. The schemas of the protocol drop `__proto__`, so that no tool could refuse it. */
+/**
+ * Returns the arguments of a call as they were sent. The schemas of the protocol would drop `__proto__` before a tool
+ * could refuse it.
+ */
 export function argumentsOf(message: JSONRPCMessage): Record<string, unknown> | undefined {
   return 'method' in message ? (message.params?.arguments as Record<string, unknown> | undefined) : undefined;
 }
 
-/** Returns a message without its `task`, as a server that declares no tasks must read it (Tasks, "Task Support and Handling"). */
+/**
+ * Returns a message without its `task`, which a server that declares no tasks must ignore (MCP, Tasks, "Task Support
+ * and Handling").
+ */
 export function withoutTask(message: JSONRPCMessage): JSONRPCMessage {
   if (!('method' in message) || message.params?.task === undefined) return message;
   const { task: _ignored, ...params } = message.params;

@@ -10,7 +10,7 @@ import { userTools } from './tools/users.tools.ts';
 import { walletRuleTools } from './tools/wallet-rules.tools.ts';
 import { walletTools } from './tools/wallets.tools.ts';
 
-/** Every tool, in the order in which they are listed. */
+/** The tools by name, in the order in which they are listed. */
 export const TOOLS: ReadonlyMap<string, Tool> = new Map(
   [
     ...accessTools,

@@ -1,6 +1,6 @@
 import type { JsonSchema } from './operation.ts';
 
-/** Descriptions of members, by the name of their schema: what the interface specification says beyond their type. */
+/** The descriptions of members, by the name of their schema: what the specification says in addition to their type. */
 const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   TokenResponse: {
     expires_in: 'The lifetime of the access token in seconds, from now on; not a point in time.',
@@ -43,19 +43,19 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
 };
 
 /**
- * Returns the schemas with the descriptions of their members.
- * @throws Error where a described schema or member does not exist.
+ * Returns the schemas with the descriptions of their members added.
+ * @throws Error for a description of a schema or member that does not exist.
  */
 export function described(schemas: Record<string, JsonSchema>): Record<string, JsonSchema> {
-  // Members that schemas share stay shared.
+  // Cloned together, so that schemas which share a member still share it.
   const copies = structuredClone(schemas);
   for (const name of Object.keys(DESCRIPTIONS)) describeMembers(name, copies[name] ?? {});
   return copies;
 }
 
 /**
- * Returns a schema with the descriptions that members have under a name.
- * @throws Error where a described member does not exist.
+ * Returns a copy of a schema with the descriptions that are listed under a name.
+ * @throws Error for a description of a member that does not exist.
  */
 export function describedAs(name: string, schema: JsonSchema): JsonSchema {
   const copy = structuredClone(schema);

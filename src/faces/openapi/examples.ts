@@ -1,10 +1,10 @@
-/** The client of the examples. */
+/** The client credentials of the examples. */
 export const CLIENT = {
   client_id: '5f0a3c7e-9f43-4d0f-8a9e-4e7b1f8d2c61',
   client_secret: 'q3Jm7Yk0pXw2Zc9Rb5Tn8Vd1Hs4Lf6Ga0Ke2Uo7Ii9M',
 };
 
-/** Tokens of the right form; their signatures are made up. */
+/** Tokens of the right form, with invented signatures. */
 export const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJleGFtcGxlIn0.c2lnbmF0dXJl';
 export const REFRESH_JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJyZWZyZXNoIn0.c2lnbmF0dXJl';
 

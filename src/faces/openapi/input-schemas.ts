@@ -6,23 +6,23 @@ import { migrateUserInput, migrateUsersInput } from '../../domain/user-migration
 import { conditionInput, ruleLogicInput, walletRuleInput } from '../../domain/wallet-rules/wallet-rule.input.ts';
 import { type JsonSchema, refTo } from './operation.ts';
 
-/** Generates the JSON Schema of what a zod schema reads (input) or gives (output). */
+/** Returns the JSON Schema of the input or the output of a zod schema. */
 export function schemaOf(schema: z.ZodType, io: 'input' | 'output', override?: ZodOpenApiOverride): JsonSchema {
   const { schema: made } = createSchema(schema, { io, openapiVersion: '3.1.0', opts: override ? { override } : {} });
-  // The package types what it makes for OpenAPI 3.2.
+  // The package declares the type for OpenAPI 3.2.
   return made as JsonSchema;
 }
 
-/** The largest uint64 as a double prints it, and as it is. */
+/** The largest uint64 as JSON writes it after rounding to a double, and exactly. */
 const ROUNDED_UINT64 = String(Number(2n ** 64n - 1n));
 const MAX_UINT64 = String(2n ** 64n - 1n);
 
-/** Puts the exact largest uint64 into the text of a document, where JSON has rounded it. */
+/** Replaces the rounded largest uint64 in the text of a document by the exact number. */
 export function withExactNumbers(text: string): string {
   return text.replaceAll(ROUNDED_UINT64, MAX_UINT64);
 }
 
-/** Returns an object schema with the members of several. */
+/** Returns an object schema with the members of several schemas. */
 export function merged(...schemas: readonly JsonSchema[]): JsonSchema {
   const required = schemas.flatMap((schema) => schema.required ?? []);
   return {
@@ -32,19 +32,22 @@ export function merged(...schemas: readonly JsonSchema[]): JsonSchema {
   };
 }
 
-/** Returns the same object schema with every member optional. */
+/** Returns an object schema with every member optional. */
 export function optional({ required: _required, ...schema }: JsonSchema): JsonSchema {
   return schema;
 }
 
-/** Returns the schema of an object that has a `type` and, under `<type>_rule`, the object that the type needs. */
+/** Returns a schema that requires the member `<type>_rule` of an object with this `type`. */
 function ownObject(type: string): JsonSchema {
   return { properties: { type: { const: type } }, required: [`${type}_rule`] };
 }
 
 const bulkRows = migrateUsersInput.out.shape.users;
 
-/** Replaces what code reads instead of a schema: a tree of conditions, and rows that are counted before they are parsed. */
+/**
+ * Replaces the generated schema of inputs that code rather than zod parses: condition trees, and rows that are counted
+ * first.
+ */
 const override: ZodOpenApiOverride = ({ zodSchema, jsonSchema }) => {
   const schema: z.core.$ZodType = zodSchema;
   if (schema === ruleLogicInput) {
@@ -56,7 +59,10 @@ const override: ZodOpenApiOverride = ({ zodSchema, jsonSchema }) => {
 
 const children: JsonSchema = { type: 'array', items: refTo('RuleLogic'), minItems: 1 };
 
-/** The schemas of request bodies by name, generated from those that bodies are parsed by. Unknown members are ignored, so they are allowed. */
+/**
+ * The schemas of request bodies by name, generated from the schemas that parse them. Unknown members are ignored, so
+ * they are allowed.
+ */
 export const inputSchemas: Record<string, JsonSchema> = {
   ...grantRequests(),
   TokenRequest: {
@@ -89,7 +95,10 @@ function read(schema: z.ZodType): JsonSchema {
   return schemaOf(schema, 'input', override);
 }
 
-/** Returns a schema of each grant with its client in the body, and one of its form, where HTTP Basic may bring the client. */
+/**
+ * Returns two schemas per grant: one with the client credentials in the body, and one of a form, where HTTP Basic may
+ * carry them.
+ */
 function grantRequests() {
   const client = read(clientInput);
   const password = read(grantInputs.password);

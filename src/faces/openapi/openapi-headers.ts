@@ -12,7 +12,9 @@ const WINDOWS = [
   ['-Hour', 'the hour'],
 ] as const;
 
-/** The headers of responses by name; an operation adds the example of one that it alone answers with. */
+/**
+ * The response headers by name. The example of a header that only one operation returns is declared by that operation.
+ */
 export const headers: Record<string, oas31.HeaderObject> = {
   'X-Correlation-ID': {
     description: 'The correlation id of the request: its own, or else a UUID of version 7.',
@@ -64,14 +66,17 @@ const LIMITS = Object.keys(headers).filter(
   (name) => name.startsWith('X-Ratelimit-') || name.startsWith('X-MonthlyLimit-'),
 );
 
-/** Refers to response headers by name; `X-Correlation-ID` is always added. */
+/** Returns references to response headers by name, and always to `X-Correlation-ID`. */
 export function headersOf(...names: readonly string[]): Headers {
   return Object.fromEntries(
     ['X-Correlation-ID', ...names].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );
 }
 
-/** Refers to response headers as `headersOf` does, and to those of the client's limits; a limit that it does not have has no header. */
+/**
+ * Returns references to response headers as `headersOf` does, and to the rate and quota headers. A limit that a client
+ * does not have has no header.
+ */
 export function limitedHeadersOf(...names: readonly string[]): Headers {
   return headersOf(...names, ...LIMITS);
 }

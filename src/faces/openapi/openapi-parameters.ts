@@ -52,7 +52,9 @@ export const parameters: Record<string, oas31.ParameterObject> = {
   },
 };
 
-/** Describes the parameters of a path from the schema that its handler parses them by; none where it has no schema. */
+/**
+ * Returns the OpenAPI parameters of a path from the schema that its handler parses them with; none without a schema.
+ */
 export function pathParameters(path: Operation['pathParameters']): oas31.ParameterObject[] {
   return Object.entries(path?.shape ?? {}).map(([name, schema]) => ({
     name,
@@ -62,7 +64,7 @@ export function pathParameters(path: Operation['pathParameters']): oas31.Paramet
   }));
 }
 
-/** Describes `X-Target-Server`, whose value is one of these names of services. */
+/** Returns the OpenAPI parameter `X-Target-Server`, whose value is the name of one of these services. */
 export function targetServer(services: readonly string[]): oas31.ParameterObject {
   return {
     name: 'X-Target-Server',

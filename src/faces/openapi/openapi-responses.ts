@@ -32,7 +32,7 @@ const OAUTH_MEMBERS: Record<string, JsonSchema> = {
   error_description: { type: 'string' },
 };
 
-/** The members of RFC 6749 come together or not at all. */
+/** The members of RFC 6749, each of which requires the other. */
 const TOGETHER = { error: ['error_description'], error_description: ['error'] };
 
 const MIGRATION_REASONS: readonly SkipReason[] = [
@@ -42,7 +42,7 @@ const MIGRATION_REASONS: readonly SkipReason[] = [
   'duplicate_wallet',
 ];
 
-/** The schemas of error bodies, and of an empty one. */
+/** The schemas of error bodies and of an empty body, by name. */
 export const errorSchemas: Record<string, JsonSchema> = {
   Issue: {
     type: 'object',
@@ -106,7 +106,7 @@ export const responses: Record<string, oas31.ResponseObject> = {
 
 interface RefusalDetails {
   headers: NonNullable<oas31.ResponseObject['headers']>;
-  /** Members beside the documented three. */
+  /** The members in addition to the three documented ones. */
   more?: Record<string, JsonSchema>;
   example?: object;
 }
@@ -129,7 +129,10 @@ function refusal(
   };
 }
 
-/** Returns the schema of an error envelope with one of these messages; members beside the documented three are optional. */
+/**
+ * Returns the schema of an error envelope with one of these messages; members other than the three documented ones are
+ * optional.
+ */
 function envelope(reasons: readonly string[], more: Record<string, JsonSchema> = {}): JsonSchema {
   return {
     type: 'object',

@@ -31,8 +31,8 @@ const INTRODUCTION = [
 ].join('\n\n');
 
 /**
- * Makes the OpenAPI 3.1 document of the REST interface from the routes and from the endpoints of a gateway's configuration.
- * @throws Error where an endpoint has no route, or a route with an operation no endpoint.
+ * Builds the OpenAPI 3.1 document of the REST interface from the routes and the endpoints of a gateway configuration.
+ * @throws Error for an endpoint without a route, or a route with an operation but without an endpoint.
  */
 export function openApiDocument(
   { endpoints, services }: GatewayConfig,
@@ -69,7 +69,7 @@ function pathsOf(
   const paths: Record<string, oas31.PathItemObject> = {};
   for (const endpoint of endpoints) {
     const path = endpoint.path.replace(/\*\*$/, '{path}');
-    // OpenAPI has no words for a preflight of any path.
+    // OpenAPI cannot describe a preflight request to any path.
     for (const method of endpoint.methods.filter((registered) => registered !== 'OPTIONS')) {
       const name = `${method} ${endpoint.path}`;
       if (!byName.has(name)) throw new Error(`${name} is not described`);
@@ -84,7 +84,7 @@ function pathsOf(
   return paths;
 }
 
-/** Adds to an operation what the gateway asks for and answers in front of it: headers, a token, refusals. */
+/** Returns an operation with what the gateway adds before the route: headers, a token and refusals. */
 function operationObject(endpoint: Endpoint, operation: Operation, services: string[]): oas31.OperationObject {
   const { operationId, tag, summary, deprecated, parameters: own = [], security = [] } = operation;
   const isProtected = endpoint.visibility === 'protected';
@@ -112,7 +112,7 @@ function descriptionOf({ permissions }: Endpoint, { description = '' }: Operatio
   return [...(description === '' ? [] : [description]), ...needs].join('\n\n');
 }
 
-/** Returns the refusals of the gateway itself. Senders of endpoints with closed statuses know no 503. */
+/** Returns the responses of the gateway itself. An endpoint with a closed list of statuses has no 503. */
 function gatewayResponses({ visibility, statuses }: Endpoint): Operation['responses'] {
   const tokens = {
     401: responseOf('Unauthorized'),
@@ -128,7 +128,10 @@ function gatewayResponses({ visibility, statuses }: Endpoint): Operation['respon
   };
 }
 
-/** Lists the tokens of which a protected endpoint takes any one: of a class that it accepts, with its permissions. */
+/**
+ * Returns the security alternatives of a protected endpoint: a token of any class that it accepts, with its
+ * permissions.
+ */
 function bearerSecurity({ tokens, permissions }: Endpoint): oas31.SecurityRequirementObject[] {
   const schemes = tokens.flatMap((tokenClass): (keyof ReturnType<typeof securitySchemes>)[] => {
     switch (tokenClass) {
@@ -145,7 +148,7 @@ function bearerSecurity({ tokens, permissions }: Endpoint): oas31.SecurityRequir
   return schemes.map((scheme) => ({ [scheme]: [...permissions] }));
 }
 
-/** Describes how callers authenticate (specification section 5). */
+/** Returns the security schemes, which describe how callers authenticate (specification section 5). */
 function securitySchemes(routes: readonly DescribedRoute[]) {
   const tokenUrl = routes.find(({ operation }) => operation?.operationId === 'issueToken')?.path ?? '';
   const scopes = Object.fromEntries(PERMISSIONS.map((permission) => [permission, `The permission ${permission}.`]));
@@ -179,7 +182,7 @@ function securitySchemes(routes: readonly DescribedRoute[]) {
   } satisfies Record<string, oas31.SecuritySchemeObject>;
 }
 
-/** Returns the headers with the examples that operations have of them. */
+/** Returns the headers with the examples that operations declare for them. */
 function withExamples(known: typeof headers, routes: readonly DescribedRoute[]): typeof headers {
   const examples: Record<string, string> = Object.assign({}, ...routes.map((route) => route.operation?.headerExamples));
   return Object.fromEntries(
@@ -190,7 +193,9 @@ function withExamples(known: typeof headers, routes: readonly DescribedRoute[]):
   );
 }
 
-/** Prints the document for `schema/openapi.json`: the same text for the same configuration and routes. */
+/**
+ * Returns the document as text for `schema/openapi.json`; the same configuration and routes always give the same text.
+ */
 export function printedOpenApi(config: GatewayConfig, routes: readonly DescribedRoute[]): string {
   return withExactNumbers(`${JSON.stringify(openApiDocument(config, routes), null, 2)}\n`);
 }

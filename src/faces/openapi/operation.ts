@@ -1,52 +1,55 @@
 import type { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
 
-/** A JSON Schema (draft 2020-12), as OpenAPI 3.1 has it. */
+/** A JSON Schema (draft 2020-12) in the dialect of OpenAPI 3.1. */
 export type JsonSchema = oas31.SchemaObject & { dependentRequired?: Record<string, string[]> };
 
-/** An OpenAPI operation as its route declares it; what the gateway does in front of every route is added to it. */
+/** An OpenAPI operation as its route declares it; what the gateway does before every route is added to it. */
 export interface Operation {
   operationId: string;
   tag: string;
   summary: string;
   description?: string;
   deprecated?: boolean;
-  /** The schema that the handler parses the parameters of the path by. */
+  /** The schema that the handler parses the path parameters with. */
   pathParameters?: z.ZodObject<Record<string, z.ZodType>>;
   parameters?: (oas31.ParameterObject | oas31.ReferenceObject)[];
   requestBody?: oas31.RequestBodyObject;
   responses: Record<number, oas31.ResponseObject | oas31.ReferenceObject>;
-  /** The credentials that the handler of a public endpoint asks for. */
+  /** The credentials that the handler of a public endpoint requires. */
   security?: oas31.SecurityRequirementObject[];
-  /** Examples of headers that no other operation answers with, by name. */
+  /** The examples of headers that only this operation returns, by name. */
   headerExamples?: Readonly<Record<string, string>>;
 }
 
-/** What the document takes from a route. */
+/** The part of a route that the OpenAPI document is made from. */
 export interface DescribedRoute {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
-  /** As `gateway.yaml` has it: `{name}` is one segment, a last `*` one more segment, `**` any rest. */
+  /**
+   * The path pattern as in `gateway.yaml`: `{name}` matches one segment, a last `*` one segment, a last `**` any
+   * number.
+   */
   readonly path: string;
-  /** Absent of what is described elsewhere: GraphQL, and the page that shows the document. */
+  /** The OpenAPI operation; undefined for GraphQL and for Swagger UI, which the document does not describe. */
   readonly operation?: Operation;
 }
 
-/** Refers to a schema of the document by name. */
+/** Returns a reference to a schema of the document by name. */
 export function refTo(name: string): { $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-/** Refers to a shared parameter by name. */
+/** Returns a reference to a shared parameter by name. */
 export function parameterOf(name: string): oas31.ReferenceObject {
   return { $ref: `#/components/parameters/${name}` };
 }
 
-/** Refers to a shared response by name. */
+/** Returns a reference to a shared response by name. */
 export function responseOf(name: string): oas31.ReferenceObject {
   return { $ref: `#/components/responses/${name}` };
 }
 
-/** Describes a response whose body is JSON of a named schema. */
+/** Returns a response whose body is JSON with a named schema. */
 export function json(
   description: string,
   schema: string,

@@ -10,7 +10,7 @@ import type { HealthReport } from '../../platform/health.ts';
 const uuid = () => z.string().meta({ format: 'uuid' });
 const instant = () => z.string().meta({ format: 'date-time' });
 const uri = () => z.string().meta({ format: 'uri' });
-/** A whole number of the smallest unit of a currency. */
+/** The schema of a whole number of the smallest unit of a currency, as decimal text. */
 const wei = () => z.string().regex(/^[0-9]+$/);
 const state = () => z.enum(['ok', 'down']);
 
@@ -63,7 +63,10 @@ const gasFee = z.union([
   z.strictObject({ network_id: uuid(), error: z.literal('unavailable') }),
 ]);
 
-/** The schemas of response bodies by name: nothing else is in a body. The types hold them against what services return. */
+/**
+ * The schemas of response bodies by name; bodies have no other members. Their types are checked against those of the
+ * services.
+ */
 export const outputSchemas = {
   TokenResponse: z.strictObject({
     access_token: z.string(),

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export interface ServedFile {
   bytes: Buffer;
   type: string;
-  /** A strong entity tag, which is made from the bytes: every process gives the same. */
+  /** A strong entity tag, computed from the bytes, so that every process returns the same. */
   etag: string;
   cacheControl: string;
 }
@@ -17,9 +17,9 @@ interface Source {
   cacheControl: string;
 }
 
-/** Clients ask again each time, and get 304 while the file is the same. */
+/** The `Cache-Control` that makes clients revalidate each time; they get 304 while the file is unchanged. */
 const REVALIDATED = 'no-cache';
-/** The files of a package change with a release alone. */
+/** The `Cache-Control` of a package's files, which change only with a release. */
 const KEPT = 'public, max-age=3600';
 
 const UI = join(import.meta.dirname, 'ui');
@@ -38,20 +38,23 @@ const SOURCES: ReadonlyMap<string, Source> = new Map([
   ['favicon-16x16.png', packaged('favicon-16x16.png', PNG)],
 ]);
 
-/** The files of Swagger UI and the OpenAPI document. Each is read when it is first asked for, and cached. */
+/** Holds the files of Swagger UI and the OpenAPI document. Each is read on its first request, and cached. */
 export class SwaggerFiles {
-  /** The `Content-Security-Policy` that they are served with. */
+  /** The `Content-Security-Policy` that the files are served with. */
   readonly policy: string;
   readonly #publicUrl: string | undefined;
   readonly #files = new Map<string, Promise<ServedFile>>();
 
-  /** `publicUrl` (`PUBLIC_URL`) is where the document says that it is served; undefined: wherever it was loaded from. */
+  /**
+   * @param publicUrl the server URL in the served document (`PUBLIC_URL`); undefined means the origin it was loaded
+   * from
+   */
   constructor(publicUrl: string | undefined) {
     this.#publicUrl = publicUrl;
     this.policy = contentSecurityPolicy(publicUrl);
   }
 
-  /** Returns the file of a name, or undefined if there is none. */
+  /** Returns the file with a name; undefined if there is none. */
   find(name: string): Promise<ServedFile> | undefined {
     const source = SOURCES.get(name);
     if (!source) return undefined;
@@ -71,7 +74,7 @@ export class SwaggerFiles {
   }
 }
 
-/** Sets the server of the document in its text, so that every number stays as it is written. */
+/** Replaces the server URL in the text of the document, so that every number stays exactly as it is written. */
 function withServer(document: Buffer, publicUrl: string | undefined): Buffer {
   if (publicUrl === undefined) return document;
   const text = document.toString('utf8');
@@ -91,7 +94,10 @@ function packaged(name: string, type: string): Source {
   return { path, type, cacheControl: KEPT };
 }
 
-/** Allows scripts and styles of this origin alone, none inside of the page, and calls to this origin and to the public one. */
+/**
+ * Returns a policy that allows scripts and styles of this origin only, none inline, and requests to this origin and the
+ * public one.
+ */
 function contentSecurityPolicy(publicUrl: string | undefined): string {
   const origins = publicUrl === undefined ? ["'self'"] : ["'self'", new URL(publicUrl).origin];
   return [

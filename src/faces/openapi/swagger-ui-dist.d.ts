@@ -1,4 +1,4 @@
 declare module 'swagger-ui-dist/absolute-path.js' {
-  /** The folder of the package. */
+  /** Returns the folder of the package. */
   export default function getAbsoluteFSPath(): string;
 }

@@ -12,7 +12,7 @@ interface AccountServices {
   accounts: Accounts;
 }
 
-/** What the parameters of a list may be (specification section 8); the least of each is 1. */
+/** The default and the maximum of each parameter of a list (specification section 8); the minimum of each is 1. */
 const PAGE_PARAMETERS = {
   page: { ifAbsent: 1, atMost: Number.MAX_SAFE_INTEGER },
   limit: { ifAbsent: 10, atMost: 100 },
@@ -73,7 +73,7 @@ export const listAccounts = route({
   ],
 });
 
-/** Describes `page` and `limit` for OpenAPI. */
+/** Returns the OpenAPI parameters `page` and `limit`. */
 function pageParameters(): oas31.ParameterObject[] {
   return Object.entries(PAGE_PARAMETERS).map(([name, { ifAbsent, atMost }]) => ({
     name,
@@ -83,8 +83,8 @@ function pageParameters(): oas31.ParameterObject[] {
 }
 
 /**
- * Reads `page` (from 1) and `limit` (rows of a page, 1 to 100): decimal digits, given at most once.
- * @throws AppError 400 that names each faulty parameter.
+ * Reads `page` (from 1) and `limit` (rows per page, 1 to 100), each in decimal digits and given at most once.
+ * @throws AppError 400 that names each invalid parameter.
  */
 function pageQuery(query: URLSearchParams) {
   const issues: Issue[] = [];

@@ -15,7 +15,7 @@ interface AssetServices {
 
 const assetPath = z.object({ id: uuidInput() });
 
-/** Shows a tokenized asset of the caller's tenant (specification section 4.9). */
+/** Returns a tokenized asset of the caller's tenant (specification section 4.9). */
 export const getAsset = route({
   method: 'GET',
   path: '/v2/admin/tokens/{id}',

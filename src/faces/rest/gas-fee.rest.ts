@@ -9,7 +9,7 @@ interface GasFeeServices {
   gasFees: Pick<GasFees, 'list'>;
 }
 
-/** Shows the gas fees of every network in wei, as decimal text (specification section 4.9). */
+/** Returns the gas fees of every network in wei, as decimal text (specification section 4.9). */
 export const getGasFees = route({
   method: 'GET',
   path: '/v2/blockchain/gas-fee',

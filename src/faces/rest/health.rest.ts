@@ -11,7 +11,10 @@ interface HealthServices {
 const checks = { database: 'ok', cache: 'ok', bus: 'ok' };
 const example = { status: 'ok', version: '0.1.0', uptime: 3600, checks };
 
-/** Tells how this process is: 503 where the database is down, else 200. `name` is a part of the ids of the operations. */
+/**
+ * Declares the routes that report the health of this process at a path: 503 if the database is down, otherwise 200.
+ * `name` becomes part of the operation ids.
+ */
 function healthRoutesOf(path: string, name: string) {
   return (['GET', 'HEAD'] as const).map((method) =>
     route({
@@ -42,7 +45,7 @@ function healthRoutesOf(path: string, name: string) {
   );
 }
 
-/** The routes of the health of this process, which has three paths. */
+/** The routes for the health of this process, which are served at three paths. */
 export const healthRoutes = [
   ...healthRoutesOf('/health', 'Health'),
   ...healthRoutesOf('/v1/health', 'HealthV1'),

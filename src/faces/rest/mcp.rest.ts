@@ -10,7 +10,7 @@ interface McpRouteServices {
 
 const message: JsonSchema = { type: 'object', properties: { jsonrpc: { const: '2.0' } }, required: ['jsonrpc'] };
 
-/** Declares a route of the MCP server, which answers alike at its path and at each path below it. */
+/** Declares a route of the MCP server, which behaves the same at its path and at each path below it. */
 function mcpRoute(
   method: 'GET' | 'POST' | 'DELETE',
   path: string,
@@ -71,12 +71,15 @@ const sending: Pick<Operation, 'summary' | 'requestBody' | 'responses'> = {
   },
 };
 
-/** Takes a message of the Model Context Protocol. */
+/** Receives a message of the Model Context Protocol. */
 export const sendMcpMessage = mcpRoute('POST', '/v2/mcp', { operationId: 'sendMcpMessage', ...sending });
 
 const { path } = sendMcpMessage;
 
-/** The routes of the Model Context Protocol (Streamable HTTP). There are no streams and sessions: other methods than POST get 405. */
+/**
+ * The routes of the Model Context Protocol (Streamable HTTP). There are no streams or sessions, so methods other than
+ * POST get 405.
+ */
 export const mcpRoutes = [
   sendMcpMessage,
   mcpRoute('GET', path, {

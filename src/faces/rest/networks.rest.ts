@@ -34,7 +34,8 @@ export const assignNetwork = route({
     async (req, res) => {
       const { wallet_id: walletId, network_id: networkId } = parsed(assignmentPath, req.params);
       await orRefuse(networkAssignments.assign(callerOf(req).nodeId, walletId, networkId));
-      // A body, which nobody asked for, is left to the server to discard; the rest of one over the limit is not read.
+      // Node discards a body, which this endpoint does not use; if it is over the limit, the connection is closed
+      // instead of reading it.
       if (!req.complete && isTooLong(req)) res.setHeader('Connection', 'close');
       sendEmpty(res, 204);
     },

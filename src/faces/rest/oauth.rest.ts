@@ -31,25 +31,31 @@ import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, type Operation, refTo } from '../openapi/operation.ts';
 import { route } from './route.ts';
 
-/** What these routes call. */
+/** The services that these routes call. */
 interface OAuthServices {
   tokenSteps: readonly TokenStep[];
   managementSteps: readonly Step<ManagementCall>[];
   tokenManagement: TokenManagement;
   directory: AccessDirectory;
-  /** The issuer of tokens: `PUBLIC_URL`, or where the process listens, once it does. */
+  /** The issuer of tokens: `PUBLIC_URL`, or the address that the process listens on, once it does. */
   publicUrl: Readonly<{ value: string }>;
 }
 
 const tag = 'Tokens';
 
-/** The client is in the body: this much of it is read before the guards have judged anybody. */
+/**
+ * The maximum size of a body in bytes. It is read before the client guards run, since it contains the client's
+ * credentials.
+ */
 const MAX_BODY_BYTES = 64 * 1024;
 
-/** The client shows itself in the body or by HTTP Basic. */
+/** The OpenAPI security of these operations: the client authenticates in the body or by HTTP Basic. */
 const security: oas31.SecurityRequirementObject[] = [{}, { clientBasic: [] }];
 
-/** Describes the refusals of a call that authenticates a client: the members of RFC 6749 stand beside those of the envelope. */
+/**
+ * Returns the OpenAPI responses for the refusals of an operation that authenticates a client; their bodies may have the
+ * members of RFC 6749 in addition to those of the error envelope.
+ */
 function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
   const refusal = (description: string, message: ErrorMessage, ...names: readonly string[]) =>
     json(description, schema, { code: -1, domain: 0, message }, limitedHeadersOf('Cache-Control', ...names));
@@ -72,12 +78,15 @@ function refused(schema: 'TokenError' | 'OAuthError'): Operation['responses'] {
   };
 }
 
-/** Run before every call that authenticates a client: nothing of it may be cached (RFC 6749 section 5.1). */
+/**
+ * The handlers before every request that authenticates a client; responses must not be cached (RFC 6749, section 5.1).
+ */
 const beforeCall: readonly RequestHandler[] = [noStore, readBody];
 
 /**
- * Begins a call.
- * @throws AppError 400 for a body that cannot be read, and for two `Authorization` headers, of which Node gives the first.
+ * Returns the state with which the steps of a request begin.
+ * @throws AppError 400 for a body that cannot be read, and for two `Authorization` headers, of which Node would return
+ * only the first.
  */
 function clientCallOf(req: Request): ClientCall {
   const { authorization } = req.headers;
@@ -96,8 +105,8 @@ function clientCallOf(req: Request): ClientCall {
 }
 
 /**
- * Ends a call, answered or refused: sets the headers of the client's limits, and gives the record of the call to the tenant
- * of the client that it names, also where it could not show that it is that client.
+ * Finishes a request, whether it succeeded or was refused: sets the rate and quota headers of the client, and assigns
+ * the audit record to the tenant of the client that the request names, even if it failed to authenticate.
  */
 async function endCall(
   { req, res, directory }: { req: Request; res: Response; directory: AccessDirectory },
@@ -109,7 +118,10 @@ async function endCall(
   if (client) exchangeOf(req).found.client = { nodeId: client.nodeId, isApi };
 }
 
-/** A call is refused for its own reason, whether or not its client can be looked up. */
+/**
+ * Returns the client that a request names; undefined if it is unknown or the lookup fails, since the request has its
+ * own error to report.
+ */
 async function namedClient(call: ClientCall, directory: AccessDirectory): Promise<ClientRecord | undefined> {
   const clientId = clientIdOf(call);
   try {
@@ -133,8 +145,8 @@ function noStore(_req: Request, res: Response, next: NextFunction): void {
 }
 
 /**
- * Issues a pair of tokens (specification section 4.1). The error body has exactly the documented three members; a request
- * that is a form or has HTTP Basic gets those of RFC 6749 section 5.2 beside them.
+ * Issues an access token and a refresh token (specification section 4.1). The error body has exactly the three
+ * documented members; a request that is a form or uses HTTP Basic also gets those of RFC 6749, section 5.2.
  */
 export const issueToken = route({
   method: 'POST',
@@ -206,7 +218,9 @@ const tokenBody: oas31.RequestBodyObject = {
   },
 };
 
-/** Makes handlers that answer with what `work` returns for a token, if its client passes the steps. */
+/**
+ * Returns the handlers that answer with the result of `work` for a token, if its client passes the management steps.
+ */
 function managing(work: (tokens: TokenManagement, token: string, client: ClientRecord) => Promise<object>) {
   return ({ managementSteps, tokenManagement, directory }: OAuthServices) => [
     ...beforeCall,
@@ -248,7 +262,7 @@ const revokeToken = route({
   }),
 });
 
-/** Answers whether a token is active and, if it is, with its claims (RFC 7662). */
+/** Returns whether a token is active and, if it is, its claims (RFC 7662). */
 const introspectToken = route({
   method: 'POST',
   path: '/v2/oauth/introspect',
@@ -275,7 +289,7 @@ const introspectToken = route({
 
 const PATHS = { token: issueToken.path, revocation: revokeToken.path, introspection: introspectToken.path };
 
-/** Tells where the endpoints for tokens are, and what they support (RFC 8414). */
+/** Returns the metadata of the authorization server: its endpoints and what they support (RFC 8414). */
 const getServerMetadata = route({
   method: 'GET',
   path: '/.well-known/oauth-authorization-server',
@@ -300,5 +314,5 @@ const getServerMetadata = route({
   ],
 });
 
-/** The routes of the token endpoint and of the management of tokens. */
+/** The routes of the token endpoint and of token management. */
 export const oauthRoutes = [issueToken, revokeToken, introspectToken, getServerMetadata];

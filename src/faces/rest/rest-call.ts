@@ -21,7 +21,7 @@ import {
 
 /**
  * Parses an input.
- * @throws AppError 400 that names each member at fault.
+ * @throws AppError 400 that names each invalid member.
  */
 export function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const result = schema.safeParse(given);
@@ -30,8 +30,8 @@ export function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown)
 }
 
 /**
- * Waits for a service.
- * @throws AppError with the documented status of what the service refuses.
+ * Awaits the result of a service.
+ * @throws AppError with the documented status of a RefusalError; other errors as they are.
  */
 export async function orRefuse<Result>(work: Promise<Result>): Promise<Result> {
   try {
@@ -60,17 +60,21 @@ function statusOf(refusal: Refusal): AppError {
 
 interface Once<Input> {
   answers: IdempotentResponses;
-  /** Parses the body. @throws AppError 400 if it is not valid. */
+  /**
+   * Parses the body.
+   * @throws AppError 400 if the body is invalid.
+   */
   parse(body: unknown): Input;
-  /** Does what the request asks for, inside of a transaction if it has a key. */
+  /** Does the work of the request, inside a transaction if the request has an `Idempotency-Key`. */
   work(input: Input): Promise<StoredResponse>;
-  /** Runs the work, and the transaction that it may be in, inside of something else, such as a lock. */
+  /** Wraps the work from the outside, including its transaction, for instance in a mutex. */
   around?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
 }
 
 /**
- * Answers a request whose body `readBody` has read. With an `Idempotency-Key` the same request gets the same status, body
- * and headers for a day. An invalid body uses up its key too, and is answered as invalid even if the key stands for another request.
+ * Answers a request whose body `readBody` has read. For a day a repetition with the same `Idempotency-Key` gets the
+ * same status, body and headers. An invalid body uses up its key too, and gets its 400 even if the key was used for
+ * another request.
  */
 export async function answerOnce<Input>(req: Request, res: Response, once: Once<Input>): Promise<void> {
   const { answers, parse, work, around = (run) => run() } = once;
@@ -89,7 +93,10 @@ export async function answerOnce<Input>(req: Request, res: Response, once: Once<
   else sendJsonText(res, status, body);
 }
 
-/** Returns what an `Idempotency-Key` stands for; undefined without one. @throws AppError 400 for a malformed key, or several. */
+/**
+ * Returns the request that an `Idempotency-Key` stands for; undefined without the header.
+ * @throws AppError 400 for a malformed key, or for several.
+ */
 function keyedRequest(req: Request): KeyedRequest | undefined {
   const given = req.headersDistinct['idempotency-key'];
   if (!given) return undefined;

@@ -5,24 +5,24 @@ import type { AppError, ErrorEnvelope } from '../../platform/errors.ts';
 import type { DescribedRoute } from '../openapi/operation.ts';
 
 interface RouteOptions extends DescribedRoute {
-  /** How the gateway treats requests of the path, whatever their method; absent: as usual. */
+  /** How the gateway treats requests to the path, whatever their method; undefined for the usual treatment. */
   readonly flags?: EndpointFlags;
-  /** Makes the body of a handler's refusal; by default the error envelope. */
+  /** Returns the body for an error of a handler; by default the error envelope. */
   readonly errorBody?: (error: AppError, req: IncomingMessage) => ErrorEnvelope;
 }
 
-/** Everything that is declared of a method and a path: no other file of `src` names the path. */
+/** The whole declaration of a method and path; no other file of `src` contains the path. */
 interface RouteDeclaration<Services> extends RouteOptions {
   /**
-   * Gives the handlers that Express runs in turn. They have Node's request and response, and `params`; the helpers of an
-   * Express application are not there.
+   * Returns the handlers that Express runs in order. They have Node's request and response, and `params`, but none of
+   * the helpers of an Express application.
    */
   handlers: (services: Services) => readonly RequestHandler[];
 }
 
-/** A route; `Services` is what its handlers call. */
+/** A route; `Services` is the type of the services that its handlers call. */
 export interface Route<Services> extends RouteOptions {
-  /** Makes the router that serves the route. */
+  /** Creates the router that serves the route. */
   readonly router: (services: Services) => Router;
 }
 
@@ -39,15 +39,15 @@ export function route<Services>({ handlers, ...described }: RouteDeclaration<Ser
 }
 
 /**
- * Tells whether requests of a method to a path pattern of `gateway.yaml` can reach a route: its own pattern, with any names
- * of parameters, or one that overlaps with it. As in Express, a route of GET serves HEAD.
+ * Checks whether a request with a method and a path pattern of `gateway.yaml` can reach a route: the pattern equals or
+ * overlaps with the route's own, whatever the names of parameters. As in Express, a GET route serves HEAD.
  */
 export function reaches(method: string, pattern: string, { method: served, path }: DescribedRoute): boolean {
   const isServed = served === method || (method === 'HEAD' && served === 'GET');
   return isServed && overlap(pattern.split('/'), path.split('/'));
 }
 
-/** Tells whether some path matches both patterns, which are given as segments. */
+/** Checks whether some path matches both patterns, which are given as segments. */
 function overlap([one, ...ones]: readonly string[], [other, ...others]: readonly string[]): boolean {
   if (one === undefined || other === undefined) return one === other;
   if (one === '**' || other === '**') return true;

@@ -27,8 +27,8 @@ const routes = [
   ...graphqlRoutes,
 ];
 
-/** What all routes together call. */
+/** The services that all routes together call. */
 export type RouteServices = typeof routes extends Route<infer Services>[] ? Services : never;
 
-/** Every route of this process. What the outside can reach of them is listed in `gateway.yaml`. */
+/** Every route of this process; `gateway.yaml` lists which of them can be reached from outside. */
 export const ROUTES: readonly Route<RouteServices>[] = routes;

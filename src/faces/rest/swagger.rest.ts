@@ -14,10 +14,10 @@ export const showSwagger = route({
   path: '/swagger/*',
   handlers: ({ swagger }: SwaggerServices) => [
     async (req, res) => {
-      // The gateway lets one segment through, empty or not.
+      // The gateway's pattern allows one segment, which may be empty.
       const file = await swagger.find([req.params.rest ?? []].flat().join('/'));
       if (!file) throw notFound();
-      // What everybody can read is recorded by its length.
+      // The files are public, so the audit record contains only their length.
       exchangeOf(req).audit.operations = () => [{ request: {}, response: { text: '' } }];
       res.setHeader('Content-Security-Policy', swagger.policy);
       send(req, res, file);
@@ -25,7 +25,7 @@ export const showSwagger = route({
   ],
 });
 
-/** Sends a file, or 304 to a client that has it. */
+/** Sends a file, or 304 to a client that has the current version. */
 function send(req: Request, res: Response, { bytes, type, etag, cacheControl }: ServedFile): void {
   res.setHeader('Cache-Control', cacheControl);
   res.setHeader('ETag', etag);
@@ -41,7 +41,7 @@ function send(req: Request, res: Response, { bytes, type, etag, cacheControl }: 
   res.end(bytes);
 }
 
-/** Tells whether an `If-None-Match` header names an entity tag, compared weakly (RFC 9110 section 13.1.2). */
+/** Checks whether an `If-None-Match` header names an entity tag, by weak comparison (RFC 9110, section 13.1.2). */
 function hasTag(header: string | undefined, etag: string): boolean {
   return (header ?? '').split(',').some((tag) => ['*', etag, `W/${etag}`].includes(tag.trim()));
 }

@@ -104,10 +104,12 @@ const migrateUsers = route({
     ),
 });
 
-/** The routes of the migration of users that have a wallet. */
+/** The routes for the migration of users who have a wallet. */
 export const userMigrationRoutes = [migrateUser, migrateUsers];
 
-/** Makes handlers that parse a body and answer with what `migrate` returns, once for each `Idempotency-Key`. */
+/**
+ * Returns handlers that parse a body and answer with the response of `migrate`, which runs once per `Idempotency-Key`.
+ */
 function migrateOnce<Schema extends z.ZodType>(
   { userMigrations, idempotentResponses: answers }: MigrationServices,
   schema: Schema,
@@ -128,7 +130,7 @@ function migrateOnce<Schema extends z.ZodType>(
   ];
 }
 
-/** Answers 201 with the user, or 400 with the documented reason alone (specification section 7.4). */
+/** Returns 201 with the user, or 400 with only the documented reason (specification section 7.4). */
 function singleAnswer(migrated: MigratedUser): StoredResponse {
   if ('user' in migrated) return answerOf(201, userView(migrated.user));
   return answerOf(400, { code: -1, domain: 0, message: migrated.skipped });

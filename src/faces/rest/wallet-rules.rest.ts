@@ -83,7 +83,7 @@ function locationOf(walletId: string, id: string): string {
   return `/v1/wallets/${walletId}/rules/${id}`;
 }
 
-/** Replaces a rule in full, where it has a version that `If-Match` names (specification section 4.3). */
+/** Replaces a rule in full, if `If-Match` matches its version (specification section 4.3). */
 const replaceWalletRule = route({
   method: 'PUT',
   path: '/v1/wallets/{wallet_id}/rules/{id}',
@@ -115,12 +115,12 @@ const replaceWalletRule = route({
   ],
 });
 
-/** The routes of the rules of wallets. */
+/** The routes for the rules of wallets. */
 export const walletRuleRoutes = [createWalletRule, replaceWalletRule];
 
 /**
- * Gives the versions that an `If-Match` header lets through (RFC 9110 section 13.1.1); undefined: any, as without the
- * header. A weak tag, and one that is no version, matches nothing.
+ * Returns the versions that an `If-Match` header matches (RFC 9110, section 13.1.1); undefined if any version does, as
+ * without the header. Weak tags and tags that are not a version match nothing.
  * @throws AppError 400 for a value that is neither `*` nor a list of entity tags.
  */
 export function versionsOf(header: string | undefined): number[] | undefined {
@@ -137,7 +137,7 @@ export function versionsOf(header: string | undefined): number[] | undefined {
   return [...new Set(versions)];
 }
 
-/** Writes a version as an entity tag (RFC 9110 section 8.8.3). */
+/** Returns a version as an entity tag (RFC 9110, section 8.8.3). */
 function entityTag(version: number): string {
   return `"${version}"`;
 }

@@ -20,11 +20,13 @@ interface BasicCredentials {
   passwords: readonly string[];
 }
 
-/** Returns a function that tells whether an `Authorization` header has the credentials (RFC 7617), in constant time. */
+/**
+ * Returns a function that checks in constant time whether an `Authorization` header carries the credentials (RFC 7617).
+ */
 function basicCredentials({ username, passwords }: BasicCredentials): (header: string | undefined) => boolean {
-  // What follows the first colon is the password: no caller has a username with one in it.
+  // A username with a colon can never match, since the password begins after the first colon.
   const pairs = username.includes(':') ? [] : passwords.map((password) => `${username}:${password}`);
-  // Of one length, so that the time of a comparison does not depend on what is expected.
+  // The digests have one length, so that the duration of a comparison does not depend on the expected value.
   const digestOf = (text: string | Buffer) => hash('sha256', text, 'buffer');
   const expected = pairs.map((pair) => digestOf(pair));
   return (header) => {
@@ -37,15 +39,18 @@ function basicCredentials({ username, passwords }: BasicCredentials): (header: s
 
 const TOLERANCE_S = 300;
 
-/** How notifications must be signed. Without a key signatures are not verified. */
+/** How notifications must be signed. Without a key, signatures are not verified. */
 interface SignaturePolicy {
-  /** The key in force and, during a rotation, the previous one. */
+  /** The current key and, during a rotation, the previous one. */
   keys: readonly Buffer[];
-  /** Whether a notification without any of the headers is refused. */
+  /** Whether a notification without any of the signature headers is refused. */
   isRequired: boolean;
 }
 
-/** A notification as it came: its headers by lower-case names, the bytes of its body, when it arrived. */
+/**
+ * A notification as it was received: its headers by lower-case names, the bytes of its body, and the time of its
+ * arrival.
+ */
 interface Signed {
   headers: NodeJS.Dict<string | string[]>;
   body: Buffer;
@@ -53,9 +58,10 @@ interface Signed {
 }
 
 /**
- * Tells whether a notification is signed as the policy asks (Standard Webhooks: HMAC-SHA256 of `id.timestamp.body`, one `v1`
- * signature of several is enough), in constant time. Some but not all of the headers, or a timestamp that is more
- * than 300 whole seconds away, is not; none at all is, unless a signature is required.
+ * Checks in constant time whether a notification is signed as the policy requires (Standard Webhooks: HMAC-SHA256 of
+ * `id.timestamp.body`, of which one valid `v1` signature is enough). It fails if some but not all of the headers are
+ * present, or if the timestamp differs by more than 300 s. Without any of the headers it succeeds unless a signature is
+ * required.
  */
 export function isSignedAs({ keys, isRequired }: SignaturePolicy, { headers, body, receivedAtMs }: Signed): boolean {
   if (keys.length === 0) return true;
@@ -85,9 +91,12 @@ interface WrongPasswordsParts {
   nowMs(): number;
 }
 
-/** Counts wrong passwords of the webhook by address, for monitoring: there is no 429 for them, since its statuses are a closed list. */
+/**
+ * Counts wrong passwords at the webhook by address, for monitoring. They are never answered with 429, because the
+ * statuses of the webhook are a closed list.
+ */
 export class WrongPasswords {
-  /** The counter, for the registry of the process. */
+  /** The metric, for the registry of the process. */
   readonly counted = new Counter({
     name: 'portcullis_webhook_wrong_passwords_total',
     help: 'Wrong passwords at the webhook: repeated where their address had sent twenty within the minute, else single.',
@@ -102,7 +111,7 @@ export class WrongPasswords {
     for (const kind of ['single', 'repeated']) this.counted.inc({ kind }, 0);
   }
 
-  /** Counts a wrong password, and logs every twentieth of an address within a minute. */
+  /** Counts a wrong password, and logs every twentieth from one address within a minute. */
   add(address: string): void {
     const { log, nowMs } = this.#parts;
     const { count } = this.#byAddress.count(address, nowMs());
@@ -112,20 +121,22 @@ export class WrongPasswords {
   }
 }
 
-/** What these routes call. */
+/** The services that these routes call. */
 interface WebhookServices {
   notifications: NotificationPublisher;
   webhookCredentials: BasicCredentials;
   wrongPasswords: Pick<WrongPasswords, 'add'>;
   webhookSignature: SignaturePolicy;
-  /** Since when the alias is deprecated and until when it answers, in ISO 8601: `webhook_alias` of `gateway.yaml`. */
+  /** When the alias was deprecated and when it will be removed, in ISO 8601; `webhook_alias` of `gateway.yaml`. */
   webhookAlias: { deprecated_at: string; sunset: string };
 }
 
-/** How many milliseconds after the arrival of a request its notification must be published. */
+/** The deadline for publishing a notification, in ms after the arrival of its request. */
 const DEADLINE_MS = 4_000;
 
-/** Makes handlers that check the Basic credentials, then the signature of the body, then the body, and publish it. */
+/**
+ * Returns handlers that check the Basic credentials, then the signature, then the body, and publish the notification.
+ */
 function taking({ notifications, webhookCredentials, wrongPasswords, webhookSignature }: WebhookServices) {
   const isCaller = basicCredentials(webhookCredentials);
 
@@ -165,7 +176,7 @@ function unauthenticated(): AppError {
   return new AppError(401, 'unauthorized', { headers: { 'WWW-Authenticate': 'Basic realm="portcullis"' } });
 }
 
-/** Describes either path for OpenAPI; the alias answers with more headers. */
+/** Returns the OpenAPI operation of either path; the responses of the alias have additional headers. */
 function operation(operationId: string, summary: string, aliasHeaders: readonly string[]): Operation {
   const { BadRequest, Unauthorized, InternalError } = responses;
   return {
@@ -199,7 +210,7 @@ function operation(operationId: string, summary: string, aliasHeaders: readonly 
   };
 }
 
-/** Takes a notification of a transaction (specification section 4.5). */
+/** Receives a notification of a transaction (specification section 4.5). */
 export const notifyTransaction = route({
   method: 'POST',
   path: '/v2/webhooks/custodial',
@@ -209,7 +220,7 @@ export const notifyTransaction = route({
 
 const SUCCESSOR = `<${notifyTransaction.path}>; rel="successor-version"`;
 
-/** The same under a deprecated path, which says so in each response (RFC 9745, RFC 8594). */
+/** Receives notifications at a deprecated path, and announces its removal in each response (RFC 9745, RFC 8594). */
 const notifyTransactionByAlias = route({
   method: 'POST',
   path: '/v2/webhooks',

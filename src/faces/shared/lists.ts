@@ -14,22 +14,24 @@ import type { WalletFilter, WalletRow } from '../../domain/wallets/wallets.servi
 import type { Page, PageKey } from '../../lib/keyset.ts';
 import type { KeysetList, NestedList } from '../../platform/database/keyset-list.ts';
 
-/** Rows of a tenant that a face gives page by page, in one order. */
+/** A list of a tenant's rows, which the faces return in pages and in one order. */
 export interface List<Filter, Row, Services = Domain> {
   /** Returns the service that reads the list. */
   of(services: Services): Pick<KeysetList<Row, Filter>, 'page' | 'count'>;
-  /** Returns the place of a row in the list, for its cursor. */
+  /** Returns the sort key of a row, for its cursor. */
   keyOf(row: Row): PageKey;
 }
 
-/** Lists of which every object of a kind has its own, such as the wallets of an account; they are read for many owners at once. */
+/**
+ * Lists that belong to an owning object each, such as the wallets of an account; they are read for many owners at once.
+ */
 export interface OwnedLists<Row> {
   /** Returns the service that reads the lists. */
   of(services: Domain): NestedList<Row>;
   keyOf(row: Row): PageKey;
 }
 
-/** The page of an owner that has nothing. */
+/** The page of an owner without rows. */
 export const NO_ROWS: Page<never> = { rows: [], hasMore: false };
 
 /** Returns the list of a single owner, whose id is the filter. */
@@ -47,7 +49,7 @@ export function ofOneOwner<Row>({ of, keyOf }: OwnedLists<Row>): List<string, Ro
   };
 }
 
-/** Returns the place of a row in a list by the time of creation. */
+/** Returns the sort key of a row in a list that is ordered by creation time. */
 export function byCreation({ created_at: at, id }: { created_at: string; id: string }): PageKey {
   return { at, id };
 }

@@ -1,9 +1,11 @@
-/** Whether a value is an object, and neither null nor a list. */
+/** Checks whether a value is an object, but neither null nor an array. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Returns the number of members of the first object in a value that has more than `most`; undefined if none has. */
+/**
+ * Returns the number of members of the first object inside a value that has more than `most`; undefined if none has.
+ */
 export function membersOfWideObject(value: unknown, most: number): number | undefined {
   for (const container of containersIn(value)) {
     const count = Array.isArray(container) ? 0 : Object.keys(container).length;
@@ -12,14 +14,14 @@ export function membersOfWideObject(value: unknown, most: number): number | unde
   return undefined;
 }
 
-/** Returns the number of members of all lists in a value together. */
+/** Returns the total number of members of all arrays inside a value. */
 export function membersOfLists(value: unknown): number {
   let count = 0;
   for (const container of containersIn(value)) if (Array.isArray(container)) count += container.length;
   return count;
 }
 
-/** The value and all that is in it, as far as they are lists or objects; of any depth. */
+/** Yields the value and everything nested in it that is an array or an object, to any depth. */
 function* containersIn(value: unknown): Generator<object> {
   const open = [value];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {

@@ -9,10 +9,10 @@ import { ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
-/** The enums that clients and their inputs have. */
+/** The enums that clients and their inputs use. */
 type ClientEnums = ReturnType<typeof clientEnums>;
 
-/** Adds the enums of clients; inside, their values are the names of the specification. */
+/** Adds the enums of clients. Their internal values are the names of the specification. */
 function clientEnums(builder: Builder) {
   return {
     grantType: builder.enumType('GrantType', {
@@ -42,7 +42,7 @@ const CLIENTS: List<object, ClientRow, GraphqlServices> = {
   keyOf: byCreation,
 };
 
-/** Adds the type of clients, the queries for them and the mutations of them. */
+/** Adds the type of clients, with its queries and mutations. */
 export function addClients(builder: Builder, refs: TypeRefs): void {
   const enums = clientEnums(builder);
   const tokenExpiry = builder.objectRef<ClientRow>('TokenExpiry').implement({
@@ -152,7 +152,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
   }));
 }
 
-/** The input of a client, with the members of REST in camelCase. */
+/** Adds the input type of a client, with the REST members in camelCase. */
 function clientInputType(builder: Builder, { grantType }: ClientEnums) {
   const tokenExpiry = builder.inputType('TokenExpiryInput', {
     description: 'How long the tokens of a client live.',

@@ -2,7 +2,7 @@ import type { GasPrices } from '../../../domain/gas-fee/fee-history.rules.ts';
 import type { GasFee } from '../../../domain/gas-fee/gas-fees.service.ts';
 import type { Builder } from '../kit/builder.ts';
 
-/** Adds `gasFees`: what gas costs on each network. */
+/** Adds the query `gasFees`, which returns the price of gas on each network. */
 export function addGasFees(builder: Builder): void {
   const priorityFee = builder.objectRef<GasPrices['priorityFee']>('PriorityFee').implement({
     description: 'What transactions of recent blocks paid on top of the base fee, in wei.',
@@ -68,7 +68,7 @@ export function addGasFees(builder: Builder): void {
   );
 }
 
-/** GraphQL's Int has 32 bits. */
+/** Returns a number if it fits GraphQL's 32-bit Int, and undefined otherwise. */
 function intOf(value: number | undefined): number | undefined {
   return value !== undefined && value <= 2 ** 31 - 1 ? value : undefined;
 }

@@ -19,7 +19,7 @@ import {
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
-/** Adds the type of rows and the rows of a migration. */
+/** Adds the type of a migration's rows, and the field of migrations that lists them. */
 function addMigrationRows(builder: Builder, refs: TypeRefs): void {
   const connection = builder.connectionObject(
     { type: rowType(builder), name: 'MigrationRowConnection', description: 'A page of rows.' },
@@ -62,7 +62,7 @@ function rowType(builder: Builder) {
   });
 }
 
-/** Adds the subscription that tells how far a migration is. */
+/** Adds the subscription to the progress of a migration. */
 function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
   const progress = builder.objectRef<MigrationProgressRow>('MigrationProgress').implement({
     description: 'The progress of a migration of users.',
@@ -108,7 +108,7 @@ async function follow(id: string, context: GraphqlContext) {
   return stream;
 }
 
-/** Adds the type of migrations, the queries for them, the mutations that migrate users, and how far they are. */
+/** Adds the type of migrations, with its queries, mutations and progress subscription. */
 export function addMigrations(builder: Builder, refs: TypeRefs): void {
   const status = builder.enumType('MigrationStatus', {
     description: 'The progress of a migration of users.',
@@ -171,7 +171,7 @@ export function addMigrations(builder: Builder, refs: TypeRefs): void {
 
 const authScopes = { permission: 'users:migrate' } as const;
 
-/** Adds the mutations that migrate one user, and up to 500 of them. */
+/** Adds the mutations that migrate one user, or up to 500 users. */
 function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
   const input = builder.inputType('MigrateUserInput', {
     description: 'A user who has a wallet already. One of `email` and `externalId` is needed.',
@@ -233,13 +233,13 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
   }));
 }
 
-/** Who asks for a migration. */
+/** Returns the caller of a migration, as the services of the domain take it. */
 function migrationCallerOf(context: GraphqlContext): MigrationCaller {
   const { principal, correlationId, traceparent } = callerOf(context);
   return { nodeId: principal.nodeId, createdBy: principal.subject, correlationId, traceparent };
 }
 
-/** Why a user is not migrated, as a member of the union. */
+/** Returns the union member for the reason why a user was skipped. */
 function memberOf(reason: SkipReason): Error {
   switch (reason) {
     case 'missing_email_and_external_id':
@@ -257,7 +257,7 @@ function memberOf(reason: SkipReason): Error {
   }
 }
 
-/** Adds the mutations that begin and end the migration of a file. */
+/** Adds the mutations that start and cancel the migration of a file. */
 function addFileMutations(builder: Builder, refs: TypeRefs): void {
   builder.mutationFields((t) => ({
     startUserMigration: t.field({

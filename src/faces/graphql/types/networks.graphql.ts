@@ -4,7 +4,10 @@ import { ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit
 import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
-/** Adds the type of networks, the list of them, those of a wallet, and the mutation that assigns one. */
+/**
+ * Adds the type of networks, the queries for all networks and those of a wallet, and the mutation that assigns one to a
+ * wallet.
+ */
 export function addNetworks(builder: Builder, refs: TypeRefs): void {
   refs.network.implement({
     description: 'A network of a chain; the same for every node.',

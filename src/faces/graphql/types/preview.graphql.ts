@@ -7,7 +7,7 @@ import type { WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 
 const previewArgument = camelInput(previewInput);
 
-/** Adds the query that tells whether a rule would fire, and why. */
+/** Adds the query that evaluates whether a rule would fire, and explains why. */
 export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
   const explanation = builder.objectRef<Explanation>('WalletRuleExplanation').implement({
     description: 'How one condition of a rule came out: whether `actual op expected` holds.',

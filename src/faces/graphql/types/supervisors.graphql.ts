@@ -142,13 +142,13 @@ const SUPERVISORS: List<object, SupervisorRow, GraphqlServices> = {
   keyOf: byCreation,
 };
 
-/** What a supervisor can be. */
+/** The enum of a supervisor's status. */
 type SupervisorStatus = ReturnType<typeof supervisorStatus>;
 
-/** Adds the type of supervisors, the query for them and the mutations of them. */
+/** Adds the type of supervisors, with its query and mutations. */
 export function addSupervisors(builder: Builder, refs: TypeRefs): void {
   const status = supervisorStatus(builder);
-  // Remembers nothing: a mutation that follows another shows what is true then.
+  // Not cached, so that a mutation that follows another one returns the current lockout.
   const locks = loaderPerOperation<string | null>(
     async (usernames, { services, principal }) => {
       const locked = await services.locks.lockedUntil(principal.nodeId, usernames);

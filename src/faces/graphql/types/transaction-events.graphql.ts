@@ -24,7 +24,7 @@ import { badInputError } from '../kit/graphql-errors.ts';
 import { ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
-/** Adds the enums of transactions; inside, their values are the codes and names of the specification. */
+/** Adds the enums of transactions. Their internal values are the codes and names of the specification. */
 export function addTransactionEnums(builder: Builder) {
   const status = builder.enumType('TransactionStatus', {
     description: 'The status of a transaction.',
@@ -53,10 +53,10 @@ export function addTransactionEnums(builder: Builder) {
   return { status, collection };
 }
 
-/** What `addTransactionEnums` gives. */
+/** The enums that `addTransactionEnums` returns. */
 export type TransactionEnums = ReturnType<typeof addTransactionEnums>;
 
-/** Implements the type of transactions, its events apart. */
+/** Implements the type of transactions, except for the field of its events. */
 export function implementTransaction({ transaction }: TypeRefs, { status, collection }: TransactionEnums): void {
   transaction.implement({
     description: 'A registered transaction, in the state that its notifications together give it.',
@@ -133,14 +133,14 @@ export function addTransactionFilter(builder: Builder, { collection, status }: T
 /** The input type `TransactionFilter`. */
 type TransactionFilterRef = ReturnType<typeof addTransactionFilter>;
 
-/** Whether a transaction is one that the filter lets through. */
+/** Checks whether a transaction matches the filter. */
 function passes({ collection, status, type, updatedSince }: TransactionFilter, snapshot: TransactionView): boolean {
   if (collection !== undefined && collection !== snapshot.collection) return false;
   if (status !== undefined && status !== snapshot.status) return false;
   if (type !== undefined && type !== snapshot.type) return false;
   if (updatedSince === undefined) return true;
   const updatedAt = snapshot.updated_at === null ? undefined : parseInstant(snapshot.updated_at);
-  // The log keeps milliseconds.
+  // The event log stores times to the millisecond.
   return updatedAt !== undefined && compareInstants(updatedAt, wholeMillis(updatedSince)) >= 0;
 }
 
@@ -148,7 +148,7 @@ function wholeMillis({ seconds, nanos }: Instant): Instant {
   return { seconds, nanos: nanos - (nanos % 1_000_000) };
 }
 
-/** Adds the type of events and the events of a transaction. */
+/** Adds the type of events, and the field of a transaction that lists its events. */
 export function addTransactionEvents(builder: Builder, refs: TypeRefs, enums: TransactionEnums): void {
   refs.transactionEvent.implement({
     description: 'A change that was applied to a transaction, with the transaction after it.',
@@ -211,7 +211,7 @@ interface SubscriptionTypes {
   filter: TransactionFilterRef;
 }
 
-/** Adds the subscriptions: all changes of a node, and one transaction until it is final. */
+/** Adds two subscriptions: to all changes of a tenant, and to one transaction until its status is final. */
 export function addTransactionSubscriptions(builder: Builder, { refs, enums, filter }: SubscriptionTypes): void {
   const update = builder.objectRef<LoggedEvent>('TransactionUpdate').implement({
     description: 'A change of a transaction, with the transaction after it.',
@@ -288,7 +288,8 @@ async function updates(args: UpdatesArgs, context: GraphqlContext): Promise<Asyn
     matches: (event) => passes(wanted, viewOfLogged(event.transaction)),
     ...tokenOf(context),
   });
-  // Whoever has an answer misses nothing from then on. How a stream has ended before, `next` says.
+  // Waits until the stream has begun, so that the client misses no event from its first response on. If it could not
+  // begin, `next` rejects with the reason.
   await events.started.catch(() => undefined);
   return events;
 }

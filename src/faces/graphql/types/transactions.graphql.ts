@@ -24,7 +24,7 @@ const registerInput = objectInput({
   assetId: uuidInput().optional(),
 });
 
-/** Adds the mutation that tells of a transaction before the first notification of it, or after. */
+/** Adds the mutation that registers a transaction, before or after its first notification. */
 function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }: TransactionEnums): void {
   const input = builder.inputType('RegisterTransactionInput', {
     description: 'A transaction of which notifications will report.',
@@ -65,7 +65,7 @@ function addRegisterTransaction(builder: Builder, refs: TypeRefs, { collection }
   );
 }
 
-/** Adds everything about transactions: types, queries, the registration, the subscriptions. */
+/** Adds everything about transactions: types, queries, the registration and the subscriptions. */
 export function addTransactions(builder: Builder, refs: TypeRefs): void {
   const enums = addTransactionEnums(builder);
   const filter = addTransactionFilter(builder, enums);

@@ -2,10 +2,10 @@ import type { Principal } from '../../../access/identity/principal.ts';
 import type { Builder } from '../kit/builder.ts';
 import { callerOf } from '../kit/graphql-context.ts';
 
-/** The largest Date (ECMA-262, section 21.4.1.1): a token may end later. */
+/** The latest time that a Date can hold, in ms (ECMA-262, section 21.4.1.1); a token's expiry may be later. */
 const LAST_DATE_MS = 8.64e15;
 
-/** Adds `me`: what the token says of its bearer. */
+/** Adds the query `me`, which returns the principal of the token. */
 export function addViewer(builder: Builder): void {
   const viewer = builder.objectRef<Principal>('Viewer').implement({
     description: 'Whom the token was issued for.',

@@ -5,7 +5,7 @@ import { ForbiddenError, NotFoundError, orMember, PreconditionError, ValidationE
 import type { TypeRefs } from '../kit/type-refs.ts';
 import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
 
-/** The input of a rule, with the members of REST in camelCase. */
+/** Adds the input type of a rule, with the REST members in camelCase. */
 export function walletRuleInputType(builder: Builder) {
   const autoTransfer = builder.inputType('AutoTransferRuleInput', {
     description: 'When and what an automatic transfer moves.',
@@ -57,7 +57,7 @@ export function walletRuleInputType(builder: Builder) {
   });
 }
 
-/** What `walletRuleInputType` gives. */
+/** The input type that `walletRuleInputType` returns. */
 export type WalletRuleInputType = ReturnType<typeof walletRuleInputType>;
 
 interface MutationParts {

@@ -14,14 +14,14 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 import { addPreview } from './preview.graphql.ts';
 import { addWalletRuleMutations, walletRuleInputType } from './wallet-rule-mutations.graphql.ts';
 
-/** A condition tree in the shape of REST: its values are JSON numbers, which lose no digit when they are written. */
+/** Returns a condition tree in its REST form, whose values are JSON numbers that are written with every digit. */
 function ruleLogicView(logic: RuleLogic): unknown {
   if ('field' in logic) return { ...logic, value: new ExactNumber(logic.value) };
   if ('not' in logic) return { not: ruleLogicView(logic.not) };
   return 'and' in logic ? { and: logic.and.map(ruleLogicView) } : { or: logic.or.map(ruleLogicView) };
 }
 
-/** The enum of a rule's status. */
+/** Adds the enum of a rule's status. */
 function walletRuleStatusEnum(builder: Builder) {
   return builder.enumType('WalletRuleStatus', {
     description: 'Whether a rule can fire.',
@@ -32,12 +32,12 @@ function walletRuleStatusEnum(builder: Builder) {
   });
 }
 
-/** What `walletRuleStatusEnum` gives. */
+/** The enum that `walletRuleStatusEnum` returns. */
 export type WalletRuleStatusEnum = ReturnType<typeof walletRuleStatusEnum>;
 
 const RULES_OF_ONE = ofOneOwner(RULES_OF_WALLETS);
 
-/** The rules of a wallet that must be there; its id is in lower case. */
+/** The rules of one wallet, given by its id in lower case; an unknown wallet is refused as `not_found`. */
 const RULES_OF_WALLET: typeof RULES_OF_ONE = {
   ...RULES_OF_ONE,
   of: (services) => {
@@ -52,7 +52,7 @@ const RULES_OF_WALLET: typeof RULES_OF_ONE = {
   },
 };
 
-/** Adds the types of wallet rules, the queries for them, the preview and the mutations. */
+/** Adds the types of wallet rules, their queries, the preview and the mutations. */
 export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   const status = walletRuleStatusEnum(builder);
   const input = walletRuleInputType(builder);

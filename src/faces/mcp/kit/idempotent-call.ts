@@ -3,7 +3,7 @@ import { IDEMPOTENCY_KEY, type StoredResponse } from '../../../domain/idempotenc
 import { notFoundRefusal, RefusalError } from '../../../platform/errors.ts';
 import { failureOfRefusal, type ToolCall, ToolError, type ToolFailure } from './tool.ts';
 
-/** The argument that makes a repeated call of a tool safe. */
+/** The argument that makes it safe to repeat a call of a tool. */
 export const idempotencyKey = z
   .string('must be a string')
   .regex(IDEMPOTENCY_KEY, 'must be 1 to 255 printable ASCII characters')
@@ -14,20 +14,20 @@ export const idempotencyKey = z
   });
 
 interface IdempotentCall<Result> {
-  /** The tool. */
+  /** The name of the tool. */
   name: string;
   key: string | undefined;
-  /** What the key stands for: the arguments, as they were read. */
+  /** The parsed arguments that the key stands for. */
   input: unknown;
   work(): Promise<Result>;
-  /** Runs before any transaction, around the whole of it. */
+  /** Wraps the work from the outside, including its transaction, for instance in a mutex. */
   around?<Outcome>(work: () => Promise<Outcome>): Promise<Outcome>;
 }
 
 /**
- * Does something, or gives the result of the first time under the same key; refusals too. Arguments that do not hold
- * never come here: they leave the key free.
- * @throws AppError 409 for a key that came with other arguments.
+ * Does the work once per key, and returns the stored result for a repetition; a refusal is stored too. Invalid
+ * arguments are refused earlier, so they do not use up the key.
+ * @throws AppError 409 for a key that was used with other arguments.
  */
 export async function idempotentCall<Result extends object>(
   call: ToolCall,
@@ -46,13 +46,16 @@ async function answerOf(work: () => Promise<object>): Promise<StoredResponse> {
   try {
     return { status: 200, headers: {}, body: JSON.stringify(await work()) };
   } catch (error) {
-    // What was decided stands, as the record of a user who was skipped.
+    // The decision is final and is committed with its effects, such as the record of a user who was skipped.
     if (error instanceof ToolError) return faultAnswer(error.fault);
     throw error;
   }
 }
 
-/** What leaves nothing behind. Each tool has its own words for what is not found. */
+/**
+ * Returns the stored response of a refusal that left no effects; undefined for any other error. `not_found` has no
+ * body, since each tool has its own message for it.
+ */
 function refusalAnswer(error: unknown): StoredResponse | undefined {
   if (!(error instanceof RefusalError)) return undefined;
   const { refusal } = error;

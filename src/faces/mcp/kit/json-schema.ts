@@ -3,7 +3,7 @@ import { migrateUsersInput } from '../../../domain/user-migrations/migration.inp
 import { ruleLogicTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import { TEXT_PATTERN } from '../../../lib/input.ts';
 
-/** A JSON Schema of an object, as tools publish it. */
+/** The JSON Schema of an object, as tools publish it. */
 interface ObjectSchema {
   type: 'object';
   properties?: Record<string, object>;
@@ -15,13 +15,15 @@ type Schema = z.core.JSONSchema.BaseSchema;
 
 const NUMBER_LIMITS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'] as const;
 
-/** Descriptions of members, by their path: `rule.auto_transfer_rule.amount`; of a list's entries as of the list. */
+/** Descriptions of members, by their path, such as `rule.auto_transfer_rule.amount`. The path skips list indexes. */
 export type Descriptions = Readonly<Record<string, string>>;
 
-/** Rows that are counted before they are judged. */
+/** The schema of the rows of a bulk migration, which are counted before they are parsed. */
 const bulkRows = migrateUsersInput.out.shape.users;
 
-/** A tree of conditions, without references, which not every model's host follows. */
+/**
+ * The JSON Schema of a condition tree. It does not refer to itself, because not every host of a model resolves `$ref`.
+ */
 const LOGIC: Schema = {
   type: 'object',
   properties: {
@@ -36,9 +38,9 @@ const LOGIC: Schema = {
 };
 
 /**
- * What a tool reads or gives, as a JSON Schema. It has no words that say nothing to a model, each of which it would read
+ * Returns the JSON Schema of a tool's input or output, without keywords that are of no use to a model, which reads them
  * with every call.
- * @throws Error for a description of what is not there.
+ * @throws Error for a description of a member that does not exist.
  */
 export function objectSchema(schema: z.ZodType, io: 'input' | 'output', descriptions: Descriptions = {}): ObjectSchema {
   const { $schema: _draft, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override });
@@ -52,12 +54,12 @@ function override({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; json
   if (schema === ruleLogicTextInput) Object.assign(jsonSchema, LOGIC);
   if (schema === bulkRows) jsonSchema.items = objectSchema(bulkRows.out.element, 'input') as Schema;
   if (jsonSchema.format === 'uuid' || jsonSchema.pattern === TEXT_PATTERN) delete jsonSchema.pattern;
-  // The same, in the form that every reader knows.
+  // Writes `true` instead of `{}`, which means the same and is more widely understood.
   if (isEmpty(jsonSchema.additionalProperties)) jsonSchema.additionalProperties = true;
   if (jsonSchema.type === 'string') for (const limit of NUMBER_LIMITS) delete jsonSchema[limit];
 }
 
-/** One type at a place: hosts that know no others then know all of it. */
+/** Rewrites every list of types into `anyOf` with a single type each, for hosts that do not support lists of types. */
 function withSingleTypes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withSingleTypes);
   if (typeof value !== 'object' || value === null) return value;

@@ -4,16 +4,19 @@ import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import type { List } from '../../shared/lists.ts';
 import { invalidArguments, type ToolCall } from './tool.ts';
 
-/** Members of the output of tools. */
+/** The schemas of members that the outputs of tools share. */
 export const uuid = () => z.string().meta({ format: 'uuid' });
 export const instant = () => z.string().meta({ format: 'date-time' });
-/** An exact decimal, as text because a JSON number would lose digits. */
+/** The schema of an exact decimal, which is text because a JSON number would lose digits. */
 export const decimal = () => z.string();
 
-/** In characters of JSON: an answer has each of them twice, and a model reads no more. */
+/**
+ * The maximum length of a page, in characters of its JSON. A result contains the page twice, and models cannot read
+ * more.
+ */
 const MAX_PAGE_LENGTH = 1024 * 1024;
 
-/** The arguments that every list has. */
+/** The arguments that every list tool has. */
 export const pageArguments = {
   limit: wholeNumberInput(1, MAX_PAGE_SIZE)
     .optional()
@@ -31,7 +34,7 @@ interface PageArguments {
   include_total?: boolean | undefined;
 }
 
-/** Returns the output schema of a list tool: a page of rows of this schema. */
+/** Returns the output schema of a list tool: a page of rows with the given schema. */
 export function pageOutput<Row extends z.ZodType>(row: Row) {
   return z.strictObject({
     data: z.array(row),
@@ -41,7 +44,7 @@ export function pageOutput<Row extends z.ZodType>(row: Row) {
 }
 
 interface Listing<Filter, Row, View> {
-  /** The tool, whose cursors are good for no other one. */
+  /** The name of the tool; its cursors are valid for no other tool. */
   tool: string;
   list: List<Filter, Row>;
   filter: NoInfer<Filter>;
@@ -49,7 +52,7 @@ interface Listing<Filter, Row, View> {
 }
 
 /**
- * Reads a page of a list from its beginning or from a cursor on.
+ * Reads a page of a list, from its beginning or after a cursor.
  * @throws ToolError for a cursor that is not of this list and tenant.
  */
 export async function listPage<Filter, Row, View>(
@@ -75,7 +78,7 @@ export async function listPage<Filter, Row, View>(
   };
 }
 
-/** As many of the first views as a page has room for, and one at least. */
+/** Returns the first views, as many as fit into a page, but at least one. */
 function fitting<View>(views: View[]): View[] {
   let length = 0;
   const end = views.findIndex((view, index) => {

@@ -14,17 +14,17 @@ import {
 } from '../../../platform/errors.ts';
 import { type Descriptions, objectSchema } from './json-schema.ts';
 
-/** Why a tool refused, in words that say what to change. */
+/** Why a tool refused a call, in words that say what to change. */
 export interface ToolFailure {
-  /** For programs: `not_found`, `invalid_arguments`, `duplicate_email` … */
+  /** The code for programs, such as `not_found`, `invalid_arguments` or `duplicate_email`. */
   code: string;
-  /** For whoever called. */
+  /** The message for the agent that called. */
   message: string;
-  /** The arguments at fault, by path: `rule.auto_transfer_rule.amount`. */
+  /** The invalid arguments, by path, such as `rule.auto_transfer_rule.amount`. */
   issues?: readonly Issue[];
 }
 
-/** Thrown by a tool that refuses; nothing was changed. */
+/** Thrown by a tool that refuses a call; nothing was changed. */
 export class ToolError extends Error {
   override name = 'ToolError';
   readonly fault: ToolFailure;
@@ -35,14 +35,14 @@ export class ToolError extends Error {
   }
 }
 
-/** Returns the error of invalid arguments, which lists them. */
+/** Returns the error for invalid arguments, which lists them. */
 export function invalidArguments(issues: readonly Issue[]): ToolError {
   return new ToolError({ code: 'invalid_arguments', message: 'change these arguments and call again', issues });
 }
 
 /**
- * The fault that an error stands for; undefined where it was not expected. What is not found is told in the tool's own
- * words: whose id it was and where ids are, and never whether another node has it.
+ * Returns the failure that an error stands for; undefined for an unexpected error. For `not_found` the message is
+ * `missing`, the tool's own text, which never reveals whether another tenant has the id.
  */
 export function failureOf(error: unknown, missing: string): ToolFailure | undefined {
   if (error instanceof ToolError) return error.fault;
@@ -64,13 +64,16 @@ export function failureOf(error: unknown, missing: string): ToolFailure | undefi
   return { code: error.message, message: `too much is under way: call again in ${seconds} s` };
 }
 
-/** Returns what was found. @throws RefusalError `not_found` where nothing was. */
+/**
+ * Returns the value that was found.
+ * @throws RefusalError `not_found` for undefined.
+ */
 export function found<Found>(given: Found | undefined): Found {
   if (given === undefined) throw notFoundRefusal();
   return given;
 }
 
-/** Returns the failure that stands for a refusal in every tool. */
+/** Returns the failure that a refusal becomes in every tool. */
 export function failureOfRefusal(refusal: Exclude<Refusal, { kind: 'not_found' }>): ToolFailure {
   switch (refusal.kind) {
     case 'forbidden':
@@ -86,63 +89,69 @@ export function failureOfRefusal(refusal: Exclude<Refusal, { kind: 'not_found' }
   }
 }
 
-/** The client that calls. */
+/** The client that called a tool. */
 export interface ToolCaller {
   nodeId: string;
   clientId: string;
   clientName: string;
   scopes: ReadonlySet<string>;
   correlationId: string;
-  /** Where the trace of the request goes on, if it has one. */
+  /** The trace context of the request; undefined if it is not traced. */
   traceparent: string | undefined;
 }
 
 /** The services that tools call. */
 export interface McpServices extends Domain {
-  /** Signs the cursors of pages. */
+  /** Signs and verifies the cursors of pages. */
   cursors: PageCursors;
 }
 
-/** What a tool is called with beside its arguments. */
+/** The input of a tool besides its arguments. */
 export interface ToolCall {
   caller: ToolCaller;
   services: McpServices;
 }
 
-/** What a tool does to the node: nothing, or a change, which may be one for good, and one that can be repeated. */
+/** The effect of a tool: it only reads, or it makes a change, which may be irreversible and may be safe to repeat. */
 type ToolEffect = 'reads' | { isDestructive: boolean; isIdempotent: boolean };
 
 interface ToolSpec<Input extends z.ZodType, Output extends z.ZodType> {
-  /** snake_case, a verb first. */
+  /** The name of the tool in snake_case, beginning with a verb. */
   name: string;
   title: string;
-  /** For the model that chooses: what it gives, when to take it and when another one, units, what ids are of. */
+  /**
+   * The description from which a model chooses a tool: its result, when to use it or another tool, units, and where ids
+   * come from.
+   */
   description: string;
-  /** What the client must be allowed; undefined: any active client. */
+  /** The permission that the client needs; undefined if every active client may call the tool. */
   scope?: Permission;
   effect?: ToolEffect;
-  /** Read by the schemas of REST where there are any. */
+  /** The schema that parses the arguments, made of the schemas of REST where they exist. */
   input: Input;
-  /** Of the arguments, by path. */
+  /** The descriptions of the arguments, by path. */
   describes?: Descriptions;
   output: Output;
-  /** What is said where an id names nothing of the node. */
+  /** The message for an id that the tenant does not have. */
   missing?: string;
   /**
-   * Does it.
-   * @throws ToolError, RefusalError or AppError where it refuses.
+   * Runs the tool.
+   * @throws ToolError, RefusalError or AppError when the tool refuses the call.
    */
   run(input: z.output<Input>, call: ToolCall): Promise<z.input<Output>>;
 }
 
-/** A tool, whatever it reads and gives. */
+/** A tool with any input and output. */
 export interface Tool {
   name: string;
   scope: Permission | undefined;
   missing: string;
-  /** As `tools/list` tells it. */
+  /** The entry of the tool in the result of `tools/list`. */
   listed: ListedTool;
-  /** @throws ToolError for arguments that do not hold, and what the tool itself throws. */
+  /**
+   * Parses the arguments and runs the tool.
+   * @throws ToolError for invalid arguments, and the errors of the tool itself.
+   */
   run(args: Readonly<Record<string, unknown>>, call: ToolCall): Promise<object>;
 }
 
@@ -169,7 +178,7 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
       const unknown = Object.keys(args).filter((member) => !known.includes(member));
       const parsed = input.safeParse(args);
       const issues = parsed.success ? [] : issuesOf(parsed.error);
-      // An argument that was ignored in silence would make the answer one to another question.
+      // Unknown arguments are refused, since ignoring one could give a result that was not requested.
       for (const member of unknown) issues.push({ path: printableName(member), message: `is no argument of ${name}` });
       if (!parsed.success || issues.length > 0) return Promise.reject(invalidArguments(issues.slice(0, MAX_ISSUES)));
       return spec.run(parsed.data, call);
@@ -180,12 +189,12 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
 const MAX_ISSUES = 50;
 const MAX_SHOWN = 64;
 
-/** Returns a name that a caller has given, cut to 64 characters and well-formed, for a message. */
+/** Returns a name from a request for use in a message, cut to 64 characters and well-formed. */
 export function printableName(name: string): string {
   return name.length > MAX_SHOWN ? `${name.slice(0, MAX_SHOWN).toWellFormed()}…` : name.toWellFormed();
 }
 
-/** All of it happens in the node: no tool reaches out to an open world. */
+/** Returns the MCP annotations of a tool. `openWorldHint` is false, because tools reach only the data of the tenant. */
 function annotationsOf(title: string, effect: ToolEffect): ToolAnnotations {
   if (effect === 'reads') return { title, readOnlyHint: true, openWorldHint: false };
   const { isDestructive, isIdempotent } = effect;
@@ -198,10 +207,10 @@ function annotationsOf(title: string, effect: ToolEffect): ToolAnnotations {
   };
 }
 
-/** How a call of a tool ended; over HTTP each is a 200. */
+/** How a call of a tool ended; over HTTP each has the status 200. */
 export type ToolOutcome = 'ok' | 'error' | 'failed';
 
-/** Creates the metric that counts calls of tools by outcome. */
+/** Creates the metric that counts the calls of tools by outcome. */
 export function toolOutcomes(): Counter<'outcome'> {
   const calls = new Counter({
     name: 'portcullis_tool_calls_total',

@@ -39,7 +39,7 @@ const migrationRow = z.strictObject({
 const migrationId = uuidInput().meta({ description: 'The id, from list_migrations.' });
 const missing = 'this node has no migration with that migration_id: take it from list_migrations';
 
-/** A migration as agents see it. */
+/** Returns the view of a migration that agents see. */
 function migrationView(row: MigrationTableRow): z.input<typeof migration> {
   const { id, status, total, success, skipped, failed, created_by, created_at, finished_at } = row;
   return {
@@ -77,7 +77,7 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text, 'utf8');
 }
 
-/** Why a user is not migrated. */
+/** Returns the error for a user who was skipped for a reason. */
 function skipped(reason: SkipReason): ToolError {
   switch (reason) {
     case 'missing_email_and_external_id':

@@ -29,7 +29,7 @@ export const user = z.strictObject({
 const userId = uuidInput().meta({ description: 'The id, from list_users.' });
 const missing = 'this node has no user with that user_id: take it from list_users';
 
-/** A user as agents see one. */
+/** Returns the view of a user that agents see. */
 export function userView(row: UserRow): z.input<typeof user> {
   return { ...restView(row), created_at: isoFromPg(row.created_at) };
 }

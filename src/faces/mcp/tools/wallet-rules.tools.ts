@@ -51,7 +51,7 @@ const walletRule = z.strictObject({
   updated_at: instant(),
 });
 
-/** A rule as agents see it: in the names of REST, with every amount as a text. */
+/** Returns the view of a rule that agents see: the REST names, with every amount as text. */
 function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
   const { id, wallet_id, name, type, network_id, network_currency_id, priority, status, version } = row;
   const { auto_transfer_rule: own, sign_and_approve_rule, permissionless_transfer_limit_rule } = row;
@@ -67,7 +67,7 @@ function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
 const walletId = uuidInput().meta({ description: "The rule's wallet, from list_wallets." });
 const ruleId = uuidInput().meta({ description: 'The id, from list_wallet_rules.' });
 
-/** What the members of a rule mean, for whoever writes one. */
+/** The descriptions of a rule's members, by path, for the model that writes a rule. */
 const RULE_MEMBERS: Descriptions = {
   rule: 'The whole rule. The object of its type is required: auto_transfer_rule or permissionless_transfer_limit_rule.',
   'rule.name': 'The display name.',

@@ -13,7 +13,7 @@ export const wallet = z.strictObject({
   created_at: instant(),
 });
 
-/** A wallet as its caller may see it: whose it is, is told to those who may read accounts. */
+/** Returns the view of a wallet; `account_id` is null for a caller that may not read accounts. */
 export function walletView({ id, account_id, chain, created_at }: WalletRow, { scopes }: ToolCaller) {
   return { id, account_id: scopes.has('accounts:read') ? account_id : null, chain, created_at: isoFromPg(created_at) };
 }
