@@ -10,11 +10,14 @@ import { commandHelp, programHelp } from './kit/usage.ts';
 interface Terminal {
   out(text: string): void;
   err(text: string): void;
-  /** As `CommandInput` has it; a terminal without one has nothing piped in. */
+  /** Reads the first line of the standard input, as in `CommandInput`. If absent, nothing is piped in. */
   readLine?(): Promise<string | undefined>;
 }
 
-/** Runs one command of the command line and gives its exit code: 0, 1 (failed) or 2 (wrong usage). */
+/**
+ * Runs one command of the command line and returns its exit code: 0, 1 (failed), 2 (wrong usage) or, for `start`, also
+ * 78.
+ */
 export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
   const { out, err, readLine = async () => undefined } = terminal;
   if (isHelp(args[0])) return tell(out, programHelp(await loadCommands()));
@@ -42,7 +45,7 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
   }
 }
 
-/** The commands that begin with a word, where nothing but their help is asked for. */
+/** Returns the commands whose name begins with a word, if only their help is requested; otherwise an empty list. */
 async function groupToHelp([word, ...flags]: readonly string[]): Promise<readonly Command[]> {
   if (flags.length !== 1 || !isHelp(flags[0])) return [];
   const names = COMMAND_NAMES.filter((name) => name.startsWith(`${word} `));

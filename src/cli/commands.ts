@@ -23,7 +23,10 @@ const WORKING: Loaders = {
   'transactions replay': async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
 };
 
-/** By name, in the order of the help: who calls one does not wait for what the others need. */
+/**
+ * Loads each command by its name, in the order of the help. Commands are imported one by one, so that running one does
+ * not wait for the dependencies of the others.
+ */
 const LOADERS: Loaders = {
   ...WORKING,
   completion: async () => (await import('./commands/completion.ts')).completionOf(() => loaded(WORKING)),
@@ -31,12 +34,12 @@ const LOADERS: Loaders = {
 
 export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS);
 
-/** The command of one of `COMMAND_NAMES`. */
+/** Returns the command with a name; undefined if the name is not among `COMMAND_NAMES`. */
 export async function loadCommand(name: string): Promise<Command | undefined> {
   return await LOADERS[name]?.();
 }
 
-/** Every command, in the order of the help. */
+/** Returns every command, in the order of the help. */
 export function loadCommands(): Promise<readonly Command[]> {
   return loaded(LOADERS);
 }

@@ -1,7 +1,7 @@
 import type { Command } from './kit/command.ts';
 import { COMMON_FLAGS, EXIT_CODES, PROGRAM_EXAMPLES, synopsis } from './kit/usage.ts';
 
-/** docs/cli.md: the help of the program as a page. */
+/** Returns the text of docs/cli.md, which is the help of every command. */
 export function manualPage(commands: readonly Command[]): string {
   return `${[
     '# Command line',

@@ -2,19 +2,19 @@
 import { enableCompileCache } from 'node:module';
 import { widenThreadPool } from '../lib/thread-pool.ts';
 
-// To an instance it is no end, as soon as that is loaded; any other command ends with its terminal.
+// SIGHUP must not end `start`, which handles it once it is loaded; any other command ends with its terminal.
 if (process.argv[2] === 'start') process.on('SIGHUP', () => undefined);
 widenThreadPool(process.env);
 enableCompileCache();
 const { cli } = await import('./cli.ts');
 const { firstLine } = await import('./kit/first-line.ts');
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // Whoever reads what is printed may have had enough of it.
+  // The reader of the pipe may close it before the output ends.
   if (error.code === 'EPIPE') process.exit();
   process.stderr.write(`portcullis: the output cannot be written (${error.code}): what it told is lost\n`);
   process.exit(1);
 });
-// There is nobody left to tell, and the exit code says it too.
+// Nothing can be reported without a standard error, and the exit code reports the failure as well.
 process.stderr.on('error', () => undefined);
 process.exitCode = await cli(process.argv.slice(2), process.env, {
   out: (text) => process.stdout.write(text),

@@ -5,10 +5,11 @@ import { clusterIdentity, ensureCluster } from '../../platform/embedded/cluster.
 import { readDemo } from './demo-file.ts';
 
 /**
- * Makes what a `DATA_DIR` lacks of an embedded instance that never finished its first start, in the order secrets,
- * database, demo; the folder is locked. The system identifier of the database is the id of the instance: it is written
- * into the secrets, once, and with each start into the demo.
- * @throws StartError where the folder has lost a part, or has one of another instance: nothing is made over it.
+ * Creates what an embedded run's `DATA_DIR` lacks after a first start that did not finish, in the order secrets,
+ * database, demo. The folder must be locked. The system identifier of the database serves as the id of the
+ * installation: it is written into the secrets once, and into the demo at each start.
+ * @throws StartError when the folder has lost a part or contains one of another installation; nothing is overwritten
+ * then.
  */
 export async function prepareDataDir(dataDir: string): Promise<void> {
   const secrets = instanceOfSecrets(dataDir);
@@ -30,7 +31,10 @@ interface Ids {
   database: string;
 }
 
-/** Of three the one that differs. Secrets have an id before a demo has one. */
+/**
+ * Returns the part whose id differs from the other two; undefined if all match. The secrets have an id before the demo
+ * does.
+ */
 function strangePart({ secrets, demo, database }: Ids): string | undefined {
   if (demo === undefined) return secrets === undefined || secrets === database ? undefined : PARTS.cluster;
   if (demo === database) return secrets === database ? undefined : PARTS.secrets;

@@ -10,7 +10,10 @@ interface InForce {
   webhook: { username: string; password: string };
 }
 
-/** The demo that was generated at the first start, or undefined where there is none yet. @throws StartError for a damaged one. */
+/**
+ * Reads the demo that was generated at the first start; undefined if there is none yet.
+ * @throws StartError for a damaged file.
+ */
 export function readDemo(dataDir: string): Demo | undefined {
   const path = demoPath(dataDir);
   if (!existsSync(path)) return undefined;
@@ -22,7 +25,7 @@ export function readDemo(dataDir: string): Demo | undefined {
   }
 }
 
-/** Writes the file anew, mode 0600, with the addresses and webhook credentials that are in force. */
+/** Writes the file again, with mode 0600 and the current addresses and webhook credentials. */
 export function writeDemo(dataDir: string, demo: Demo, { baseUrl, webhook }: InForce): void {
   const { transactions, other_node, ...rest } = demo;
   const document = {

@@ -5,9 +5,9 @@ import { TRANSACTION_COLLECTIONS } from '../../domain/transactions/type-codes.ru
 const login = z.object({ username: z.string(), password: z.string() });
 const client = z.object({ client_id: z.string(), client_secret: z.string() });
 
-/** What is generated once and kept: `demo.json` without the addresses and the webhook's credentials. */
+/** The schema of what is generated once: `demo.json` without the addresses and the webhook credentials. */
 export const demoSchema = z.object({
-  /** That of the embedded database which the demo is in; a demo on a server has none. */
+  /** The id of the embedded database that contains the demo; undefined for a demo on a database server. */
   instance_id: z.string().optional(),
   node_id: z.string(),
   account_id: z.string(),
@@ -33,7 +33,7 @@ export const demoSchema = z.object({
 
 export type Demo = z.output<typeof demoSchema>;
 
-/** A demo that nobody has yet: new ids, new credentials. */
+/** Returns a new demo, with new ids and credentials. */
 export function newDemo(): Demo {
   return {
     node_id: randomUUID(),

@@ -21,9 +21,9 @@ interface DemoParts {
 }
 
 /**
- * The demo in the database and in `DATA_DIR/demo.json`. The file comes first: whatever a kill leaves, the next start
- * finds the credentials and completes the rows.
- * @throws StartError where the file is not that of the demo which an embedded database has.
+ * Creates the demo in `DATA_DIR/demo.json` and in the database, as far as it is missing. The file is written first: if
+ * the process is killed, the next start finds the credentials and adds the missing rows.
+ * @throws StartError when an embedded database contains a demo and the file is missing or belongs to another one.
  */
 export async function ensureDemo({ config, secrets, database, passwords, transactions }: DemoParts): Promise<Demo> {
   const { db, isEmbedded } = database;
@@ -53,7 +53,7 @@ interface NodeSeed {
   client: Demo['client'];
 }
 
-/** Puts the demo into the database, in one transaction; a demo that is there already stays as it is. */
+/** Inserts the demo into the database in one transaction; does nothing if it is there already. */
 async function seedDemo(parts: SeedParts, demo: Demo): Promise<void> {
   const { db } = parts;
   if (await isSeeded(db, demo)) return;
@@ -73,7 +73,7 @@ async function seedDemo(parts: SeedParts, demo: Demo): Promise<void> {
   });
 }
 
-/** Whether the database has this demo. */
+/** Checks whether the database contains this demo. */
 async function isSeeded(db: Db, demo: Demo): Promise<boolean> {
   const rows = await db
     .unscoped('whether the demo is there')
@@ -81,7 +81,7 @@ async function isSeeded(db: Db, demo: Demo): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** Whether the database has a demo, were it another one. */
+/** Checks whether the database contains any demo. */
 async function hasDemo(db: Db): Promise<boolean> {
   const rows = await db.unscoped('whether a demo is there').run((k) =>
     k
@@ -158,10 +158,10 @@ const OTHER_ACCOUNTS = 3;
 const FIRST_DAY_MS = Date.UTC(2026, 0, 5, 9, 30);
 const DAY_MS = 24 * 3600 * 1000;
 
-/** What tells the demo's first account from those that an operator may make. */
+/** The name and time by which the demo's first account is distinguished from accounts that an operator creates. */
 const FIRST_ACCOUNT = { name: 'Acme Treasury', created_at: new Date(FIRST_DAY_MS).toISOString() };
 
-/** What of the demo is the same for every node. */
+/** Returns the rows of the demo that belong to no tenant. */
 function globalRows(demo: Demo) {
   const ethereum = randomUUID();
   const polygon = randomUUID();
@@ -180,7 +180,7 @@ function globalRows(demo: Demo) {
   };
 }
 
-/** The accounts of the demo node: 25 that are not deleted, and two that are. */
+/** Returns the accounts of the demo tenant: 25 active ones and two deleted ones. */
 function demoAccounts(demo: Demo) {
   return [
     account(demo.account_id, 0, FIRST_ACCOUNT.name, 'organisation'),
@@ -194,20 +194,20 @@ function demoAccounts(demo: Demo) {
   ];
 }
 
-/** The accounts of the other node. */
+/** Returns the accounts of the other tenant. */
 function otherAccounts({ other_node: other }: Demo) {
   return Array.from({ length: OTHER_ACCOUNTS }, (_, index) =>
     account(index === 0 ? other.account_id : randomUUID(), index, `Neighbour ${index + 1}`, 'organisation'),
   );
 }
 
-/** A wallet row, made on the demo's first day. */
+/** Returns a wallet row that was created on the demo's first day. */
 function wallet(id: string, accountId: string, chainId: string) {
   const at = new Date(FIRST_DAY_MS).toISOString();
   return { id, account_id: accountId, chain_id: chainId, created_at: at, updated_at: at };
 }
 
-/** The asset whose contract address the demo's token transaction sets. */
+/** Returns the asset whose contract address is set by the demo's token transaction. */
 function asset(demo: Demo) {
   const at = new Date(FIRST_DAY_MS).toISOString();
   return {
@@ -222,7 +222,7 @@ function asset(demo: Demo) {
   };
 }
 
-/** A client with all three grants, every permission and no limits. */
+/** Returns a client row with all three grants, every permission and no limits. */
 function clientRow(clientId: string, name: string) {
   return {
     id: clientId,

@@ -13,7 +13,10 @@ interface Greeting {
   startedInMs: number;
 }
 
-/** What an embedded start prints: the credentials, and three commands that work when pasted into a POSIX shell. */
+/**
+ * Returns the text that an embedded run prints at its start: the credentials, and three commands that can be pasted
+ * into a POSIX shell.
+ */
 export function greeting({ demo, baseUrl, adminUrl, dataDir, webhook, startedInMs }: Greeting): string {
   const transaction = demo.transactions.token_transactions;
   const at = '2026-11-21T10:30:00Z';
@@ -63,7 +66,7 @@ curl -s '${baseUrl}${listAccounts.path}?limit=3' \\
 `;
 }
 
-/** Text as one word of a POSIX shell, with quotes only where it needs them. */
+/** Returns a text as one word of a POSIX shell, quoted only if needed. */
 function shellWord(text: string): string {
   return /^[\w.:@%+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

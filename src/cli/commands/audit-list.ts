@@ -10,7 +10,7 @@ import { printable } from '../kit/progress.ts';
 const DEFAULT_LIMIT = 100;
 const PAGE_SIZE = 200;
 
-/** `portcullis audit list`: audit records, those of no node too. */
+/** `portcullis audit list`: prints audit records, including those without a tenant. */
 export const auditList: Command = {
   name: 'audit list',
   summary: 'list audit records, newest first',
@@ -74,7 +74,7 @@ interface Wanted {
   limit: number;
 }
 
-/** Page by page: however many there are, few are held. */
+/** Yields the audit records page by page, so that only one page is in memory. */
 async function* recordsOf(db: Db, { nodeId, filter, limit }: Wanted): AsyncGenerator<AuditRecordRow> {
   const door = db.unscoped('the operator reads the records of every node, and of none');
   let last: AuditRecordRow | undefined;
@@ -101,7 +101,7 @@ async function* recordsOf(db: Db, { nodeId, filter, limit }: Wanted): AsyncGener
   }
 }
 
-/** A record in the names of the table. */
+/** Returns an audit record with the names of the table's columns. */
 function view({ at, elapsed, ...row }: AuditRecordRow) {
   return { at: isoFromPg(at), ...row, elapsed: Number(elapsed) };
 }

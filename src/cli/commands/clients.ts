@@ -13,7 +13,7 @@ import { nodeOf, nodesOf, openReading, orCommandError } from '../kit/open-databa
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
 
-/** A client in the REST names; an absent limit is null. It has no secret. */
+/** Returns a client in the REST names, without its secret; null stands for a limit that is not set. */
 function clientView(row: ClientRow) {
   return {
     client_id: row.id,
@@ -42,7 +42,7 @@ function clientView(row: ClientRow) {
   };
 }
 
-/** The flag of each member of a client. */
+/** The flag that sets each member of a client. */
 const FLAG_OF = {
   name: '--name',
   grant_types: '--grants',
@@ -56,7 +56,7 @@ const FLAG_OF = {
   monthly_limit: '--monthly-limit',
 };
 
-/** `portcullis client create`: a client of a node, and its secret. */
+/** `portcullis client create`: creates a client of a tenant and prints its secret. */
 export const clientCreate: Command = {
   name: 'client create',
   summary: 'create a client of a node and show its secret once',
@@ -102,7 +102,7 @@ export const clientCreate: Command = {
   },
 };
 
-/** The answer that shows a secret once, and what `more` there is to say of it. */
+/** Returns the JSON document and the text that show a secret once; `more` is added to the text. */
 function withSecret({ client, secret }: { client: ClientRow; secret: string }, more: string): [object, string] {
   const kept = `The secret is shown this once: only its hash is kept.${more}`;
   return [
@@ -135,7 +135,7 @@ function members(flags: CommandInput['flags']): object {
 
 const PAGE_SIZE = 500;
 
-/** `portcullis client list`: the clients of a node, or of all. */
+/** `portcullis client list`: prints the clients of one tenant or of all. */
 export const clientList: Command = {
   name: 'client list',
   summary: 'list the clients of a node, or of every node',
@@ -155,7 +155,7 @@ export const clientList: Command = {
   },
 };
 
-/** Page by page: however many there are, few are held. */
+/** Yields the clients of the tenants page by page, so that only one page is in memory. */
 async function* rowsOf(db: Db, nodes: readonly string[]): AsyncGenerator<ClientRow> {
   const { clientPages } = buildAccessPages(db);
   for (const nodeId of nodes) {
@@ -177,7 +177,9 @@ function line({ id, node_id: nodeId, status, grant_types: grants, name }: Client
 
 type Administration = Awaited<ReturnType<typeof openAdministration>>['clientAdministration'];
 
-/** Changes the client that the first positional names; `operation` is the mutation of GraphQL that does the same. */
+/**
+ * Changes the client that the first positional names. `operation` is the GraphQL mutation that makes the same change.
+ */
 async function changeClient<Result>(
   input: CommandInput,
   operation: string,
@@ -189,7 +191,7 @@ async function changeClient<Result>(
   return orCommandError(absent, work(clientAdministration, await nodeOf(db, 'clients', id, absent)));
 }
 
-/** `portcullis client rotate-secret`: another secret, and how long the one so far lives on. */
+/** `portcullis client rotate-secret`: adds a new secret and sets when the previous one expires. */
 export const clientRotateSecret: Command = {
   name: 'client rotate-secret',
   summary: 'give a client another secret and show it once',
@@ -216,7 +218,7 @@ export const clientRotateSecret: Command = {
   },
 };
 
-/** `portcullis client disable`: the end of a client's credentials, tokens and logins. */
+/** `portcullis client disable`: revokes the credentials, tokens and sessions of a client. */
 export const clientDisable: Command = {
   name: 'client disable',
   summary: 'end the credentials and tokens of a client, and the logins made through it',

@@ -8,7 +8,10 @@ const SHELLS: Readonly<Record<string, (commands: readonly Command[]) => string>>
 };
 const NAMES = Object.keys(SHELLS);
 
-/** `portcullis completion`: the script that makes a shell complete the `others` and this one. */
+/**
+ * Returns `portcullis completion`, the command that prints the script by which a shell completes the `others` and
+ * itself.
+ */
 export function completionOf(others: () => Promise<readonly Command[]>): Command {
   const completion: Command = {
     name: 'completion',

@@ -3,7 +3,7 @@ import { ConfigError, gatewayConfigPath, readConfig } from '../../platform/confi
 import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved.ts';
 import { type Command, EXIT_FAILED } from '../kit/command.ts';
 
-/** `portcullis config check`: the configuration in force, or every fault of it. */
+/** `portcullis config check`: prints the configuration in force, or everything that is wrong with it. */
 export const configCheck: Command = {
   name: 'config check',
   summary: 'show the configuration in force, or everything that is wrong with it',
@@ -25,7 +25,10 @@ export const configCheck: Command = {
   },
 };
 
-/** Both are read, so that a fault of one does not hide those of the other. */
+/**
+ * Reads the environment, `gateway.yaml` and the persisted documents, all of them even if one is invalid, so that every
+ * issue is reported at once.
+ */
 async function check(env: NodeJS.ProcessEnv): Promise<{ variables: ResolvedVariable[] } | { faults: string[] }> {
   const faults: string[] = [];
   const read = collecting(faults, () => readConfig(env));
@@ -36,7 +39,7 @@ async function check(env: NodeJS.ProcessEnv): Promise<{ variables: ResolvedVaria
   return read && faults.length === 0 ? { variables: resolvedVariables(read.config, read.env, env) } : { faults };
 }
 
-/** What is wrong with the file of persisted operations, or with a document of it. */
+/** Returns what is wrong with the file of persisted documents or with a document in it; an empty list if nothing is. */
 async function persistedFaults(path: string): Promise<readonly string[]> {
   const [{ readPersistedDocuments }, { documentFaults }] = await Promise.all([
     import('../../faces/graphql/execution/persisted-operations.ts'),

@@ -7,7 +7,7 @@ import type { Command } from '../kit/command.ts';
 import { openForCommand } from '../kit/open-database.ts';
 import { Progress } from '../kit/progress.ts';
 
-/** `portcullis migrate`: the schema of the database, and the topics. */
+/** `portcullis migrate`: migrates the schema of the database and creates missing topics. */
 export const migrateCommand: Command = {
   name: 'migrate',
   summary: 'bring the schema up to date and create missing topics',

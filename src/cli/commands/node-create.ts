@@ -4,10 +4,10 @@ import { type Command, CommandError, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
 import { openDomain, REFERENCE_OPENING } from '../kit/open-domain.ts';
 
-/** The version of a node that was made by hand: the platform's own row outranks it. */
+/** The version of a tenant that was created by hand; any row from the platform has a higher one and replaces it. */
 const VERSION = 0;
 
-/** `portcullis node create`: a tenant. */
+/** `portcullis node create`: creates a tenant. */
 export const nodeCreate: Command = {
   name: 'node create',
   summary: 'create a node: a tenant, to which everything else belongs',

@@ -11,7 +11,7 @@ interface Rejection {
   reason: string;
 }
 
-/** `portcullis reference load`: reference data out of a file. */
+/** `portcullis reference load`: loads reference data from a file. */
 export const referenceLoad: Command = {
   name: 'reference load',
   summary: 'load nodes, chains, networks, currencies, accounts, wallets and assets from a file',

@@ -6,7 +6,7 @@ import { readSecrets } from '../../platform/config/secrets.ts';
 import { type Command, CommandError } from '../kit/command.ts';
 import { openDomain } from '../kit/open-domain.ts';
 
-/** `portcullis seed`: the demo of the embedded instance, on real servers. */
+/** `portcullis seed`: creates the demo data of the embedded run in the configured database. */
 export const seed: Command = {
   name: 'seed',
   summary: 'put the demo into the database and write DATA_DIR/demo.json',

@@ -1,7 +1,7 @@
 import { run } from '../../app/run.ts';
 import type { Command } from '../kit/command.ts';
 
-/** `portcullis start`: the same as `npm start`. */
+/** `portcullis start`: starts a process, as `npm start` does. */
 export const start: Command = {
   name: 'start',
   summary: 'run an instance until SIGINT or SIGTERM',

@@ -14,18 +14,24 @@ import { counted, Progress, printable } from '../kit/progress.ts';
 
 const ADVICE = 'stop it first; what is replayed is applied when it starts again';
 
-/** What a replay is run with, and what it has come upon meanwhile. */
+/** A replay, and what it has found so far. */
 interface OpenReplay {
   replay: Replay;
-  /** How many dead letters of each topic are dead again, of those that are applied at once. */
+  /**
+   * The number of messages by topic that became dead letters again, of the topics whose messages this command applies
+   * itself.
+   */
   deadAgain: Map<string, number>;
-  /** Rows of reference data that had waited for one that came to life now, and cannot be applied. */
+  /**
+   * The rows of reference data that waited for a parent which the replay has applied, but cannot be applied themselves.
+   */
   dropped: string[];
 }
 
 /**
- * Opens database and bus for a replay, which needs `topics`, until `stack` is disposed of.
- * @throws StartError while an embedded server runs on `DATA_DIR`, CommandError where schema or topics are missing.
+ * Opens the database and the bus for a replay that needs `topics`, until `stack` is disposed of.
+ * @throws StartError while an embedded run uses `DATA_DIR`; CommandError when the schema is outdated or a topic is
+ * missing.
  */
 async function openReplay(
   env: NodeJS.ProcessEnv,
@@ -51,12 +57,15 @@ async function openReplay(
   return { replay, deadAgain, dropped };
 }
 
-/** What is published again. */
+/** The topics to which messages are published again. */
 const REPUBLISHED: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.registered];
-/** What dead letters are taken of: those of reference data are applied, for their topics are compacted. */
+/**
+ * The topics whose dead letters can be replayed. Those of reference data are applied directly, because their topics are
+ * compacted.
+ */
 const REPLAYABLE: readonly string[] = [...REPUBLISHED, ...REFERENCE_TOPICS];
 
-/** `portcullis transactions replay`: dead letters, or a time, published once more. */
+/** `portcullis transactions replay`: replays dead letters or a period. */
 export const transactionsReplay: Command = {
   name: 'transactions replay',
   summary: 'publish dead letters, or what came in a time, to their topics again',
@@ -99,7 +108,7 @@ export const transactionsReplay: Command = {
     for (const topic of new Set(topics)) {
       plans.push(await (span ? replay.between(topic, span.fromMs, span.toMs) : replay.deadLetters(topic)));
     }
-    // What this run has published is after that time: another one is not to take it for what came.
+    // A second run must use the same end, or it would also replay what this run has published.
     const again = span ? `run it again, with --to ${new Date(span.toMs).toISOString()}` : 'run it again';
     const counts = await runAll(replay, plans, { signal, again });
     const results = plans.map((plan, index) => resultOf(plan, counts[index] ?? 0, report));
@@ -111,7 +120,7 @@ export const transactionsReplay: Command = {
 
 type Flags = CommandInput['flags'];
 
-/** The time that is asked for; undefined for dead letters. */
+/** Returns the period to replay, in ms since the epoch; undefined if dead letters are to be replayed. */
 function spanOf(flags: Flags): { fromMs: number; toMs: number } | undefined {
   const [fromMs, toMs] = [instantMs(flags, 'from'), instantMs(flags, 'to')];
   if ((flags.dlq === true) === (fromMs !== undefined)) throw new UsageError('give either --dlq or --from TIME');
@@ -124,7 +133,7 @@ function spanOf(flags: Flags): { fromMs: number; toMs: number } | undefined {
   return span;
 }
 
-/** The first millisecond at the time or after it. */
+/** Returns the time of a flag in ms since the epoch, rounded up; undefined without the flag. */
 function instantMs(flags: Flags, name: string): number | undefined {
   const value = text(flags, name);
   if (value === undefined) return undefined;
@@ -133,7 +142,7 @@ function instantMs(flags: Flags, name: string): number | undefined {
   return Number(instant.seconds) * 1_000 + Math.ceil(instant.nanos / 1_000_000);
 }
 
-/** Runs plan after plan; gives how many messages of each were published. */
+/** Runs the plans one after the other, and returns the number of messages that each has published. */
 async function runAll(
   replay: Replay,
   plans: readonly ReplayPlan[],
@@ -165,7 +174,7 @@ async function runAll(
 
 type Report = Omit<OpenReplay, 'replay'>;
 
-/** What came of a plan; how many died again is known only of what is applied here. */
+/** The result of a plan; `dead_again` is known only for the topics whose messages this command applies itself. */
 interface Result {
   from: string;
   topic: string;

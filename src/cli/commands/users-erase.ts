@@ -3,7 +3,7 @@ import { uuid } from '../kit/flags.ts';
 import { adviceOf, nodeOf, orCommandError } from '../kit/open-database.ts';
 import { openDomain } from '../kit/open-domain.ts';
 
-/** `portcullis users erase`: the end of what is kept of a person. */
+/** `portcullis users erase`: erases the personal data of a user. */
 export const usersErase: Command = {
   name: 'users erase',
   summary: "blank a user's personal data for good",

@@ -20,22 +20,23 @@ interface ImportRun {
   nodeId: string;
   id: string;
   signal: AbortSignal;
-  /** Told while another process works at it. */
+  /** Called with the state of the user migration while another process runs it. */
   onProgress(migration: MigrationTableRow): void;
-  /** Told once of each time the database is away. */
+  /** Called once when the database goes down, with the error; again for each further outage. */
   onOutage(error: unknown): void;
 }
 
-/** Others are asked for their progress so often. */
+/** The interval at which the progress of another process is polled, in ms. */
 const WATCH_MS = 500;
 
 /**
- * Works at the migration of a file until it has ended, or watches whoever does; gives it as it is then, or when `signal`
- * aborts. While the database is away it waits.
+ * Runs the user migration of a file to its end, or polls its progress while another process runs it. Waits while the
+ * database is down. Returns the user migration in its final state, or as it is when `signal` aborts.
  */
 async function importRun(run: ImportRun): Promise<MigrationTableRow> {
   const { migrationJobs, migrationFiles } = run.migrations;
-  // Whoever has it may be dead; one who is not yields. Only once, or two of these would take it from each other.
+  // The lease may belong to a process that is dead; one that is alive yields it. It is taken by force only once, or two
+  // such commands would keep taking it from each other.
   let isForced = true;
   for (let failures = 0; ; ) {
     try {
@@ -57,12 +58,12 @@ async function importRun(run: ImportRun): Promise<MigrationTableRow> {
   }
 }
 
-/** Who has created a migration that came by the command line. */
+/** The creator of user migrations that were started from the command line. */
 const CREATED_BY = 'cli';
 const SHOWN_FAILURES = 10;
 const MB = 1_000_000;
 
-/** `portcullis users import`: users out of a CSV file. */
+/** `portcullis users import`: migrates users from a CSV file. */
 export const usersImport: Command = {
   name: 'users import',
   summary: 'migrate the users of a CSV file, of any size',
@@ -124,7 +125,7 @@ interface StoreOptions {
   progress: Progress;
 }
 
-/** Stores the file and gives the id of its migration, which this process has the lease of. */
+/** Stores the file and returns the id of its user migration, for which this process holds the lease. */
 async function store({ migrations, nodeId, input, signal, progress }: StoreOptions): Promise<string> {
   async function* shown(): AsyncGenerator<Buffer> {
     let done = 0;
@@ -150,7 +151,7 @@ function interruptedEarly(): CommandError {
   return new CommandError('interrupted while the file was stored: nothing of it is kept');
 }
 
-/** What is told meanwhile, on the standard error. */
+/** Writes progress and messages to the standard error while the command runs. */
 class Told {
   total: number | undefined;
   readonly log: Log;

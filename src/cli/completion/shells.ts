@@ -1,13 +1,13 @@
 import type { Command } from '../kit/command.ts';
 import { flagHelp } from '../kit/usage.ts';
 
-/** A word that may come next, and what it means. */
+/** A word that may come next, and its meaning. */
 interface CompletionWord {
   word: string;
   meaning: string;
 }
 
-/** What can be the first word: commands of one word, and the first word of those of two. */
+/** Returns the possible first words: the commands of one word, and the first words of the others. */
 function completionWords(commands: readonly Command[]): CompletionWord[] {
   const groups = Map.groupBy(commands, ({ name }) => name.split(' ')[0] ?? name);
   return [...groups].map(([word, [only, ...others]]) => ({
@@ -16,7 +16,7 @@ function completionWords(commands: readonly Command[]): CompletionWord[] {
   }));
 }
 
-/** What can follow a first word that is not a command by itself, by that word. */
+/** Returns the words that may follow a first word which is not a command itself, by that first word. */
 function secondWords(commands: readonly Command[]): Map<string, CompletionWord[]> {
   const seconds = new Map<string, CompletionWord[]>();
   for (const { name, summary } of commands) {
@@ -28,13 +28,13 @@ function secondWords(commands: readonly Command[]): Map<string, CompletionWord[]
 
 interface CompletedFlag extends CompletionWord {
   takesValue: boolean;
-  /** Its known values. */
+  /** The known values of the flag; empty if any value is possible. */
   choices: readonly string[];
-  /** Whether several of them, between commas, are good too. */
+  /** Whether the value may be a comma-separated list of the choices. */
   isList: boolean;
 }
 
-/** The flags of a command, with everybody's. */
+/** Returns the flags of a command, including the common ones. */
 function flagsOf(command: Command): CompletedFlag[] {
   return Object.entries(flagHelp(command)).map(([word, meaning]) => {
     const { isSwitch = false, choices = [], isList = false } = command.flags?.[word] ?? { isSwitch: true };
@@ -42,20 +42,20 @@ function flagsOf(command: Command): CompletedFlag[] {
   });
 }
 
-/** What the positional of a command is: a file, one of known values, or what nobody here knows. */
+/** Returns the positional of a command and its values: files, known values, or an empty list if they are unknown. */
 function positionalOf(command: Command): { name: string; values: 'file' | readonly string[] } {
   const name = command.positionals?.[0]?.replace(/^\[|\]$/g, '') ?? '';
   return { name, values: name === 'FILE' ? 'file' : (command.choices ?? []) };
 }
 
-/** A text between single quotes, for bash and zsh. */
+/** Returns a text in single quotes, for bash and zsh. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
 /**
- * What bash is to offer, by what was written before: nothing, the first word of commands of two, a command and a flag that
- * takes a value, a command and `:` for its positional, a command and `--` for its flags.
+ * Returns what bash offers for each context. A context is empty, the first word of a group of commands, a command with
+ * a flag that takes a value, a command and `:` for its positional, or a command and `--` for its flags.
  */
 function offersOf(commands: readonly Command[]): [key: string, offer: 'file' | readonly string[]][] {
   const wordsOf = (words: readonly CompletionWord[]) => words.map(({ word }) => word);
@@ -74,7 +74,7 @@ function offersOf(commands: readonly Command[]): [key: string, offer: 'file' | r
   ];
 }
 
-/** The script for bash, 3.2 and later, made of the table of commands. */
+/** Returns the completion script for bash 3.2 and later. */
 export function bashCompletion(commands: readonly Command[]): string {
   const offers = offersOf(commands).map(([key, offer]) => {
     const call = offer === 'file' ? '_portcullis_files' : `_portcullis_words ${quoted(offer.join(' '))}`;
@@ -134,7 +134,7 @@ complete -F _portcullis portcullis
 `;
 }
 
-/** The script for fish, 3.0 and later, made of the table of commands. */
+/** Returns the completion script for fish 3.0 and later. */
 export function fishCompletion(commands: readonly Command[]): string {
   const seconds = [...secondWords(commands)].flatMap(([first, words]) =>
     words.map(
@@ -190,12 +190,12 @@ function flagOptions({ word, meaning, takesValue, choices, isList }: CompletedFl
   return `-l ${word}${takesValue ? ' -x' : ''}${values} -d ${fishQuoted(meaning)}`;
 }
 
-/** A text between single quotes, in which fish reads a backslash too. */
+/** Returns a text in single quotes for fish, where backslashes must be escaped too. */
 function fishQuoted(text: string): string {
   return `'${text.replace(/[\\']/g, (character) => `\\${character}`)}'`;
 }
 
-/** The script for zsh's completion system, made of the table of commands: a file `_portcullis` in a folder of `fpath`. */
+/** Returns the completion script for zsh, to be saved as `_portcullis` in a folder of `fpath`. */
 export function zshCompletion(commands: readonly Command[]): string {
   const groups = [...secondWords(commands)].map(
     ([first, words]) => `    ${first})\n${described(words, `${first} command`, 6)}\n      ;;`,
@@ -238,7 +238,10 @@ function described(words: readonly CompletionWord[], what: string, indent: numbe
   return lines.map((line) => `${' '.repeat(indent)}${line}`).join('\n');
 }
 
-/** The words of the name are taken away, so that `_arguments` sees what comes after them. */
+/**
+ * Returns the branch of the script for a command. It removes the words of the command's name, so that `_arguments` sees
+ * only what follows them.
+ */
 function zshCase(command: Command): string {
   const hasTwo = command.name.includes(' ');
   const words = hasTwo ? 2 : 1;

@@ -1,49 +1,58 @@
-/** What a command is given: its flags and positionals as the user wrote them, and the environment. */
+/**
+ * The input of a command: its flags and positionals as the user wrote them, the environment, and its ways to read and
+ * write.
+ */
 export interface CommandInput {
   flags: Readonly<Record<string, string | boolean | undefined>>;
   positionals: readonly string[];
   env: NodeJS.ProcessEnv;
-  /** Whether the answer is one JSON document with the REST names. */
+  /** Whether the output is one JSON document with the REST names. */
   json: boolean;
-  /** Takes what the command has opened; it is closed when the command ends. */
+  /** Collects the resources that the command opens; they are closed when the command ends. */
   stack: AsyncDisposableStack;
-  /** Reads the first line of what is piped in, without its end; undefined at a terminal and where nothing comes. */
+  /**
+   * Reads the first line of the standard input, without its line break; undefined at a terminal or if the input is
+   * empty.
+   */
   readLine(): Promise<string | undefined>;
   /** Writes to the standard output. */
   print(text: string): void;
-  /** Writes a fault of the input to the standard error; a JSON document has its faults as members instead. */
+  /** Writes an error in the input to the standard error; with `--json` errors are members of the document instead. */
   complain(text: string): void;
-  /** Prints the whole answer, as the document with `--json` and as the text without, and returns the exit code 0. */
+  /** Prints the whole output, as the document with `--json` and as the text without it, and returns the exit code 0. */
   answer(document: object, text: string): number;
 }
 
 /** A flag of a command. It takes a value, unless it is a switch. */
 export interface Flag {
   help: string;
-  /** Stands for the value in the synopsis, as `ID` in `--node ID`: the command cannot do without this flag. */
+  /** The placeholder of the value in the synopsis, such as `ID` in `--node ID`. If present, the flag is required. */
   required?: string;
   isSwitch?: boolean;
-  /** The values that it can have, where they are known before the command runs. */
+  /** The possible values, if they are known before the command runs. */
   choices?: readonly string[];
-  /** Whether several of the choices can be given, between commas. */
+  /** Whether the value may be a comma-separated list of the choices. */
   isList?: boolean;
 }
 
-/** A command of the command line: `name` is one word or two, as in `config check`. */
+/** A command of the command line. Its name has one word or two, as in `config check`. */
 export interface Command {
   name: string;
   summary: string;
-  /** What it does, below its synopsis. */
+  /** The description of the command, which the help shows below the synopsis. */
   description: string;
-  /** The names of its positional arguments: all required, but for a last one in brackets. */
+  /** The names of the positional arguments. All are required, except for a last one in brackets. */
   positionals?: readonly string[];
-  /** The values that the first positional can have, where they are known before the command runs. */
+  /** The possible values of the first positional, if they are known before the command runs. */
   choices?: readonly string[];
-  /** Its own flags, in the order of the help; `--json` and `--help` are everybody's. */
+  /** The command's own flags, in the order of the help; every command also has `--json` and `--help`. */
   flags?: Readonly<Record<string, Flag>>;
-  /** Lines of a shell that call it. */
+  /** Shell lines that run the command. */
   examples: readonly string[];
-  /** Runs it and returns the exit code: 0, 1 where it failed (start: 78 for its configuration). Throws what the caller reports. */
+  /**
+   * Runs the command and returns the exit code: 0, 1 (failed) or, for `start`, 78 (invalid configuration).
+   * @throws CommandError or UsageError, and unexpected errors, which the caller reports.
+   */
   run(input: CommandInput): Promise<number>;
 }
 
@@ -51,12 +60,14 @@ export const EXIT_OK = 0;
 export const EXIT_FAILED = 1;
 export const EXIT_USAGE = 2;
 
-/** A command that cannot do what it was asked, in one sentence for the user. Exit 1. */
+/**
+ * Thrown by a command that cannot do what was requested; the message is one sentence for the user. The exit code is 1.
+ */
 export class CommandError extends Error {
   override name = 'CommandError';
 }
 
-/** A command that was not called as it can be; the message says what to write instead. Exit 2. */
+/** Thrown for wrong usage of a command; the message says what to write instead. The exit code is 2. */
 export class UsageError extends Error {
   override name = 'UsageError';
 }

@@ -5,9 +5,9 @@ const MAX_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 /**
- * The first line of what is piped in, without its end; undefined at a terminal and where there is no byte at all. The
- * stream is closed: nothing after it is read.
- * @throws UsageError for a line over 64 KiB, or of other bytes than UTF-8.
+ * Returns the first line of the standard input without its line break; undefined at a terminal or if the input is
+ * empty. Closes the stream: nothing after the line is read.
+ * @throws UsageError for a line of more than 64 KiB, or one that is not UTF-8.
  */
 export async function firstLine(stream: Readable & { isTTY?: boolean }): Promise<string | undefined> {
   if (stream.isTTY) return undefined;

@@ -4,13 +4,16 @@ import { UsageError } from './command.ts';
 
 type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
-/** The text of a flag; undefined where it is not given. */
+/** Returns the text of a flag; undefined if the flag is not given. */
 export function text(flags: Flags, name: string): string | undefined {
   const value = flags[name];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** A UUID in lower case. `what` is how the user knows it: `--node`, `CLIENT_ID`. @throws UsageError for anything else. */
+/**
+ * Returns a UUID in lower case. `what` is its name in the usage, such as `--node` or `CLIENT_ID`.
+ * @throws UsageError for anything but a UUID.
+ */
 export function uuid(what: string, value: string | undefined): string {
   if (value === undefined || !isUuid(value)) {
     throw new UsageError(`${what} must be a UUID, like 0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d`);
@@ -18,7 +21,10 @@ export function uuid(what: string, value: string | undefined): string {
   return value.toLowerCase();
 }
 
-/** A flag's whole number; undefined where it is not given. @throws UsageError for anything else. */
+/**
+ * Returns the whole number of a flag; undefined if the flag is not given.
+ * @throws UsageError for anything but a whole number of at most 15 digits.
+ */
 export function wholeNumber(flags: Flags, name: string): number | undefined {
   const value = text(flags, name);
   if (value === undefined) return undefined;
@@ -26,7 +32,10 @@ export function wholeNumber(flags: Flags, name: string): number | undefined {
   return Number(value);
 }
 
-/** A flag's items between commas; undefined where it is not given. @throws UsageError that names the known ones for another. */
+/**
+ * Returns the items of a comma-separated flag; undefined if the flag is not given.
+ * @throws UsageError for an item that is not among the known ones, if there are any.
+ */
 export function list(flags: Flags, name: string, known?: readonly string[]): string[] | undefined {
   const value = text(flags, name)?.trim();
   const items = value === '' ? [] : value?.split(',').map((item) => item.trim());
@@ -36,8 +45,8 @@ export function list(flags: Flags, name: string, known?: readonly string[]): str
 }
 
 /**
- * What the schema makes of the members that the flags give. `flagOf` says which flag a member is of.
- * @throws UsageError that names the flags at fault, and why.
+ * Parses the members that were given as flags. `flagOf` maps each member to the flag that sets it.
+ * @throws UsageError that names the invalid flags and the reasons.
  */
 export function checked<Output>(
   schema: z.ZodType<Output>,

@@ -4,17 +4,26 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CommandError } from './command.ts';
 
 const CHUNK_BYTES = 256 * 1024;
-/** An interrupt of a terminal ends whoever writes into a pipe too: its end may come before the signal. */
+/**
+ * How long to wait for a signal after the standard input has ended, in ms. Ctrl+C also ends the program that writes
+ * into the pipe, so the end may arrive before the signal.
+ */
 const SIGNAL_MS = 200;
 
-/** What a command reads, and how many bytes it is where that is known. */
+/** A file that a command reads, with its size in bytes; undefined if that is unknown. */
 export interface InputFile {
-  /** The bytes, once. @throws AbortError as soon as `signal` aborts, were it after the last byte. */
+  /**
+   * Returns the bytes; may be called once.
+   * @throws AbortError when `signal` aborts, even after the last byte.
+   */
   parts(signal?: AbortSignal): AsyncIterable<Buffer>;
   size: number | undefined;
 }
 
-/** Opens a file, or the standard input for `-`. @throws CommandError where it cannot be read. */
+/**
+ * Opens a file, or the standard input for `-`.
+ * @throws CommandError when it cannot be read.
+ */
 export function openInput(file: string): InputFile {
   if (file === '-') return { parts: pipedParts, size: undefined };
   try {

@@ -1,6 +1,6 @@
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
-/** Aborts at the first interrupt of the process, which then goes on; the next one ends it as ever. */
+/** Aborts its signal at the first interrupt, which does not end the process; the next interrupt ends it as usual. */
 export class Interruption implements Disposable {
   readonly #controller = new AbortController();
   readonly #abort = () => {

@@ -7,9 +7,9 @@ import type { CommandInput } from './command.ts';
 import { adviceOf, openMigrated } from './open-database.ts';
 
 /**
- * Opens what administers clients and supervisors; running servers hear of its changes from the database. `operation` is
- * the one of GraphQL that does the same, for whoever has an embedded instance running.
- * @throws CommandError where the schema is older than the program.
+ * Opens the services that administer clients and supervisors; running processes learn of their changes from the
+ * database. `operation` is the GraphQL operation with the same effect, which the user can call on an embedded run.
+ * @throws CommandError when the schema is older than this release.
  */
 export async function openAdministration({ env, stack }: CommandInput, operation: string) {
   const { config, env: variables } = readConfig(env);

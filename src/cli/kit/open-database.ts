@@ -8,17 +8,18 @@ import { lockDataDir } from '../../platform/embedded/data-dir-lock.ts';
 import { RefusalError } from '../../platform/errors.ts';
 import { CommandError, type CommandInput } from './command.ts';
 
-/** How the database of a command is opened. */
+/** How a command opens the database. */
 export interface Opening {
-  /** What to do while a server has the embedded database. */
+  /** What the user can do instead while an embedded run uses the database. */
   advice: string;
-  /** Whether an embedded database is made where there is none: of use to a command that needs none of its rows. */
+  /** Whether to create an embedded database if there is none, which helps only commands that need no existing rows. */
   makes?: boolean;
 }
 
 /**
- * Opens the database of a command until `stack` is disposed of. The embedded one is taken for this process alone.
- * @throws StartError while a server runs on `DATA_DIR`, or where that is not whole; CommandError where there is no database.
+ * Opens the database of a command until `stack` is disposed of. An embedded database is locked for this process.
+ * @throws StartError while an embedded run uses `DATA_DIR`, or when that folder is incomplete; CommandError when there
+ * is no database.
  */
 export async function openForCommand(
   config: Config,
@@ -39,8 +40,9 @@ export async function openForCommand(
 }
 
 /**
- * As `openForCommand`, with the schema of this release: an embedded database is migrated.
- * @throws CommandError where the schema of a server is older.
+ * Opens the database as `openForCommand` does, and makes sure that it has the schema of this release; an embedded one
+ * is migrated.
+ * @throws CommandError when the schema of a database server is older.
  */
 export async function openMigrated(config: Config, opening: Opening, stack: AsyncDisposableStack): Promise<Database> {
   const database = await openForCommand(config, opening, stack);
@@ -51,17 +53,26 @@ export async function openMigrated(config: Config, opening: Opening, stack: Asyn
   return database;
 }
 
-/** Opens the database alone, for what needs no secrets: none are made for it. `operation` is as in `adviceOf`. */
+/**
+ * Opens only the database, for commands that need no secrets, so that none are generated. `operation` is as in
+ * `adviceOf`.
+ */
 export async function openReading({ env, stack }: CommandInput, operation: string): Promise<Db> {
   return (await openMigrated(readConfig(env).config, { advice: adviceOf(operation) }, stack)).db;
 }
 
-/** Returns the advice for whoever has an embedded instance running; `operation` is the one of GraphQL that does the same. */
+/**
+ * Returns the advice for a user whose embedded run uses the database; `operation` is the GraphQL operation with the
+ * same effect.
+ */
 export function adviceOf(operation: string): string {
   return `use its GraphQL ${operation}, which does the same`;
 }
 
-/** Returns the node of a row that the operator names without it. @throws CommandError with `absent` where there is no such row. */
+/**
+ * Returns the tenant of a row that is given only by its id.
+ * @throws CommandError with the message `absent` when there is no such row.
+ */
 export async function nodeOf(
   db: Db,
   table: 'clients' | 'supervisors' | 'users',
@@ -75,7 +86,7 @@ export async function nodeOf(
   return row.node_id;
 }
 
-/** Returns the ids of all nodes, or of the one that is named where there is such a node. */
+/** Returns the ids of all tenants, or only the given one; an empty list if that does not exist. */
 export async function nodesOf(db: Db, nodeId: string | undefined): Promise<string[]> {
   const rows = await db.unscoped('the operator names every node, or one').run((k) =>
     k
@@ -87,7 +98,10 @@ export async function nodesOf(db: Db, nodeId: string | undefined): Promise<strin
   return rows.map(({ id }) => id);
 }
 
-/** Waits for the result; a refusal is put in words for the user. `absent` says what it is that was not found. */
+/**
+ * Awaits the result of a service.
+ * @throws CommandError for a refusal, with the message `absent` for `not_found`; other errors as they are.
+ */
 export async function orCommandError<Result>(absent: string, work: Promise<Result>): Promise<Result> {
   try {
     return await work;

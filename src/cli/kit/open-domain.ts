@@ -6,23 +6,23 @@ import { readConfig } from '../../platform/config/config.ts';
 import type { CommandInput } from './command.ts';
 import { type Opening, openMigrated } from './open-database.ts';
 
-/** How a command is opened that writes reference data. */
+/** How commands that write reference data open the database. */
 export const REFERENCE_OPENING: Opening = {
   advice: 'stop it first, or give this one the DATABASE_URL of a PostgreSQL that servers share',
   makes: true,
 };
 
-/** What is told of a command's work while it lasts. */
+/** Receives logs and progress while a command works. */
 interface Telling {
   log?: Log;
-  /** Told after each batch how many rows of its file have an outcome. */
+  /** Called after each row batch with the number of rows in it that have an outcome. */
   onBatch?(rows: number): void;
 }
 
 /**
- * Opens the database, and what of the domain stands on it alone, until the command ends. Rows of reference data that had
- * waited for a parent and cannot be applied are named in `dropped`.
- * @throws StartError while an embedded server runs on `DATA_DIR`, CommandError where the schema is older than the program.
+ * Opens the database and the domain services that need no other store, until the command ends. `dropped` collects the
+ * rows of reference data that waited for a parent but cannot be applied.
+ * @throws StartError while an embedded run uses `DATA_DIR`; CommandError when the schema is older than this release.
  */
 export async function openDomain(
   { env, stack }: Pick<CommandInput, 'env' | 'stack'>,
@@ -37,10 +37,10 @@ export async function openDomain(
     log,
     nowMs: Date.now,
     registersByMutation: true,
-    // Nobody is subscribed in this process, and it relays no events: servers poll for both.
+    // This process has no subscribers and relays no events; running processes poll for both.
     wake: () => undefined,
     notify: () => undefined,
-    // Running servers have spools of their own.
+    // Running processes may still hold audit records in their spools, so this waits until those are written.
     auditSettled: () => setTimeout(AUDIT_DELAY_MS),
     dropped: (kind, id, reason) =>
       void dropped.push(`reference.${kind} ${id}, which had waited for its parent: ${reason}`),

@@ -18,22 +18,25 @@ const SECRET_WORDS = new Set([
   'url',
 ]);
 
-/** What whoever writes a secret as a flag is told. */
+/** The advice for a user who gives a secret as a flag. */
 const SECRET_ADVICE =
   "a secret never goes on a command line, where ps and the shell's history keep it. " +
   'Pipe a password in (… < password.txt); what a server is reached and signed with stands in the environment';
 
-/** Whether an unknown flag, without its dashes, is one to give a secret with: `password`, `client-secret`, `database-url`. */
+/**
+ * Checks whether an unknown flag, given without its dashes, is named like a secret: `password`, `client-secret`,
+ * `database-url`.
+ */
 export function isSecretFlag(name: string): boolean {
   return SECRET_WORDS.has(name.toLowerCase().split(/[-_]/).at(-1) ?? '');
 }
 
-/** Of a word of three letters one may be wrong, of longer ones two. */
+/** From this length on, a word may have two wrong letters instead of one. */
 const LONG = 4;
 
 /**
- * The one of `known` that was probably meant: what begins with `word`, or differs in one or two letters (left out, put in,
- * changed, or two swapped); undefined where nothing is near.
+ * Returns the known word that was probably meant: one that begins with `word` or differs in one or two letters
+ * (omitted, added, changed, or two swapped); undefined if none is similar.
  */
 function closest(word: string, known: readonly string[]): string | undefined {
   const written = word.toLowerCase();
@@ -46,7 +49,10 @@ function closest(word: string, known: readonly string[]): string | undefined {
   return near[0]?.name;
 }
 
-/** The Damerau-Levenshtein distance, each pair of neighbours swapped at most once. */
+/**
+ * Returns the Damerau-Levenshtein distance of two words, in which each pair of adjacent letters is swapped at most
+ * once.
+ */
 function distanceOf(one: string, other: string): number {
   let before: number[] = [];
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
@@ -64,13 +70,13 @@ function distanceOf(one: string, other: string): number {
   return row[other.length] ?? 0;
 }
 
-/** What a command was called with, as the user wrote it. */
+/** The flags and positionals of a command as the user wrote them. */
 interface Parsed {
   flags: Record<string, string | boolean | undefined>;
   positionals: string[];
 }
 
-/** The name of a command that the first one or two words are, and the words after them. */
+/** Returns the command that the first one or two words name, and the words after it; undefined if they name none. */
 export function findCommand(
   names: readonly string[],
   args: readonly string[],
@@ -82,7 +88,10 @@ export function findCommand(
   return undefined;
 }
 
-/** What is wrong with words that name no command, and what may have been meant. Never more of them than two. */
+/**
+ * Returns a message about words that name no command, with the one that was probably meant. It quotes at most two of
+ * the words.
+ */
 export function unknownCommand(names: readonly string[], args: readonly string[]): string {
   const [first, second] = args;
   if (first === undefined) return 'no command';
@@ -99,14 +108,16 @@ export function unknownCommand(names: readonly string[], args: readonly string[]
   return meant === undefined ? `no command ${first}` : `no command ${first}: did you mean ${meant}?`;
 }
 
-/** A flag where a command should be; its value may be a secret. */
+/** Returns a message about a flag in the place of a command. It leaves out the value, which may be a secret. */
 function earlyFlag(word: string): string {
   const flag = word.startsWith('--') ? word.replace(/=.*/s, '') : word.slice(0, 2);
   const advice = isSecretFlag(flag.replace(/^--?/, '')) ? SECRET_ADVICE : 'flags come after their command';
   return `no command ${flag}: ${advice}`;
 }
 
-/** The flags and positionals of a command, or what is wrong with them; no value that was given is in that. */
+/**
+ * Returns the flags and positionals of a command, or a message about what is wrong with them, which quotes no value.
+ */
 export function parse(command: Command, args: readonly string[]): Parsed | string {
   const own = Object.entries(command.flags ?? {}).map(([name, { isSwitch }]): [string, ParseArgsOptionDescriptor] => {
     return [name, { type: isSwitch ? 'boolean' : 'string' }];
@@ -126,7 +137,10 @@ export function parse(command: Command, args: readonly string[]): Parsed | strin
   }
 }
 
-/** What a command was not given, with what it wants. */
+/**
+ * Returns a message about required arguments that are missing or positionals that are too many, with the synopsis;
+ * undefined if there are none.
+ */
 export function missing(command: Command, { flags, positionals }: Parsed): string | undefined {
   const wanted = `wanted: ${synopsis(command)}`;
   const named = command.positionals ?? [];

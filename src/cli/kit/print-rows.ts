@@ -1,16 +1,16 @@
 import { type CommandInput, EXIT_OK } from './command.ts';
 
 interface PrintedRows<Row> {
-  /** What the rows are called: the member of the document. */
+  /** What the rows are called, such as `clients`; the member of the JSON document that contains them. */
   name: string;
   rows: AsyncIterable<Row>;
-  /** Returns a row as the document has it. */
+  /** Returns a row as it appears in the JSON document. */
   view(row: Row): object;
-  /** Returns a row as a line for people. */
+  /** Returns a row as a line of text. */
   line(row: Row): string;
 }
 
-/** Prints rows as they come, so that few are held however many there are, and returns the exit code 0. */
+/** Prints rows as they arrive, so that few are in memory, and returns the exit code 0. */
 export async function printRows<Row>(
   { json, print }: Pick<CommandInput, 'json' | 'print'>,
   { name, rows, view, line }: PrintedRows<Row>,

@@ -6,14 +6,14 @@ interface Output {
   write(text: string): unknown;
 }
 
-/** How far a work is: `done` of `total`, which is undefined where nobody knows it, and what else to say. */
+/** The progress of a task: `done` of `total`, which is undefined if unknown, and a text to show beside it. */
 interface Step {
   done: number;
   total: number | undefined;
   text: string;
 }
 
-/** Shows how far a work is, by a bar on a terminal; elsewhere nothing is written: a log has no use for it. */
+/** Shows progress as a bar on a terminal; writes nothing if the output is no terminal. */
 export class Progress {
   readonly #output: Output;
   readonly #nowMs: () => number;
@@ -35,7 +35,7 @@ export class Progress {
     this.#output.write(`\r\u001b[K${bar(step)}${percent(step)}${step.text}`);
   }
 
-  /** Takes the bar off the terminal. */
+  /** Removes the bar from the terminal. */
   end(): void {
     if (this.#hasBar) this.#output.write('\r\u001b[K');
     this.#hasBar = false;
@@ -52,12 +52,15 @@ function percent({ done, total }: Step): string {
   return total === undefined || total === 0 ? '' : `${String(Math.floor((done / total) * 100)).padStart(3)} %  `;
 }
 
-/** Returns a number with its thousands apart, for people. */
+/** Returns a number with thousands separators. */
 export function counted(number: number): string {
   return number.toLocaleString('en');
 }
 
-/** A text that others have written, for a terminal: what would steer it is escaped. */
+/**
+ * Returns a text from outside with its control and formatting characters escaped, so that it cannot control the
+ * terminal.
+ */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     const code = character.codePointAt(0) ?? 0;

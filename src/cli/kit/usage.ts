@@ -1,6 +1,6 @@
 import type { Command } from './command.ts';
 
-/** Lines of at most `width` characters; a word that is longer has a line of its own. */
+/** Breaks a text into lines of at most `width` characters; a longer word has a line of its own. */
 function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
@@ -13,7 +13,7 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** The same of a text of several lines, of which those that are indented stay as they are. */
+/** Joins and wraps the lines of a text anew; indented lines stay as they are. */
 function reflow(text: string, width: number): string[] {
   const parts: string[] = [];
   let isOpen = false;
@@ -28,13 +28,13 @@ function reflow(text: string, width: number): string[] {
 
 const WIDTH = 100;
 
-/** The flags of every command. */
+/** The flags that every command has, with their help. */
 export const COMMON_FLAGS = {
   json: 'answer with one JSON document',
   help: 'show this help',
 };
 
-/** What each exit code says. */
+/** The meaning of each exit code. */
 export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] = [
   ['0', 'done'],
   ['1', 'failed, in whole or in part; standard error, or the answer, says why'],
@@ -42,7 +42,7 @@ export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] =
   ['78', 'start alone: the configuration must change'],
 ];
 
-/** Calls to begin with. */
+/** Example commands for the help of the program. */
 export const PROGRAM_EXAMPLES: readonly string[] = [
   'portcullis start',
   'portcullis config check',
@@ -50,7 +50,7 @@ export const PROGRAM_EXAMPLES: readonly string[] = [
   'portcullis client create --help',
 ];
 
-/** The help of the program. */
+/** Returns the help of the program. */
 export function programHelp(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length));
   return [
@@ -73,7 +73,7 @@ export function programHelp(commands: readonly Command[]): string {
   ].join('\n');
 }
 
-/** The help of one command. */
+/** Returns the help of one command. */
 export function commandHelp(command: Command): string {
   const flags = flagHelp(command);
   const width = Math.max(...Object.keys(flags).map((name) => name.length));
@@ -94,7 +94,7 @@ export function commandHelp(command: Command): string {
   ].join('\n');
 }
 
-/** How a command is called, without the flags that it can do without. */
+/** Returns the synopsis of a command: its name, positionals and required flags. */
 export function synopsis({ name, positionals = [], flags = {} }: Command): string {
   const required = Object.entries(flags).flatMap(([flag, { required: value }]) =>
     value ? [`--${flag} ${value}`] : [],
@@ -102,12 +102,12 @@ export function synopsis({ name, positionals = [], flags = {} }: Command): strin
   return ['portcullis', name, ...positionals, ...required].join(' ');
 }
 
-/** Returns the meaning of each flag that a command takes. */
+/** Returns the help of each flag that a command takes. */
 export function flagHelp({ flags = {} }: Command): Record<string, string> {
   return { ...Object.fromEntries(Object.entries(flags).map(([name, { help }]) => [name, help])), ...COMMON_FLAGS };
 }
 
-/** The flags that a command takes, for whoever has written another. */
+/** Returns the flags that a command takes, for an error message about an unknown one. */
 export function flagNames(command: Command): string {
   return Object.keys(flagHelp(command))
     .map((name) => `--${name}`)
