@@ -23,7 +23,8 @@ interface OpenReplay {
    */
   deadAgain: Map<string, number>;
   /**
-   * The rows of reference data that waited for a parent which the replay has applied, but cannot be applied themselves.
+   * Messages about rows of reference data whose missing parent the replay has supplied, but which cannot be applied for
+   * another reason.
    */
   dropped: string[];
 }

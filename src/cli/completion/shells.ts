@@ -54,8 +54,9 @@ function quoted(text: string): string {
 }
 
 /**
- * Returns what bash offers for each context. A context is empty, the first word of a group of commands, a command with
- * a flag that takes a value, a command and `:` for its positional, or a command and `--` for its flags.
+ * Returns pairs of a context in the line and the words that bash offers there. A context is empty, the first word of a
+ * group of commands, a command with a flag that takes a value, a command and `:` for its positional, or a command and
+ * `--` for its flags.
  */
 function offersOf(commands: readonly Command[]): [key: string, offer: 'file' | readonly string[]][] {
   const wordsOf = (words: readonly CompletionWord[]) => words.map(({ word }) => word);

@@ -34,7 +34,7 @@ export function wholeNumber(flags: Flags, name: string): number | undefined {
 
 /**
  * Returns the items of a comma-separated flag; undefined if the flag is not given.
- * @throws UsageError for an item that is not among the known ones, if there are any.
+ * @throws UsageError for an item that is not among `known`.
  */
 export function list(flags: Flags, name: string, known?: readonly string[]): string[] | undefined {
   const value = text(flags, name)?.trim();

@@ -12,7 +12,9 @@ import { CommandError, type CommandInput } from './command.ts';
 export interface Opening {
   /** What the user can do instead while an embedded run uses the database. */
   advice: string;
-  /** Whether to create an embedded database if there is none, which helps only commands that need no existing rows. */
+  /**
+   * Whether to create an embedded database if there is none; only useful for commands that do not read existing rows.
+   */
   makes?: boolean;
 }
 

@@ -40,7 +40,7 @@ export async function openDomain(
     // This process has no subscribers and relays no events; running processes poll for both.
     wake: () => undefined,
     notify: () => undefined,
-    // Running processes may still hold audit records in their spools, so this waits until those are written.
+    // Waits until running processes have written the audit records that are in their spools.
     auditSettled: () => setTimeout(AUDIT_DELAY_MS),
     dropped: (kind, id, reason) =>
       void dropped.push(`reference.${kind} ${id}, which had waited for its parent: ${reason}`),

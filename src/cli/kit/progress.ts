@@ -13,7 +13,7 @@ interface Step {
   text: string;
 }
 
-/** Shows progress as a bar on a terminal; writes nothing if the output is no terminal. */
+/** Shows progress as a bar on a terminal; writes nothing if the output is not a terminal. */
 export class Progress {
   readonly #output: Output;
   readonly #nowMs: () => number;

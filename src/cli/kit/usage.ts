@@ -13,7 +13,7 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Joins and wraps the lines of a text anew; indented lines stay as they are. */
+/** Rewraps the lines of a text to `width` characters; indented lines stay as they are. */
 function reflow(text: string, width: number): string[] {
   const parts: string[] = [];
   let isOpen = false;

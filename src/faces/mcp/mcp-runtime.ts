@@ -108,7 +108,7 @@ export interface McpRuntimeParts {
   log: Log;
 }
 
-/** Processes the messages of clients. */
+/** Answers the messages that clients send over MCP. */
 export interface McpRuntime {
   /**
    * Answers a message of a client.

@@ -74,8 +74,8 @@ export function headersOf(...names: readonly string[]): Headers {
 }
 
 /**
- * Returns references to response headers as `headersOf` does, and to the rate and quota headers. A limit that a client
- * does not have has no header.
+ * Returns references to response headers as `headersOf` does, and to the rate and quota headers, each of which is sent
+ * only to clients that have the limit.
  */
 export function limitedHeadersOf(...names: readonly string[]): Headers {
   return headersOf(...names, ...LIMITS);

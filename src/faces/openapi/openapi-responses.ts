@@ -111,7 +111,10 @@ interface RefusalDetails {
   example?: object;
 }
 
-/** Describes a refusal whose body is the error envelope (specification section 2.3) with one of these messages; the example has the first. */
+/**
+ * Returns the OpenAPI response for a refusal whose body is the error envelope (specification section 2.3) with one of
+ * these messages; the example has the first.
+ */
 function refusal(
   description: string,
   reasons: Reasons,

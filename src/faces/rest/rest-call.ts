@@ -67,7 +67,7 @@ interface Once<Input> {
   parse(body: unknown): Input;
   /** Does the work of the request, inside a transaction if the request has an `Idempotency-Key`. */
   work(input: Input): Promise<StoredResponse>;
-  /** Wraps the work from the outside, including its transaction, for instance in a mutex. */
+  /** Wraps the work, including its transaction, for instance in a mutex. */
   around?(work: () => Promise<StoredResponse>): Promise<StoredResponse>;
 }
 

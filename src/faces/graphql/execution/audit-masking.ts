@@ -189,7 +189,7 @@ export class OperationAudits {
     exchange.audit.operations = () => this.#operationsOf(request);
   }
 
-  /** Stores the parameters of the one operation or the batch that a request brought. */
+  /** Stores the parameters of a request's operation, or of each operation of a batch. */
   came(exchange: Exchange, params: GraphQLParams | GraphQLParams[]): void {
     const isBatch = Array.isArray(params);
     Object.assign(this.#requests.get(exchange) ?? {}, { isBatch, operations: isBatch ? params : [params] });

@@ -121,8 +121,8 @@ interface Measure {
   /** The number of the fields `__schema` and `__type`. */
   introspections: number;
   /**
-   * The number of objects that the result can have; a list counts as many as its `first` or `last`. In addition, every
-   * four members of the lists in a variable count as one object wherever the variable is used.
+   * The maximum number of objects in the result, in which a list counts as many as its `first` or `last`, plus one for
+   * every four members of the lists in a variable, wherever the variable is used.
    */
   cost: number;
   /** The number of `totalCount` fields. Below a list a field counts once, because one statement counts for all rows. */

@@ -151,9 +151,9 @@ const TYPENAME = '__typename';
 /**
  * Checks whether a valid document may be compiled. Nothing that a caller writes may reach generated code as text, so
  * the only literals allowed are integers, booleans, null and enum values, and the only names are short ones without a
- * special meaning in JavaScript. Compiled code also ignores directives and introspection fields, writes other literals
- * as 64-bit floats, and identifies fields by the names on their path joined with `_`, which response names must
- * therefore not contain.
+ * special meaning in JavaScript. Compiled code also supports neither directives nor introspection fields, writes other
+ * literals as 64-bit floats, and identifies fields by the names on their path joined with `_`, which response names
+ * must therefore not contain.
  */
 function isPlain(schema: GraphQLSchema, document: DocumentNode): boolean {
   const types = new TypeInfo(schema);

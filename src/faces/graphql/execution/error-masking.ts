@@ -41,8 +41,8 @@ export function withoutGivenValues(message: string): string {
 }
 
 /**
- * The GraphQL codes of those server-side refusals that the client sees as such, because it can retry later or request
- * less.
+ * The GraphQL codes of the refusals for overload and timeouts, which the client sees because it can retry later or
+ * request less.
  */
 const TOLD: ReadonlyMap<ErrorMessage, string> = new Map([
   ['service_unavailable', 'SERVICE_UNAVAILABLE'],
@@ -62,7 +62,8 @@ export class ErrorMask {
 
   /**
    * Returns an error as the client may see it. An error meant for the client loses only the values that it quotes. Any
-   * other is logged, unless `logged` contains it already, added to `logged`, and replaced by a general error.
+   * other becomes a general error, or one of `TOLD`; its cause is logged and added to `logged`, unless it is in there
+   * already.
    */
   error(error: unknown, { correlationId }: Recipient, logged = new Set<unknown>()): GraphQLError {
     const shown = shownError(error);

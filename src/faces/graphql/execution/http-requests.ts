@@ -31,7 +31,7 @@ export function passesCsrfCheck(headers: IncomingHttpHeaders): boolean {
 /** A GraphQL request over HTTP, with the body of a POST or with a form that was read up to its file. */
 export interface GraphqlHttpRequest extends OperationRequest {
   body?: Buffer | undefined;
-  /** The form, and its operation with the file in the place of its variable; undefined if the request is no form. */
+  /** The form, and its operation with the file in the place of its variable; undefined if the request is not a form. */
   upload?: { form: UploadForm; params: GraphQLParams } | undefined;
 }
 
@@ -107,7 +107,7 @@ export async function readRequest(
   if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
   const body = await readBody(exchange, maxBytes).catch(() => undefined);
   if (body && isBatch(body)) return { body };
-  // The body was not used, so the audit record must not claim that it was read.
+  // The body was not used, so the audit record leaves it out.
   exchange.audit.isBodyRead = false;
   throw limitRefusal;
 }

@@ -71,7 +71,7 @@ export function textOfResult(result: { data?: unknown; errors?: readonly GraphQL
   return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
 }
 
-/** Sends a response of Yoga that is no stream; sends nothing if the client has disconnected. */
+/** Sends a response of Yoga that is not a stream; sends nothing if the client has disconnected. */
 export async function sendResponse(answer: Response, res: ServerResponse): Promise<void> {
   const body = await answer.text();
   if (res.destroyed || res.writableEnded) return;
@@ -145,14 +145,14 @@ interface SseStreamParts {
 }
 
 /**
- * One event stream. The next result is taken only when the one before has been written, so that the results that a slow
- * client leaves unsent stay in the subscription's own, limited buffer.
+ * One event stream. It takes the next result only when the one before has been written, so that the events that a slow
+ * client has not read wait in the subscription's own queue, which is limited.
  */
 export class SseStream {
   readonly #parts: SseStreamParts;
   readonly #res: ServerResponse;
   #isOpen = true;
-  /** The number of bytes that the connection had accepted at the last ping. */
+  /** The number of bytes that the operating system had taken from the connection's buffer at the last ping. */
   #taken = 0;
   #goOn: () => void = () => undefined;
 

@@ -22,7 +22,7 @@ export type StartDelivery = (transport: Transport) => Span | undefined;
 const TRACED_DELIVERIES = 8;
 const MAX_NAME_LENGTH = 64;
 
-/** Measures and traces operations. Operation names are no metric labels, because clients choose them. */
+/** Measures and traces operations. Operation names are not used as metric labels, because clients choose them. */
 export class OperationObserver {
   readonly durations = new BoundHistogram({
     name: 'graphql_operation_duration_seconds',

@@ -187,8 +187,8 @@ export class PersistedOperations {
 export function usePersistedOperations(persisted: PersistedOperations): Plugin {
   return {
     onParams({ params }) {
-      // Changed in place, because the audit record identifies the operation by this object. A value that is no object
-      // is refused later.
+      // Changed in place, because the audit record identifies the operation by this object. A value that is not an
+      // object is refused later.
       if (isObject(params)) persisted.complete(params);
     },
   };

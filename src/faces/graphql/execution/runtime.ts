@@ -136,7 +136,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
         const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
         if (!sse.run(answer)) await sendResponse(answer, res);
       } catch (error) {
-        // Yoga rejects when the client has disconnected; nobody is left to receive an error.
+        // Yoga rejects when the client has disconnected, and then nobody is left to receive the error.
         if (!res.destroyed) throw error;
       }
     },
@@ -151,9 +151,9 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
 }
 
 /**
- * Creates the Envelop plugin that checks the token and builds the context of fields. The client guards run for each
- * operation of a WebSocket and for every operation of a batch but the first, which the request itself has passed them
- * for.
+ * Creates the Envelop plugin that checks the token and builds the context of fields. It runs the client guards for each
+ * operation of a WebSocket and for each of a batch except the first, which the guards of the request itself have
+ * covered.
  */
 function useOperationContext({
   recheck,

@@ -59,7 +59,7 @@ const SHARED = Symbol('shared');
 
 /** The approximate number of characters of results that are kept for subscribers that are behind. */
 const KEPT_CHARACTERS = 4 * 1024 * 1024;
-/** The memory that a kept result takes besides its text, in characters. */
+/** The memory that a kept result takes in addition to its text, counted in characters. */
 const OWN_WEIGHT = 512;
 
 /** Returns the shared form of a result; undefined if it is not the result of an event. */

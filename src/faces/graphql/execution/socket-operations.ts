@@ -40,7 +40,7 @@ export interface OperationRecord {
   responseText: string;
   /** Whether no message that was sent had errors. */
   ok: boolean;
-  /** Whether a message that was sent had data. */
+  /** Whether any message that was sent had data. */
   hasData: boolean;
   /** What the audit record shows of the operation; undefined until the masking rules are known. */
   audited: AuditedOperation | undefined;

@@ -186,8 +186,8 @@ export class UploadForm {
   };
 
   /**
-   * Refuses a sender that has paused for too long; if the request is paused because nobody reads the file, the time
-   * starts anew.
+   * Refuses a sender that has paused for too long. While the request is paused because nobody reads the file, the
+   * timeout is restarted instead.
    */
   #onPause(): void {
     if (this.#req.isPaused()) this.#pause.refresh();

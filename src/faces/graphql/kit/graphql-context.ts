@@ -28,7 +28,9 @@ export interface Caller {
   lastEventId: string | undefined;
 }
 
-/** The part of a principal that the result of an event may depend on; the context of an event has no more of it. */
+/**
+ * The part of a principal that the result of an event may depend on. The context of an event contains only this part.
+ */
 export type SharedPrincipal = Pick<Principal, 'nodeId' | 'tokenClass' | 'tokenUse' | 'permissions'>;
 
 /**

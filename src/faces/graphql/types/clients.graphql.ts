@@ -211,7 +211,7 @@ const authScopes = { permission: 'clients:manage' } as const;
 const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
 const idOptions = { required: true, description: 'The `client_id`.' } as const;
 
-/** Adds the mutations of clients. */
+/** Adds the mutations that administer clients. */
 function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums): void {
   const input = clientInputType(builder, enums);
   const created = builder.objectRef<ClientWithSecret>('CreatedClient').implement({

@@ -233,7 +233,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
   }));
 }
 
-/** Returns the caller of a migration, as the services of the domain take it. */
+/** Returns the caller of an operation in the form that the services for user migrations take. */
 function migrationCallerOf(context: GraphqlContext): MigrationCaller {
   const { principal, correlationId, traceparent } = callerOf(context);
   return { nodeId: principal.nodeId, createdBy: principal.subject, correlationId, traceparent };

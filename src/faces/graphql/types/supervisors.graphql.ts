@@ -24,7 +24,7 @@ const roleOptions = { required: true, description: '`admin`, `operator` or `view
 const changed =
   'The supervisor; or ValidationError: an argument is not valid; NotFoundError: the supervisor; PreconditionError: no active admin would be left; ForbiddenError: without clients:manage, or a permission of the role.';
 
-/** Adds the mutations of supervisors. */
+/** Adds the mutations that administer supervisors. */
 function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: SupervisorStatus): void {
   addSupervisorCreation(builder, refs);
   const errorsOf = (name: string) => ({

@@ -9,7 +9,7 @@ import type { TypeRefs } from '../kit/type-refs.ts';
 
 const idOptions = { required: true, description: "The user's UUID." } as const;
 
-/** Adds the type of users, the queries for them and the mutation that erases one. */
+/** Adds the type of users, the queries for them and the mutation that erases a user. */
 export function addUsers(builder: Builder, refs: TypeRefs): void {
   const kyc = builder.objectRef<UserRow>('Kyc').implement({
     description: 'Whether a user is verified, and the token that says so.',

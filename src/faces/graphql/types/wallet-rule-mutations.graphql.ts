@@ -68,7 +68,7 @@ interface MutationParts {
 const authScopes = { permission: 'wallet-rules:write' } as const;
 const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
 
-/** Adds the mutations of wallet rules. */
+/** Adds the mutations that create, replace and enable or disable wallet rules. */
 export function addWalletRuleMutations(
   builder: Builder,
   { walletRule }: TypeRefs,

@@ -20,7 +20,7 @@ interface IdempotentCall<Result> {
   /** The parsed arguments that the key stands for. */
   input: unknown;
   work(): Promise<Result>;
-  /** Wraps the work from the outside, including its transaction, for instance in a mutex. */
+  /** Wraps the work, including its transaction, for instance in a mutex. */
   around?<Outcome>(work: () => Promise<Outcome>): Promise<Outcome>;
 }
 

@@ -40,7 +40,7 @@ const LOGIC: Schema = {
 /**
  * Returns the JSON Schema of a tool's input or output, without keywords that are of no use to a model, which reads them
  * with every call.
- * @throws Error for a description of a member that does not exist.
+ * @throws Error when `descriptions` names a member that does not exist.
  */
 export function objectSchema(schema: z.ZodType, io: 'input' | 'output', descriptions: Descriptions = {}): ObjectSchema {
   const { $schema: _draft, ...made } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override });
