@@ -24,8 +24,8 @@ const WORKING: Loaders = {
 };
 
 /**
- * Loads each command by its name, in the order of the help. Commands are imported one by one, so that running one does
- * not wait for the dependencies of the others.
+ * The functions that load each command, by name and in the order of the help. Each imports only its own command, so
+ * that running one does not wait for the dependencies of the others.
  */
 const LOADERS: Loaders = {
   ...WORKING,

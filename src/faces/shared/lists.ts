@@ -14,7 +14,7 @@ import type { WalletFilter, WalletRow } from '../../domain/wallets/wallets.servi
 import type { Page, PageKey } from '../../lib/keyset.ts';
 import type { KeysetList, NestedList } from '../../platform/database/keyset-list.ts';
 
-/** A list of a tenant's rows, which the faces return in pages and in one order. */
+/** A list of a tenant's rows in one order, which GraphQL and MCP return in pages. */
 export interface List<Filter, Row, Services = Domain> {
   /** Returns the service that reads the list. */
   of(services: Services): Pick<KeysetList<Row, Filter>, 'page' | 'count'>;

@@ -230,8 +230,8 @@ interface Compiled {
 }
 
 /**
- * Runs frequent queries as compiled code, with the same results as graphql-js. What it cannot compile, and what it
- * finds an error in, is executed by graphql-js instead.
+ * Runs frequent queries as compiled code, with the same results as graphql-js. An operation that cannot be compiled, or
+ * that turns out to be invalid, is executed by graphql-js instead.
  */
 export class CompiledOperations {
   readonly #reference: (args: ExecutionArgs) => Result;
@@ -257,7 +257,10 @@ export class CompiledOperations {
     return result instanceof Promise ? result.then(settle) : settle(result);
   }
 
-  /** Executes an operation again with graphql-js, for its exact errors, unless a resolver has failed. */
+  /**
+   * Executes an operation again with graphql-js, for its exact errors. If a resolver has failed, it returns the errors
+   * of the compiled code instead.
+   */
   #failed({ data }: ExecutionResult, errors: readonly GraphQLError[], args: ExecutionArgs): Result {
     const hasFailed = errors.some(({ originalError }) => originalError && !(originalError instanceof GraphQLError));
     if (!hasFailed) return this.#reference(args);

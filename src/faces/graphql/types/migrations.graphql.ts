@@ -19,7 +19,7 @@ import {
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 
-/** Adds the type of a migration's rows, and the field of migrations that lists them. */
+/** Adds the type of the rows of a user migration, and the field of user migrations that lists them. */
 function addMigrationRows(builder: Builder, refs: TypeRefs): void {
   const connection = builder.connectionObject(
     { type: rowType(builder), name: 'MigrationRowConnection', description: 'A page of rows.' },
@@ -62,7 +62,7 @@ function rowType(builder: Builder) {
   });
 }
 
-/** Adds the subscription to the progress of a migration. */
+/** Adds the subscription to the progress of a user migration. */
 function addMigrationProgress(builder: Builder, refs: TypeRefs): void {
   const progress = builder.objectRef<MigrationProgressRow>('MigrationProgress').implement({
     description: 'The progress of a migration of users.',
@@ -108,7 +108,7 @@ async function follow(id: string, context: GraphqlContext) {
   return stream;
 }
 
-/** Adds the type of migrations, with its queries, mutations and progress subscription. */
+/** Adds the type of user migrations, with its queries, mutations and progress subscription. */
 export function addMigrations(builder: Builder, refs: TypeRefs): void {
   const status = builder.enumType('MigrationStatus', {
     description: 'The progress of a migration of users.',
@@ -257,7 +257,7 @@ function memberOf(reason: SkipReason): Error {
   }
 }
 
-/** Adds the mutations that start and cancel the migration of a file. */
+/** Adds the mutations that start and cancel the user migration of a file. */
 function addFileMutations(builder: Builder, refs: TypeRefs): void {
   builder.mutationFields((t) => ({
     startUserMigration: t.field({

@@ -39,7 +39,7 @@ const migrationRow = z.strictObject({
 const migrationId = uuidInput().meta({ description: 'The id, from list_migrations.' });
 const missing = 'this node has no migration with that migration_id: take it from list_migrations';
 
-/** Returns the view of a migration that agents see. */
+/** Returns the view of a user migration that agents see. */
 function migrationView(row: MigrationTableRow): z.input<typeof migration> {
   const { id, status, total, success, skipped, failed, created_by, created_at, finished_at } = row;
   return {
