@@ -61,7 +61,7 @@ export function implementTransaction({ transaction }: TypeRefs, { status, collec
   transaction.implement({
     description: 'A registered transaction, in the state that its notifications together give it.',
     fields: (t) => ({
-      id: t.exposeID('id', { description: "The worker's id." }),
+      id: t.exposeID('id', { description: "The chain processor's id." }),
       collection: t.field({
         type: collection,
         description: 'The collection of the transaction.',
