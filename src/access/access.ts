@@ -44,7 +44,7 @@ interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
   maxSessions: number;
   /** Returns the current time in milliseconds since 1970. */
   nowMs(): number;
-  /** Whether `nowMs` also gives the time for tokens; otherwise the database's clock does. */
+  /** Whether the times of tokens come from `nowMs`; if false, they come from the database's clock. */
   isOwnClock: boolean;
   /** Called with an error of reading, applying or pruning revocations (`access_changes`). */
   onError(error: unknown): void;

@@ -168,7 +168,7 @@ function hasEscapedSecret(text: string): boolean {
   return isDeeper || decoded.some((spelled) => credentialsAt(spelled) !== -1 || maskTokens(spelled) !== spelled);
 }
 
-/** Returns a text and its results after each round of decoding its escapes (percent signs, `\\u`), at most three. */
+/** Returns a text, followed by the text after each round of decoding its percent and `\\u` escapes, of at most three. */
 export function spellingsOf(text: string): string[] {
   const spellings = [text];
   for (let last = text; spellings.length <= MAX_SPELLINGS && ESCAPE.test(last); spellings.push(last)) {

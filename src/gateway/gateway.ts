@@ -67,7 +67,7 @@ function isWebSocketKey(key: string | undefined): boolean {
 }
 
 interface GatewayParts {
-  /** The chain of the first endpoint table. */
+  /** The stages that every request passes, in order, until `use` replaces them. */
   chain: readonly Stage[];
   trusts: TrustedPeers;
   /** The flags of routes by path, for requests that have not matched an endpoint. */

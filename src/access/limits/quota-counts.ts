@@ -76,8 +76,8 @@ export class QuotaCount {
   }
 
   /**
-   * Returns the number of requests of a month, to be given to the cache. Requests that this process counted alone are
-   * included, and are not counted again.
+   * Returns the number of requests of a month for the caller to write to the cache. It includes those that this process
+   * counted locally while the cache was down, and marks them as written, so that a later call does not add them again.
    */
   handOver(monthAt: number): number {
     const month = this.#month;

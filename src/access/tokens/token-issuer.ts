@@ -43,8 +43,9 @@ interface PairPlan {
   kinship: { sid: string } | { family: string | undefined };
   /** The value of `expires_in`, in seconds. */
   expiresIn: number;
-  /** The lifetimes in seconds; undefined for tokens without `exp`. */
+  /** The lifetime of the access token in seconds; undefined if it has no `exp`. */
   accessSeconds: number | undefined;
+  /** The lifetime of the refresh token in seconds; undefined if it has no `exp`. */
   refreshSeconds: number | undefined;
 }
 

@@ -26,7 +26,7 @@ interface AccountPageRequest {
   includeDeleted: boolean;
 }
 
-/** The largest number of rows that a page query skips by OFFSET; later pages begin at a position from the counts. */
+/** The largest number of rows that a page query skips by OFFSET; later pages begin at a position that the counts store. */
 const SKIPPED_AT_MOST = 256n;
 
 /** Reads the accounts of a tenant by page number. */

@@ -9,7 +9,7 @@ import type { Exchange } from './exchange.ts';
 /** A function that checks whether an address is that of a trusted proxy. */
 export type TrustedPeers = (address: string, index: number) => boolean;
 
-/** The number of addresses whose check is cached, because parsing an address is the most expensive part here. */
+/** The maximum number of peer addresses for which it is cached whether they are trusted, since parsing one is costly. */
 const KNOWN_PEERS = 10_000;
 
 /**

@@ -1,7 +1,7 @@
 import { baseUrlOf } from '../../lib/base-url.ts';
 import { type Config, type Env, envSchema, SECRET_VARIABLES } from './config.ts';
 
-/** An environment variable with its value in force. */
+/** An environment variable with its effective value. */
 export interface ResolvedVariable {
   name: keyof Env;
   /** The value in force, as text for the operator; secrets are masked. */
