@@ -11,7 +11,7 @@ export interface ParentColumn {
 
 interface KindTable {
   table: string;
-  /** The columns beside `id` and `version`, with their types. An update writes all of them except `node_id`. */
+  /** The columns other than `id` and `version`, with their types. An update writes all of them except `node_id`. */
   columns: Readonly<Record<string, 'uuid' | 'text' | 'integer' | 'timestamptz'>>;
   parents: readonly ParentColumn[];
 }
@@ -77,7 +77,7 @@ export function kindOfTopic(topic: string): ReferenceKind | undefined {
 }
 
 /**
- * The columns of a row beside its id and version, as written to the table. Times are ISO 8601 in UTC, to the
+ * The columns of a row other than its id and version, as written to the table. Times are ISO 8601 in UTC, to the
  * microsecond.
  */
 export type ReferenceRow = Readonly<Record<string, string | number | null>>;

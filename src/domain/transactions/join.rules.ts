@@ -226,9 +226,10 @@ interface AssetEffect {
 }
 
 /**
- * Returns the effect of a transaction on its asset: a CreateTokenization with a Done gives it the contract address, and
- * a later Error does not undo that. Undefined when there is no address or another type. A later notification of another
- * type can end an effect, so do not store it: call `assetContractAddress` with all the asset's transactions.
+ * Returns the effect of a transaction on its asset. A transaction of the type CreateTokenization with a notification
+ * of the status Done gives the asset its contract address; an Error that comes later does not undo that. Returns
+ * undefined for other types, and when no address is known. Do not store the effect, since a later notification can
+ * change the transaction's type: call `assetContractAddress` with all the asset's transactions.
  */
 export function effectsOf(state: TransactionState): AssetEffect | undefined {
   const { collection, type, doneSeen, contractAddress, statusKey, contractAddressKey } = state;
