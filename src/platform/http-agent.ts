@@ -2,23 +2,23 @@ import { type Dispatcher, Pool } from 'undici';
 import { GatheredBytes } from '../lib/gathered-bytes.ts';
 
 interface AgentOptions {
-  /** How many requests are under way at once. */
+  /** The number of connections, each of which carries one request at a time. */
   connections: number;
-  /** How long a connection may take. */
+  /** How long opening a connection may take, in milliseconds. */
   timeoutMs: number;
-  /** The header of that name; undefined for none. */
+  /** The value of the `Authorization` header; undefined to send none. */
   authorization: string | undefined;
 }
 
 interface AgentRequest {
   path: string;
-  /** What to send by POST, as JSON; without it the request is a GET. */
+  /** The JSON text to send by POST; without it the request is a GET. */
   json?: string;
-  /** Ends the request, its answer included: there is no other timeout. */
+  /** Aborts the request, also while its response is being read. There is no other timeout. */
   signal: AbortSignal;
 }
 
-/** Asks one origin for JSON over a bounded pool of connections. Its redirects lead nowhere. */
+/** Requests JSON from one origin over a bounded pool of connections. Redirects are not followed. */
 export class HttpAgent {
   readonly #pool: Pool;
   readonly #headers: Record<string, string>;
@@ -39,31 +39,34 @@ export class HttpAgent {
     });
   }
 
-  /** Sends a request and returns the head of its answer, whose body is to be read or dumped. @throws what undici throws. */
+  /**
+   * Sends a request and returns the head of its response, whose body the caller must read or dump.
+   * @throws what undici throws.
+   */
   request({ path, json, signal }: AgentRequest): Promise<Dispatcher.ResponseData> {
     if (json === undefined) return this.#pool.request({ method: 'GET', path, headers: this.#headers, signal });
     const headers = { 'content-type': 'application/json', ...this.#headers };
     return this.#pool.request({ method: 'POST', path, headers, body: json, signal });
   }
 
-  /** Breaks off what is under way. */
+  /** Closes all connections and aborts the requests in progress. */
   async close(): Promise<void> {
     await this.#pool.destroy();
   }
 }
 
-/** A body has more bytes than it may. */
+/** Thrown when a body is longer than the limit. */
 export class BodyTooLongError extends Error {
   override name = 'BodyTooLongError';
 }
 
 /**
- * Returns all bytes of a body, at most so many.
- * @throws BodyTooLongError; what is left is not read.
+ * Returns all bytes of a body of at most `maxBytes` bytes.
+ * @throws BodyTooLongError as soon as the body is longer; the rest is not read.
  */
 export async function bytesOf(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
   const gathered = new GatheredBytes();
-  // Leaving the loop closes the connection.
+  // Leaving the loop early closes the connection.
   for await (const chunk of body) {
     gathered.push(chunk);
     if (gathered.length > maxBytes) throw new BodyTooLongError(`the body has more than ${maxBytes} bytes`);

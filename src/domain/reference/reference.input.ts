@@ -30,7 +30,7 @@ const timeInput = textInput()
     context.addIssue({ code: 'custom', message: 'must be an ISO 8601 date and time' });
     return z.NEVER;
   })
-  .meta({ description: 'ISO 8601: any offset (none is UTC), any precision, kept to the microsecond.' });
+  .meta({ description: 'ISO 8601: any offset (UTC without one), any precision, kept to the microsecond.' });
 
 const owned = { node_id: uuidInput(), created_at: timeInput, updated_at: timeInput.optional() };
 

@@ -27,8 +27,8 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
     contract_address: 'Empty where there is none.',
     gas_used: '0 while pending.',
     error: 'Set where the status is 4.',
-    created_at: 'ISO 8601: any offset (none is UTC), any precision.',
-    updated_at: 'ISO 8601: any offset (none is UTC), any precision.',
+    created_at: 'ISO 8601: any offset (UTC without one), any precision.',
+    updated_at: 'ISO 8601: any offset (UTC without one), any precision.',
   },
   MigrateUser: {
     wallet_address: 'Trimmed and stored in lower case.',

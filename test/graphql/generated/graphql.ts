@@ -40,17 +40,17 @@ export type BalanceInput = {
 
 /** A client; what is absent takes its default. */
 export type ClientInput = {
-  /** The addresses and networks (CIDR) that it may call from; absent or empty: any. */
+  /** The addresses and networks (CIDR) that it may call from; absent or empty means any address. */
   allowedIps?: Array<string> | null | undefined;
   /** The fingerprint of its certificate: hexadecimal, with or without colons. */
   certFingerprint?: string | null | undefined;
   /** How it may get tokens: at least one way. */
   grantTypes: Array<GrantType>;
-  /** How many requests it may make in a calendar month (UTC), at least 1; absent: any number. */
+  /** How many requests it may make in a calendar month (UTC), at least 1; absent means no limit. */
   monthlyLimit?: number | null | undefined;
   /** The display name: 1 to 255 characters. */
   name: string;
-  /** How many requests it may make; absent: any number. */
+  /** How many requests it may make; absent means no limit. */
   rateLimit?: RateLimitInput | null | undefined;
   /** Whether a refresh token works only once; false by default. */
   refreshReuseDetection?: boolean | null | undefined;
@@ -129,7 +129,7 @@ export type PreviewWalletRuleInput = {
   transfers?: Array<TransferInput> | null | undefined;
 };
 
-/** How many requests a client may make, in windows aligned to the clock; absent: any number. */
+/** How many requests a client may make, in windows aligned to the clock; absent means no limit. */
 export type RateLimitInput = {
   /** Requests in an hour, at least 1. */
   requestsPerHour?: number | null | undefined;

@@ -15,8 +15,8 @@ import type { StartDelivery } from './operation-observer.ts';
 export type Awaitable<Value> = Value | Promise<Value>;
 
 /**
- * Returns a text as UTF-8 in a buffer of its own, for bytes that are kept. `Buffer.from` allocates from a shared 64 KiB
- * pool, which stays in memory for as long as any part of it does.
+ * Returns a text as UTF-8 in a buffer of its own, for bytes that stay in memory for long: `Buffer.from` would take them
+ * from a pool of 64 KiB, none of which is freed before all of its buffers are.
  */
 export function ownBytes(text: string): Buffer {
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));

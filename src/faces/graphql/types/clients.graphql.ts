@@ -56,19 +56,19 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
     }),
   });
   const rateLimit = builder.objectRef<ClientRow>('RateLimit').implement({
-    description: 'How many requests a client may make, in windows aligned to the clock; null: any number.',
+    description: 'How many requests a client may make, in windows aligned to the clock; null means no limit.',
     fields: (t) => ({
       requestsPerSecond: t.exposeInt('requests_per_second', {
         nullable: true,
-        description: 'Requests in a second; null: any number.',
+        description: 'Requests in a second; null means no limit.',
       }),
       requestsPerMinute: t.exposeInt('requests_per_minute', {
         nullable: true,
-        description: 'Requests in a minute; null: any number.',
+        description: 'Requests in a minute; null means no limit.',
       }),
       requestsPerHour: t.exposeInt('requests_per_hour', {
         nullable: true,
-        description: 'Requests in an hour; null: any number.',
+        description: 'Requests in an hour; null means no limit.',
       }),
     }),
   });
@@ -92,7 +92,7 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
         resolve: (row) => row,
       }),
       allowedIps: t.exposeStringList('allowed_ips', {
-        description: 'The addresses and networks (CIDR) that it may call from; empty: any.',
+        description: 'The addresses and networks (CIDR) that it may call from; empty means any address.',
       }),
       requireCertificate: t.exposeBoolean('require_certificate', {
         description: 'Whether it must show a certificate.',
@@ -104,12 +104,12 @@ export function addClients(builder: Builder, refs: TypeRefs): void {
       rateLimit: t.field({
         type: rateLimit,
         nullable: true,
-        description: 'How many requests it may make; null: any number.',
+        description: 'How many requests it may make; null means no limit.',
         resolve: (row) => (hasRateLimit(row) ? row : null),
       }),
       monthlyLimit: t.exposeInt('monthly_limit', {
         nullable: true,
-        description: 'How many requests it may make in a calendar month (UTC); null: any number.',
+        description: 'How many requests it may make in a calendar month (UTC); null means no limit.',
       }),
       refreshReuseDetection: t.exposeBoolean('refresh_reuse_detection', {
         description: 'Whether a refresh token works only once, and a second use revokes all tokens of its login.',
@@ -165,7 +165,7 @@ function clientInputType(builder: Builder, { grantType }: ClientEnums) {
     }),
   });
   const rateLimit = builder.inputType('RateLimitInput', {
-    description: 'How many requests a client may make, in windows aligned to the clock; absent: any number.',
+    description: 'How many requests a client may make, in windows aligned to the clock; absent means no limit.',
     fields: (t) => ({
       requestsPerSecond: t.int({ description: 'Requests in a second, at least 1.' }),
       requestsPerMinute: t.int({ description: 'Requests in a minute, at least 1.' }),
@@ -190,15 +190,15 @@ function clientInputType(builder: Builder, { grantType }: ClientEnums) {
         description: 'How long its own tokens live: 3600 seconds by default.',
       }),
       allowedIps: t.stringList({
-        description: 'The addresses and networks (CIDR) that it may call from; absent or empty: any.',
+        description: 'The addresses and networks (CIDR) that it may call from; absent or empty means any address.',
       }),
       requireCertificate: t.boolean({ description: 'Whether it must show a certificate; false by default.' }),
       certFingerprint: t.string({
         description: 'The fingerprint of its certificate: hexadecimal, with or without colons.',
       }),
-      rateLimit: t.field({ type: rateLimit, description: 'How many requests it may make; absent: any number.' }),
+      rateLimit: t.field({ type: rateLimit, description: 'How many requests it may make; absent means no limit.' }),
       monthlyLimit: t.int({
-        description: 'How many requests it may make in a calendar month (UTC), at least 1; absent: any number.',
+        description: 'How many requests it may make in a calendar month (UTC), at least 1; absent means no limit.',
       }),
       refreshReuseDetection: t.boolean({
         description: 'Whether a refresh token works only once; false by default.',
