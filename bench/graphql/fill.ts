@@ -39,7 +39,8 @@ export async function onFilledWorld(use: (world: FilledWorld) => Promise<void>):
   });
 }
 
-async function fill(world: World): Promise<string> {
+/** Seeds a world on servers and fills it; returns the id of the demo's node. */
+export async function fill(world: World): Promise<string> {
   await seedWorld(world, 'limits');
   // In production the product does not make its topics itself.
   await migrateWorld(world);

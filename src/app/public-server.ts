@@ -1,23 +1,20 @@
 import type { Server } from 'node:http';
-import type { Request, Response, Router } from 'express';
 import { SwaggerFiles } from '../faces/openapi/swagger-files.ts';
-import { type Route, reaches } from '../faces/rest/route.ts';
+import { type Route, reaches, restApplication } from '../faces/rest/route.ts';
 import { ROUTES, type RouteServices } from '../faces/rest/routes.ts';
-import { type ChainParts, gatewayChain, type LocalServices } from '../gateway/chain.ts';
+import { type ChainParts, gatewayChain } from '../gateway/chain.ts';
 import { guardRequest } from '../gateway/client-guards.ts';
 import { limitConnections } from '../gateway/connections.ts';
 import type { Exchange } from '../gateway/exchange/exchange.ts';
 import { compileTrust } from '../gateway/exchange/request-head.ts';
 import { endSpan, runTraced, withinSpan } from '../gateway/exchange/request-metrics.ts';
-import { answerPreflight, cors, refuse, sendJson } from '../gateway/exchange/responses.ts';
+import { cors } from '../gateway/exchange/responses.ts';
 import { Gateway, ingress } from '../gateway/gateway.ts';
 import { EndpointTable, Services } from '../gateway/routing.ts';
 import type { FlagsByPath } from '../gateway/table/endpoint-flags.ts';
 import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/table/gateway-config.ts';
 import type { Upstreams } from '../gateway/upstream/upstreams.ts';
-import type { Log } from '../lib/log.ts';
 import { inRequest } from '../platform/database/tenant-db.ts';
-import { errorEnvelope, serviceUnavailable } from '../platform/errors.ts';
 import type { Context } from './context.ts';
 import { mcpOf } from './faces.ts';
 
@@ -105,7 +102,7 @@ function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainPa
       ...same,
       table,
       services: new Services(config, upstreams),
-      local: localServices(ROUTES, { ...services, webhookAlias: config.webhook_alias }, log),
+      local: restApplication(ROUTES, { ...services, webhookAlias: config.webhook_alias }, log),
       remote: upstreams,
     });
   };
@@ -126,70 +123,6 @@ function routeServices(context: Context, graphql: Behind['graphql']): Omit<Route
     graphql,
     mcp: mcpOf(context),
   };
-}
-
-interface ServedRoute {
-  route: Route<RouteServices>;
-  router: Router;
-}
-
-/**
- * Makes the handler of requests that the gateway has let through. It passes them to the routes that their endpoint can
- * reach, which are determined once for each endpoint.
- */
-function localServices(routes: readonly Route<RouteServices>[], services: RouteServices, log: Log): LocalServices {
-  const served = routes.map((route): ServedRoute => ({ route, router: route.router(services) }));
-  const known = new WeakMap<Endpoint, ReadonlyMap<string, readonly ServedRoute[]>>();
-
-  function reachedBy(endpoint: Endpoint): ReadonlyMap<string, readonly ServedRoute[]> {
-    return new Map(
-      endpoint.methods.map((method) => [method, served.filter(({ route }) => reaches(method, endpoint.path, route))]),
-    );
-  }
-
-  function handle(exchange: Exchange): void {
-    const { endpoint } = exchange.found;
-    const { method = '' } = exchange.req;
-    if (!endpoint) throw new Error('a request without an endpoint came through');
-    if (method === 'OPTIONS') {
-      answerPreflight(exchange);
-      return;
-    }
-    let reached = known.get(endpoint);
-    if (!reached) {
-      reached = reachedBy(endpoint);
-      known.set(endpoint, reached);
-    }
-    dispatch(exchange, reached.get(method) ?? [], log);
-  }
-
-  return { handle };
-}
-
-/**
- * Passes a request to the first route that handles it. There is a single candidate, unless the endpoint's pattern
- * matches several routes.
- */
-function dispatch(exchange: Exchange, [served, ...others]: readonly ServedRoute[], log: Log): void {
-  if (!served) {
-    answerUnserved(exchange);
-    return;
-  }
-  const { req, res } = exchange;
-  const { errorBody } = served.route;
-  // Express calls back one tick after a handler has thrown: by then, a body that arrived with its headers has been
-  // read, and the connection can be kept.
-  served.router(req as Request, res as Response, (error?: unknown) => {
-    if (error === undefined) dispatch(exchange, others, log);
-    else refuse(exchange, error, log, errorBody && ((refusal) => errorBody(refusal, req)));
-  });
-}
-
-/** Answers 503, even if the endpoint's statuses are closed: only the operator can correct that it has no route. */
-function answerUnserved({ res }: Exchange): void {
-  const refusal = serviceUnavailable();
-  for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
-  sendJson(res, refusal.status, errorEnvelope(refusal));
 }
 
 /**

@@ -38,13 +38,9 @@ it('D1-12: every example of the program is a command that there is', () => {
   for (const example of PROGRAM_EXAMPLES) expect(findCommand(COMMAND_NAMES, argumentsOf(example))).toBeDefined();
 });
 
-it('D1-12: every flag of a command has its meaning, and every choice is of a flag or a positional', () => {
-  for (const { name, flags = {}, choices = [], positionals = [] } of COMMANDS) {
-    for (const { help, choices: known, isList = false } of Object.values(flags)) {
-      expect([name, help]).toEqual([name, expect.stringMatching(/./)]);
-      if (isList) expect([name, known?.length]).toEqual([name, expect.any(Number)]);
-    }
-    expect([name, choices.length > 0 ? positionals.length : 1]).toEqual([name, 1]);
+it('D1-12: every flag of a command has its meaning', () => {
+  for (const { name, flags = {} } of COMMANDS) {
+    for (const { help } of Object.values(flags)) expect([name, help]).toEqual([name, expect.stringMatching(/./)]);
   }
 });
 

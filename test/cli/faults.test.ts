@@ -84,7 +84,7 @@ describe('the faults of a command', () => {
     ['audit list', () => ['audit', 'list', '--limit', '0'], /--limit/, /^$/, false],
     ['seed', () => ['seed', '--colour'], /--colour/, /^$/, false],
     ['migrate', () => ['migrate', 'now'], /wanted: /, /^$/, false],
-    ['completion', () => ['completion', 'cmd'], /SHELL must/, /^$/, false],
+    ['completion', () => ['completion', 'cmd'], /wanted: portcullis completion/, /^$/, false],
   ];
   const env = (name: string) => ({ DATA_DIR: folder.path, ...(name === 'config check' ? { PORT: 'http' } : {}) });
 

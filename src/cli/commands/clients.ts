@@ -68,12 +68,10 @@ export const clientCreate: Command = {
   flags: {
     node: { help: 'the node that the client is of', required: 'ID' },
     name: { help: 'what people call it', required: 'NAME' },
-    grants: { help: `of ${GRANT_TYPES.join(',')}`, required: 'LIST', choices: GRANT_TYPES, isList: true },
+    grants: { help: `of ${GRANT_TYPES.join(',')}`, required: 'LIST' },
     scopes: {
       help: 'permissions between commas: accounts:read,wallets:read',
       required: 'LIST',
-      choices: PERMISSIONS,
-      isList: true,
     },
     'token-duration': { help: `how long its tokens live, in seconds (${DEFAULT_DURATION_SECONDS})` },
     'no-token-expiry': { help: 'its access tokens do not expire', isSwitch: true },

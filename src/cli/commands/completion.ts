@@ -1,38 +1,48 @@
-import { bashCompletion, fishCompletion, zshCompletion } from '../completion/shells.ts';
-import { type Command, UsageError } from '../kit/command.ts';
-
-const SHELLS: Readonly<Record<string, (commands: readonly Command[]) => string>> = {
-  bash: bashCompletion,
-  zsh: zshCompletion,
-  fish: fishCompletion,
-};
-const NAMES = Object.keys(SHELLS);
+import type { Command } from '../kit/command.ts';
+import { flagHelp } from '../kit/usage.ts';
 
 /**
- * Returns `portcullis completion`, the command that prints the script by which a shell completes the `others` and
- * itself.
+ * Returns `portcullis completion`, the command that prints the script by which bash completes the `others` and itself.
  */
 export function completionOf(others: () => Promise<readonly Command[]>): Command {
   const completion: Command = {
     name: 'completion',
-    summary: 'print the script that makes a shell complete commands and flags',
+    summary: 'print the script that makes bash complete commands, flags and files',
     description: [
-      'Prints a completion script for bash, zsh or fish: commands, flags, files, and the values of flags that have',
-      'known ones. It completes nothing that the program would have to be asked for: no server is called.',
+      'Prints a completion script for bash: commands, their flags, and files. It completes nothing that the program would',
+      'have to be asked for: no server is called.',
     ].join('\n'),
-    positionals: ['SHELL'],
-    choices: NAMES,
-    examples: [
-      'portcullis completion bash > ~/.local/share/bash-completion/completions/portcullis',
-      'portcullis completion zsh > ~/.zfunc/_portcullis',
-      'portcullis completion fish > ~/.config/fish/completions/portcullis.fish',
-    ],
-    async run({ positionals: [shell = ''], answer }) {
-      const written = Object.hasOwn(SHELLS, shell) ? SHELLS[shell] : undefined;
-      if (written === undefined) throw new UsageError(`SHELL must be one of ${NAMES.join(', ')}`);
-      const script = written([...(await others()), completion]);
-      return answer({ shell, script }, script);
+    examples: ['portcullis completion > ~/.local/share/bash-completion/completions/portcullis'],
+    async run({ answer }) {
+      const script = scriptOf([...(await others()), completion]);
+      return answer({ script }, script);
     },
   };
   return completion;
+}
+
+/** Returns the script: the words that bash offers after each beginning of a line, and files where it offers none. */
+function scriptOf(commands: readonly Command[]): string {
+  const groups = Map.groupBy(commands, ({ name }) => name.split(' ')[0] ?? name);
+  const offers = [
+    ...commands.map((command) => {
+      const flags = Object.keys(flagHelp(command)).map((flag) => `--${flag}`);
+      return { after: `'${command.name}' | '${command.name} '*`, words: flags };
+    }),
+    ...Array.from(groups, ([first, group]) => ({
+      after: `'${first}'`,
+      words: group.flatMap(({ name }) => name.split(' ')[1] ?? []),
+    })),
+    { after: "''", words: [...groups.keys(), '--help', '--version'] },
+  ];
+  return `# completion of portcullis for bash: portcullis completion
+_portcullis() {
+  local offered=
+  case "\${COMP_WORDS[*]:1:COMP_CWORD-1}" in
+${offers.map(({ after, words }) => `    ${after}) offered='${words.join(' ')}' ;;`).join('\n')}
+  esac
+  COMPREPLY=($(compgen -W "$offered" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -o default -F _portcullis portcullis
+`;
 }

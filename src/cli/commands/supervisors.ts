@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { OPERATOR } from '../../access/administration/administration.ts';
 import { passwordInput, supervisorInput } from '../../access/administration/supervisor.input.ts';
-import { ROLE_NAMES } from '../../access/identity/permissions.rules.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { isoFromPg } from '../../lib/instants.ts';
 import { type Command, type CommandInput, UsageError } from '../kit/command.ts';
@@ -60,7 +59,7 @@ export const supervisorCreate: Command = {
     node: { help: 'the node that the supervisor is of', required: 'ID' },
     username: { help: 'the name to log in with: one of its kind on the node, in any case of its letters' },
     name: { help: 'the same as --username' },
-    role: { help: 'admin, operator or viewer', required: 'ROLE', choices: ROLE_NAMES },
+    role: { help: 'admin, operator or viewer', required: 'ROLE' },
   },
   examples: [
     'portcullis supervisor create --node ID --username ada --role operator',

@@ -84,8 +84,6 @@ export const transactionsReplay: Command = {
     to: { help: 'what was published before this time' },
     topic: {
       help: `of these topics alone, between commas: ${REPUBLISHED.join(',')}; with --dlq reference.assets and so on, too`,
-      choices: REPLAYABLE,
-      isList: true,
     },
   },
   examples: [

@@ -29,10 +29,6 @@ export interface Flag {
   /** The placeholder of the value in the synopsis, such as `ID` in `--node ID`. If present, the flag is required. */
   required?: string;
   isSwitch?: boolean;
-  /** The possible values, if they are known before the command runs. */
-  choices?: readonly string[];
-  /** Whether the value may be a comma-separated list of the choices. */
-  isList?: boolean;
 }
 
 /** A command of the command line. Its name has one word or two, as in `config check`. */
@@ -43,8 +39,6 @@ export interface Command {
   description: string;
   /** The names of the positional arguments. All are required, except for a last one in brackets. */
   positionals?: readonly string[];
-  /** The possible values of the first positional, if they are known before the command runs. */
-  choices?: readonly string[];
   /** The command's own flags, in the order of the help; every command also has `--json` and `--help`. */
   flags?: Readonly<Record<string, Flag>>;
   /** Shell lines that run the command. */

@@ -31,43 +31,15 @@ export function isSecretFlag(name: string): boolean {
   return SECRET_WORDS.has(name.toLowerCase().split(/[-_]/).at(-1) ?? '');
 }
 
-/** From this length on, a word may have two wrong letters instead of one. */
-const LONG = 4;
-
 /**
- * Returns the known word that was probably meant: one that begins with `word` or differs in one or two letters
- * (omitted, added, changed, or two swapped); undefined if none is similar.
+ * Returns the known word that was meant: the one that differs only in case, or by `_` in place of `-`, or else the only
+ * one that begins with `word`; undefined if there is none.
  */
 function closest(word: string, known: readonly string[]): string | undefined {
-  const written = word.toLowerCase();
-  if (written.length < 2) return undefined;
-  const most = written.length < LONG ? 1 : 2;
-  const near = known
-    .map((name) => ({ name, distance: name.startsWith(written) ? 0 : distanceOf(written, name) }))
-    .filter(({ distance }) => distance <= most)
-    .sort((one, other) => one.distance - other.distance);
-  return near[0]?.name;
-}
-
-/**
- * Returns the Damerau-Levenshtein distance of two words, in which each pair of adjacent letters is swapped at most
- * once.
- */
-function distanceOf(one: string, other: string): number {
-  let before: number[] = [];
-  let row = Array.from({ length: other.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= one.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= other.length; j += 1) {
-      const isSame = one[i - 1] === other[j - 1];
-      const isSwapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
-      const changed = (row[j - 1] ?? 0) + (isSame ? 0 : 1);
-      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : Number.POSITIVE_INFINITY;
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, changed, swapped));
-    }
-    [before, row] = [row, next];
-  }
-  return row[other.length] ?? 0;
+  const written = word.toLowerCase().replaceAll('_', '-');
+  if (known.includes(written)) return written;
+  const [only, ...others] = known.filter((name) => written !== '' && name.startsWith(written));
+  return others.length === 0 ? only : undefined;
 }
 
 /** The flags and positionals of a command as the user wrote them. */
@@ -104,7 +76,7 @@ export function unknownCommand(names: readonly string[], args: readonly string[]
     return `no command ${first}${hasSecond ? ` ${second}` : ''}: there is ${group.join(', ')}`;
   }
   const firsts = names.map((name) => name.split(' ')[0] ?? name);
-  const meant = closest(hasSecond ? `${first} ${second}` : first, names) ?? closest(first, firsts);
+  const meant = closest(hasSecond ? `${first} ${second}` : first, names) ?? closest(first, [...new Set(firsts)]);
   return meant === undefined ? `no command ${first}` : `no command ${first}: did you mean ${meant}?`;
 }
 

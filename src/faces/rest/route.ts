@@ -1,41 +1,74 @@
 import type { IncomingMessage } from 'node:http';
-import { type RequestHandler, Router } from 'express';
+import express, { type RequestHandler } from 'express';
+import type { LocalServices } from '../../gateway/chain.ts';
+import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import { answerPreflight, refuse, sendJson } from '../../gateway/exchange/responses.ts';
 import type { EndpointFlags } from '../../gateway/table/endpoint-flags.ts';
-import type { AppError, ErrorEnvelope } from '../../platform/errors.ts';
+import type { Log } from '../../lib/log.ts';
+import { type AppError, type ErrorEnvelope, errorEnvelope, serviceUnavailable } from '../../platform/errors.ts';
 import type { DescribedRoute } from '../openapi/operation.ts';
 
-interface RouteOptions extends DescribedRoute {
+/**
+ * The whole declaration of a method and path: an Express route, its OpenAPI operation and its flags. No other file of
+ * `src` contains the path. `Services` is the type of the services that its handlers call.
+ */
+export interface Route<Services> extends DescribedRoute {
   /** How the gateway treats requests to the path, whatever their method; undefined for the usual treatment. */
   readonly flags?: EndpointFlags;
   /** Returns the body for an error of a handler; by default the error envelope. */
   readonly errorBody?: (error: AppError, req: IncomingMessage) => ErrorEnvelope;
+  /** Returns the handlers that Express runs in order. */
+  readonly handlers: (services: Services) => readonly RequestHandler[];
 }
 
-/** The whole declaration of a method and path; no other file of `src` contains the path. */
-interface RouteDeclaration<Services> extends RouteOptions {
-  /**
-   * Returns the handlers that Express runs in order. They have Node's request and response, and `params`, but none of
-   * the helpers of an Express application.
-   */
-  handlers: (services: Services) => readonly RequestHandler[];
-}
-
-/** A route; `Services` is the type of the services that its handlers call. */
-export interface Route<Services> extends RouteOptions {
-  /** Creates the router that serves the route. */
-  readonly router: (services: Services) => Router;
+/** Declares a route; the type of its services is that of its handlers' argument. */
+export function route<Services>(declared: Route<Services>): Route<Services> {
+  return declared;
 }
 
 const VERBS = { GET: 'get', HEAD: 'head', POST: 'post', PUT: 'put', DELETE: 'delete' } as const;
 
-/** Declares a route: an Express route together with its OpenAPI operation and its flags. */
-export function route<Services>({ handlers, ...described }: RouteDeclaration<Services>): Route<Services> {
-  const path = described.path.replace(/\{(\w+)\}/g, ':$1').replace(/\*+$/, '{*rest}');
+/**
+ * Makes the Express application that serves the routes to requests that the gateway has let through. Its settings turn
+ * off what the contract does not have: the `ETag` of every response, `X-Powered-By`, and paths in another case or with
+ * a trailing slash. A request without a route gets 503.
+ */
+export function restApplication<Services>(
+  routes: readonly Route<Services>[],
+  services: Services,
+  log: Log,
+): LocalServices {
+  const app = express().disable('etag').disable('x-powered-by');
+  app.enable('case sensitive routing').enable('strict routing');
+  const errorBodies = new Map<unknown, Route<Services>['errorBody']>();
+  for (const { method, path, handlers, errorBody } of routes) {
+    const place = app.route(path.replace(/\{(\w+)\}/g, ':$1').replace(/\*+$/, '{*rest}'));
+    place[VERBS[method]](...handlers(services));
+    errorBodies.set(place, errorBody);
+  }
   return {
-    ...described,
-    router: (services) =>
-      Router({ caseSensitive: true, strict: true })[VERBS[described.method]](path, ...handlers(services)),
+    handle(exchange) {
+      const { req, res } = exchange;
+      if (req.method === 'OPTIONS') {
+        answerPreflight(exchange);
+        return;
+      }
+      // Express calls back one tick after a handler has thrown: by then, a body that arrived with its headers has been
+      // read, and the connection can be kept.
+      app(req as express.Request, res as express.Response, (error?: unknown) => {
+        const errorBody = 'route' in req ? errorBodies.get(req.route) : undefined;
+        if (error === undefined) answerUnserved(exchange);
+        else refuse(exchange, error, log, errorBody && ((refusal) => errorBody(refusal, req)));
+      });
+    },
   };
+}
+
+/** Answers 503, even if the endpoint's statuses are closed: only the operator can correct that it has no route. */
+function answerUnserved({ res }: Exchange): void {
+  const refusal = serviceUnavailable();
+  for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
+  sendJson(res, refusal.status, errorEnvelope(refusal));
 }
 
 /**

@@ -1,0 +1,75 @@
+import { startProduct } from '../lib/product.ts';
+import { tell } from '../lib/report.ts';
+import { deleteTopics } from '../lib/topics.ts';
+import { onAllStores } from '../lib/world.ts';
+import type { RunRound, Scene } from './scenes.ts';
+
+/** How one of the two is started beside what the scene says. */
+export interface Variant {
+  nodeArgs?: readonly string[];
+  env?: Record<string, string>;
+  main?: string;
+}
+
+/** Microseconds of CPU a request of both, in one pair of rounds. */
+export interface Pair {
+  own: number;
+  other: number;
+}
+
+/** Rounds of two variants of the product in turn, each on a world of its own; which comes first alternates. */
+export async function measurePairs(
+  { requests, prepare, ask }: Scene,
+  variants: { own: Variant; other: Variant },
+  pairs: number,
+): Promise<Pair[]> {
+  const results: Pair[] = [];
+  await onAllStores(['servers', 'servers'], async (worlds) => {
+    await using open = new AsyncDisposableStack();
+    const rounds: RunRound[] = [];
+    for (const [index, variant] of [variants.own, variants.other].entries()) {
+      const world = worlds[index];
+      if (!world) throw new Error('there is a world for each');
+      open.defer(() => deleteTopics(world));
+      const options = await prepare(world);
+      const server = await startProduct({ ...options, ...variant, env: { ...options.env, ...variant.env } });
+      open.defer(() => server.stop());
+      rounds.push(await ask(server, world, open));
+    }
+    const [own, other] = rounds;
+    if (!own || !other) throw new Error('both run');
+    for (const warmUp of [own, other, own, other]) await warmUp(requests);
+    while (results.length < pairs) {
+      tell(`pair ${results.length + 1} of ${pairs} …`);
+      const isFirst = results.length % 2 === 0;
+      const first = await (isFirst ? own : other)(requests);
+      const second = await (isFirst ? other : own)(requests);
+      results.push(isFirst ? { own: first, other: second } : { own: second, other: first });
+    }
+  });
+  return results;
+}
+
+/**
+ * The median of differences, and the bound that it is above with 95 % confidence: the order statistic by the binomial
+ * distribution.
+ */
+export function boundOf(differences: readonly number[]): { median: number; lower: number } {
+  const sorted = differences.toSorted((a, b) => a - b);
+  const n = sorted.length;
+  // The true median is below the k-th smallest value with the probability of fewer than k heads in n tosses.
+  let rank = 0;
+  while (cumulative(n, rank) <= 0.05) rank++;
+  return { median: sorted[Math.floor((n - 1) / 2)] ?? Number.NaN, lower: sorted[Math.max(0, rank - 1)] ?? Number.NaN };
+}
+
+/** The probability of at most `most` heads in `n` tosses of a coin. */
+function cumulative(n: number, most: number): number {
+  let term = 0.5 ** n;
+  let sum = term;
+  for (let k = 1; k <= most; k++) {
+    term *= (n - k + 1) / k;
+    sum += term;
+  }
+  return sum;
+}
