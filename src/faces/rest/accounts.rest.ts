@@ -1,7 +1,7 @@
+import type { Request } from 'express';
 import type { oas31 } from 'zod-openapi';
 import type { Accounts } from '../../domain/accounts/accounts.service.ts';
-import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { sendJson } from '../../gateway/exchange/responses.ts';
+import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import { NODE_ID } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
@@ -64,11 +64,10 @@ export const listAccounts = route({
   },
   handlers: ({ accounts }: AccountServices) => [
     async (req, res) => {
-      const query = new URLSearchParams(exchangeOf(req).target?.query);
-      const { page, limit } = pageQuery(query);
-      const includeDeleted = query.get('include_deleted') === 'true';
+      const { page, limit } = pageQuery(req.query);
+      const includeDeleted = req.query.include_deleted === 'true';
       const { data, total } = await accounts.page({ nodeId: callerOf(req).nodeId, page, limit, includeDeleted });
-      sendJson(res, 200, { data, page, per_page: limit, total });
+      res.json({ data, page, per_page: limit, total });
     },
   ],
 });
@@ -86,7 +85,7 @@ function pageParameters(): oas31.ParameterObject[] {
  * Reads `page` (from 1) and `limit` (rows per page, 1 to 100), each in decimal digits and given at most once.
  * @throws AppError 400 that names each invalid parameter.
  */
-function pageQuery(query: URLSearchParams) {
+function pageQuery(query: Request['query']) {
   const issues: Issue[] = [];
   const page = positive(query, 'page', issues);
   const limit = positive(query, 'limit', issues);
@@ -94,13 +93,12 @@ function pageQuery(query: URLSearchParams) {
   return { page, limit };
 }
 
-function positive(query: URLSearchParams, name: keyof typeof PAGE_PARAMETERS, issues: Issue[]): number {
+function positive(query: Request['query'], name: keyof typeof PAGE_PARAMETERS, issues: Issue[]): number {
   const { ifAbsent, atMost } = PAGE_PARAMETERS[name];
-  const given = query.getAll(name);
-  const [text] = given;
+  const text = query[name];
   if (text === undefined) return ifAbsent;
-  const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
-  if (given.length > 1) issues.push({ path: name, message: 'must be given once' });
+  const value = typeof text === 'string' && /^[0-9]+$/.test(text) ? Number(text) : Number.NaN;
+  if (Array.isArray(text)) issues.push({ path: name, message: 'must be given once' });
   else if (!(value >= 1 && value <= atMost))
     issues.push({ path: name, message: `must be a whole number from 1 to ${atMost}` });
   return value;

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Assets } from '../../domain/assets/assets.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
-import { sendJson } from '../../gateway/exchange/responses.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { NETWORK_ID, NODE_ID } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
@@ -48,7 +47,7 @@ export const getAsset = route({
   handlers: ({ assets }: AssetServices) => [
     async (req, res) => {
       const { id } = parsed(assetPath, req.params);
-      sendJson(res, 200, await orRefuse(assets.view(callerOf(req).nodeId, id)));
+      res.json(await orRefuse(assets.view(callerOf(req).nodeId, id)));
     },
   ],
 });

@@ -2,7 +2,6 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import type { NetworkAssignments } from '../../domain/networks/networks.service.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { sendEmpty } from '../../gateway/exchange/responses.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { responseOf } from '../openapi/operation.ts';
@@ -37,7 +36,7 @@ export const assignNetwork = route({
       // Node discards a body, which this endpoint does not use; if it is over the limit, the connection is closed
       // instead of reading it.
       if (!req.complete && isTooLong(req)) res.setHeader('Connection', 'close');
-      sendEmpty(res, 204);
+      res.status(204).end();
     },
   ],
 });

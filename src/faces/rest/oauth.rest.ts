@@ -23,7 +23,6 @@ import {
 import { originOf } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { sendJson } from '../../gateway/exchange/responses.ts';
 import { runSteps, type Step } from '../../lib/steps.ts';
 import { type ErrorMessage, invalidRequest } from '../../platform/errors.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
@@ -204,7 +203,7 @@ export const issueToken = route({
       const response = await issue(tokenSteps, call).finally(() =>
         endCall({ req, res, directory }, call, call.granted?.isApi ?? call.request?.grant_type !== 'password'),
       );
-      sendJson(res, 200, response);
+      res.json(response);
     },
   ],
 });
@@ -227,7 +226,7 @@ function managing(work: (tokens: TokenManagement, token: string, client: ClientR
     async (req: Request, res: Response): Promise<void> => {
       const call: ManagementCall = { ...clientCallOf(req), token: undefined };
       await runSteps(managementSteps, call).finally(() => endCall({ req, res, directory }, call, true));
-      sendJson(res, 200, await work(tokenManagement, tokenOf(call), clientOf(call)));
+      res.json(await work(tokenManagement, tokenOf(call), clientOf(call)));
     },
   ];
 }
@@ -309,7 +308,7 @@ const getServerMetadata = route({
   handlers: ({ publicUrl }: OAuthServices) => [
     (_req, res) => {
       res.setHeader('Cache-Control', 'public, max-age=3600');
-      sendJson(res, 200, serverMetadata(publicUrl.value, PATHS));
+      res.json(serverMetadata(publicUrl.value, PATHS));
     },
   ],
 });

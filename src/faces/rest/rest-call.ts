@@ -8,7 +8,6 @@ import {
 } from '../../domain/idempotency/idempotent-responses.ts';
 import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { sendEmpty, sendJsonText } from '../../gateway/exchange/responses.ts';
 import {
   AppError,
   forbidden,
@@ -89,8 +88,8 @@ export async function answerOnce<Input>(req: Request, res: Response, once: Once<
   const run = () => work(input);
   const { status, headers, body } = await (keyed ? answers.respond(keyed, run, { around }) : around(run));
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-  if (body === null) sendEmpty(res, status);
-  else sendJsonText(res, status, body);
+  if (body === null) res.status(status).end();
+  else res.status(status).type('json').send(body);
 }
 
 /**

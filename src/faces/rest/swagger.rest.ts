@@ -32,8 +32,7 @@ function send(req: Request, res: Response, { bytes, type, etag, cacheControl }: 
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Referrer-Policy', 'no-referrer');
   if (hasTag(req.headers['if-none-match'], etag)) {
-    res.statusCode = 304;
-    res.end();
+    res.status(304).end();
     return;
   }
   res.setHeader('Content-Type', type);

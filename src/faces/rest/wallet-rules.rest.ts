@@ -5,7 +5,6 @@ import { walletRuleInput } from '../../domain/wallet-rules/wallet-rule.input.ts'
 import type { WalletRules } from '../../domain/wallet-rules/wallet-rules.service.ts';
 import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
-import { sendEmpty } from '../../gateway/exchange/responses.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { invalidRequest } from '../../platform/errors.ts';
 import { AUTO_TRANSFER, GROUPED, TRANSFER_LIMIT } from '../openapi/examples.ts';
@@ -110,7 +109,7 @@ const replaceWalletRule = route({
       const { nodeId } = callerOf(req);
       const { version } = await orRefuse(walletRules.replace(nodeId, { walletId, id }, content, versions));
       res.setHeader('ETag', entityTag(version));
-      sendEmpty(res, 200);
+      res.status(200).end();
     },
   ],
 });

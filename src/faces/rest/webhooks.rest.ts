@@ -4,7 +4,6 @@ import { Counter } from 'prom-client';
 import type { NotificationPublisher } from '../../domain/transactions/transaction-messages.ts';
 import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { sendEmpty } from '../../gateway/exchange/responses.ts';
 import type { Log } from '../../lib/log.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -166,7 +165,7 @@ function taking({ notifications, webhookCredentials, wrongPasswords, webhookSign
       receivedAtMs: exchange.startedAtMs,
       deadlineMs: Math.max(0, DEADLINE_MS - (performance.now() - exchange.startedTick)),
     });
-    sendEmpty(res, 200);
+    res.status(200).end();
   }
 
   return [authenticate, readBody, verify, accept];

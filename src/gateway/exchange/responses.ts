@@ -48,23 +48,11 @@ export function lingerOnClose({ req, res }: Exchange): void {
 
 /** Sends a status and a value as JSON. */
 export function sendJson(res: ServerResponse, status: number, body: unknown): void {
-  sendJsonText(res, status, JSON.stringify(body));
-}
-
-/** Sends a status and a JSON text, as bytes, so that Node sends the headers unchanged. */
-export function sendJsonText(res: ServerResponse, status: number, text: string): void {
-  const bytes = Buffer.from(text, 'utf8');
+  const bytes = Buffer.from(JSON.stringify(body), 'utf8');
   res.statusCode = status;
   res.setHeader('Content-Type', 'application/json; charset=utf-8');
   res.setHeader('Content-Length', bytes.length);
   res.end(bytes);
-}
-
-/** Sends a status without a body. */
-export function sendEmpty(res: ServerResponse, status: number): void {
-  res.statusCode = status;
-  if (status !== 204) res.setHeader('Content-Length', 0);
-  res.end();
 }
 
 /**
