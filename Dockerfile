@@ -38,4 +38,4 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
 # Without the base image's script in between, the first process is what the command names, and gets the signals.
 ENTRYPOINT []
 # Young objects of busy requests die before they are copied.
-CMD ["node", "--max-semi-space-size=32", "--disable-warning=TimeoutNegativeWarning", "--disable-warning=ExperimentalWarning", "src/main.ts"]
+CMD ["node", "--max-semi-space-size=32", "--disable-warning=ExperimentalWarning", "src/main.ts"]

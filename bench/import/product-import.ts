@@ -8,7 +8,7 @@ import type { World } from '../lib/world.ts';
 import type { Counts } from './copy.ts';
 
 const CLI = join(ROOT, 'src/cli/portcullis.ts');
-const FLAGS = ['--disable-warning=ExperimentalWarning', '--disable-warning=TimeoutNegativeWarning'];
+const FLAGS = ['--disable-warning=ExperimentalWarning'];
 const SAMPLE_MS = 100;
 
 /** One `users import`, from the start of its process to its end. */

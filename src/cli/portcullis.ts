@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --disable-warning=ExperimentalWarning --disable-warning=TimeoutNegativeWarning
+#!/usr/bin/env -S node --disable-warning=ExperimentalWarning
 import { enableCompileCache } from 'node:module';
 import { widenThreadPool } from '../lib/thread-pool.ts';
 

@@ -34,9 +34,11 @@ export class KafkaAdmin {
 
   /** Creates those of the topics that do not exist, with one replica for each broker, at most 3. */
   async ensureTopics(topics: readonly string[]): Promise<void> {
-    const admin = await this.#admin();
     const missing = await this.missingTopics(topics);
-    if (missing.length === 0) return;
+    if (missing.length > 0) await this.#withAdmin((admin) => this.#create(admin, missing));
+  }
+
+  async #create(admin: Admin, missing: readonly string[]): Promise<void> {
     const { brokers } = await admin.describeCluster();
     const replicationFactor = Math.min(MAX_REPLICATION, brokers.length);
     await admin.createTopics({
@@ -58,8 +60,7 @@ export class KafkaAdmin {
   }
 
   async missingTopics(topics: readonly string[]): Promise<string[]> {
-    const admin = await this.#admin();
-    const existing = new Set(await admin.listTopics());
+    const existing = new Set(await this.#withAdmin((admin) => admin.listTopics()));
     return topics.filter((topic) => !existing.has(this.#connection.topicPrefix + topic));
   }
 

@@ -44,18 +44,21 @@ class KafkaProducer {
 
   /**
    * Sends messages and resolves when all in-sync replicas have every one. After a failure it sends the whole batch
-   * again while `isWanted` returns true: the retry of kafkajs itself drops the messages of a partition whose leader has
-   * changed.
+   * again while `isWanted` returns true, by a new producer: the retry of kafkajs itself drops the messages of a
+   * partition whose leader has changed, and a connection whose first question was not answered in time never works.
    */
   async send(messages: readonly OutgoingMessage[], isWanted: () => boolean): Promise<void> {
     const topicMessages = this.#byTopic(messages);
     for (let attempt = 1; ; attempt += 1) {
+      const connecting = this.#producer();
       try {
-        const producer = await this.#producer();
+        const producer = await connecting;
         await producer.sendBatch({ acks: -1, timeout: REQUEST_TIMEOUT_MS, topicMessages });
         return;
       } catch (error) {
-        if (!isWanted() || isFinal(error, attempt)) throw error;
+        if (isFinal(error, attempt)) throw error;
+        this.#drop(connecting);
+        if (!isWanted()) throw error;
       }
       await pause(backoffMs(attempt, { maxMs: MAX_PAUSE_MS }), this.#stopping.signal);
     }
@@ -87,6 +90,13 @@ class KafkaProducer {
       throw error;
     });
     return this.#connected;
+  }
+
+  /** Disconnects a producer that has failed, unless that has been done; the next send connects another. */
+  #drop(failed: Promise<Producer>): void {
+    if (this.#connected !== failed) return;
+    this.#connected = undefined;
+    failed.then((producer) => producer.disconnect()).catch(() => undefined);
   }
 
   async #connect(): Promise<Producer> {

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import type { Admin, IHeaders, Kafka, KafkaMessage, LogEntry, PartitionerArgs, RetryOptions } from 'kafkajs';
 import type { BusLog, IncomingMessage } from './event-bus.ts';
 
@@ -10,13 +9,6 @@ export interface KafkaConnection {
   /** The prefix of the name of every topic and consumer group. */
   topicPrefix: string;
   clientId: string;
-}
-
-/** The members of kafkajs' internal broker class that are used here. */
-interface Broker {
-  /** The API versions that the broker supports, as negotiated on connecting; null before that. */
-  versions: unknown;
-  isConnected(): boolean;
 }
 
 const CONNECTION_TIMEOUT_MS = 1_000;
@@ -38,7 +30,7 @@ export const KAFKA_RETRY: RetryOptions = {
  */
 export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs: number, log: BusLog): Promise<Kafka> {
   const { Kafka, logLevel } = await import('kafkajs');
-  connectWhole();
+  quietTimers();
   const { brokers, ssl, sasl, clientId } = connection;
   return new Kafka({
     brokers,
@@ -54,19 +46,19 @@ export async function kafkaClient(connection: KafkaConnection, requestTimeoutMs:
   });
 }
 
-let connectsWhole = false;
+let isQuiet = false;
 
 /**
- * Patches kafkajs so that a broker counts as connected only once its API versions are known. Without the patch an open
- * connection is enough: one whose version request has failed is never asked again, and every later request on it fails.
+ * Keeps Node from warning, once for each process, of the timers that kafkajs starts with a time in the past: it counts
+ * one to the end of a throttling that there never was. Warnings of all other timers are printed.
  */
-function connectWhole(): void {
-  if (connectsWhole) return;
-  connectsWhole = true;
-  const { prototype }: { prototype: Broker } = createRequire(import.meta.url)('kafkajs/src/broker');
-  const { isConnected } = prototype;
-  prototype.isConnected = function isConnectedWhole() {
-    return this.versions !== null && isConnected.call(this);
+function quietTimers(): void {
+  if (isQuiet) return;
+  isQuiet = true;
+  const emitWarning = process.emitWarning as (...given: unknown[]) => void;
+  process.emitWarning = (...given: unknown[]) => {
+    const isOfKafkajs = given[1] === 'TimeoutNegativeWarning' && new Error().stack?.includes('/kafkajs/');
+    if (!isOfKafkajs) emitWarning(...given);
   };
 }
 
