@@ -81,6 +81,21 @@ export const SCENES = {
       return async (requests) => (await round({ server, asked: askedOf(server, world) }, requests)).cpuUs;
     },
   },
+  token: {
+    requests: 3_000,
+    prepare: inProduction,
+    ask: async (server, { dataDir }) => {
+      const { client } = readDemoFile(dataDir);
+      const load = {
+        url: `${server.url}/v2/oauth/token`,
+        method: 'POST' as const,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ grant_type: 'client_credentials', ...client }),
+        connections: 16,
+      };
+      return async (requests) => (await cpuOfLoad(server, { ...load, requests })).cpuUs;
+    },
+  },
   sse: { requests: 20_000, ...delivers('sse') },
   websocket: { requests: 20_000, ...delivers('ws') },
 } satisfies Record<string, Scene>;

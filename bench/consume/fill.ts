@@ -1,5 +1,6 @@
 import { EmbeddedStore } from '../../src/events/bus/embedded-store.ts';
-import { embeddedClusterDir, openDatabase } from '../../src/platform/database/database.ts';
+import { embeddedClusterDir } from '../../src/platform/config/data-dir.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { ID_IN_SQL } from '../lib/notifications.ts';
 import { readDemoFile } from '../lib/product.ts';
 import { type Notifications, notifications } from './notifications.ts';

@@ -1,4 +1,5 @@
-import { embeddedClusterDir, openDatabase } from '../../src/platform/database/database.ts';
+import { embeddedClusterDir } from '../../src/platform/config/data-dir.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 
 /** When the event of a number and the last one were logged, in milliseconds since the epoch, and how many are between. */
 export interface Times {

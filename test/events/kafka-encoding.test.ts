@@ -2,8 +2,8 @@ import { createRequire } from 'node:module';
 import fc from 'fast-check';
 import { Partitioners } from 'kafkajs';
 import { expect, it, vi } from 'vitest';
-import { partitionOf } from '../../src/events/bus/kafka-client.ts';
-import { PlainMessage, producePayload } from '../../src/events/bus/kafka-encoding.ts';
+import { PlainMessage, producePayload } from '../../src/lib/fast/kafka-encoding.ts';
+import { partitionOf } from '../../src/lib/fast/kafka-partitions.ts';
 
 interface Encoder {
   buffer: Buffer;

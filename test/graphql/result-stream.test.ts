@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
 import { EventQueue } from '../../src/events/streams/event-queue.ts';
-import { ResultStream } from '../../src/faces/graphql/execution/shared-results.ts';
+import { ResultStream } from '../../src/lib/fast/result-stream.ts';
 
 const END = { done: true, value: undefined };
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { GatheredLines } from '../../src/platform/telemetry/pino-log.ts';
+import { GatheredLines } from '../../src/lib/fast/gathered-lines.ts';
 
 it('D1-07: lines of the log are handed on together, each once and in their order, at 64 Ki characters or when told', () => {
   const written: string[] = [];

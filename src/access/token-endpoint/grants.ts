@@ -36,7 +36,7 @@ export function clientCredentialsGrant(issuer: TokenIssuer): Grant {
   return {
     grantType: 'client_credentials',
     async handle(_request, client) {
-      return { response: issuer.forClient(client), isApi: true };
+      return { response: await issuer.forClient(client), isApi: true };
     },
   };
 }
@@ -82,7 +82,7 @@ export function passwordGrant(parts: PasswordGrantParts): Grant {
       const session = { sessionId, nodeId, supervisorId, clientId, expiresAtMs };
       if (!(await parts.sessions.open(session, supervisor))) return undefined;
       const login = { supervisorId, permissions, sessionId };
-      return { response: parts.issuer.forLogin(login, client), isApi: false };
+      return { response: await parts.issuer.forLogin(login, client), isApi: false };
     },
   };
 }
@@ -146,7 +146,7 @@ export function refreshTokenGrant(parts: RefreshGrantParts): Grant {
 async function refreshClient(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
   const { claims, client } = redemption;
   if (!(await isStillGood(parts, redemption))) return undefined;
-  return { response: parts.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
+  return { response: await parts.issuer.forClient(client, claims.familyId ?? claims.tokenId), isApi: true };
 }
 
 async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): Promise<Granted | undefined> {
@@ -171,7 +171,7 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
     (claims.issuedAt === undefined &&
       ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
   if (!isLive) return undefined;
-  return { response: issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
+  return { response: await issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
 }
 
 /**

@@ -1,7 +1,7 @@
-import { createHmac } from 'node:crypto';
+import { jwtSigner } from '../../lib/fast/jwt-signer.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
-import type { JwtKey, JwtKeys } from './jwt-keys.ts';
+import type { JwtKeys } from './jwt-keys.ts';
 
 const LOGIN_ACCESS_SECONDS = 15 * 60;
 const LOGIN_REFRESH_SECONDS = 30 * 24 * 3600;
@@ -52,7 +52,7 @@ interface PairPlan {
 /** Signs pairs of access and refresh tokens (decisions: tokens and clients). */
 export class TokenIssuer {
   readonly #parts: IssuerParts;
-  readonly #sign: (claims: object) => string;
+  readonly #sign: (claims: object) => string | Promise<string>;
 
   constructor(parts: IssuerParts) {
     this.#parts = parts;
@@ -65,7 +65,7 @@ export class TokenIssuer {
   }
 
   /** Issues the pair of tokens of a login: an access token for 15 minutes and a refresh token for 30 days. */
-  forLogin({ supervisorId, permissions, sessionId }: Login, client: ClientRecord): TokenResponse {
+  forLogin({ supervisorId, permissions, sessionId }: Login, client: ClientRecord): Promise<TokenResponse> {
     return this.#pair({
       client,
       subject: supervisorId,
@@ -82,7 +82,7 @@ export class TokenIssuer {
    * Issues the pair of tokens of a client. Both live for the client's configured duration, or without end when token
    * expiry is off. Without `family` they begin a new one, whose id is the `jti` of the refresh token.
    */
-  forClient(client: ClientRecord, family?: string): TokenResponse {
+  forClient(client: ClientRecord, family?: string): Promise<TokenResponse> {
     const { enabled, durationSeconds } = client.tokenExpiry;
     const lifetime = enabled ? durationSeconds : undefined;
     return this.#pair({
@@ -97,7 +97,7 @@ export class TokenIssuer {
     });
   }
 
-  #pair(plan: PairPlan): TokenResponse {
+  async #pair(plan: PairPlan): Promise<TokenResponse> {
     const { nodeId, clientId, tokensFromSeconds, ownTokensFromSeconds } = plan.client;
     // The client may have been enabled, or have lost a scope, in this second. Earlier tokens are revoked up to
     // `goodFrom`; this token must be valid.
@@ -115,8 +115,18 @@ export class TokenIssuer {
       ...kinship,
     };
     const until = (seconds: number | undefined) => (seconds === undefined ? { iat } : { iat, exp: iat + seconds });
-    const access = this.#sign({ ...common, ...until(plan.accessSeconds), jti: uuidV7(), token_use: plan.accessUse });
-    const refresh = this.#sign({ ...common, ...until(plan.refreshSeconds), jti: refreshId, token_use: 'refresh' });
+    const access = await this.#sign({
+      ...common,
+      ...until(plan.accessSeconds),
+      jti: uuidV7(),
+      token_use: plan.accessUse,
+    });
+    const refresh = await this.#sign({
+      ...common,
+      ...until(plan.refreshSeconds),
+      jti: refreshId,
+      token_use: 'refresh',
+    });
     return {
       access_token: access,
       refresh_token: refresh,
@@ -130,17 +140,4 @@ export class TokenIssuer {
   #nowSeconds(): number {
     return Math.floor(this.#parts.clock.nowMs() / 1000);
   }
-}
-
-/**
- * Creates a function that signs claims with one key: HS256 in compact serialization (RFC 7515 section 3.1, RFC 7518
- * section 3.2). It does not use the Web Cryptography API, whose thread costs ten times as much as the signature
- * (docs/decisions/007-signing.md).
- */
-function jwtSigner({ keyId, secret }: JwtKey): (claims: object) => string {
-  const header = Buffer.from(JSON.stringify({ alg: 'HS256', typ: 'JWT', kid: keyId })).toString('base64url');
-  return (claims) => {
-    const signingInput = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
-    return `${signingInput}.${createHmac('sha256', secret).update(signingInput).digest('base64url')}`;
-  };
 }

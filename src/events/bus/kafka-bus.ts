@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Producer, TopicMessages } from 'kafkajs';
 import { backoffMs, pause } from '../../lib/backoff.ts';
+import { encodePlainMessages, PlainMessage } from '../../lib/fast/kafka-encoding.ts';
+import { partitionOf } from '../../lib/fast/kafka-partitions.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import {
   type BusLog,
@@ -13,8 +15,7 @@ import {
   type Subscription,
 } from './event-bus.ts';
 import { KafkaAdmin } from './kafka-admin.ts';
-import { connected, KAFKA_RETRY, type KafkaConnection, kafkaClient, partitionOf } from './kafka-client.ts';
-import { encodePlainMessages, PlainMessage } from './kafka-encoding.ts';
+import { connected, KAFKA_RETRY, type KafkaConnection, kafkaClient } from './kafka-client.ts';
 import { KafkaSubscription } from './kafka-subscription.ts';
 import { PublishQueue } from './publish-queue.ts';
 

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
-import { BoundHistogram } from '../../lib/bound-histogram.ts';
+import { BoundHistogram } from '../../lib/fast/bound-histogram.ts';
 import { MemoizedRead } from '../../lib/memoized-read.ts';
 import { type Span, type SpanAttributes, type Tracer, validTraceparent } from '../../lib/tracing.ts';
 import { isDeadLetterTopic } from './dead-letters.ts';

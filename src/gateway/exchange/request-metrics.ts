@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
-import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
+import { BoundHistogram, type Durations } from '../../lib/fast/bound-histogram.ts';
 import type { Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from './exchange.ts';
 

@@ -1,4 +1,4 @@
-import { BoundHistogram } from '../../lib/bound-histogram.ts';
+import { BoundHistogram } from '../../lib/fast/bound-histogram.ts';
 import type { Span, Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { methodOf } from '../exchange/request-metrics.ts';

@@ -1,5 +1,5 @@
 import { Gauge, type Metric } from 'prom-client';
-import { BoundHistogram, type Durations } from '../../lib/bound-histogram.ts';
+import { BoundHistogram, type Durations } from '../../lib/fast/bound-histogram.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import { sqlState } from './sql-state.ts';
 import type { StatementPool } from './tenant-db.ts';

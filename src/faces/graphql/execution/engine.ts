@@ -31,10 +31,11 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { compileQuery, isCompiledQuery } from 'graphql-jit';
+import { ResultStream } from '../../../lib/fast/result-stream.ts';
 import type { GraphqlContext } from '../kit/graphql-context.ts';
 import { fragmentsOf, limitError } from './document-limits.ts';
 import { OperationObserver } from './operation-observer.ts';
-import { type Awaitable, ResultStream, resultKeyOf, SharedResults } from './shared-results.ts';
+import { type Awaitable, resultKeyOf, SharedResults } from './shared-results.ts';
 
 /** The maximum number of lexical tokens in a document. */
 const MAX_TOKENS = 1_000;

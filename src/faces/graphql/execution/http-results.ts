@@ -3,10 +3,11 @@ import type { ExecutionResult, GraphQLError } from 'graphql';
 import type { FetchAPI, Plugin } from 'graphql-yoga';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { ResultStream } from '../../../lib/fast/result-stream.ts';
 import type { OperationAudits } from './audit-masking.ts';
 import { type ErrorMask, formatted } from './error-masking.ts';
 import type { OperationRequest } from './runtime.ts';
-import { ownBytes, ResultStream, sharedOf } from './shared-results.ts';
+import { ownBytes, sharedOf } from './shared-results.ts';
 
 const SSE = 'text/event-stream';
 const JSON_TYPE = 'application/json';

@@ -1,5 +1,5 @@
 import { type ExecutionArgs, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
-import { BoundHistogram, type Durations } from '../../../lib/bound-histogram.ts';
+import { BoundHistogram, type Durations } from '../../../lib/fast/bound-histogram.ts';
 import type { Span, Tracer } from '../../../lib/tracing.ts';
 import { shownError } from '../kit/graphql-errors.ts';
 import type { OperationRequest } from './runtime.ts';

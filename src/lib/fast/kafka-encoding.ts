@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
-import { crc32c } from '../../lib/crc32c.ts';
-import type { OutgoingMessage } from './event-bus.ts';
+import { crc32c } from '../crc32c.ts';
 
 /**
  * A message as Portcullis passes it to kafkajs: the key and header values are strings, and it has no timestamp of its
@@ -11,7 +10,7 @@ export class PlainMessage {
   readonly value: Buffer | null;
   readonly headers: Record<string, string>;
 
-  constructor({ key, value, headers }: OutgoingMessage) {
+  constructor({ key, value, headers }: Pick<PlainMessage, 'key' | 'value' | 'headers'>) {
     this.key = key;
     this.value = value;
     this.headers = headers;

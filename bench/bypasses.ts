@@ -1,0 +1,58 @@
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { boundOf, measurePairs } from './bypasses/measure.ts';
+import { SCENES } from './bypasses/scenes.ts';
+import { ROOT } from './lib/product.ts';
+import { print, type Table, tell } from './lib/report.ts';
+import { median } from './lib/statistics.ts';
+
+const PAIRS = 30;
+const SWAP = join(import.meta.dirname, 'bypasses/swap.ts');
+
+/** Each way around a library, by its file, and the row that it is to be worth a tenth of. */
+const BYPASSES: Record<string, keyof typeof SCENES> = {
+  'kafka-encoding': 'webhook',
+  'kafka-partitions': 'webhook',
+  'bound-histogram': 'health',
+  'gathered-lines': 'health',
+  'jwt-signer': 'token',
+  'result-stream': 'websocket',
+  'ws-frames': 'websocket',
+  'compiled-operations': 'graphql',
+  'prepared-query': 'graphql',
+};
+
+/** Measures what a row takes with each way around a library, beside the library's own way of its contract test. */
+export async function measureBypasses(names: readonly string[], pairs: number): Promise<Table> {
+  const rows: string[][] = [];
+  for (const name of names) {
+    const row = BYPASSES[name];
+    if (row === undefined) throw new Error(`no bypass ${name}: one of ${Object.keys(BYPASSES).join(', ')}`);
+    tell(`${name}, ${row} …`);
+    const swapped = {
+      [join(ROOT, `src/lib/fast/${name}.ts`)]: join(ROOT, `test/fast/library/${name}.ts`),
+    };
+    const other = { nodeArgs: ['--import', SWAP], env: { SWAPPED: JSON.stringify(swapped) } };
+    const measured = await measurePairs(SCENES[row], { own: {}, other }, pairs);
+    const gain = boundOf(measured.map(({ own, other: library }) => library - own));
+    const own = median(measured.map((pair) => pair.own));
+    const us = (value: number) => value.toFixed(1);
+    rows.push([name, row, us(own), us(own + gain.median), us(gain.median), us(gain.lower), share(gain.lower, own)]);
+  }
+  return {
+    head: ['bypass', 'row', 'with it, µs', "the library's way, µs", 'gain, µs', 'at least, µs', 'of the row'],
+    rows,
+  };
+}
+
+function share(part: number, whole: number): string {
+  return `${((100 * part) / whole).toFixed(0)} %`;
+}
+
+if (import.meta.main) {
+  const { values, positionals } = parseArgs({
+    options: { pairs: { type: 'string', default: `${PAIRS}` } },
+    allowPositionals: true,
+  });
+  print(await measureBypasses(positionals.length > 0 ? positionals : Object.keys(BYPASSES), Number(values.pairs)));
+}

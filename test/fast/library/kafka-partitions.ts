@@ -1,0 +1,4 @@
+import { Partitioners } from 'kafkajs';
+
+/** Chooses partitions as kafkajs does. */
+export const partitionOf = Partitioners.DefaultPartitioner();
