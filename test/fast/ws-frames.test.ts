@@ -1,7 +1,10 @@
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import { describe, expect, it } from 'vitest';
-import { WebSocket } from 'ws';
+import { WebSocket, WebSocketServer } from 'ws';
 import { sender, textFrame } from '../../src/lib/fast/ws-frames.ts';
+import { sender as senderOfWs } from './library/ws-frames.ts';
 
 /** A socket whose reader takes a write only when it is told to. */
 function slowSocket(readyState: number = WebSocket.OPEN) {
@@ -65,3 +68,35 @@ describe('the frame of a message', () => {
     expect(frame.subarray(head.length / 2)).toEqual(payload);
   });
 });
+
+describe('a client of ws', () => {
+  it('receives the same messages from our own sender and from that of ws, in their order', async () => {
+    await using server = await listeningServer();
+    const client = new WebSocket(server.url);
+    const received: string[] = [];
+    client.on('message', (data, isBinary) => received.push(`${isBinary} ${data}`));
+    const [socket, raw] = await server.opened;
+    const pieces = [0, 1, 125, 126, 65_535, 65_536, 300_000].map((length) => [
+      Buffer.from('{"text":"é'),
+      Buffer.alloc(length, 'x'),
+      Buffer.from('€"}'),
+    ]);
+    for (const message of pieces) {
+      await sender(socket, raw)(message);
+      await senderOfWs(socket, raw)(message);
+    }
+    await expect.poll(() => received.length).toBe(2 * pieces.length);
+    const texts = pieces.map((message) => `false ${Buffer.concat(message)}`);
+    expect(received).toEqual(texts.flatMap((text) => [text, text]));
+    client.terminate();
+  });
+});
+
+/** A server of ws; `opened` is the first socket, and the connection below it. */
+async function listeningServer() {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: false });
+  const opened = once(server, 'connection').then(([socket, { socket: raw }]) => [socket, raw] as [WebSocket, Socket]);
+  await once(server, 'listening');
+  const url = `ws://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url, opened, [Symbol.asyncDispose]: async () => void server.close() };
+}

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { LoggedEvent } from '../../src/events/streams/event-log.ts';
 import { EventQueue } from '../../src/events/streams/event-queue.ts';
 import { ResultStream } from '../../src/lib/fast/result-stream.ts';
+import { ResultStream as Mapped } from './library/result-stream.ts';
 
 const END = { done: true, value: undefined };
 
@@ -25,10 +26,13 @@ function source() {
 
 const answerOf = (event: unknown) => ({ data: { seq: String((event as LoggedEvent).seq) } });
 
-describe('the answers to the events of a subscription', () => {
+describe.each([
+  ['by our own stream', ResultStream],
+  ['as graphql-js maps them', Mapped as unknown as typeof ResultStream],
+])('the answers to the events of a subscription, %s', (_name, Stream) => {
   it('D6-10: come in the order of the events, whether they are there or still to be made', async () => {
     const { events, push } = source();
-    const answers = new ResultStream(events, async (event) => answerOf(event));
+    const answers = new Stream(events, async (event) => answerOf(event));
     const first = answers.next();
     for (const seq of [1n, 2n]) push(seq);
     expect((await first).value).toEqual({ data: { seq: '1' } });
@@ -37,7 +41,7 @@ describe('the answers to the events of a subscription', () => {
 
   it('end with what the events end with', async () => {
     const { events, queue } = source();
-    const answers = new ResultStream(events, answerOf);
+    const answers = new Stream(events, answerOf);
     const next = answers.next();
     const reason = new Error('the token has ended');
     queue.end(reason);
@@ -48,7 +52,7 @@ describe('the answers to the events of a subscription', () => {
   it('end with an event that cannot be answered, and the events are given up', async () => {
     const { events, push, given } = source();
     const fault = new Error('no answer');
-    const answers = new ResultStream(events, () => {
+    const answers = new Stream(events, () => {
       throw fault;
     });
     push(1n);
@@ -56,16 +60,32 @@ describe('the answers to the events of a subscription', () => {
     expect(given.up).toBe(1);
     expect(await answers.next()).toEqual(END);
   });
+});
 
-  it('are over at once for whoever leaves, also while an answer is being made', async () => {
-    const { events, push, given } = source();
-    const made = Promise.withResolvers<object>();
-    const answers = new ResultStream(events, () => made.promise);
-    push(1n);
-    const next = answers.next();
-    await answers.return();
-    made.resolve({ data: {} });
-    expect(await next).toEqual(END);
-    expect(given.up).toBe(1);
+/** Whether a stream is over for whoever leaves it, while the answer to its first event is being made. */
+async function endsAtOnce(Stream: typeof ResultStream): Promise<{ isOver: boolean; givenUp: number }> {
+  const { events, push, given } = source();
+  const made = Promise.withResolvers<object>();
+  const answers = new Stream(events, () => made.promise);
+  push(1n);
+  const next = answers.next();
+  let isOver = false;
+  const left = answers.return().then(() => {
+    isOver = true;
+  });
+  await new Promise(setImmediate);
+  const ended = { isOver, givenUp: given.up };
+  made.resolve({ data: {} });
+  await Promise.all([next, left]);
+  return ended;
+}
+
+describe('whoever leaves while an answer is being made', () => {
+  it('is let go at once by our own stream', async () => {
+    expect(await endsAtOnce(ResultStream)).toEqual({ isOver: true, givenUp: 1 });
+  });
+
+  it('waits for the answer where graphql-js maps the events', async () => {
+    expect(await endsAtOnce(Mapped as unknown as typeof ResultStream)).toMatchObject({ isOver: false });
   });
 });
