@@ -47,6 +47,7 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
     log,
     maxCost: config.graphqlMaxCost,
     introspection: config.graphqlIntrospection,
+    jit: config.graphqlJit,
     persistedMode: config.graphqlPersisted,
     persistedDocuments: () => persisted.documents,
     production: config.production,

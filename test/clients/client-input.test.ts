@@ -1,24 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { clientInput, rotationInput } from '../../src/access/administration/client.input.ts';
-import { parsedInput } from '../../src/faces/graphql/kit/camel-input.ts';
-import { ValidationError } from '../../src/faces/graphql/kit/graphql-errors.ts';
+import { camelInput } from '../../src/faces/graphql/kit/camel-input.ts';
+import { inputIssues } from '../../src/faces/graphql/kit/graphql-errors.ts';
 
 const LEAST = { name: 'Trader', grantTypes: ['client_credentials'], scopes: [] };
 
 function pathsOf(given: object, schema: typeof clientInput | typeof rotationInput = clientInput): string[] {
-  try {
-    parsedInput(schema, given);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ValidationError)) throw error;
-    expect(error.issues.every(({ message }) => message !== '')).toBe(true);
-    return error.issues.map(({ path }) => path.join('.'));
-  }
+  const { error } = camelInput<typeof schema>(schema).safeParse(given);
+  const issues = error ? inputIssues(error) : [];
+  expect(issues.every(({ message }) => message !== '')).toBe(true);
+  return issues.map(({ path }) => path.join('.'));
 }
 
 describe('the input of a client', () => {
   it('2.2-01, D3-08: what is absent takes its default: tokens of an hour, no limit', () => {
-    expect(parsedInput(clientInput, LEAST)).toEqual({
+    expect(camelInput(clientInput).parse(LEAST)).toEqual({
       name: 'Trader',
       grant_types: ['client_credentials'],
       scopes: [],
@@ -33,7 +29,9 @@ describe('the input of a client', () => {
   it('D3-08: null and empty count as absent', () => {
     const nothing = { tokenExpiry: null, requireCertificate: null, monthlyLimit: null, refreshReuseDetection: null };
     const empty = { allowedIps: [], rateLimit: { requestsPerSecond: null }, certFingerprint: null };
-    expect(parsedInput(clientInput, { ...LEAST, ...nothing, ...empty })).toEqual(parsedInput(clientInput, LEAST));
+    expect(camelInput(clientInput).parse({ ...LEAST, ...nothing, ...empty })).toEqual(
+      camelInput(clientInput).parse(LEAST),
+    );
   });
 
   it('DG-03: the members are those of REST in camelCase, and duplicates of grants and scopes are dropped', () => {
@@ -49,7 +47,7 @@ describe('the input of a client', () => {
       monthlyLimit: 4,
       refreshReuseDetection: true,
     };
-    expect(parsedInput(clientInput, given)).toEqual({
+    expect(camelInput(clientInput).parse(given)).toEqual({
       name: 'Trader',
       grant_types: ['password'],
       scopes: ['accounts:read', 'wallets:read'],
@@ -128,8 +126,8 @@ describe('the input of a client', () => {
 
 describe('the overlap of a rotation', () => {
   it('D3-06: is none by default', () => {
-    expect(parsedInput(rotationInput, { overlapSeconds: undefined })).toEqual({ overlap_seconds: 0 });
-    expect(parsedInput(rotationInput, { overlapSeconds: null })).toEqual({ overlap_seconds: 0 });
+    expect(camelInput(rotationInput).parse({ overlapSeconds: undefined })).toEqual({ overlap_seconds: 0 });
+    expect(camelInput(rotationInput).parse({ overlapSeconds: null })).toEqual({ overlap_seconds: 0 });
   });
 
   it.each([

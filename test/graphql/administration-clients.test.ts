@@ -182,6 +182,12 @@ describe('the secret of a client', () => {
     expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
   });
 
+  it('D3-06: an overlap of null is none', async () => {
+    const { client, credentials } = await createdClient(p, token);
+    await rotatedSecret(p, token, client.id, null);
+    expect(await withSecret(client.id, credentials.client_secret)).toBe(401);
+  });
+
   it.each([-1, 2_592_001])('D3-06: an overlap of %i seconds is a ValidationError', async (overlapSeconds) => {
     const { client, credentials } = await createdClient(p, token);
     const { result } = await operate(p, token, RotateClientSecretDocument, { id: client.id, overlapSeconds });

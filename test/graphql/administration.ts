@@ -36,7 +36,7 @@ export async function createdClient(p: Portcullis, token: string, input: Partial
 }
 
 /** Rotates the secret of a client, which must succeed, and gives the new one. */
-export async function rotatedSecret(p: Portcullis, token: string, id: string, overlapSeconds?: number) {
+export async function rotatedSecret(p: Portcullis, token: string, id: string, overlapSeconds?: number | null) {
   const variables = overlapSeconds === undefined ? { id } : { id, overlapSeconds };
   const { result } = await operate(p, token, RotateClientSecretDocument, variables);
   if (result.__typename !== 'CreatedClient') throw new Error(JSON.stringify(result));

@@ -87,6 +87,7 @@ export async function startAuditStand(): Promise<AuditStand> {
     log,
     maxCost: 1_000,
     introspection: true,
+    jit: true,
     persistedMode: 'allow',
     persistedDocuments: () => new Map(),
     production: false,

@@ -3,8 +3,9 @@ import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { UserPages } from '../../src/domain/users/users.service.ts';
-import { CompiledOperations } from '../../src/faces/graphql/execution/engine.ts';
+import { CompiledOperations } from '../../src/faces/graphql/execution/compiled-operations.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { MAGIC } from './planted-document.ts';
 import { type RandomDocument, randomDocument } from './random-document.ts';
 import { NODE, OTHER_NODE, type Stand, startStand } from './stand.ts';
 
@@ -97,9 +98,6 @@ describe('a query that comes again', () => {
     });
   });
 });
-
-/** How graphql-jit marks what it puts into its code as it stands. */
-const MAGIC = '__MAGIC_DATE__33a9e76d_02e0_4128_8e92_3530ad3da74d';
 
 describe('what is compiled', () => {
   const schema = buildSchema();

@@ -9,6 +9,8 @@ import {
 } from 'graphql';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
 
+const schema = buildSchema();
+
 const MAX_DEPTH = 6;
 
 /** A document, the variables that it is sent with, and whether a variable stands in it. */
@@ -34,7 +36,7 @@ export function randomDocument(ids: readonly string[]): fc.Arbitrary<RandomDocum
   return fc.infiniteStream(fc.nat(1_000_000)).map((stream) => {
     const upTo = (bound: number) => Number(stream.next().value) % bound;
     const draw: Draw = { upTo, ids, hasLiterals: upTo(3) === 0, variables: new Map(), fragments: [] };
-    const root = buildSchema().getQueryType();
+    const root = schema.getQueryType();
     if (!root) throw new Error('there are no queries');
     const selections = selectionsOf(draw, root, 1);
     const declared = [...draw.variables].map(([name, { type }]) => `$${name}: ${type}`).join(', ');

@@ -170,7 +170,7 @@ describe('the engine', () => {
     tokenUse: 'api',
     permissions: new Set<string>(),
   };
-  const { subscribe } = createEngine({ introspection: false, hideSuggestions: false });
+  const { subscribe } = createEngine({ introspection: false, hideSuggestions: false, jit: true });
 
   it('D6-10: one that leaves, or aborts, during the execution that it shares takes nothing from the others', async () => {
     const event = { id: '1', slow: Promise.withResolvers<string>() };

@@ -162,6 +162,7 @@ export async function startStandOn(
     persistedMode: 'off',
     persistedDocuments: () => new Map(),
     introspection: true,
+    jit: true,
     production: false,
     graphiql: true,
     ...deps,

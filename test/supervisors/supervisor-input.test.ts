@@ -1,18 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { supervisorInput } from '../../src/access/administration/supervisor.input.ts';
-import { parsedInput } from '../../src/faces/graphql/kit/camel-input.ts';
-import { ValidationError } from '../../src/faces/graphql/kit/graphql-errors.ts';
+import { camelInput } from '../../src/faces/graphql/kit/camel-input.ts';
+import { inputIssues } from '../../src/faces/graphql/kit/graphql-errors.ts';
 
 const GOOD = { username: 'grace', password: 'x'.repeat(8), role: 'viewer' };
 
 function issuesOf(given: object) {
-  try {
-    parsedInput(supervisorInput, given);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ValidationError)) throw error;
-    return error.issues;
-  }
+  const { error } = camelInput(supervisorInput).safeParse(given);
+  return error ? inputIssues(error) : [];
 }
 
 describe('the input of a supervisor', () => {
@@ -40,6 +35,6 @@ describe('the input of a supervisor', () => {
     ['1024 characters of any plane', { password: '🔑'.repeat(1_024) }],
     ['a name with spaces around it, which stay', { username: ' grace ' }],
   ])('DG-03: %s are valid', (_name, given) => {
-    expect(parsedInput(supervisorInput, { ...GOOD, ...given })).toEqual({ ...GOOD, ...given });
+    expect(camelInput(supervisorInput).parse({ ...GOOD, ...given })).toEqual({ ...GOOD, ...given });
   });
 });

@@ -127,6 +127,8 @@ export interface Config {
   /** Whether the mutation `registerTransaction` may register ids that their owner has not registered. */
   registrationByMutation: boolean;
   graphqlIntrospection: boolean;
+  /** Whether frequent GraphQL queries run as compiled code. */
+  graphqlJit: boolean;
   graphqlMaxCost: number;
   graphqlPersisted: Env['GRAPHQL_PERSISTED'];
   /** The path of the file that lists the persisted GraphQL documents. */
@@ -246,6 +248,7 @@ function toConfig(env: Env, production: boolean): Config {
     corsOrigins: env.CORS_ORIGINS,
     registrationByMutation: (env.REGISTRATION_BY_MUTATION ?? (production ? 'off' : 'on')) === 'on',
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',
+    graphqlJit: env.GRAPHQL_JIT === 'on',
     graphqlMaxCost: env.GRAPHQL_MAX_COST,
     graphqlPersisted: env.GRAPHQL_PERSISTED,
     graphqlPersistedFile: env.GRAPHQL_PERSISTED_FILE && resolve(env.GRAPHQL_PERSISTED_FILE),

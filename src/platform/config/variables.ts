@@ -207,6 +207,10 @@ const features = {
     unset: '`on`; in production `off`',
     role: 'gateway',
   }),
+  GRAPHQL_JIT: about(z.enum(['on', 'off'], 'on or off').default('on'), {
+    description: 'whether frequent queries run as compiled code (docs/operations/compiled-operations.md)',
+    role: 'gateway',
+  }),
   GRAPHQL_MAX_COST: about(atLeastOne.default(5000), {
     description:
       'the objects that one operation may ask for, or those of a batch together; each `totalCount` in a document counts as 200',

@@ -5,9 +5,8 @@ import { EVERY_STRING, HIDDEN, type JsonRule, maskJson, membersRule } from '../.
 import { isSecretKey, MASK } from '../../../audit/mask-keys.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { isObject } from '../../shared/nested-values.ts';
-import type { OperationParams } from './document-limits.ts';
+import { areVariablesGood, type OperationParams } from './document-limits.ts';
 import { type DocumentMask, maskUnparsed, maskValid } from './document-masking.ts';
-import { areVariablesGood } from './engine.ts';
 import type { OperationRecord } from './socket-operations.ts';
 
 /** What is masked in the audit record of an operation, in addition to the values of secret keys. */

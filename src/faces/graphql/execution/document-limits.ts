@@ -9,6 +9,7 @@ import {
   type GraphQLSchema,
   getNamedType,
   getOperationAST,
+  getVariableValues,
   isCompositeType,
   isInterfaceType,
   isObjectType,
@@ -136,6 +137,22 @@ interface Measure {
 export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
   const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
   return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
+}
+
+/** Checks whether the variables are valid for the operation; stops at the first invalid one. */
+export function areVariablesGood(
+  schema: GraphQLSchema,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+  variables: Readonly<Record<string, unknown>>,
+): boolean {
+  if (variableDefinitions.length === 0) return true;
+  try {
+    // One error is enough: each message quotes the whole object that it concerns.
+    const options = { maxErrors: 0, hideSuggestions: true };
+    return getVariableValues(schema, variableDefinitions, variables, options).errors === undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the operations of a document, in their order. */

@@ -54,6 +54,8 @@ export interface GraphqlDeps {
   /** The limits of requests with a file; by default 1 GiB, and one minute without a byte. */
   uploadLimits?: UploadLimits | undefined;
   introspection: boolean;
+  /** Whether frequent queries run as compiled code. */
+  jit: boolean;
   persistedMode: PersistedMode;
   /** Returns the persisted documents that are currently in force. */
   persistedDocuments: () => PersistedDocuments;
@@ -93,7 +95,7 @@ export interface GraphqlRuntime {
  * off.
  */
 export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): GraphqlRuntime {
-  const { services, log, introspection, production, observer, uploadLimits = UPLOAD_LIMITS } = deps;
+  const { services, log, introspection, jit, production, observer, uploadLimits = UPLOAD_LIMITS } = deps;
   const mask = new ErrorMask(log);
   const sse = new SseStreams();
   const audits = new OperationAudits(schema);
@@ -101,7 +103,7 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
   const yoga = createYoga<GraphqlHttpRequest>({
     schema,
     plugins: [
-      useEngine(createEngine({ introspection, hideSuggestions: production || !introspection, observer })),
+      useEngine(createEngine({ introspection, hideSuggestions: production || !introspection, jit, observer })),
       useHttpRequests(audits),
       usePersistedOperations(persisted),
       useHttpResults(mask, sse, audits),

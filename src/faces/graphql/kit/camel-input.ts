@@ -1,6 +1,7 @@
+import type { InputRef } from '@pothos/core';
 import { z } from 'zod';
 import { ExactNumber } from '../../../lib/json.ts';
-import { camelName, inputIssues, ValidationError } from './graphql-errors.ts';
+import { camelName } from './graphql-errors.ts';
 
 /** The member whose value is JSON and keeps the REST names inside. */
 const JSON_MEMBER = 'ruleLogic';
@@ -20,14 +21,17 @@ export function camelInput<Schema extends z.ZodType>(schema: Schema): z.ZodType<
   });
 }
 
+/** The type of an argument whose resolver gets `Output`. */
+type TypeOf<Output> = Output extends (infer Item)[] ? [InputRef<Item>] : InputRef<Output>;
+
 /**
- * Parses an input that was given in camelCase.
- * @throws ValidationError that lists every invalid member.
+ * Returns the options of a required argument that the zod plugin parses with an input schema with REST names. The
+ * resolver gets the output of `schema`, in which the plugin then looks for the required input objects of `type`: the
+ * name of such a member must be the same in REST.
  */
-export function parsedInput<Schema extends z.ZodType>(schema: Schema, given: object): z.output<Schema> {
-  const parsed = camelInput(schema).safeParse(given);
-  if (!parsed.success) throw new ValidationError(inputIssues(parsed.error));
-  return parsed.data;
+export function parsedArgument<Schema extends z.ZodType>(type: InputRef | [InputRef], schema: Schema) {
+  const options = { required: true, validate: { schema: camelInput(schema) } } as const;
+  return { ...options, type: type as TypeOf<z.output<Schema>> };
 }
 
 function inRestNames(value: unknown): unknown {

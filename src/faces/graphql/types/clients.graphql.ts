@@ -3,7 +3,7 @@ import type { ClientWithSecret } from '../../../access/administration/client-adm
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../../access/clients/clients.service.ts';
 import { byCreation, type List } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
-import { parsedInput } from '../kit/camel-input.ts';
+import { parsedArgument } from '../kit/camel-input.ts';
 import { type GraphqlServices, tenantAndAdministrator } from '../kit/graphql-context.ts';
 import { ForbiddenError, NotFoundError, orMember, ValidationError } from '../kit/graphql-errors.ts';
 import { connectionResolver, rowResolver } from '../kit/pages.ts';
@@ -232,11 +232,9 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
         'CreateClientResult',
         'The client with its secret; or ValidationError: a member of `input` is not valid; ForbiddenError: without clients:manage, a scope that the caller lacks, or less restricted than the client that creates it; NotFoundError: never returned today.',
       ),
-      args: { input: t.arg({ type: input, required: true, description: 'The client.' }) },
-      resolve: (_root, args, context) => {
-        const client = parsedInput(clientInput, args.input);
-        return orMember(context.services.clientAdministration.create(...tenantAndAdministrator(context), client));
-      },
+      args: { input: t.arg({ ...parsedArgument(input, clientInput), description: 'The client.' }) },
+      resolve: (_root, { input: client }, context) =>
+        orMember(context.services.clientAdministration.create(...tenantAndAdministrator(context), client)),
     }),
     updateClient: t.field({
       type: refs.client,
@@ -249,14 +247,10 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
       ),
       args: {
         id: t.arg.id(idOptions),
-        input: t.arg({ type: input, required: true, description: 'The whole new client.' }),
+        input: t.arg({ ...parsedArgument(input, clientInput), description: 'The whole new client.' }),
       },
-      resolve: (_root, args, context) => {
-        const client = parsedInput(clientInput, args.input);
-        return orMember(
-          context.services.clientAdministration.replace(...tenantAndAdministrator(context), args.id, client),
-        );
-      },
+      resolve: (_root, { id, input: client }, context) =>
+        orMember(context.services.clientAdministration.replace(...tenantAndAdministrator(context), id, client)),
     }),
     rotateClientSecret: t.field({
       type: created,
@@ -271,14 +265,17 @@ function addClientMutations(builder: Builder, refs: TypeRefs, enums: ClientEnums
         id: t.arg.id(idOptions),
         overlapSeconds: t.arg.int({
           description: 'How many seconds the old secret stays valid: 0, the default, to 2592000 (30 days).',
+          validate: { schema: rotationInput.out.shape.overlap_seconds },
         }),
       },
-      resolve: (_root, { id, overlapSeconds }, context) => {
-        const { overlap_seconds } = parsedInput(rotationInput, { overlapSeconds });
-        return orMember(
-          context.services.clientAdministration.rotateSecret(...tenantAndAdministrator(context), id, overlap_seconds),
-        );
-      },
+      resolve: (_root, { id, overlapSeconds }, context) =>
+        orMember(
+          context.services.clientAdministration.rotateSecret(
+            ...tenantAndAdministrator(context),
+            id,
+            overlapSeconds ?? 0,
+          ),
+        ),
     }),
     setClientStatus: t.field({
       type: refs.client,

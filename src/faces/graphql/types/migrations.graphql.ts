@@ -6,7 +6,7 @@ import type { MigrationCaller } from '../../../domain/user-migrations/user-migra
 import { notFoundRefusal } from '../../../platform/errors.ts';
 import { MIGRATIONS, ROWS_OF_MIGRATIONS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
-import { parsedInput } from '../kit/camel-input.ts';
+import { parsedArgument } from '../kit/camel-input.ts';
 import { callerOf, type GraphqlContext, tokenOf } from '../kit/graphql-context.ts';
 import {
   DuplicateError,
@@ -199,9 +199,8 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
             'The user; or ValidationError: a member is not valid, or both identifiers are missing; DuplicateError: a user of the node has the email, the external id or the wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
         },
       },
-      args: { input: t.arg({ type: input, required: true, description: 'The user.' }) },
-      resolve: async (_root, args, context) => {
-        const user = parsedInput(migrateUserInput, args.input);
+      args: { input: t.arg({ ...parsedArgument(input, migrateUserInput), description: 'The user.' }) },
+      resolve: async (_root, { input: user }, context) => {
         const { userMigrations } = context.services;
         const caller = migrationCallerOf(context);
         const migrate = userMigrations.exclusively(caller.nodeId, () => userMigrations.migrateOne(caller, user));
@@ -222,9 +221,10 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
             'The migration; or ValidationError: none or over 500 rows, or a row without a wallet; ForbiddenError: without users:migrate; NotFoundError: never returned today.',
         },
       },
-      args: { users: t.arg({ type: [input], required: true, description: '1 to 500 users.' }) },
-      resolve: (_root, args, context) => {
-        const { users } = parsedInput(migrateUsersInput, { users: args.users });
+      args: {
+        users: t.arg({ ...parsedArgument([input], migrateUsersInput.out.shape.users), description: '1 to 500 users.' }),
+      },
+      resolve: (_root, { users }, context) => {
         const { userMigrations } = context.services;
         const caller = migrationCallerOf(context);
         return orMember(userMigrations.exclusively(caller.nodeId, () => userMigrations.migrateMany(caller, users)));

@@ -1,11 +1,8 @@
 import type { Evaluation, Explanation } from '../../../domain/wallet-rules/evaluate.rules.ts';
 import { previewInput } from '../../../domain/wallet-rules/preview.service.ts';
 import type { Builder } from '../kit/builder.ts';
-import { camelInput } from '../kit/camel-input.ts';
-import { badInputError, inputIssues } from '../kit/graphql-errors.ts';
+import { parsedArgument } from '../kit/camel-input.ts';
 import type { WalletRuleInputType } from './wallet-rule-mutations.graphql.ts';
-
-const previewArgument = camelInput(previewInput);
 
 /** Adds the query that evaluates whether a rule would fire, and explains why. */
 export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
@@ -56,12 +53,9 @@ export function addPreview(builder: Builder, rule: WalletRuleInputType): void {
       description:
         'Whether a rule would fire for the given balances and transfers, and how each of its conditions comes out. Nothing is changed. NOT_FOUND for a `ruleId` that is unknown or of another node. Needs wallet-rules:read.',
       authScopes: { permission: 'wallet-rules:read' },
-      args: { input: t.arg({ type: input, required: true, description: 'The rule and the facts.' }) },
-      resolve: (_root, args, { services, principal }) => {
-        const given = previewArgument.safeParse(args.input);
-        if (!given.success) throw badInputError(inputIssues(given.error));
-        return services.walletRulePreviews.preview(principal.nodeId, given.data);
-      },
+      args: { input: t.arg({ ...parsedArgument(input, previewInput), description: 'The rule and the facts.' }) },
+      resolve: (_root, { input: given }, { services, principal }) =>
+        services.walletRulePreviews.preview(principal.nodeId, given),
     }),
   );
 }

@@ -3,7 +3,7 @@ import { permissionsOfRole } from '../../../access/identity/permissions.rules.ts
 import type { SupervisorRow } from '../../../access/supervisors/supervisors.service.ts';
 import { byCreation, type List } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
-import { parsedInput } from '../kit/camel-input.ts';
+import { parsedArgument } from '../kit/camel-input.ts';
 import { type GraphqlServices, tenantAndAdministrator } from '../kit/graphql-context.ts';
 import {
   DuplicateError,
@@ -53,13 +53,14 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
         "Sets the password and ends the sessions. Needs clients:manage and every permission of the role; a client's own token cannot do it if the client has limits (addresses, certificate, rate, quota).",
       authScopes,
       errors: errorsOf('SetSupervisorPasswordResult'),
-      args: { id: t.arg.id(idOptions), password: t.arg.string(passwordOptions) },
-      resolve: (_root, { id, ...args }, context) => {
-        const { password } = parsedInput(passwordInput, args);
-        return orMember(
-          context.services.supervisorAdministration.setPassword(...tenantAndAdministrator(context), id, password),
-        );
+      args: {
+        id: t.arg.id(idOptions),
+        password: t.arg.string({ ...passwordOptions, validate: { schema: passwordInput.out.shape.password } }),
       },
+      resolve: (_root, { id, password }, context) =>
+        orMember(
+          context.services.supervisorAdministration.setPassword(...tenantAndAdministrator(context), id, password),
+        ),
     }),
     setSupervisorRole: t.field({
       type: refs.supervisor,
@@ -67,13 +68,12 @@ function addSupervisorMutations(builder: Builder, refs: TypeRefs, status: Superv
         'Sets the role and ends the sessions. Needs clients:manage and every permission of both roles, as setting the password does. The last active admin stays.',
       authScopes,
       errors: errorsOf('SetSupervisorRoleResult'),
-      args: { id: t.arg.id(idOptions), role: t.arg.string(roleOptions) },
-      resolve: (_root, { id, ...args }, context) => {
-        const { role } = parsedInput(roleInput, args);
-        return orMember(
-          context.services.supervisorAdministration.setRole(...tenantAndAdministrator(context), id, role),
-        );
+      args: {
+        id: t.arg.id(idOptions),
+        role: t.arg.string({ ...roleOptions, validate: { schema: roleInput.out.shape.role } }),
       },
+      resolve: (_root, { id, role }, context) =>
+        orMember(context.services.supervisorAdministration.setRole(...tenantAndAdministrator(context), id, role)),
     }),
     unlockSupervisor: t.field({
       type: refs.supervisor,
@@ -126,13 +126,9 @@ function addSupervisorCreation(builder: Builder, refs: TypeRefs): void {
             'The supervisor; or ValidationError: a member of `input` is not valid; DuplicateError: the username is taken; ForbiddenError: without clients:manage, or a permission of the role; NotFoundError: never returned today.',
         },
       },
-      args: { input: t.arg({ type: input, required: true, description: 'The supervisor.' }) },
-      resolve: (_root, args, context) => {
-        const supervisor = parsedInput(supervisorInput, args.input);
-        return orMember(
-          context.services.supervisorAdministration.create(...tenantAndAdministrator(context), supervisor),
-        );
-      },
+      args: { input: t.arg({ ...parsedArgument(input, supervisorInput), description: 'The supervisor.' }) },
+      resolve: (_root, { input: supervisor }, context) =>
+        orMember(context.services.supervisorAdministration.create(...tenantAndAdministrator(context), supervisor)),
     }),
   );
 }

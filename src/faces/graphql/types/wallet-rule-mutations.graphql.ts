@@ -1,6 +1,6 @@
 import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
 import type { Builder } from '../kit/builder.ts';
-import { parsedInput } from '../kit/camel-input.ts';
+import { parsedArgument } from '../kit/camel-input.ts';
 import { ForbiddenError, NotFoundError, orMember, PreconditionError, ValidationError } from '../kit/graphql-errors.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
@@ -89,10 +89,10 @@ export function addWalletRuleMutations(
       },
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
-        input: t.arg({ type: input, required: true, description: 'The rule.' }),
+        input: t.arg({ ...parsedArgument(input, walletRuleTextInput), description: 'The rule.' }),
       },
-      resolve: (_root, { walletId, input: given }, { services: { walletRules }, principal }) =>
-        orMember(walletRules.create(principal.nodeId, walletId, parsedInput(walletRuleTextInput, given))),
+      resolve: (_root, { walletId, input: content }, { services: { walletRules }, principal }) =>
+        orMember(walletRules.create(principal.nodeId, walletId, content)),
     }),
     replaceWalletRule: t.field({
       type: walletRule,
@@ -109,13 +109,12 @@ export function addWalletRuleMutations(
       args: {
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
-        input: t.arg({ type: input, required: true, description: 'The whole new rule.' }),
+        input: t.arg({ ...parsedArgument(input, walletRuleTextInput), description: 'The whole new rule.' }),
         ifVersion: t.arg.int({
           description: 'The version that the rule must still have; otherwise PreconditionError.',
         }),
       },
-      resolve: (_root, { walletId, id, ifVersion, input: given }, { services: { walletRules }, principal }) => {
-        const content = parsedInput(walletRuleTextInput, given);
+      resolve: (_root, { walletId, id, ifVersion, input: content }, { services: { walletRules }, principal }) => {
         const versions = typeof ifVersion === 'number' ? [ifVersion] : undefined;
         return orMember(walletRules.replace(principal.nodeId, { walletId, id }, content, versions));
       },

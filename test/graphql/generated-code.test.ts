@@ -1,0 +1,35 @@
+import { parse } from 'graphql';
+import { compileQuery } from 'graphql-jit';
+import { expect, it } from 'vitest';
+import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { startPortcullis } from '../harness.ts';
+import { checkGeneratedCode } from './generated-code.ts';
+import { GeneratedSources } from './generated-sources.ts';
+import { POISON } from './planted-document.ts';
+
+const DOCUMENTS = 2_000;
+
+it('no text of a document reaches generated code, and its names change nothing there but themselves', async () => {
+  const { compiled, refused } = await checkGeneratedCode(DOCUMENTS, 20_261_123);
+  expect(Math.min(compiled, refused)).toBeGreaterThan(DOCUMENTS / 4);
+});
+
+it('a text that graphql-jit were given would be found in its code', () => {
+  using generated = new GeneratedSources();
+  compileQuery(buildSchema(), parse(`{ account(id: "${POISON}") { name } }`), '');
+  expect(generated.taken().join()).toContain(POISON);
+});
+
+it.each([
+  ['off', 'no code', 0],
+  ['on', 'the code of its frequent query', 1],
+])('with GRAPHQL_JIT=%s a service generates %s', async (GRAPHQL_JIT, _code, count) => {
+  await using p = await startPortcullis({ env: { GRAPHQL_JIT } });
+  const token = await p.loginToken();
+  using generated = new GeneratedSources();
+  for (let run = 0; run < 4; run++) {
+    const { json } = await p.call('POST', '/graphql', { token, json: { query: '{ me { nodeId } }' } });
+    expect(json.data.me.nodeId).toBe(p.demo.node_id);
+  }
+  expect(generated.taken().filter((source) => source.includes('function query ('))).toHaveLength(count);
+});
