@@ -3,8 +3,9 @@ import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { UserPages } from '../../src/domain/users/users.service.ts';
-import { CompiledOperations } from '../../src/faces/graphql/execution/compiled-operations.ts';
+import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/document-limits.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
 import { MAGIC } from './planted-document.ts';
 import { type RandomDocument, randomDocument } from './random-document.ts';
 import { NODE, OTHER_NODE, type Stand, startStand } from './stand.ts';
@@ -106,7 +107,7 @@ describe('what is compiled', () => {
 
   async function referencesOf(text: string, runs: number): Promise<number> {
     const reference = vi.fn(execute);
-    const operations = new CompiledOperations(reference);
+    const operations = new CompiledOperations({ reference, areVariablesGood, fragmentsOf });
     const document = parse(text);
     for (let run = 0; run < runs; run++) await operations.run({ schema, document, contextValue });
     return reference.mock.calls.length;
@@ -125,7 +126,7 @@ describe('what is compiled', () => {
 
   it('is bounded by the fields of all: what was asked for last stays', async () => {
     const reference = vi.fn(execute);
-    const operations = new CompiledOperations(reference);
+    const operations = new CompiledOperations({ reference, areVariablesGood, fragmentsOf });
     const wide = (name: string) => {
       const fields = Array.from({ length: 70 }, (_, n) => `${name}${n}: me { nodeId }`).join(' ');
       return parse(`{ ${fields} }`);

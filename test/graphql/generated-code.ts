@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { parse } from 'graphql';
 import { expect } from 'vitest';
-import { CompiledOperations } from '../../src/faces/graphql/execution/compiled-operations.ts';
+import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/document-limits.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
 import { GeneratedSources } from './generated-sources.ts';
 import { CANARIES, POISON, plantedDocument } from './planted-document.ts';
 import { NODE } from './stand.ts';
@@ -35,7 +36,7 @@ function withoutLocations(code: string): string {
  */
 export async function checkGeneratedCode(documents: number, seed: number) {
   using generated = new GeneratedSources(false);
-  const operations = new CompiledOperations(() => ({ data: null }));
+  const operations = new CompiledOperations({ reference: () => ({ data: null }), areVariablesGood, fragmentsOf });
   const seen = { compiled: 0, refused: 0 };
 
   async function codeOf(text: string): Promise<string> {

@@ -15,10 +15,10 @@ import {
   validate,
   validateSubscriptionArgs,
 } from 'graphql';
+import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { ResultStream } from '../../../lib/fast/result-stream.ts';
 import type { GraphqlContext } from '../kit/graphql-context.ts';
-import { CompiledOperations } from './compiled-operations.ts';
-import { limitError } from './document-limits.ts';
+import { areVariablesGood, fragmentsOf, limitError } from './document-limits.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { resultKeyOf, SharedResults } from './shared-results.ts';
 
@@ -70,7 +70,7 @@ export function createEngine({
   const answers = new SharedResults((event) => observer.deliveryOf(event));
   const settings = { hideSuggestions, options: { maxCoercionErrors: MAX_VARIABLE_FAULTS } };
   const reference = (args: ExecutionArgs) => execute({ ...args, ...settings });
-  const operations = jit ? new CompiledOperations(reference) : { run: reference };
+  const operations = jit ? new CompiledOperations({ reference, areVariablesGood, fragmentsOf }) : { run: reference };
   return {
     parse: parseWithinLimits,
     validate: (schema: GraphQLSchema, document: DocumentNode) =>

@@ -4,6 +4,7 @@ import {
   type ExecutionArgs,
   type ExecutionResult,
   type execute,
+  type FragmentDefinitionNode,
   GraphQLBoolean,
   GraphQLError,
   GraphQLInt,
@@ -21,7 +22,6 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import { compileQuery, isCompiledQuery } from 'graphql-jit';
-import { areVariablesGood, fragmentsOf } from './document-limits.ts';
 
 /** The maximum number of fields of an operation that is compiled; longer code would take too long to generate. */
 const MAX_FIELDS = 150;
@@ -75,8 +75,10 @@ function isPlain(schema: GraphQLSchema, document: DocumentNode): boolean {
 }
 
 /** Counts the fields of an operation with its fragments unfolded; in a valid document fragments form no cycle. */
-function unfoldedFields(document: DocumentNode, operation: OperationDefinitionNode): number {
-  const fragments = fragmentsOf(document);
+function unfoldedFields(
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+  operation: OperationDefinitionNode,
+): number {
   const counted = new Map<string, number>();
   const ofFragment = (name: string): number => {
     const known = counted.get(name);
@@ -115,29 +117,42 @@ interface Compiled {
   fields: number;
 }
 
+interface CompiledOperationsParts {
+  /** Executes an operation as graphql-js does. */
+  reference: (args: ExecutionArgs) => Result;
+  /** Checks whether the variables are valid for the operation. */
+  areVariablesGood(
+    schema: GraphQLSchema,
+    operation: OperationDefinitionNode,
+    variables: Readonly<Record<string, unknown>>,
+  ): boolean;
+  /** Returns the fragments of a document by their names. */
+  fragmentsOf(document: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode>;
+}
+
 /**
  * Runs frequent queries as compiled code, with the same results as graphql-js. An operation that cannot be compiled, or
  * that turns out to be invalid, is executed by graphql-js instead.
  */
 export class CompiledOperations {
-  readonly #reference: (args: ExecutionArgs) => Result;
+  readonly #parts: CompiledOperationsParts;
   readonly #runs = new WeakMap<OperationDefinitionNode, number>();
   readonly #refused = new WeakSet<OperationDefinitionNode>();
   /** The compiled operations, the least recently used first. */
   readonly #compiled = new Map<OperationDefinitionNode, Compiled>();
   #fieldsKept = 0;
 
-  /** @param reference graphql-js's own executor */
-  constructor(reference: (args: ExecutionArgs) => Result) {
-    this.#reference = reference;
+  constructor(parts: CompiledOperationsParts) {
+    this.#parts = parts;
   }
 
   run(args: ExecutionArgs): Result {
     const { schema, document, operationName, rootValue, contextValue, variableValues } = args;
+    const { reference, areVariablesGood } = this.#parts;
     const operation = getOperationAST(document, operationName);
     const run = operation?.operation === OperationTypeNode.QUERY ? this.#runOf(operation, args) : undefined;
     // Compiled code would collect every error of the variables, however many.
-    if (!operation || !run || !areVariablesGood(schema, operation, variableValues ?? {})) return this.#reference(args);
+    if (!operation || !run || !areVariablesGood(schema, operation, variableValues ?? {})) return reference(args);
     const result = run(rootValue, contextValue, variableValues);
     const settle = (given: ExecutionResult) => (given.errors ? this.#failed(given, given.errors, args) : given);
     return result instanceof Promise ? result.then(settle) : settle(result);
@@ -149,7 +164,7 @@ export class CompiledOperations {
    */
   #failed({ data }: ExecutionResult, errors: readonly GraphQLError[], args: ExecutionArgs): Result {
     const hasFailed = errors.some(({ originalError }) => originalError && !(originalError instanceof GraphQLError));
-    if (!hasFailed) return this.#reference(args);
+    if (!hasFailed) return this.#parts.reference(args);
     return { errors: errors.map((error) => asGraphqlError(error, args.document)), data: data ?? null };
   }
 
@@ -164,7 +179,7 @@ export class CompiledOperations {
     const runs = (this.#runs.get(operation) ?? 0) + 1;
     this.#runs.set(operation, runs);
     if (runs <= RUNS_BEFORE) return undefined;
-    const compiled = compile(operation, args);
+    const compiled = compile(this.#parts.fragmentsOf(args.document), operation, args);
     if (compiled) this.#keep(operation, compiled);
     else this.#refused.add(operation);
     return compiled?.run;
@@ -182,9 +197,12 @@ export class CompiledOperations {
   }
 }
 
-function compile(operation: OperationDefinitionNode, args: ExecutionArgs): Compiled | undefined {
-  const { schema, document, operationName } = args;
-  const fields = unfoldedFields(document, operation);
+function compile(
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>,
+  operation: OperationDefinitionNode,
+  { schema, document, operationName }: ExecutionArgs,
+): Compiled | undefined {
+  const fields = unfoldedFields(fragments, operation);
   if (fields > MAX_FIELDS || !isPlain(schema, document)) return undefined;
   const compiled = compileQuery(schema, document, operationName ?? '', { disablingCapturingStackErrors: true });
   return isCompiledQuery(compiled) ? { run: compiled.query as Run, fields } : undefined;
