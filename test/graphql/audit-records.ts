@@ -1,6 +1,6 @@
-import { parse, validate } from 'graphql';
+import { type DocumentNode, parse, validate } from 'graphql';
 import { maskBody } from '../../src/audit/mask.ts';
-import { hasGoodVariables, rulesOfInvalid, rulesOfValid } from '../../src/faces/graphql/execution/audit-masking.ts';
+import { OperationAudits } from '../../src/faces/graphql/execution/audit-masking.ts';
 import { schema } from './audit-stand.ts';
 
 interface Operation {
@@ -11,31 +11,40 @@ interface Operation {
 
 const MAX_BYTES = 64 * 1024;
 
-/** What a record of an operation shows: its request, and an answer to it. */
-export function shown(params: Operation, answer: unknown = {}): { request: string; response: string } {
-  const { request, response } = rulesOf(params);
-  const [asked, sent] = [params, answer].map((body) => Buffer.from(JSON.stringify(body)));
+/** What a record of an operation shows: its request, null if that is invalid, and an answer to it. */
+export function shown(params: Operation, answer: unknown = {}): { request: string | null; response: string } {
+  const { request, names } = audited(params);
+  const sent = Buffer.from(JSON.stringify(answer));
   const form = { maxBytes: MAX_BYTES, truncated: false, wellFormed: true };
-  return {
-    request: maskBody('application/json', asked ?? Buffer.alloc(0), { ...form, rule: request }) ?? '',
-    response: maskBody('application/json', sent ?? Buffer.alloc(0), { ...form, rule: response }) ?? '',
-  };
+  return { request, response: maskBody('application/json', sent, { ...form, names }) ?? '' };
 }
 
-/** The document that a record shows. */
-export function shownDocument(query: string, variables?: unknown): string {
-  return JSON.parse(shown({ query, variables }).request).query;
+/** The request that a record of a valid operation shows. */
+export function shownRequest(params: Operation): { query: string; variables?: unknown } {
+  const { request } = audited(params);
+  if (request === null) throw new Error('it is invalid');
+  return JSON.parse(request);
 }
 
-export function rulesOf(params: Operation) {
-  const document = documentOf(params.query);
-  const isValid = document !== undefined && validate(schema, document).length === 0;
-  return isValid && hasGoodVariables(schema, document, { ...params })
-    ? rulesOfValid(document, { ...params })
-    : rulesOfInvalid(params);
+/** The request that a record shows, and the names that are masked in the response. */
+export function audited(params: Operation): { request: string | null; names: ReadonlySet<string> | undefined } {
+  const audits = new OperationAudits(schema);
+  const onValidate = audits.plugin().onValidate as unknown as OnValidate;
+  const documentAST = documentOf(params.query);
+  if (documentAST) {
+    const valid = validate(schema, documentAST).length === 0;
+    onValidate({ params: { documentAST }, context: { params } })({ valid });
+  }
+  const { request, response } = audits.ofSocket(params, '');
+  return { request: request.text ?? null, names: response.maskedNames };
 }
 
-function documentOf(query: string) {
+type OnValidate = (given: {
+  params: { documentAST: DocumentNode };
+  context: { params: object };
+}) => (result: { valid: boolean }) => void;
+
+function documentOf(query: string): DocumentNode | undefined {
   try {
     return parse(query);
   } catch {
