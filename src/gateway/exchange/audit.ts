@@ -1,6 +1,6 @@
 import type { Principal } from '../../access/identity/principal.ts';
 import { maskBody } from '../../audit/mask.ts';
-import { maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
+import { cut, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
 import { correlationKey, maskTokens } from '../../audit/mask-keys.ts';
 import type { Log } from '../../lib/log.ts';
@@ -10,8 +10,8 @@ import type { AuditedBody, AuditedOperation, Exchange } from './exchange.ts';
 import { endStatusOf } from './request-metrics.ts';
 import type { Unparsed } from './unparsed.ts';
 
-const MAX_BODY_BYTES = 64 * 1024;
-const JSON_TYPE = 'application/json';
+/** The most that a record stores of a body, in bytes. */
+export const MAX_BODY_BYTES = 64 * 1024;
 
 /** The operation of a request that has only one: the captured bodies are recorded, masked by the default rules. */
 export const WHOLE: AuditedOperation = { request: {}, response: {} };
@@ -22,13 +22,6 @@ interface RecordedBodies {
   request_bytes: number;
   response_body: string | null;
   response_bytes: number;
-}
-
-interface BodyForm {
-  truncated: boolean;
-  /** Whether the body is known to be well-formed, because this process wrote or parsed it. */
-  wellFormed: boolean;
-  names: ReadonlySet<string> | undefined;
 }
 
 /**
@@ -51,16 +44,14 @@ export function bodiesOf(exchange: Exchange, operation: AuditedOperation | undef
   };
 }
 
-/** Returns the masked bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
+/** Returns the bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
 function socketBodiesOf(operation: AuditedOperation | undefined): RecordedBodies {
   const { request, response } = operation ?? WHOLE;
-  const sent = Buffer.from(response.text ?? '');
-  const form = { truncated: true, wellFormed: true, names: response.maskedNames };
   return {
-    request_body: textBody(request),
+    request_body: storedText(request.text),
     request_bytes: request.bytes ?? 0,
-    response_body: storableBody('application/x-ndjson', sent, form),
-    response_bytes: sent.length,
+    response_body: storedText(response.text),
+    response_bytes: response.bytes ?? 0,
   };
 }
 
@@ -70,25 +61,18 @@ export function storable(text: string): string {
 }
 
 function bodyText(
-  body: AuditedBody,
+  { text, maskedNames: names }: AuditedBody,
   type: string | undefined,
-  captured: Capture['request'],
+  { bytes, truncated }: Capture['request'],
   wellFormed: boolean,
 ): string | null {
-  if (body.text !== undefined) return textBody(body);
-  const { truncated, bytes } = captured;
-  return storableBody(type, bytes, { truncated, wellFormed, names: body.maskedNames });
+  if (text !== undefined) return storedText(text);
+  return storedText(maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, truncated, wellFormed, names }));
 }
 
-/** Returns the masked text of a body that has one. */
-function textBody({ text, maskedNames: names }: AuditedBody): string | null {
-  return storableBody(JSON_TYPE, Buffer.from(text ?? ''), { truncated: false, wellFormed: true, names });
-}
-
-function storableBody(type: string | undefined, bytes: Buffer, form: BodyForm): string | null {
-  const masked = maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, ...form });
+function storedText(masked: string | null | undefined): string | null {
   // Responses contain correlation ids too, which may hold a JWT.
-  return masked === null ? null : storable(maskTokens(masked));
+  return masked ? storable(cut(maskTokens(masked), MAX_BODY_BYTES)) : null;
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {

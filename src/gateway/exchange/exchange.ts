@@ -18,7 +18,7 @@ interface Upgrade {
 
 /** Instructions for recording a body; without any, the captured bytes are recorded. */
 export interface AuditedBody {
-  /** JSON text to record instead of the captured bytes; null to record no more than their length. */
+  /** Masked text to record instead of the captured bytes; null to record no more than their length. */
   text?: string | null;
   /** The length to record, in bytes, if it is not that of the captured bytes. */
   bytes?: number | undefined;

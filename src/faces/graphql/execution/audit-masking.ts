@@ -11,8 +11,10 @@ import {
   visit,
 } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import { maskEmbedded, maskJson } from '../../../audit/mask-json.ts';
-import { isSecretKey, MASK, mayNameSecret } from '../../../audit/mask-keys.ts';
+import { maskBody } from '../../../audit/mask.ts';
+import { maskEmbedded } from '../../../audit/mask-json.ts';
+import { isSecretKey, MASK } from '../../../audit/mask-keys.ts';
+import { MAX_BODY_BYTES } from '../../../gateway/exchange/audit.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { parseJson } from '../../../lib/json.ts';
 import { isObject } from '../../shared/nested-values.ts';
@@ -119,15 +121,19 @@ export class OperationAudits {
    * as its length alone.
    */
   #operationOf(params: unknown, isPart: boolean): AuditedOperation {
-    const sent = textOf(params);
+    const sent = textOf(params) ?? '';
     const bytes = isPart ? Buffer.byteLength(sent) : undefined;
     const document = isObject(params) ? this.#valid.get(params) : undefined;
-    if (sent === '' || !isObject(params) || !document || !hasGoodVariables(this.#schema, document, params)) {
+    if (!isObject(params) || !document || !hasGoodVariables(this.#schema, document, params)) {
       return { request: { text: null, bytes }, response: { maskedNames: MESSAGES } };
     }
     const { text: query, variables, aliases } = this.#maskedOf(document);
-    const shown = JSON.stringify({ ...params, query, variables: withoutSecrets(params.variables, variables) });
-    const text = mayNameSecret(shown) ? maskJson(shown).text : shown;
+    const text =
+      textOf(params, function mask(this: unknown, name: string, value: unknown) {
+        if (this === params && name === 'query') return query;
+        if (isSecretKey(name) || (this === params.variables && variables.has(name))) return MASK;
+        return typeof value === 'string' ? maskEmbedded(value) : value;
+      }) ?? JSON.stringify({ query });
     return {
       request: { text, bytes },
       response: { maskedNames: text === sent ? aliases : aliases.union(MESSAGES) },
@@ -141,23 +147,20 @@ export class OperationAudits {
   }
 }
 
-/** Returns the JSON of parameters; an empty text if they are nested too deeply to be written. */
-function textOf(params: unknown): string {
+/** Returns the JSON of parameters; undefined if they are nested too deeply to be written. */
+function textOf(params: unknown, replacer?: (this: unknown, name: string, value: unknown) => unknown) {
   try {
-    return JSON.stringify(params);
+    return JSON.stringify(params, replacer);
   } catch (error) {
-    if (error instanceof RangeError) return '';
+    if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
-function withResponse({ request, response }: AuditedOperation, text: string): AuditedOperation {
-  return { request, response: { ...response, text, bytes: Buffer.byteLength(text) } };
-}
-
-function withoutSecrets(variables: unknown, secrets: ReadonlySet<string>): unknown {
-  if (!isObject(variables)) return variables;
-  return Object.fromEntries(Object.entries(variables).map(([name, value]) => [name, secrets.has(name) ? MASK : value]));
+function withResponse({ request, response: { maskedNames } }: AuditedOperation, lines: string): AuditedOperation {
+  const form = { maxBytes: MAX_BODY_BYTES, truncated: true, wellFormed: true, names: maskedNames };
+  const text = maskBody('application/x-ndjson', Buffer.from(lines), form);
+  return { request, response: { text, bytes: Buffer.byteLength(lines) } };
 }
 
 /** Returns the query of a GET, written again from the masked JSON of its operation. */

@@ -139,7 +139,7 @@ export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, 
 }
 
 /** Returns the operations of a document, in their order. */
-export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
+function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
   return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
 }
 

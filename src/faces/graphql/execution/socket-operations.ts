@@ -40,7 +40,7 @@ export interface OperationRecord {
   responseText: string;
   /** Whether no message that was sent had errors. */
   ok: boolean;
-  /** What the audit record shows of the operation; undefined until the masking rules are known. */
+  /** What the audit record shows of the operation; undefined until it is masked. */
   audited: AuditedOperation | undefined;
 }
 
