@@ -1,24 +1,22 @@
 import { maskEmbedded, startsDocument } from './mask-json.ts';
 import { credentialsAt, isSecretKey, MASK, maskTokens, TOKEN_START } from './mask-keys.ts';
 
-/** Returns the masked value of a form pair, from its decoded name and value; undefined to mask by the name alone. */
-type ValueMask = (name: string, value: string) => string | undefined;
-
 /** Matches the path of the GraphQL endpoint, with or without scheme and host, repeated slashes or a trailing slash. */
 const GRAPHQL_PATH = /^(?:[a-z][a-z\d+.-]*:)?(?:\/\/[^/]*)?\/+graphql\/*$/i;
+/** Matches the names of a GraphQL operation's parameters, and others that begin with one of these words. */
 const OPERATION_PARAMETER = /^(?:query|variables|extensions)\b/i;
 
 /**
  * Masks the values of secret keys in `application/x-www-form-urlencoded` text, however the keys are encoded
- * (`user[pass%77ord]`), and in JSON values (`variables={…}`). All other pairs stay byte for byte. May stop after
- * `maxLength` UTF-16 units.
+ * (`user[pass%77ord]`), and in JSON values (`variables={…}`), and, if `isOperation`, the parameters of a GraphQL
+ * operation. All other pairs stay byte for byte. May stop after `maxLength` UTF-16 units.
  */
-export function maskForm(text: string, maxLength = Number.POSITIVE_INFINITY, valueMask?: ValueMask): string {
+export function maskForm(text: string, maxLength = Number.POSITIVE_INFINITY, isOperation = false): string {
   const pairs: string[] = [];
   for (let start = 0, length = 0; start <= text.length && length < maxLength; ) {
     const ampersand = text.indexOf('&', start);
     const end = ampersand === -1 ? text.length : ampersand;
-    const pair = maskPair(text.slice(start, end), valueMask);
+    const pair = maskPair(text.slice(start, end), isOperation);
     if (pair === undefined) break;
     pairs.push(pair);
     length += pair.length + 1;
@@ -34,43 +32,31 @@ export function maskForm(text: string, maxLength = Number.POSITIVE_INFINITY, val
 export function maskQuery(query: string, path: string | null = ''): string {
   const marks = /^\?*/.exec(query)?.[0] ?? '';
   const pairs = query.slice(marks.length);
-  return (
-    marks + (path === null || GRAPHQL_PATH.test(path) ? maskOperationQuery(pairs, hidesOperation) : maskForm(pairs))
-  );
+  return marks + (path === null || GRAPHQL_PATH.test(path) ? maskOperationQuery(pairs) : maskForm(pairs));
 }
 
 /**
  * Masks a query that holds a GraphQL operation. Replaces a part that does not begin with `name=` as a whole: it may
  * belong to a GraphQL document whose `&` was not escaped.
  */
-export function maskOperationQuery(query: string, valueMask: ValueMask): string {
+function maskOperationQuery(query: string): string {
   const pairs = query.split('&').map((pair) => (/^[\w.[\]%-]*=|^$/.test(pair) ? pair : MASK));
-  return maskForm(pairs.join('&'), undefined, valueMask);
-}
-
-/**
- * Returns the mask for the parameters of a GraphQL operation (names beginning with the word `query`, `variables` or
- * `extensions`) and undefined for others.
- */
-export function hidesOperation(name: string): string | undefined {
-  return OPERATION_PARAMETER.test(name) ? MASK : undefined;
+  return maskForm(pairs.join('&'), undefined, true);
 }
 
 /**
  * Masks one pair of a form. Returns undefined when a JSON document stands in place of its name, because the `&` in it
  * do not separate pairs.
  */
-function maskPair(pair: string, valueMask: ValueMask | undefined): string | undefined {
+function maskPair(pair: string, isOperation: boolean): string | undefined {
   const equals = pair.indexOf('=');
   const rawName = equals === -1 ? pair : pair.slice(0, equals);
   const name = decode(rawName);
   if (name.trimStart().startsWith('{')) return undefined;
   if (equals === -1) return pair;
-  if (isSecretPath(name)) return `${rawName}=${MASK}`;
+  if (isSecretPath(name) || (isOperation && OPERATION_PARAMETER.test(name))) return `${rawName}=${MASK}`;
   const rawValue = pair.slice(equals + 1);
   const value = decode(rawValue);
-  const own = valueMask?.(name, value);
-  if (own !== undefined) return own === value ? pair : `${rawName}=${encodeURIComponent(own.toWellFormed())}`;
   if (!startsDocument(value)) return maskSemicolons(pair);
   const masked = maskEmbedded(value);
   return masked === value ? pair : `${rawName}=${encodeURIComponent(masked)}`;

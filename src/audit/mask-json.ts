@@ -1,47 +1,5 @@
 import { isSecretKey, MASK, secretValueAt } from './mask-keys.ts';
 
-/**
- * A rule for masking parts of a JSON value, in addition to the values of secret keys. For a list, it applies to each
- * item.
- */
-export type JsonRule =
-  /** Masks the whole value. */
-  | { kind: 'hidden' }
-  /**
-   * Replaces every string, at any depth, by what `mask` returns for its decoded text; an incomplete string becomes
-   * `***`.
-   */
-  | { kind: 'text'; mask: (text: string) => string }
-  /** Masks each member of an object by its own rule, and those without one by `others`. */
-  | { kind: 'members'; members: ReadonlyMap<string, JsonRule>; others?: JsonRule };
-
-/** The rule that masks a whole value. */
-export const HIDDEN: JsonRule = { kind: 'hidden' };
-
-/** The rule that masks every string and leaves structure, names, numbers and literals as they are. */
-export const EVERY_STRING: JsonRule = { kind: 'text', mask: () => MASK };
-
-/** Creates a rule for the members of an object by name; `others` applies to those without a rule. */
-export function membersRule(members: Readonly<Record<string, JsonRule | undefined>>, others?: JsonRule): JsonRule {
-  const given = Object.entries(members).flatMap(([name, rule]) => (rule === undefined ? [] : [[name, rule] as const]));
-  return { kind: 'members', members: new Map(given), ...(others && { others }) };
-}
-
-/** Returns the rule for a member of an object, given the object's rule. */
-function ruleOfMember(rule: JsonRule | undefined, name: string): JsonRule | undefined {
-  switch (rule?.kind) {
-    case undefined:
-      return undefined;
-    case 'members':
-      return rule.members.get(name) ?? rule.others;
-    case 'hidden':
-    case 'text':
-      return rule;
-    default:
-      return rule satisfies never;
-  }
-}
-
 /** Matches a JSON number (RFC 8259 section 6) at `lastIndex`. */
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
@@ -122,8 +80,8 @@ type ScanOptions = {
    * Masks the decoded text of a string that may be a JSON document itself; returns it unchanged when nothing is secret.
    */
   maskString: (text: string) => string;
-  /** A rule that masks more than the values of secret keys. */
-  rule?: JsonRule | undefined;
+  /** The names of members to mask in addition to secret keys. */
+  names?: ReadonlySet<string> | undefined;
 };
 
 type State = 'first-value' | 'value' | 'first-key' | 'key' | 'colon' | 'after' | 'done';
@@ -145,9 +103,6 @@ class JsonScanner {
   readonly #text: string;
   readonly #options: ScanOptions;
   readonly #inObject: boolean[] = [];
-  /** The rule of each open object and list; undefined when the scan has no rule. */
-  readonly #rules: (JsonRule | undefined)[] | undefined;
-  #ruleNext: JsonRule | undefined;
   readonly #pieces: string[] = [];
   #state: State = 'value';
   #at = 0;
@@ -162,8 +117,6 @@ class JsonScanner {
   constructor(text: string, options: ScanOptions) {
     this.#text = text;
     this.#options = options;
-    this.#ruleNext = options.rule;
-    this.#rules = options.rule && [];
   }
 
   run(): MaskedJson {
@@ -214,7 +167,6 @@ class JsonScanner {
   #close(object: boolean): boolean {
     if (this.#inObject.at(-1) !== object) return false;
     this.#inObject.pop();
-    this.#rules?.pop();
     return this.#endValue(this.#at + 1);
   }
 
@@ -234,8 +186,7 @@ class JsonScanner {
     if (char !== '"' || !this.#string()) return false;
     if (this.#secretDepth === -1) {
       const key = decodeString(this.#text.slice(start + 1, this.#openString ? this.#at : this.#at - 1));
-      if (this.#rules) this.#ruleNext = ruleOfMember(this.#rules.at(-1), key);
-      this.#secretNext = isSecretKey(key) || this.#ruleNext?.kind === 'hidden';
+      this.#secretNext = isSecretKey(key) || this.#options.names?.has(key) === true;
     }
     this.#state = 'colon';
     return true;
@@ -243,11 +194,9 @@ class JsonScanner {
 
   #value(char: string): boolean {
     if (this.#secretNext) this.#startSecret();
-    const rule = this.#rules && this.#inObject.at(-1) === false ? this.#rules.at(-1) : this.#ruleNext;
-    if (char === '"') return this.#string(rule) && (this.#openString || this.#endValue(this.#at));
+    if (char === '"') return this.#string() && (this.#openString || this.#endValue(this.#at));
     if (char === '{' || char === '[') {
       this.#inObject.push(char === '{');
-      this.#rules?.push(rule);
       return this.#punctuation(char === '{' ? 'first-key' : 'first-value');
     }
     const literal = LITERALS[char];
@@ -272,32 +221,24 @@ class JsonScanner {
   }
 
   /**
-   * Consumes the string at the current index and masks it by its rule, or as an embedded document; returns false when
-   * it is not a valid string.
+   * Consumes the string at the current index and masks it as an embedded document; returns false when it is not a valid
+   * string.
    */
-  #string(rule?: JsonRule): boolean {
+  #string(): boolean {
     const start = this.#at;
     const end = scanString(this.#text, start);
     if (end === 'invalid') return false;
     this.#openString = end === 'open';
     this.#at = end === 'open' ? this.#text.length : end;
     if (this.#secretDepth !== -1) return true;
-    const isRuled = rule?.kind === 'text';
-    if (!isRuled && !MAY_START_DOCUMENT.has(this.#text.charAt(start + 1))) return true;
+    if (!MAY_START_DOCUMENT.has(this.#text.charAt(start + 1))) return true;
     const decoded = decodeString(this.#text.slice(start + 1, this.#openString ? this.#at : this.#at - 1));
-    const masked = isRuled ? this.#ruled(rule.mask, decoded) : this.#options.maskString(decoded);
+    const masked = this.#options.maskString(decoded);
     if (masked !== decoded) {
       const quoted = JSON.stringify(masked);
       this.#replace(start, this.#at, this.#openString ? quoted.slice(0, -1) : quoted);
     }
     return true;
-  }
-
-  /**
-   * Applies a rule's mask to a string; masks a truncated string completely, because the mask may need the whole text.
-   */
-  #ruled(mask: (text: string) => string, decoded: string): string {
-    return this.#openString ? MASK : mask(decoded);
   }
 }
 
@@ -315,11 +256,12 @@ export function startsDocument(text: string): boolean {
 }
 
 /**
- * Masks a JSON text by the names of its keys, including documents inside its strings, and by a rule. Drops everything
- * from the first syntax error on. The text may be truncated; a secret at its end still becomes `"***"`.
+ * Masks a JSON text by the names of its keys, including documents inside its strings, and the members called one of
+ * `names`. Drops everything from the first syntax error on. The text may be truncated; a secret at its end still
+ * becomes `"***"`.
  */
-export function maskJson(text: string, maxLength = Number.POSITIVE_INFINITY, rule?: JsonRule): MaskedJson {
-  return scan(text, 0, maxLength, rule);
+export function maskJson(text: string, maxLength = Number.POSITIVE_INFINITY, names?: ReadonlySet<string>): MaskedJson {
+  return scan(text, 0, maxLength, names);
 }
 
 /** Masks a JSON document inside another text (a form value, a string); returns other text unchanged. */
@@ -334,6 +276,6 @@ export function maskEmbedded(text: string, embedding = 1): string {
   return isSuspect ? scanned.text : scanned.text + rest;
 }
 
-function scan(text: string, embedding: number, maxLength: number, rule?: JsonRule): MaskedJson {
-  return scanJson(text, { maxLength, maskString: (inner) => maskEmbedded(inner, embedding + 1), rule });
+function scan(text: string, embedding: number, maxLength: number, names?: ReadonlySet<string>): MaskedJson {
+  return scanJson(text, { maxLength, maskString: (inner) => maskEmbedded(inner, embedding + 1), names });
 }

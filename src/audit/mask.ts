@@ -1,13 +1,15 @@
 import { StringDecoder } from 'node:string_decoder';
 import { cut, maskForm } from './mask-form.ts';
-import { type JsonRule, maskEmbedded, maskJson, startsDocument } from './mask-json.ts';
+import { maskEmbedded, maskJson, startsDocument } from './mask-json.ts';
 import { maskText, mayNameSecret } from './mask-keys.ts';
+
+type Names = ReadonlySet<string>;
 
 const LINE_END = /(\r\n|\n|\r)/;
 const STREAM_FIELDS = ['', 'event', 'id', 'retry'];
 
 /** Masks newline-delimited JSON; drops everything after the first line that is not one whole value. */
-function maskJsonLines(text: string, maxLength: number, rule?: JsonRule): string {
+function maskJsonLines(text: string, maxLength: number, names?: Names): string {
   const output: string[] = [];
   let length = 0;
   for (const part of text.split(LINE_END)) {
@@ -16,7 +18,7 @@ function maskJsonLines(text: string, maxLength: number, rule?: JsonRule): string
       output.push(part);
       continue;
     }
-    const masked = maskJson(part, maxLength, rule);
+    const masked = maskJson(part, maxLength, names);
     output.push(masked.text);
     length += masked.text.length;
     if (masked.end !== 'complete') break;
@@ -33,7 +35,7 @@ function maskPlain(text: string): string {
  * Masks `text/event-stream` (HTML standard section 9.2.6): joins the `data` lines of an event, as a client does, and
  * masks them as one text. Drops lines of unknown fields, which clients ignore.
  */
-function maskEventStream(text: string, maxLength: number, rule?: JsonRule): string {
+function maskEventStream(text: string, maxLength: number, names?: Names): string {
   const parts = text.split(LINE_END);
   const output: string[] = [];
   let event: Line[] = [];
@@ -42,7 +44,7 @@ function maskEventStream(text: string, maxLength: number, rule?: JsonRule): stri
     const line = { text: parts[at] ?? '', end: parts[at + 1] ?? '' };
     event.push(line);
     if (line.text !== '' && at + 2 < parts.length) continue;
-    const masked = maskEvent(event, rule);
+    const masked = maskEvent(event, names);
     output.push(masked);
     length += masked.length;
     event = [];
@@ -52,9 +54,9 @@ function maskEventStream(text: string, maxLength: number, rule?: JsonRule): stri
 
 type Line = { text: string; end: string };
 
-function maskEvent(lines: Line[], rule: JsonRule | undefined): string {
+function maskEvent(lines: Line[], names: Names | undefined): string {
   const payload = lines.flatMap((line) => dataOf(line.text) ?? []).join('\n');
-  const masked = rule === undefined ? maskPlain(payload) : maskJson(payload, undefined, rule).text;
+  const masked = names?.size ? maskJson(payload, undefined, names).text : maskPlain(payload);
   let data = masked === payload ? undefined : masked.split('\n');
   let output = '';
   for (const line of lines) {
@@ -86,11 +88,11 @@ type MaskBodyOptions = {
   truncated: boolean;
   /** Whether the body is known to be well-formed, so that it needs no masking unless it contains a secret's name. */
   wellFormed?: boolean;
-  /** A rule that masks more of a JSON body than the values of secret keys. */
-  rule?: JsonRule | undefined;
+  /** The names of members to mask in JSON in addition to secret keys. */
+  names?: Names | undefined;
 };
 
-type Mask = (text: string, maxLength: number, rule: JsonRule | undefined) => string;
+type Mask = (text: string, maxLength: number, names: Names | undefined) => string;
 
 const JSON_TYPES = new Set(['application/json', 'text/json']);
 const JSON_LINES_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
@@ -106,9 +108,9 @@ export function maskBody(contentType: string | undefined, body: Buffer, options:
   if (mask === undefined) return null;
   // PostgreSQL's type text cannot store NUL.
   const text = decode(body, options.truncated).replaceAll('\0', '\ufffd');
-  const isPlain = options.rule === undefined && !mayNameSecret(text);
+  const isPlain = !options.names?.size && !mayNameSecret(text);
   if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, options.maxBytes);
-  return cut(mask(text, options.maxBytes, options.rule), options.maxBytes);
+  return cut(mask(text, options.maxBytes, options.names), options.maxBytes);
 }
 
 function maskOf(contentType: string | undefined, body: Buffer): Mask | undefined {
@@ -134,8 +136,8 @@ function isJson(mask: Mask, text: string, { truncated, maxBytes }: MaskBodyOptio
   }
 }
 
-function maskJsonText(text: string, maxLength: number, rule?: JsonRule): string {
-  return maskJson(text, maxLength, rule).text;
+function maskJsonText(text: string, maxLength: number, names?: Names): string {
+  return maskJson(text, maxLength, names).text;
 }
 
 function maskFormText(text: string, maxLength: number): string {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { type DocumentNode, parse, print, validate } from 'graphql';
 import { describe, expect, it } from 'vitest';
-import { maskBody } from '../../src/audit/mask.ts';
-import { rulesOf, shown } from './audit-records.ts';
+import { shown, shownRequest } from './audit-records.ts';
 import { schema } from './audit-stand.ts';
 
 // Letters that occur in no name, key or keyword, so that any trace of a secret can be seen, and so can a marker.
@@ -108,9 +107,8 @@ describe('masking, for any operation', () => {
   it('D2-21: no part of a secret is shown, wherever it is given, and every other value stays', () => {
     const property = fc.property(operation, ({ query, variables, markers }) => {
       expect(isValid(parse(query))).toBe(true);
-      const { request } = shown({ query, variables });
-      expect(request).not.toMatch(/[ZQ]/);
-      const kept: { query: string; variables: unknown } = JSON.parse(request);
+      const kept = shownRequest({ query, variables });
+      expect(JSON.stringify(kept)).not.toMatch(/[ZQ]/);
       const values = `${JSON.stringify(kept.variables)}${print(parse(kept.query))}`;
       for (const one of markers) expect(values).toContain(one);
     });
@@ -129,28 +127,6 @@ describe('masking, for any operation', () => {
       const { response } = shown({ query }, answer);
       expect(response).not.toMatch(/[ZQ]/);
       expect(markersOf(JSON.parse(response))).toEqual(markersOf(answer));
-    });
-    fc.assert(property, { numRuns: 150 });
-  });
-
-  it('D2-21: no string of an invalid operation is shown, wherever its record is cut', () => {
-    const broken = fc
-      .tuple(operation, fc.constantFrom('}', ' nothing', '(', '"', 'é'))
-      .map(([{ query, variables }, end]) => {
-        return {
-          query: `${query.replace('createSupervisors', 'createSuprvisors')}${end}`,
-          variables: { ...variables, x: 'XY' },
-        };
-      });
-    const property = fc.property(broken, fc.nat(), (params, at) => {
-      const { request } = rulesOf(params);
-      const body = Buffer.from(JSON.stringify(params));
-      const maxBytes = at % body.length;
-      const form = { truncated: false, wellFormed: true, rule: request };
-      for (const bytes of [maxBytes, 65_536]) {
-        const text = maskBody('application/json', body, { ...form, maxBytes: bytes }) ?? '';
-        expect(text).not.toMatch(/[ZQ]|XY/);
-      }
     });
     fc.assert(property, { numRuns: 150 });
   });

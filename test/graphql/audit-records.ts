@@ -1,6 +1,6 @@
-import { parse, validate } from 'graphql';
-import { maskBody } from '../../src/audit/mask.ts';
-import { hasGoodVariables, rulesOfInvalid, rulesOfValid } from '../../src/faces/graphql/execution/audit-masking.ts';
+import { type DocumentNode, parse, validate } from 'graphql';
+import { OperationAudits } from '../../src/faces/graphql/execution/audit-masking.ts';
+import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { schema } from './audit-stand.ts';
 
 interface Operation {
@@ -9,33 +9,43 @@ interface Operation {
   operationName?: string;
 }
 
-const MAX_BYTES = 64 * 1024;
-
-/** What a record of an operation shows: its request, and an answer to it. */
-export function shown(params: Operation, answer: unknown = {}): { request: string; response: string } {
-  const { request, response } = rulesOf(params);
-  const [asked, sent] = [params, answer].map((body) => Buffer.from(JSON.stringify(body)));
-  const form = { maxBytes: MAX_BYTES, truncated: false, wellFormed: true };
-  return {
-    request: maskBody('application/json', asked ?? Buffer.alloc(0), { ...form, rule: request }) ?? '',
-    response: maskBody('application/json', sent ?? Buffer.alloc(0), { ...form, rule: response }) ?? '',
-  };
+/** What a record of an operation shows: its request, null if that is invalid, and an answer to it. */
+export function shown(params: Operation, answer: unknown = {}): { request: string | null; response: string } {
+  const { request, response } = auditsOf(params).ofSocket(params, JSON.stringify(answer));
+  return { request: request.text ?? null, response: response.text ?? '' };
 }
 
-/** The document that a record shows. */
-export function shownDocument(query: string, variables?: unknown): string {
-  return JSON.parse(shown({ query, variables }).request).query;
+/** The request that a record of a valid operation shows. */
+export function shownRequest(params: Operation): { query: string; variables?: unknown } {
+  const { request } = shown(params);
+  if (request === null) throw new Error('it is invalid');
+  return JSON.parse(request);
 }
 
-export function rulesOf(params: Operation) {
-  const document = documentOf(params.query);
-  const isValid = document !== undefined && validate(schema, document).length === 0;
-  return isValid && hasGoodVariables(schema, document, { ...params })
-    ? rulesOfValid(document, { ...params })
-    : rulesOfInvalid(params);
+/** The names that are masked in the captured response to an operation. */
+export function maskedNames(params: Operation): ReadonlySet<string> | undefined {
+  const exchange = { audit: {}, req: { method: 'POST' } } as Exchange;
+  auditsOf(params).came(exchange, params);
+  return exchange.audit.operations?.()[0]?.response.maskedNames;
 }
 
-function documentOf(query: string) {
+function auditsOf(params: Operation): OperationAudits {
+  const audits = new OperationAudits(schema);
+  const onValidate = audits.plugin().onValidate as unknown as OnValidate;
+  const documentAST = documentOf(params.query);
+  if (documentAST) {
+    const valid = validate(schema, documentAST).length === 0;
+    onValidate({ params: { documentAST }, context: { params } })({ valid });
+  }
+  return audits;
+}
+
+type OnValidate = (given: {
+  params: { documentAST: DocumentNode };
+  context: { params: object };
+}) => (result: { valid: boolean }) => void;
+
+function documentOf(query: string): DocumentNode | undefined {
   try {
     return parse(query);
   } catch {

@@ -1,8 +1,7 @@
 import type { Principal } from '../../access/identity/principal.ts';
 import { maskBody } from '../../audit/mask.ts';
-import { maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
+import { cut, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
-import type { JsonRule } from '../../audit/mask-json.ts';
 import { correlationKey, maskTokens } from '../../audit/mask-keys.ts';
 import type { Log } from '../../lib/log.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
@@ -11,8 +10,8 @@ import type { AuditedBody, AuditedOperation, Exchange } from './exchange.ts';
 import { endStatusOf } from './request-metrics.ts';
 import type { Unparsed } from './unparsed.ts';
 
-const MAX_BODY_BYTES = 64 * 1024;
-const JSON_TYPE = 'application/json';
+/** The most that a record stores of a body, in bytes. */
+export const MAX_BODY_BYTES = 64 * 1024;
 
 /** The operation of a request that has only one: the captured bodies are recorded, masked by the default rules. */
 export const WHOLE: AuditedOperation = { request: {}, response: {} };
@@ -23,13 +22,6 @@ interface RecordedBodies {
   request_bytes: number;
   response_body: string | null;
   response_bytes: number;
-}
-
-interface BodyForm {
-  truncated: boolean;
-  /** Whether the body is known to be well-formed, because this process wrote or parsed it. */
-  wellFormed: boolean;
-  rule: JsonRule | undefined;
 }
 
 /**
@@ -46,24 +38,20 @@ export function bodiesOf(exchange: Exchange, operation: AuditedOperation | undef
   return {
     request_body:
       isHidden || !isBodyRead ? null : bodyText(request, req.headers['content-type'], capture.request, isBodyJson),
-    request_bytes: request.isPart ? Buffer.byteLength(request.text ?? '') : sentBytes,
+    request_bytes: request.bytes ?? sentBytes,
     response_body: isHidden ? null : bodyText(response, answerType, capture.response, found.upstream === undefined),
-    response_bytes: response.isPart ? Buffer.byteLength(response.text ?? '') : capture.response.totalBytes,
+    response_bytes: response.bytes ?? capture.response.totalBytes,
   };
 }
 
-/** Returns the masked bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
+/** Returns the bodies of a WebSocket operation: one JSON text, and one line of JSON for each message sent. */
 function socketBodiesOf(operation: AuditedOperation | undefined): RecordedBodies {
   const { request, response } = operation ?? WHOLE;
-  const [asked, sent] = [request, response].map(({ text = '' }) => Buffer.from(text));
-  const form = { truncated: false, wellFormed: true };
   return {
-    request_body: asked ? storableBody(JSON_TYPE, asked, { ...form, rule: request.rule }) : null,
-    request_bytes: asked?.length ?? 0,
-    response_body: sent
-      ? storableBody('application/x-ndjson', sent, { ...form, truncated: true, rule: response.rule })
-      : null,
-    response_bytes: sent?.length ?? 0,
+    request_body: storedText(request.text),
+    request_bytes: request.bytes ?? 0,
+    response_body: storedText(response.text),
+    response_bytes: response.bytes ?? 0,
   };
 }
 
@@ -73,22 +61,18 @@ export function storable(text: string): string {
 }
 
 function bodyText(
-  { text, rule }: AuditedBody,
+  { text, maskedNames: names }: AuditedBody,
   type: string | undefined,
-  captured: Capture['request'],
+  { bytes, truncated }: Capture['request'],
   wellFormed: boolean,
 ): string | null {
-  if (text !== undefined) {
-    return storableBody(JSON_TYPE, Buffer.from(text), { truncated: false, wellFormed: true, rule });
-  }
-  const { totalBytes, truncated, bytes } = captured;
-  return totalBytes === 0 ? null : storableBody(type, bytes, { truncated, wellFormed, rule });
+  if (text !== undefined) return storedText(text);
+  return storedText(maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, truncated, wellFormed, names }));
 }
 
-function storableBody(type: string | undefined, bytes: Buffer, form: BodyForm): string | null {
-  const masked = maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, ...form });
+function storedText(masked: string | null | undefined): string | null {
   // Responses contain correlation ids too, which may hold a JWT.
-  return masked === null ? null : storable(maskTokens(masked));
+  return masked ? storable(cut(maskTokens(masked), MAX_BODY_BYTES)) : null;
 }
 
 function headerText(value: number | string | string[] | undefined): string | undefined {
@@ -109,18 +93,18 @@ export interface RecordedHead extends RecordedTarget {
   headers: ReturnType<typeof maskHeaders>;
 }
 
-/**
- * Masks a request target. `maskOwn` replaces the default masking of a query whose format does not follow from the path.
- */
-export function recordedTarget(target: string, maskOwn?: (query: string) => string): RecordedTarget {
+/** Masks a request target. `maskedQuery` replaces its query, if that is masked already. */
+export function recordedTarget(target: string, maskedQuery?: string): RecordedTarget {
   const mark = target.indexOf('?');
   const whole = mark < 0 ? target : target.slice(0, mark);
   const path = maskPart(whole, MAX_TARGET_PART_BYTES, maskSpelled);
   if (mark < 0) return { path: storable(path), query: null };
   // The query of a cut path is masked as that of GraphQL, since the path may have been that.
   const pathOfQuery = whole.length > MAX_TARGET_PART_BYTES ? null : whole;
-  const maskText = (text: string) => (maskOwn ? maskTokens(maskOwn(text)) : maskSpelled(maskQuery(text, pathOfQuery)));
-  const query = maskPart(target.slice(mark + 1), MAX_TARGET_PART_BYTES, maskText);
+  const query =
+    maskedQuery === undefined
+      ? maskPart(target.slice(mark + 1), MAX_TARGET_PART_BYTES, (text) => maskSpelled(maskQuery(text, pathOfQuery)))
+      : maskPart(maskedQuery, MAX_TARGET_PART_BYTES, maskTokens);
   return { path: storable(path), query: storable(query) };
 }
 
@@ -128,9 +112,9 @@ export function recordedTarget(target: string, maskOwn?: (query: string) => stri
 export function recordedHead(
   target: string,
   headers: NodeJS.Dict<string | string[]>,
-  maskOwn?: (query: string) => string,
+  maskedQuery?: string,
 ): RecordedHead {
-  return { ...recordedTarget(target, maskOwn), headers: maskHeaders(headers) };
+  return { ...recordedTarget(target, maskedQuery), headers: maskHeaders(headers) };
 }
 
 /** A store for audit records. */
@@ -248,7 +232,7 @@ function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperat
   const { principal, client } = found;
   const correlation_id = correlationKey(exchange.correlationId);
   const headers = { ...req.headers, 'x-correlation-id': correlation_id };
-  audit.head ??= recordedHead(req.url ?? '', headers, operation?.maskQuery);
+  audit.head ??= recordedHead(req.url ?? '', headers, operation?.query);
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
     id: uuidV7(exchange.startedAtMs),

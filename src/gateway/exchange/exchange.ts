@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Caller, Principal, SignedToken } from '../../access/identity/principal.ts';
-import type { JsonRule } from '../../audit/mask-json.ts';
 import type { Span } from '../../lib/tracing.ts';
 import type { AppError } from '../../platform/errors.ts';
 import type { Upstream } from '../remote/upstream.ts';
@@ -19,20 +18,20 @@ interface Upgrade {
 
 /** Instructions for recording a body; without any, the captured bytes are recorded. */
 export interface AuditedBody {
-  /** JSON text to record instead of the captured bytes. */
-  text?: string;
-  /** Whether `text` is only a part of the captured body, so that the recorded length is that of `text`. */
-  isPart?: boolean;
-  /** The rule that masks more than the values of secret keys. */
-  rule?: JsonRule | undefined;
+  /** Masked text to record instead of the captured bytes; null to record no more than their length. */
+  text?: string | null;
+  /** The length to record, in bytes, if it is not that of the captured bytes. */
+  bytes?: number | undefined;
+  /** The names of members to mask in addition to those that are secrets by their name. */
+  maskedNames?: ReadonlySet<string>;
 }
 
 /** One operation of a request; each has an audit record of its own. */
 export interface AuditedOperation {
   request: AuditedBody;
   response: AuditedBody;
-  /** Masks the query string. Without it, the operation in the query of a GraphQL request is masked completely. */
-  maskQuery?: ((query: string) => string) | undefined;
+  /** The masked query string. Without it, the operation in the query of a GraphQL request is masked completely. */
+  query?: string;
 }
 
 /** What stages of the chain, and handlers that authenticate callers themselves, have found out about a request. */

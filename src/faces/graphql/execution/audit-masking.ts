@@ -1,197 +1,96 @@
-import { type DocumentNode, type GraphQLSchema, getOperationAST, Kind, print } from 'graphql';
-import type { GraphQLParams, Plugin } from 'graphql-yoga';
-import { hidesOperation, maskOperationQuery, maskSpelled } from '../../../audit/mask-form.ts';
-import { EVERY_STRING, HIDDEN, type JsonRule, maskJson, membersRule } from '../../../audit/mask-json.ts';
+import {
+  type ArgumentNode,
+  type ASTNode,
+  type DocumentNode,
+  type GraphQLSchema,
+  getOperationAST,
+  Kind,
+  type ObjectFieldNode,
+  print,
+  type StringValueNode,
+  visit,
+} from 'graphql';
+import type { Plugin } from 'graphql-yoga';
+import { maskBody } from '../../../audit/mask.ts';
+import { maskEmbedded } from '../../../audit/mask-json.ts';
 import { isSecretKey, MASK } from '../../../audit/mask-keys.ts';
+import { MAX_BODY_BYTES } from '../../../gateway/exchange/audit.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
+import { parseJson } from '../../../lib/json.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { areVariablesGood, type OperationParams } from './document-limits.ts';
-import { type DocumentMask, maskUnparsed, maskValid } from './document-masking.ts';
-import type { OperationRecord } from './socket-operations.ts';
 
-/** What is masked in the audit record of an operation, in addition to the values of secret keys. */
-interface OperationRules {
-  /** The rule for `{query, variables, operationName, extensions}`; undefined if only secret keys are masked. */
-  request: JsonRule | undefined;
-  /** The rule for `{data, errors}`; undefined if only secret keys are masked. */
-  response: JsonRule | undefined;
-  /** Masks the query string of a GET. */
-  maskQuery(query: string): string;
+/** A valid document with its secrets masked. */
+interface MaskedDocument {
+  text: string;
+  /** The names of the variables whose values are used as secrets, wholly or in part. */
+  variables: ReadonlySet<string>;
+  /** The aliases of fields with a secret's name. */
+  aliases: ReadonlySet<string>;
 }
 
-/** The parameters of an operation as they were sent, whatever members they have. */
-type Params = Readonly<Record<string, unknown>>;
+const MASKED_VALUE: StringValueNode = { kind: Kind.STRING, value: MASK };
 
-const NAME = /^[_A-Za-z][_0-9A-Za-z]*$/;
-const OPERATION_NAME: JsonRule = { kind: 'text', mask: (name) => (NAME.test(name) ? name : MASK) };
-
-/** The masks of valid documents; undefined for a document in which only secret keys are masked. */
-const masks = new WeakMap<DocumentNode, DocumentMask | undefined>();
-
-/** Returns the masking rules of an operation whose document and variables are valid. */
-export function rulesOfValid(document: DocumentNode, params: Params): OperationRules {
-  if (!masks.has(document)) masks.set(document, maskValid(document));
-  const mask = masks.get(document);
-  const shown = mask?.text ?? String(params.query);
-  const variables = mask && variablesRule(mask);
-  return {
-    request: mask && membersRule({ query: { kind: 'text', mask: () => shown }, variables }),
-    response: mask && membersRule({ data: mask.data, errors: errorsRule(() => hiddenOf(mask, params.variables)) }),
-    maskQuery: (query) =>
-      maskOperationQuery(query, (name, value) => {
-        if (name === 'query') return value === params.query ? shown : MASK;
-        if (name === 'variables') return maskJson(value, undefined, variables).text;
-        return name === 'extensions' ? undefined : (hidesOperation(name) ?? maskSpelled(value));
-      }),
-  };
-}
-
-/** Returns the masking rules of an invalid operation. They mask every string, since any may be a misplaced secret. */
-export function rulesOfInvalid(params: unknown): OperationRules {
-  const document = isObject(params) && typeof params.query === 'string' ? params.query : '';
-  let made: ReturnType<typeof maskUnparsed> | undefined;
-  function unparsed() {
-    made ??= maskUnparsed(document);
-    return made;
-  }
-  const query: JsonRule = { kind: 'text', mask: (text) => (text === document ? unparsed().text : MASK) };
-  return {
-    request: isObject(params) ? membersRule({ query, operationName: OPERATION_NAME }, EVERY_STRING) : EVERY_STRING,
-    response: membersRule({ errors: errorsRule(() => unparsed().hidden.union(stringsOf(params))) }),
-    maskQuery: (text) =>
-      maskOperationQuery(text, (name, value) => {
-        if (name === 'operationName' && NAME.test(value)) return value;
-        if (name === 'query' && value === document) return unparsed().text;
-        return name === 'variables' ? maskJson(value, undefined, EVERY_STRING).text : MASK;
-      }),
-  };
-}
-
-/** Checks the variables of a valid document. If they are invalid, any of them may be a misplaced secret. */
-export function hasGoodVariables(schema: GraphQLSchema, document: DocumentNode, params: Params): boolean {
-  const { operationName, variables } = params;
-  const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
-  if (!operation || !(variables === undefined || variables === null || isObject(variables))) return false;
-  return areVariablesGood(schema, operation, variables ?? {});
-}
-
-function variablesRule({ variables }: DocumentMask): JsonRule | undefined {
-  return variables.size === 0
-    ? undefined
-    : membersRule(Object.fromEntries([...variables].map((name) => [name, HIDDEN])));
-}
-
-/** Returns the rule for error messages, which may quote values of the request. */
-function errorsRule(hidden: () => ReadonlySet<string>): JsonRule {
-  let forms: readonly string[] | undefined;
-  function mask(message: string): string {
-    forms ??= formsOf(hidden());
-    if (forms.length > MAX_VALUES) return MASK;
-    // A syntax error quotes a part of a document that cannot be parsed.
-    const readable = message.startsWith(SYNTAX_ERROR) ? message.replace(/".*"|U\+[0-9A-F]+/s, MASK) : message;
-    return forms.reduce(without, readable);
-  }
-  return { kind: 'text', mask };
-}
-
-const MAX_VALUES = 1_000;
-/**
- * Values shorter than this, in characters, are masked as whole words only, since they may be part of many other words.
- */
-const MIN_LENGTH_ANYWHERE = 4;
-const SYNTAX_ERROR = 'Syntax Error: ';
-
-/** Returns the forms in which an error message may quote the values, the longest first. */
-function formsOf(values: ReadonlySet<string>): readonly string[] {
-  if (values.size > MAX_VALUES) return [...values];
-  const forms = new Set<string>();
-  for (const value of values) {
-    const quoted = [JSON.stringify(value), print({ kind: Kind.STRING, value })].map((text) => text.slice(1, -1));
-    // A block string may be printed with another indentation, so its lines are searched for singly.
-    const lines = value.includes('\n') ? value.split('\n').map((line) => line.trim().replaceAll('"""', '\\"""')) : [];
-    for (const form of [value, value.replaceAll('"""', '\\"""'), ...quoted, ...lines]) {
-      if (form.trim() !== '') forms.add(form);
-    }
-  }
-  return [...forms].sort((a, b) => b.length - a.length);
-}
-
-function without(message: string, form: string): string {
-  if (!message.includes(form)) return message;
-  if (form.length >= MIN_LENGTH_ANYWHERE) return message.replaceAll(form, MASK);
-  return message.replace(new RegExp(`(?<![\\p{L}\\p{N}_])${RegExp.escape(form)}(?![\\p{L}\\p{N}_])`, 'gu'), MASK);
-}
-
-/** Returns the literals and the values of variables that the record of a valid operation masks. */
-function hiddenOf(mask: DocumentMask, variables: unknown): ReadonlySet<string> {
-  const values = new Set(mask.hidden);
-  collect(variables, false, (key) => isSecretKey(key) || mask.variables.has(key), values);
-  return values;
-}
-
-/** Returns every string of a request, and every number below a secret key. */
-function stringsOf(params: unknown): ReadonlySet<string> {
-  const values = new Set<string>();
-  const given = isObject(params) ? { ...params, query: undefined, operationName: undefined } : params;
-  collect(given, true, isSecretKey, values);
-  return values;
-}
+/** The names of the members that hold the message of an error, which may quote the request. */
+const MESSAGES: ReadonlySet<string> = new Set(['message']);
 
 /**
- * Collects the strings of a JSON value if `all` is set, and every string and number below a key for which `isHidden`
- * holds. It uses a stack instead of recursion, because a value may be deeply nested.
+ * Masks the arguments, input fields and defaults of variables of a valid document that are secrets by their name in the
+ * schema. A document with comments or anything to mask is printed again, without its comments.
  */
-function collect(root: unknown, all: boolean, isHidden: (key: string) => boolean, values: Set<string>): void {
-  const open = [{ value: root, isBelow: false }];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    const { value, isBelow } = node;
-    if (typeof value === 'string') {
-      if (all || isBelow) values.add(value);
-    } else if (typeof value === 'number') {
-      if (isBelow) values.add(String(value));
-    } else if (Array.isArray(value)) {
-      for (const item of value) open.push({ value: item, isBelow });
-    } else if (isObject(value)) {
-      for (const [key, member] of Object.entries(value))
-        open.push({ value: member, isBelow: isBelow || isHidden(key) });
-    }
+function maskDocument(document: DocumentNode): MaskedDocument {
+  const variables = new Set<string>();
+  const aliases = new Set<string>();
+  function maskSecret(node: ArgumentNode | ObjectFieldNode): ASTNode | undefined {
+    if (!isSecretKey(node.name.value)) return undefined;
+    visit(node.value, { Variable: ({ name }) => void variables.add(name.value) });
+    return node.value.kind === Kind.VARIABLE ? undefined : { ...node, value: MASKED_VALUE };
   }
+  const masked: DocumentNode = visit(document, {
+    Argument: maskSecret,
+    ObjectField: maskSecret,
+    Field({ alias, name }) {
+      if (alias && isSecretKey(name.value)) aliases.add(alias.value);
+    },
+    StringValue(node, key) {
+      const value = key === 'description' ? MASK : maskEmbedded(node.value);
+      return value === node.value ? undefined : { ...node, value };
+    },
+  });
+  const shown: DocumentNode = visit(masked, {
+    VariableDefinition(node) {
+      const { value: name } = node.variable.name;
+      const isMasked = node.defaultValue && (variables.has(name) || isSecretKey(name));
+      return isMasked ? { ...node, defaultValue: MASKED_VALUE } : undefined;
+    },
+  });
+  const source = document.loc?.source.body ?? '';
+  return { text: shown === document && !source.includes('#') ? source : print(shown), variables, aliases };
 }
 
-/** A request over HTTP in progress: its operations and the result of each. */
-interface Request {
-  isGet: boolean;
-  /** The parameters of each operation; undefined until the request is parsed. */
-  operations: readonly unknown[] | undefined;
-  isBatch: boolean;
-  results: readonly unknown[];
-  /** The JSON of each result of a batch, as it is sent. */
-  texts: readonly string[];
-}
-
-/** Decides what the audit records of operations may show, following each operation from its request to its result. */
+/** Decides what the audit records of operations may show. */
 export class OperationAudits {
   readonly #schema: GraphQLSchema;
-  readonly #requests = new WeakMap<Exchange, Request>();
   /** The valid documents, by the parameters that they were sent in. */
   readonly #valid = new WeakMap<object, DocumentNode>();
+  readonly #masked = new WeakMap<DocumentNode, MaskedDocument>();
 
   constructor(schema: GraphQLSchema) {
     this.#schema = schema;
   }
 
-  /** Begins to follow a request. Until its operations are known, its record shows none of its strings. */
-  begin(exchange: Exchange): void {
-    const isGet = exchange.req.method === 'GET';
-    const request: Request = { isGet, operations: undefined, isBatch: false, results: [], texts: [] };
-    this.#requests.set(exchange, request);
-    exchange.audit.operations = () => this.#operationsOf(request);
+  /** Begins to follow a request. Until its operations are known, its record shows nothing of its body. */
+  begin({ audit }: Exchange): void {
+    audit.operations = () => [{ request: { text: null }, response: {} }];
   }
 
   /** Stores the parameters of a request's operation, or of each operation of a batch. */
-  came(exchange: Exchange, params: GraphQLParams | GraphQLParams[]): void {
-    const isBatch = Array.isArray(params);
-    Object.assign(this.#requests.get(exchange) ?? {}, { isBatch, operations: isBatch ? params : [params] });
+  came({ audit, req }: Exchange, params: unknown): void {
+    audit.operations = () => {
+      if (Array.isArray(params)) return params.map((one) => this.#operationOf(one, true));
+      const operation = this.#operationOf(params, false);
+      return [req.method === 'GET' ? { ...operation, query: queryOf(operation.request.text) } : operation];
+    };
   }
 
   /** Creates the Envelop plugin that stores which operations have a valid document. */
@@ -205,57 +104,80 @@ export class OperationAudits {
     };
   }
 
-  /** Stores the results of a request's operations and, for a batch, the JSON of each. */
-  answered(exchange: Exchange, results: readonly unknown[], texts: readonly string[] = []): void {
-    Object.assign(this.#requests.get(exchange) ?? {}, { results, texts });
+  /** Stores the JSON of each result of a batch. */
+  answered({ audit }: Exchange, texts: readonly string[]): void {
+    const { operations = () => [] } = audit;
+    audit.operations = () => operations().map((operation, index) => withResponse(operation, texts[index] ?? ''));
   }
 
-  /** Returns what the audit record of an operation on a WebSocket shows. */
-  ofSocket({
-    params,
-    responseText,
-    hasData,
-  }: Pick<OperationRecord, 'params' | 'responseText' | 'hasData'>): AuditedOperation {
-    const { request, response } = this.#rulesOf(params, hasData);
+  /** Returns what the audit record of an operation on a WebSocket shows, from what was sent in response. */
+  ofSocket(params: unknown, responseText: string): AuditedOperation {
+    return withResponse(this.#operationOf(params, true), responseText);
+  }
+
+  /**
+   * Returns what the record of an operation shows. An invalid one, whose strings may be misplaced secrets, is recorded
+   * as its length alone.
+   */
+  #operationOf(params: unknown, isPart: boolean): AuditedOperation {
+    const sent = textOf(params) ?? '';
+    const bytes = isPart ? Buffer.byteLength(sent) : undefined;
+    const document = isObject(params) ? this.#valid.get(params) : undefined;
+    if (!isObject(params) || !document || !hasGoodVariables(this.#schema, document, params)) {
+      return { request: { text: null, bytes }, response: { maskedNames: MESSAGES } };
+    }
+    const { text: query, variables, aliases } = this.#maskedOf(document);
+    const text =
+      textOf(params, function mask(this: unknown, name: string, value: unknown) {
+        if (this === params && name === 'query') return query;
+        if (isSecretKey(name) || (this === params.variables && variables.has(name))) return MASK;
+        return typeof value === 'string' ? maskEmbedded(value) : value;
+      }) ?? JSON.stringify({ query });
     return {
-      request: { text: textOf(params) ?? '', rule: request },
-      response: { text: responseText, rule: response },
+      request: { text, bytes },
+      response: { maskedNames: text === sent ? aliases : aliases.union(MESSAGES) },
     };
   }
 
-  #operationsOf({ operations, isBatch, results, texts, isGet }: Request): AuditedOperation[] {
-    if (operations === undefined) return [{ request: { rule: EVERY_STRING }, response: {} }];
-    return operations.map((params, index) => {
-      const { request, response, maskQuery } = this.#rulesOf(params, hasRun(results[index]));
-      // The parsed parameters are written again, because a body may contain a member twice.
-      const text = textOf(params);
-      return {
-        request: text === undefined ? { rule: EVERY_STRING } : { text, isPart: isBatch, rule: request },
-        response: isBatch ? { text: texts[index] ?? '', isPart: true, rule: response } : { rule: response },
-        maskQuery: isGet ? maskQuery : undefined,
-      };
-    });
-  }
-
-  #rulesOf(params: unknown, isRun: boolean): OperationRules {
-    const document = isObject(params) ? this.#valid.get(params) : undefined;
-    if (document === undefined || !isObject(params)) return rulesOfInvalid(params);
-    const isGood = isRun || hasGoodVariables(this.#schema, document, params);
-    return isGood ? rulesOfValid(document, params) : rulesOfInvalid(params);
+  #maskedOf(document: DocumentNode): MaskedDocument {
+    const masked = this.#masked.get(document) ?? maskDocument(document);
+    this.#masked.set(document, masked);
+    return masked;
   }
 }
 
 /** Returns the JSON of parameters; undefined if they are nested too deeply to be written. */
-function textOf(params: unknown): string | undefined {
+function textOf(params: unknown, replacer?: (this: unknown, name: string, value: unknown) => unknown) {
   try {
-    return JSON.stringify(params);
+    return JSON.stringify(params, replacer);
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
-/** Checks whether a result has data or is a stream, which proves that the variables were valid. */
-function hasRun(result: unknown): boolean {
-  return typeof result === 'object' && result !== null && ('data' in result || Symbol.asyncIterator in result);
+function withResponse({ request, response: { maskedNames } }: AuditedOperation, lines: string): AuditedOperation {
+  const form = { maxBytes: MAX_BODY_BYTES, truncated: true, wellFormed: true, names: maskedNames };
+  const text = maskBody('application/x-ndjson', Buffer.from(lines), form);
+  return { request, response: { text, bytes: Buffer.byteLength(lines) } };
+}
+
+/** Returns the query of a GET, written again from the masked JSON of its operation. */
+function queryOf(shown: string | null | undefined): string {
+  const params = parseJson(shown ?? 'null');
+  if (!isObject(params)) return MASK;
+  const texts = Object.entries(params).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : JSON.stringify(value),
+  ]);
+  // Yoga takes empty objects for parameters that were not sent.
+  return new URLSearchParams(texts.filter(([, value]) => value !== '{}')).toString();
+}
+
+/** Checks the variables of a valid document. If they are invalid, any of them may be a misplaced secret. */
+function hasGoodVariables(schema: GraphQLSchema, document: DocumentNode, params: Readonly<Record<string, unknown>>) {
+  const { operationName, variables } = params;
+  const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
+  if (!operation || !(variables === undefined || variables === null || isObject(variables))) return false;
+  return areVariablesGood(schema, operation, variables ?? {});
 }

@@ -156,7 +156,7 @@ export function areVariablesGood(
 }
 
 /** Returns the operations of a document, in their order. */
-export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
+function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
   return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
 }
 

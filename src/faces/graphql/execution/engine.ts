@@ -29,7 +29,7 @@ const MAX_TOKENS = 1_000;
  * Checks whether a document may have more than 1,000 comments: the parser makes a token of each, but does not count it.
  * A `#` inside a string counts as well.
  */
-export function hasManyComments(document: string): boolean {
+function hasManyComments(document: string): boolean {
   let count = 0;
   for (let at = document.indexOf('#'); at !== -1; at = document.indexOf('#', at + 1)) {
     count += 1;

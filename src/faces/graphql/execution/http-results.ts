@@ -42,10 +42,9 @@ export function useHttpResults(
       const render = (fetchAPI: FetchAPI): Response => {
         if (Array.isArray(result)) {
           const texts = result.map((one) => textOfResult(mask.result(one, exchange)));
-          audits.answered(exchange, result, texts);
+          audits.answered(exchange, texts);
           return json(fetchAPI, 200, `[${texts.join(',')}]`, accepted);
         }
-        audits.answered(exchange, [result]);
         if (Symbol.asyncIterator in result) {
           return streamed(fetchAPI, subscriptions.get(exchange) ?? result[Symbol.asyncIterator]());
         }

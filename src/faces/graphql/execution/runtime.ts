@@ -124,7 +124,8 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
   });
   const sockets = new GraphqlSockets({
     protocol: socketProtocol({ yoga, mask, persisted, judge: deps.judge }),
-    recordOperation: (record) => deps.recordOperation({ ...record, audited: audits.ofSocket(record) }),
+    recordOperation: (record) =>
+      deps.recordOperation({ ...record, audited: audits.ofSocket(record.params, record.responseText) }),
     log,
   });
   return {

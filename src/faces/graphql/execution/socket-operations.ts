@@ -40,9 +40,7 @@ export interface OperationRecord {
   responseText: string;
   /** Whether no message that was sent had errors. */
   ok: boolean;
-  /** Whether any message that was sent had data. */
-  hasData: boolean;
-  /** What the audit record shows of the operation; undefined until the masking rules are known. */
+  /** What the audit record shows of the operation; undefined until it is masked. */
   audited: AuditedOperation | undefined;
 }
 
@@ -75,7 +73,6 @@ export class SocketOperations {
       startedTick: performance.now(),
       startedAtMs: Date.now(),
       ok: true,
-      hasData: false,
       audited: undefined,
       texts: [],
       characters: 0,
@@ -87,7 +84,6 @@ export class SocketOperations {
     const open = this.#open.get(id);
     if (!open) return;
     if (result.errors) open.ok = false;
-    open.hasData ||= 'data' in result;
     if (open.characters < KEPT_CHARACTERS) append(open, sharedOf(result)?.text ?? textOfResult(result));
   }
 

@@ -6,6 +6,7 @@ import {
   Kind,
   Lexer,
   type ObjectFieldNode,
+  type OperationDefinitionNode,
   type SelectionSetNode,
   Source,
   type StringValueNode,
@@ -14,16 +15,23 @@ import {
   type ValueNode,
   visit,
 } from 'graphql';
-import { HIDDEN, type JsonRule, maskEmbedded } from '../../../audit/mask-json.ts';
-import { isSecretKey, MASK, mayNameSecret, secretValueAt } from '../../../audit/mask-keys.ts';
-import { fragmentsOf, operationsOf } from './document-limits.ts';
-import { hasManyComments } from './engine.ts';
+import { HIDDEN, type JsonRule, maskEmbedded } from './old-mask-json.ts';
+import { isSecretKey, MASK, mayNameSecret, secretValueAt } from './old-mask-keys.ts';
 
 /** A range of a document, from `start` up to but not including `end`, and the text that replaces it. */
 interface Span {
   start: number;
   end: number;
   replacement: string;
+}
+
+function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
+  return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
+}
+
+function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
+  return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
 }
 
 /** The literal that replaces a masked one of any kind. */
@@ -203,6 +211,7 @@ function fieldsOf({ fragments }: Walk, sets: readonly SelectionSetNode[]): Map<s
 }
 
 const MAX_LENGTH = 64 * 1024;
+const MAX_COMMENTS = 1_000;
 const QUOTABLE: ReadonlySet<TokenKind> = new Set([
   TokenKind.STRING,
   TokenKind.BLOCK_STRING,
@@ -217,7 +226,8 @@ const QUOTABLE: ReadonlySet<TokenKind> = new Set([
  * that cannot be split into tokens, has too many comments or is longer than 64 Ki characters becomes `***`.
  */
 export function maskUnparsed(document: string): Pick<DocumentMask, 'text' | 'hidden'> {
-  const first = document.length > MAX_LENGTH || hasManyComments(document) ? undefined : tokensOf(document);
+  const first =
+    document.length > MAX_LENGTH || document.split('#').length > MAX_COMMENTS ? undefined : tokensOf(document);
   if (first === undefined) return { text: MASK, hidden: new Set() };
   const hidden = new Set<string>();
   const spans: Span[] = [];

@@ -1,0 +1,69 @@
+/** The text that replaces a secret in every log line and audit record. */
+export const MASK = '***';
+
+const SECRET_ENDINGS = ['secret', 'password', 'token'];
+
+/**
+ * Checks whether a decoded name is that of a secret: `authorization`, or any name that ends in `secret`, `password` or
+ * `token` (`client_secret`, `access_token`, `refreshToken`), in upper or lower case.
+ */
+export function isSecretKey(name: string): boolean {
+  // Most names end in another letter, and a document has thousands of them: this check is fast.
+  if (name.length < 5 || /[abce-mo-su-z0-9]$/i.test(name)) return false;
+  const key = name.trim().toLowerCase();
+  return key === 'authorization' || SECRET_ENDINGS.some((ending) => key.endsWith(ending));
+}
+
+/** Matches every name that `isSecretKey` accepts, and the escape that may spell one. */
+const SECRET_WORD = /secret|password|token|authorization|\\u/i;
+
+/** Checks whether a well-formed JSON or GraphQL text may contain the name of a secret; if not, it needs no masking. */
+export function mayNameSecret(text: string): boolean {
+  return SECRET_WORD.test(text);
+}
+
+// Matches a secret's name, then quotes, escapes or a bracket, then `:` or `=`, unless a mask is all that follows.
+const SECRET_ASSIGNMENT =
+  /(?:secret|password|token|authorization)["'\\\s[\]]*[:=](?!["'\\\s]*\*{3}(?:["'\\\s,;&)}\]]|$))/i;
+
+/** Returns the index of the first secret value in free text (`name: value` or `name=value`), or -1. */
+export function secretValueAt(text: string): number {
+  const match = SECRET_ASSIGNMENT.exec(text);
+  return match === null ? -1 : match.index + match[0].length;
+}
+
+/** Matches an authentication scheme before its credentials, which may appear in headers other than `Authorization`. */
+const CREDENTIALS = /\b(?:bearer|basic)[\s+:=,]+(?=[^\s+:=,])/i;
+
+/**
+ * Returns the index of the first secret in a header or URL: a named one, or credentials after their scheme; -1 without
+ * one.
+ */
+export function credentialsAt(text: string): number {
+  const match = CREDENTIALS.exec(text);
+  const found = [secretValueAt(text), match === null ? -1 : match.index + match[0].length].filter((at) => at !== -1);
+  return found.length === 0 ? -1 : Math.min(...found);
+}
+
+/** Masks free text by dropping everything after the first secret's name, because nothing says where its value ends. */
+export function maskText(text: string): string {
+  const at = secretValueAt(text);
+  return at === -1 ? text : text.slice(0, at) + MASK;
+}
+
+/** The beginning of every JWT: `{"` in base64url. */
+export const TOKEN_START = 'eyJ';
+
+/** Returns free text with every JWT, or what looks like one, replaced by `***`. */
+export function maskTokens(text: string): string {
+  if (!text.includes(TOKEN_START)) return text;
+  return text.replace(/[\w.-]+/g, maskToken);
+}
+
+/** Masks a run of token characters from the beginning of a JWT on; returns it unchanged when it contains none. */
+function maskToken(run: string): string {
+  const start = run.indexOf(TOKEN_START);
+  if (start === -1) return run;
+  const second = run.indexOf('.', start);
+  return second !== -1 && run.includes('.', second + 1) ? run.slice(0, start) + MASK : run;
+}

@@ -1,0 +1,147 @@
+import { StringDecoder } from 'node:string_decoder';
+import { cut, maskForm } from './old-mask-form.ts';
+import { type JsonRule, maskEmbedded, maskJson, startsDocument } from './old-mask-json.ts';
+import { maskText, mayNameSecret } from './old-mask-keys.ts';
+
+const LINE_END = /(\r\n|\n|\r)/;
+const STREAM_FIELDS = ['', 'event', 'id', 'retry'];
+
+/** Masks newline-delimited JSON; drops everything after the first line that is not one whole value. */
+function maskJsonLines(text: string, maxLength: number, rule?: JsonRule): string {
+  const output: string[] = [];
+  let length = 0;
+  for (const part of text.split(LINE_END)) {
+    if (length >= maxLength) break;
+    if (part.trim() === '') {
+      output.push(part);
+      continue;
+    }
+    const masked = maskJson(part, maxLength, rule);
+    output.push(masked.text);
+    length += masked.text.length;
+    if (masked.end !== 'complete') break;
+  }
+  return output.join('');
+}
+
+/** Masks free text, or JSON where the text is a JSON document. */
+function maskPlain(text: string): string {
+  return startsDocument(text) ? maskEmbedded(text) : maskText(text);
+}
+
+/**
+ * Masks `text/event-stream` (HTML standard section 9.2.6): joins the `data` lines of an event, as a client does, and
+ * masks them as one text. Drops lines of unknown fields, which clients ignore.
+ */
+function maskEventStream(text: string, maxLength: number, rule?: JsonRule): string {
+  const parts = text.split(LINE_END);
+  const output: string[] = [];
+  let event: Line[] = [];
+  let length = 0;
+  for (let at = 0; at < parts.length && length < maxLength; at += 2) {
+    const line = { text: parts[at] ?? '', end: parts[at + 1] ?? '' };
+    event.push(line);
+    if (line.text !== '' && at + 2 < parts.length) continue;
+    const masked = maskEvent(event, rule);
+    output.push(masked);
+    length += masked.length;
+    event = [];
+  }
+  return output.join('');
+}
+
+type Line = { text: string; end: string };
+
+function maskEvent(lines: Line[], rule: JsonRule | undefined): string {
+  const payload = lines.flatMap((line) => dataOf(line.text) ?? []).join('\n');
+  const masked = rule === undefined ? maskPlain(payload) : maskJson(payload, undefined, rule).text;
+  let data = masked === payload ? undefined : masked.split('\n');
+  let output = '';
+  for (const line of lines) {
+    if (dataOf(line.text) === undefined) output += maskOtherLine(line);
+    else if (data === undefined) output += line.text + line.end;
+    else {
+      output += data.map((part) => `data: ${part}${line.end}`).join('');
+      data = [];
+    }
+  }
+  return output;
+}
+
+function maskOtherLine(line: Line): string {
+  if (line.text === '') return line.end;
+  const colon = line.text.indexOf(':');
+  if (colon === -1 || !STREAM_FIELDS.includes(line.text.slice(0, colon))) return '';
+  return maskText(line.text) + line.end;
+}
+
+function dataOf(line: string): string | undefined {
+  return line === 'data' ? '' : /^\uFEFF?data: ?(.*)$/s.exec(line)?.[1];
+}
+
+type MaskBodyOptions = {
+  /** The longest text to return, in bytes of UTF-8. */
+  maxBytes: number;
+  /** Whether the body is only a prefix of the real one; it may end anywhere. */
+  truncated: boolean;
+  /** Whether the body is known to be well-formed, so that it needs no masking unless it contains a secret's name. */
+  wellFormed?: boolean;
+  /** A rule that masks more of a JSON body than the values of secret keys. */
+  rule?: JsonRule | undefined;
+};
+
+type Mask = (text: string, maxLength: number, rule: JsonRule | undefined) => string;
+
+const JSON_TYPES = new Set(['application/json', 'text/json']);
+const JSON_LINES_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
+
+/**
+ * Returns the body as an audit record stores it: with secrets masked, then cut at `maxBytes` between characters. Drops
+ * everything from the first syntax error on. Returns null when there is no body, or when its type has no keys to mask
+ * by (multipart, binary, markup): then only its length may be recorded.
+ */
+export function maskBody(contentType: string | undefined, body: Buffer, options: MaskBodyOptions): string | null {
+  if (body.length === 0) return null;
+  const mask = maskOf(contentType, body);
+  if (mask === undefined) return null;
+  // PostgreSQL's type text cannot store NUL.
+  const text = decode(body, options.truncated).replaceAll('\0', '\ufffd');
+  const isPlain = options.rule === undefined && !mayNameSecret(text);
+  if (isPlain && (options.wellFormed || isJson(mask, text, options))) return cut(text, options.maxBytes);
+  return cut(mask(text, options.maxBytes, options.rule), options.maxBytes);
+}
+
+function maskOf(contentType: string | undefined, body: Buffer): Mask | undefined {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (JSON_TYPES.has(type) || type.endsWith('+json')) return maskJsonText;
+  if (JSON_LINES_TYPES.has(type)) return maskJsonLines;
+  if (type === 'text/event-stream') return maskEventStream;
+  if (type === 'text/plain') return maskPlain;
+  // Clients that set no type send JSON as a form (curl -d) or without a type.
+  const isDocument = startsDocument(body.toString('utf8', 0, 256));
+  if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskFormText;
+  return type === '' && isDocument ? maskJsonText : undefined;
+}
+
+/** Checks whether a whole text is valid JSON, which takes half the time of masking it. */
+function isJson(mask: Mask, text: string, { truncated, maxBytes }: MaskBodyOptions): boolean {
+  if (mask !== maskJsonText || truncated || text.length > maxBytes) return false;
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function maskJsonText(text: string, maxLength: number, rule?: JsonRule): string {
+  return maskJson(text, maxLength, rule).text;
+}
+
+function maskFormText(text: string, maxLength: number): string {
+  return maskForm(text, maxLength);
+}
+
+function decode(body: Buffer, truncated: boolean): string {
+  return truncated ? new StringDecoder('utf8').write(body) : body.toString('utf8');
+}

@@ -1,0 +1,405 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import {
+  buildSchema,
+  type GraphQLField,
+  type GraphQLInputType,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isAbstractType,
+  isCompositeType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql';
+import { ROOT } from '../start/process.ts';
+
+/** Secrets where the surface has none today: in numbers, enums, objects and lists, and in objects of their names. */
+const MORE = `
+  extend type Query {
+    check(
+      token: String, codes: [String!], pinToken: Int, rateToken: Float, kindSecret: CheckKind, anySecret: JSON,
+      filter: JSON, settings: CheckSettings, secret: CheckSettings
+    ): Check
+  }
+  extend type Mutation { check(input: CheckSettings!, refreshToken: [String!]): Check! }
+  extend type Subscription { checked(token: String, name: String): Check! }
+  enum CheckKind { CHECK_A CHECK_B }
+  type Check {
+    id: ID! name: String message: String clientSecret: String token: [String!] pinToken: Int secret: Check inner: Check
+    both: [CheckUnion!] document: String
+  }
+  union CheckUnion = Check | CreatedClient
+  input CheckSettings {
+    label: String limit: Int kind: CheckKind Authorization: String apiToken: String oldPassword: [String!]
+    secret: CheckSettings inner: CheckSettings all: [CheckSettings!] document: JSON
+  }
+`;
+
+/** The schema of the surface, and more. */
+export const schema: GraphQLSchema = buildSchema(`${readFileSync(join(ROOT, 'schema/schema.graphql'), 'utf8')}${MORE}`);
+
+/** A text of which any five letters in a row are a trace of a secret (`secret-traces.ts`). */
+const MARKER = 'ZQXJKV';
+/** A number that is a secret, as digits and in part. */
+export const SECRET_NUMBER = 1_999_777_555;
+const SECRET_NAME = /(?:secret|password|token)$|^authorization$/i;
+const SEPARATORS = ['', '', '"', '\\', '&', '=', ' ', '%', ';', '{"', '"}', '\n', 'é', '\u{1f511}', "'", '#', '"""'];
+const ALIASES = ['id', 'name', 'message', 'data', 'errors', 'query', 'extensions', 'token', 'x'];
+const NAMES = ['password', 'query', 'variables', 'data', 'message', 'operationName', 'toString', 'clientToken'];
+const MAX_DEPTH = 4;
+
+export interface Operation {
+  query: string;
+  variables?: unknown;
+  operationName?: string;
+  extensions?: unknown;
+}
+
+/** How operations are sent, and the text of the body if it has one. */
+export interface Sending {
+  how: 'post' | 'batch' | 'get' | 'events' | 'form' | 'socket';
+  operations: readonly Operation[];
+  body: string;
+  /** Whether a fault was made, which may leave a secret under a name that is none. */
+  isFaulty: boolean;
+}
+
+type Draw = (bound: number) => number;
+
+/** Operations of all kinds with secrets where secrets belong, and then with faults, as they are sent. */
+export const sendings: fc.Arbitrary<Sending> = fc.infiniteStream(fc.nat(2 ** 30)).map((stream) => {
+  const draw: Draw = (bound) => Number(stream.next().value) % bound;
+  const how = pick(draw, ['post', 'post', 'post', 'batch', 'batch', 'get', 'events', 'form', 'socket'] as const);
+  const count = how === 'batch' ? 1 + draw(6) : 1;
+  const operations = Array.from({ length: count }, () => new OperationDraw(draw).operation(how));
+  const faulty = operations.filter(() => draw(3) === 0);
+  for (const operation of faulty) {
+    for (let more = true; more; more = draw(3) === 0) makeFault(draw, operation);
+  }
+  const text = JSON.stringify(how === 'batch' ? operations : operations[0]);
+  const body = draw(10) === 0 ? broken(draw, text) : text;
+  const isFaulty = faulty.length > 0 || body !== text;
+  // A socket is closed for a payload that is none.
+  return { how: how === 'socket' && !operations.every(isPayload) ? 'post' : how, operations, body, isFaulty };
+});
+
+function isPayload({ query, variables }: Operation): boolean {
+  return (
+    typeof query === 'string' &&
+    (variables === undefined || Object.prototype.toString.call(variables) === '[object Object]')
+  );
+}
+
+function pick<One>(draw: Draw, all: readonly One[]): One {
+  const one = all[draw(all.length)];
+  if (one === undefined) throw new Error('there is nothing to pick');
+  return one;
+}
+
+let given = 0;
+
+/** A value that is no secret, unlike any other. */
+function publicText(draw: Draw): string {
+  given += 1;
+  const text = `WVH${given}`;
+  switch (draw(12)) {
+    case 0:
+      return JSON.stringify({ a: text, [pick(draw, ['password', 'Token', 'p\u0061ssword'])]: secretText(draw) });
+    case 1:
+      return `${text}${pick(draw, SEPARATORS)}${text}`;
+    default:
+      return text;
+  }
+}
+
+function secretText(draw: Draw): string {
+  return Array.from({ length: 1 + draw(3) }, () => MARKER).reduce((text, next) => text + pick(draw, SEPARATORS) + next);
+}
+
+function literalOf(draw: Draw, text: string): string {
+  switch (draw(5)) {
+    case 0:
+      return `"${Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')}"`;
+    case 1:
+      return `"""${text.replaceAll('"""', '\\"""').replace(/["\\]$/, '$& ')}"""`;
+    default:
+      return JSON.stringify(text);
+  }
+}
+
+/** One operation on its way. */
+class OperationDraw {
+  readonly #draw: Draw;
+  readonly #variables: Record<string, unknown> = {};
+  readonly #definitions = new Map<string, string>();
+  readonly #fragments: string[] = [];
+  #aliases = 0;
+
+  constructor(draw: Draw) {
+    this.#draw = draw;
+  }
+
+  operation(how: Sending['how']): Operation {
+    const draw = this.#draw;
+    const isStream = (how === 'events' || how === 'socket') && draw(2) === 0;
+    const kind = isStream ? 'subscription' : how === 'form' || (how !== 'get' && draw(2) === 0) ? 'mutation' : 'query';
+    const root = {
+      query: schema.getQueryType(),
+      mutation: schema.getMutationType(),
+      subscription: schema.getSubscriptionType(),
+    };
+    const type = root[kind];
+    if (!type) throw new Error('the schema has it');
+    const fields = Object.values(type.getFields());
+    const secretive = fields.filter(({ name }) => /check|Password|createSupervisor|Client/.test(name));
+    const selections = Array.from({ length: isStream ? 1 : 1 + draw(3) }, () =>
+      this.#field(pick(draw, draw(2) === 0 ? secretive : fields), 1),
+    );
+    if (how === 'form') {
+      this.#definitions.set('file', 'File!');
+      this.#variables.file = null;
+      selections.push('startUserMigration(file: $file) { __typename }');
+    }
+    const isNamed = draw(2) === 0;
+    const defined = [...this.#definitions].map(([name, definition]) => `$${name}: ${definition}`).join(', ');
+    const about = draw(15) === 0 ? `"about password: ${MARKER}" ` : '';
+    const parts = [
+      `${about}${kind}${isNamed ? ' Named' : ' '}${defined && `(${defined})`} { ${selections.join(' ')} }`,
+      ...this.#fragments,
+    ];
+    if (draw(8) === 0) parts.splice(draw(2), 0, this.#comment());
+    if (isNamed && draw(6) === 0) parts.push(`query Other { check(token: ${this.#secretLiteral()}) { id } }`);
+    const variables = {
+      ...this.#variables,
+      ...(draw(12) === 0 ? { extra: publicText(draw), newToken: secretText(draw) } : {}),
+    };
+    return {
+      query: parts.join('\n'),
+      ...(Object.keys(variables).length > 0 && { variables }),
+      ...(isNamed && { operationName: 'Named' }),
+      ...(draw(12) === 0 && { extensions: { note: publicText(draw), token: secretText(draw) } }),
+    };
+  }
+
+  #comment(): string {
+    const text = pick(this.#draw, [
+      `password: "${MARKER}"`,
+      `"${MARKER}"`,
+      'WVH',
+      'login(token: $t)',
+      `token=${MARKER}`,
+    ]);
+    return `# ${text}`;
+  }
+
+  #secretLiteral(): string {
+    return literalOf(this.#draw, secretText(this.#draw));
+  }
+
+  #field(field: GraphQLField<unknown, unknown>, depth: number): string {
+    const draw = this.#draw;
+    const args = field.args
+      .filter(({ type, name }) => isNonNullType(type) || draw(SECRET_NAME.test(name) ? 2 : 5) === 0)
+      .map(({ name, type }) => `${name}: ${this.#value(type, SECRET_NAME.test(name), depth)}`);
+    const inner = isCompositeType(getNamedType(field.type)) ? ` ${this.#selections(field.type, depth + 1)}` : '';
+    const directive = draw(20) === 0 ? ' @include(if: true)' : '';
+    return `${this.#alias()}${field.name}${args.length > 0 ? `(${args.join(', ')})` : ''}${directive}${inner}`;
+  }
+
+  #alias(): string {
+    if (this.#draw(3) === 0) return '';
+    this.#aliases += 1;
+    return `${this.#draw(8) === 0 ? pick(this.#draw, ALIASES) : `a${this.#aliases}`}: `;
+  }
+
+  #selections(given: GraphQLOutputType, depth: number): string {
+    const draw = this.#draw;
+    const type = getNamedType(given);
+    if (isAbstractType(type)) {
+      const types = schema.getPossibleTypes(type);
+      const some = types.slice(0, 1 + draw(types.length));
+      return `{ __typename ${some.map((one) => `... on ${one.name} ${this.#selections(one, depth)}`).join(' ')} }`;
+    }
+    if (!isObjectType(type)) return '';
+    const fields = Object.values(type.getFields());
+    const leaves = fields.filter((field) => !isCompositeType(getNamedType(field.type)) && field.args.length === 0);
+    const secretive = fields.filter(({ name }) => SECRET_NAME.test(name));
+    const some = depth < MAX_DEPTH ? fields : leaves;
+    const picked = Array.from({ length: 1 + draw(3) }, () => pick(draw, some.length > 0 ? some : fields));
+    if (secretive.length > 0 && depth < MAX_DEPTH) picked.push(pick(draw, secretive));
+    const selections = picked.map((field) => {
+      if (depth > MAX_DEPTH && isCompositeType(getNamedType(field.type))) return '__typename';
+      const selection = this.#field(field, depth);
+      switch (draw(8)) {
+        case 0:
+          return `... on ${type.name} { ${selection} }`;
+        case 1:
+          this.#fragments.push(`fragment F${this.#fragments.length} on ${type.name} { ${selection} }`);
+          return `...F${this.#fragments.length - 1}`;
+        default:
+          return selection;
+      }
+    });
+    return `{ ${selections.join(' ')} }`;
+  }
+
+  /** A value in the document: a literal, or a variable with a value, a default or both. */
+  #value(type: GraphQLInputType, isSecret: boolean, depth: number): string {
+    const draw = this.#draw;
+    const way = draw(10);
+    if (way > 4 || (depth > 1 && way > 2)) return this.#literal(type, isSecret, depth);
+    const name = this.#definitions.size > 0 || draw(4) > 0 ? `v${this.#definitions.size}` : pick(draw, NAMES);
+    // The place is taken before what stands below takes its own.
+    this.#definitions.set(name, String(type));
+    if (way !== 0) this.#variables[name] = this.#json(type, isSecret, depth);
+    if (way < 2) this.#definitions.set(name, `${type} = ${this.#constant(this.#json(type, isSecret, depth), type)}`);
+    return `$${name}`;
+  }
+
+  #literal(given: GraphQLInputType, isSecret: boolean, depth: number): string {
+    const type = getNullableType(given);
+    if (isListType(type)) {
+      return `[${Array.from({ length: this.#draw(3) }, () => this.#value(type.ofType, isSecret, depth + 1)).join(', ')}]`;
+    }
+    if (!isInputObjectType(type)) return this.#constant(this.#json(type, isSecret, depth), type);
+    const fields = Object.values(type.getFields()).filter((field) => this.#isGiven(field.type, field.name, depth));
+    const members = fields.map(
+      (field) => `${field.name}: ${this.#value(field.type, isSecret || SECRET_NAME.test(field.name), depth + 1)}`,
+    );
+    return `{${members.join(', ')}}`;
+  }
+
+  #isGiven(type: GraphQLInputType, name: string, depth: number): boolean {
+    if (isNonNullType(type)) return true;
+    if (depth >= MAX_DEPTH && isInputObjectType(getNamedType(type))) return false;
+    return this.#draw(SECRET_NAME.test(name) ? 2 : 4) === 0;
+  }
+
+  #json(given: GraphQLInputType, isSecret: boolean, depth: number): unknown {
+    const draw = this.#draw;
+    const type = getNullableType(given);
+    if (isListType(type)) return Array.from({ length: draw(3) }, () => this.#json(type.ofType, isSecret, depth + 1));
+    if (isInputObjectType(type)) {
+      const fields = Object.values(type.getFields()).filter((field) => this.#isGiven(field.type, field.name, depth));
+      return Object.fromEntries(
+        fields.map(({ name, type: one }) => [name, this.#json(one, isSecret || SECRET_NAME.test(name), depth + 1)]),
+      );
+    }
+    if (isEnumType(type)) return pick(draw, type.getValues()).name;
+    const text = isSecret ? secretText(draw) : publicText(draw);
+    switch (type.name) {
+      case 'Int':
+      case 'Float':
+        return isSecret ? SECRET_NUMBER : 1 + draw(20);
+      case 'Boolean':
+        return draw(2) === 0;
+      case 'JSON':
+        return pick<() => unknown>(draw, [
+          () => text,
+          () => ({ a: text, apiToken: secretText(draw), list: [{ secret: { b: secretText(draw) }, c: text }] }),
+          () => [text, { Password: SECRET_NUMBER }],
+        ])();
+      default:
+        return text;
+    }
+  }
+
+  /** A JSON value as a literal. */
+  #constant(value: unknown, type: GraphQLInputType): string {
+    const named = getNamedType(type);
+    if (typeof value === 'string') return isEnumType(named) ? value : literalOf(this.#draw, value);
+    if (Array.isArray(value)) return `[${value.map((one) => this.#constant(one, type)).join(', ')}]`;
+    if (typeof value !== 'object' || value === null) return String(value);
+    const fieldsOf = isInputObjectType(named) ? named.getFields() : {};
+    const members = Object.entries(value).map(([name, one]) => {
+      return `${name}: ${this.#constant(one, fieldsOf[name]?.type ?? named)}`;
+    });
+    return `{${members.join(', ')}}`;
+  }
+}
+
+type Fault = (operation: Operation, draw: Draw) => void;
+
+const inQuery =
+  (change: (query: string, draw: Draw) => string): Fault =>
+  (operation, draw) => {
+    operation.query = change(operation.query, draw);
+  };
+
+const inVariables =
+  (change: (value: unknown, draw: Draw) => unknown): Fault =>
+  (operation, draw) => {
+    const variables = Object.entries(operation.variables ?? {});
+    if (variables.length === 0) return;
+    const at = draw(variables.length);
+    operation.variables = Object.fromEntries(
+      variables.map(([name, value], index) => [name, index === at ? change(value, draw) : value]),
+    );
+  };
+
+const FAULTS: readonly Fault[] = [
+  inQuery((query, draw) => query.slice(0, draw(query.length + 1))),
+  inQuery((query, draw) => without(query, draw, /[{}()[\]:"$!]/g)),
+  inQuery((query, draw) => without(query, draw, /[a-zA-Z]/g)),
+  inQuery((query) => query.replace(/password|secret|token/i, (name) => name.slice(1))),
+  inQuery((query) => query.replaceAll('"', "'")),
+  inQuery((query) => query.replace(/"([A-Z]+)"/, '$1')),
+  inQuery((query) => query.replace(/: "/, ' "')),
+  inQuery((query, draw) => {
+    const at = draw(query.length + 1);
+    return (
+      query.slice(0, at) + pick(draw, ['?', 'é', '"', '"""', '#', '\\', '\0', '\ufeff', '{', ')']) + query.slice(at)
+    );
+  }),
+  inQuery((query, draw) => `${query} ${pick(draw, ['}', `nothing(x: "${MARKER}")`, `# ${MARKER}`, `"${MARKER}"`])}`),
+  inVariables((value) => [value]),
+  inVariables((value) => ({ x: value })),
+  inVariables((value) => ({ ...Object(value), unknown: value })),
+  inVariables(() => undefined),
+  inVariables((_value, draw) => pick(draw, [7, SECRET_NUMBER, null, true, 'WVH'])),
+  (operation) => {
+    operation.variables = [operation.variables];
+  },
+  (operation) => {
+    operation.variables = JSON.stringify(operation.variables);
+  },
+  (operation, draw) => {
+    operation.operationName = pick(draw, ['Nobody', `not a name ${MARKER}`, '']);
+  },
+  (operation) => {
+    Object.assign(operation, { qurey: operation.query, query: undefined });
+  },
+  (operation) => {
+    Object.assign(operation, { query: [operation.query] });
+  },
+];
+
+function makeFault(draw: Draw, operation: Operation): void {
+  if (typeof operation.query === 'string') pick(draw, FAULTS)(operation, draw);
+}
+
+function without(query: string, draw: Draw, pattern: RegExp): string {
+  const places = [...query.matchAll(pattern)];
+  const place = places[draw(Math.max(1, places.length))];
+  return place ? query.slice(0, place.index) + query.slice(place.index + 1) : query;
+}
+
+/** A body that breaks off, or has one character too many or in escapes. */
+function broken(draw: Draw, json: string): string {
+  const at = draw(json.length);
+  return pick(draw, [
+    json.slice(0, at),
+    `${json}}`,
+    `${json.slice(0, at)}"${json.slice(at)}`,
+    json.replace(/[a-z]/i, (letter) => `\\u00${letter.charCodeAt(0).toString(16)}`),
+    json.replaceAll('Z', '\\u005a'),
+    `${json.slice(0, -1)},"query":"{ me { subject } }"}`,
+    JSON.stringify(json),
+  ]);
+}
