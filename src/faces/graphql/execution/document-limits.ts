@@ -55,7 +55,7 @@ export interface OperationParams {
 
 /** Returns the error `LIMIT_EXCEEDED`; the message names the limit. */
 export function limitError(message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED', http: { status: 400 } } });
+  return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED' } });
 }
 
 /** Creates the Envelop plugin that refuses an operation over a limit before it is validated. */

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { GraphQLError, getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
@@ -20,49 +20,43 @@ export function bringsForm({ method, headers }: Pick<IncomingMessage, 'method' |
   return method === 'POST' && FORM_TYPE.test(headers['content-type'] ?? '');
 }
 
-/**
- * Checks that a request cannot have been forged by another site's page: a browser sends a JSON content type or an
- * Authorization header across origins only after a preflight (Fetch standard, CORS-safelisted request headers).
- */
-export function passesCsrfCheck(headers: IncomingHttpHeaders): boolean {
-  return headers.authorization !== undefined || JSON_TYPE.test(headers['content-type'] ?? '');
-}
-
-/** A GraphQL request over HTTP, with the body of a POST or with a form that was read up to its file. */
+/** A GraphQL request over HTTP, as far as it was read before its operations begin. */
 export interface GraphqlHttpRequest extends OperationRequest {
-  body?: Buffer | undefined;
-  /** The form, and its operation with the file in the place of its variable; undefined if the request is not a form. */
-  upload?: { form: UploadForm; params: GraphQLParams } | undefined;
+  /** The body of a POST with JSON. */
+  body?: Buffer;
+  /** The operation of a GET, or the one of a form with the file in the place of its variable. */
+  params?: GraphQLParams;
+  /** The form, read up to its file. */
+  form?: UploadForm;
 }
 
 /**
- * Creates the Yoga plugin that parses operations: of a GET from the query string, otherwise one operation or a batch
- * from the body, or one from a form. Numbers in variables keep every digit. If a form turns out to be malformed after
- * its operation began, the plugin responds with the form's refusal.
+ * Creates the Yoga plugin that parses operations: one of a query string or a form, one or a batch from a JSON body.
+ * Numbers in variables keep every digit. If a form turns out to be malformed after its operation began, the plugin
+ * responds with the form's refusal.
  */
 export function useHttpRequests(
   audits: OperationAudits,
 ): Plugin<OperationParams & Partial<GraphqlHttpRequest>, GraphqlHttpRequest> {
   return {
-    onRequestParse({ request: { method }, setRequestParser, serverContext }) {
-      const { exchange, body = Buffer.alloc(0), upload } = serverContext;
-      if (method !== 'GET' && method !== 'POST') return;
-      setRequestParser(({ url }) => {
-        const params = method === 'GET' ? paramsOf(new URL(url).searchParams) : (upload?.params ?? parseParams(body));
+    onRequestParse({ setRequestParser, serverContext }) {
+      const { exchange, body = Buffer.alloc(0), params: read } = serverContext;
+      setRequestParser(() => {
+        const params = read ?? parseParams(body);
         audits.came(exchange, params);
         if (Array.isArray(params)) Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
         return params;
       });
     },
-    onValidate({ params: { documentAST }, context: { upload, params } }) {
-      if (!upload) return;
+    onValidate({ params: { documentAST }, context: { form, params } }) {
+      if (!form) return;
       const operation = getOperationAST(documentAST, params.operationName);
       if (operation && operation.operation !== 'mutation') throw limitError('only a mutation may bring a file');
     },
-    onResponse({ serverContext: { upload, exchange }, fetchAPI, setResponse }) {
-      if (!upload) return;
-      const { refusal } = upload.form;
-      upload.form.stop();
+    onResponse({ serverContext: { form, exchange }, fetchAPI, setResponse }) {
+      if (!form) return;
+      const { refusal } = form;
+      form.stop();
       if (!exchange.req.complete && !exchange.res.headersSent) exchange.res.setHeader('Connection', 'close');
       if (!refusal) return;
       const headers = { 'content-type': 'application/json; charset=utf-8', ...refusal.headers };
@@ -72,37 +66,26 @@ export function useHttpRequests(
   };
 }
 
-function paramsOf(parameters: URLSearchParams): GraphQLParams {
-  const given = (name: string) => parameters.get(name) || undefined;
-  const objectOf = (name: string) => parseJson(given(name) ?? 'null') as Record<string, unknown> | null;
-  const [query, operationName, documentId] = [given('query'), given('operationName'), given('documentId')];
-  return {
-    ...(query === undefined ? {} : { query }),
-    ...(operationName === undefined ? {} : { operationName }),
-    ...(documentId === undefined ? {} : { documentId }),
-    variables: objectOf('variables') ?? {},
-    extensions: objectOf('extensions') ?? {},
-  };
-}
-
 /**
- * Reads a form up to its file, or the JSON body of another POST, up to `maxBytes`. Of a GET it checks that `variables`
- * and `extensions` are JSON.
+ * Reads the operation of a GET or of a form, up to its file, or the JSON body of another POST, up to `maxBytes`.
  * @throws AppError the client's rate or quota refusal, before anything else unless the body is a batch; 413 for a body
- * that is too long; 400 for one that is neither JSON nor a valid upload.
+ * that is too long; 400 for one that is neither JSON nor a valid upload, and for a GET whose `variables` or
+ * `extensions` are not JSON.
  */
 export async function readRequest(
   exchange: Exchange,
   maxBytes: number,
   uploadLimits: UploadLimits,
-): Promise<Pick<GraphqlHttpRequest, 'body' | 'upload'>> {
+): Promise<Pick<GraphqlHttpRequest, 'body' | 'params' | 'form'>> {
+  const { req } = exchange;
   const { limitRefusal } = exchange.found;
-  if (bringsForm(exchange.req)) {
-    // A form brings one operation, never a batch.
+  if (req.method !== 'POST' || bringsForm(req)) {
+    // Neither brings a batch.
     if (limitRefusal) throw limitRefusal;
+    if (req.method !== 'POST') return { params: paramsOf(new URL(req.url ?? '', 'http://localhost').searchParams) };
     const upload = await UploadForm.open(exchange, uploadLimits);
     exchange.audit.isBodyRead = true;
-    return { upload };
+    return upload;
   }
   if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
   const body = await readBody(exchange, maxBytes).catch(() => undefined);
@@ -112,30 +95,29 @@ export async function readRequest(
   throw limitRefusal;
 }
 
-async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer | undefined> {
-  const { req, target } = exchange;
-  if (req.method !== 'POST') {
-    const parameters = new URLSearchParams(target?.query);
-    for (const name of ['variables', 'extensions']) {
-      if (!isJsonObject(parameters.get(name) ?? '{}')) {
-        throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
-      }
-    }
-    return undefined;
+/** Returns the operation in a query string; Yoga checks the types of its members. */
+function paramsOf(parameters: URLSearchParams): GraphQLParams {
+  const given = ['query', 'operationName', 'documentId', 'variables', 'extensions'].flatMap((name) => {
+    const text = parameters.get(name);
+    if (!text) return [];
+    return [[name, name === 'variables' || name === 'extensions' ? jsonOf(name, text) : text]];
+  });
+  return Object.fromEntries(given);
+}
+
+function jsonOf(name: string, json: string): unknown {
+  try {
+    return parseJson(json);
+  } catch {
+    throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
   }
-  if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
+}
+
+async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
+  if (!JSON_TYPE.test(exchange.req.headers['content-type'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
   return readBytes(exchange, maxBytes);
-}
-
-function isJsonObject(text: string): boolean {
-  try {
-    const value: unknown = JSON.parse(text);
-    return value === null || (typeof value === 'object' && !Array.isArray(value));
-  } catch {
-    return false;
-  }
 }
 
 function isBatch(body: Buffer): boolean {
@@ -146,9 +128,9 @@ function isBatch(body: Buffer): boolean {
   }
 }
 
+/** Parses one operation or a batch; of what is neither, Yoga says so. */
 function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
-  const params = parseBody(body);
-  if (typeof params !== 'object' || params === null) throw badRequest('the body must be an object or a batch of them');
+  const params = parseBody(body) as GraphQLParams | GraphQLParams[];
   if (!Array.isArray(params)) return params;
   if (params.length === 0) throw badRequest('the batch is empty');
   if (params.length > MAX_BATCH) {

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionResult, GraphQLError } from 'graphql';
-import type { FetchAPI, Plugin } from 'graphql-yoga';
+import { type FetchAPI, type Plugin, processRegularResult } from 'graphql-yoga';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { OperationAudits } from './audit-masking.ts';
@@ -10,18 +10,13 @@ import { ownBytes, ResultStream, sharedOf } from './shared-results.ts';
 
 const SSE = 'text/event-stream';
 const JSON_TYPE = 'application/json';
-const RESPONSE_TYPE = 'application/graphql-response+json';
-/** The media types of an Accept header that are answered with JSON. */
-const TAKES_JSON: ReadonlySet<string> = new Set([JSON_TYPE, RESPONSE_TYPE, '*/*', 'application/*']);
-const DOCUMENT_FAULTS: ReadonlySet<unknown> = new Set([
-  'GRAPHQL_PARSE_FAILED',
-  'GRAPHQL_VALIDATION_FAILED',
-  'OPERATION_RESOLUTION_FAILURE',
-]);
+/** Matches an Accept header that names one of the media types of GraphQL over HTTP. */
+const NAMES_JSON = /application\/(?:graphql-response\+)?json/i;
 
 /**
- * Creates the Yoga plugin that renders results as JSON or as an event stream, with the status that their errors
- * require.
+ * Creates the Yoga plugin that masks results and says what Yoga's own rendering cannot know: the status of results
+ * without data, and event streams. Whoever accepts no JSON by name gets `application/json` with the status that
+ * `application/graphql-response+json` has, because the operation may have changed something and must be answered.
  */
 export function useHttpResults(
   mask: ErrorMask,
@@ -36,34 +31,53 @@ export function useHttpResults(
         if (result instanceof ResultStream) subscriptions.set(args.contextValue.exchange, result);
       },
     }),
-    onResultProcess({ request, result, setResultProcessor, serverContext: { exchange } }) {
-      const accepted = mediaTypes(request.headers.get('accept') ?? '*/*');
-      const render = (fetchAPI: FetchAPI): Response => {
-        if (Array.isArray(result)) {
-          const texts = result.map((one) => textOfResult(mask.result(one, exchange)));
-          audits.answered(exchange, result, texts);
-          return json(fetchAPI, 200, `[${texts.join(',')}]`, accepted);
-        }
+    onResultProcess({ request, result, resultProcessor, setResult, setResultProcessor, serverContext: { exchange } }) {
+      const stream = (results: AsyncIterator<ExecutionResult>) =>
+        setResultProcessor((_result, fetchAPI) => streams.respond(fetchAPI, { exchange, results, mask }), SSE);
+      const accepted = request.headers.get('accept') ?? '*/*';
+      if (Array.isArray(result)) {
+        const masked = result.map((one) => mask.result(one, exchange));
+        const texts = masked.map(textOfResult);
+        audits.answered(exchange, result, texts);
+        setResult(masked.map((one, index) => ({ ...one, stringify: () => texts[index] ?? '' })));
+      } else {
         audits.answered(exchange, [result]);
         if (Symbol.asyncIterator in result) {
-          return streamed(fetchAPI, subscriptions.get(exchange) ?? result[Symbol.asyncIterator]());
+          const results = subscriptions.get(exchange) ?? result[Symbol.asyncIterator]();
+          // Without a processor Yoga answers 406.
+          if (resultProcessor) stream(results);
+          else void results.return?.();
+          return;
         }
-        const masked = mask.result(result, exchange);
-        const status = statusOf(masked, accepted);
-        if (status === 200 && accepted[0] === SSE) return streamed(fetchAPI, once(masked));
-        return json(fetchAPI, status, textOfResult(masked), accepted, masked.errors);
-      };
-      const streamed = (fetchAPI: FetchAPI, results: AsyncIterator<ExecutionResult>) => {
-        if (accepted.includes(SSE) || accepted.includes('*/*')) {
-          return streams.respond(fetchAPI, { exchange, results, mask });
-        }
-        void results.return?.();
-        const refusal = '{"errors":[{"message":"a subscription needs accept: text/event-stream"}]}';
-        return json(fetchAPI, 406, refusal, accepted);
-      };
-      setResultProcessor((_result, fetchAPI) => render(fetchAPI), JSON_TYPE);
+        const masked = withStatus(mask.result(result, exchange));
+        setResult(masked);
+        const isOk = !masked.errors?.some(({ extensions }) => extensions.http);
+        if (isOk && accepted.includes(SSE) && resultProcessor !== processRegularResult) return stream(once(masked));
+      }
+      if (!NAMES_JSON.test(accepted)) setResultProcessor(asPlainJson, JSON_TYPE);
     },
   };
+}
+
+/**
+ * Gives the errors of a result without data the HTTP status for Yoga to send, unless they have one or the operation had
+ * begun: a subscription that could not begin has the path of its field. A limit is a 400 for every client, though Yoga
+ * takes what is thrown while parsing for a syntax error.
+ */
+function withStatus(result: ExecutionResult): ExecutionResult {
+  if ('data' in result) return result;
+  for (const { path, extensions } of result.errors ?? []) {
+    if (extensions.code === 'INTERNAL_SERVER_ERROR') extensions.http = { status: 500 };
+    else if (extensions.code === 'LIMIT_EXCEEDED') extensions.http = { status: 400 };
+    else if (path === undefined) extensions.http ??= { status: 400, spec: true };
+  }
+  return result;
+}
+
+function asPlainJson(...[result, fetchAPI]: Parameters<typeof processRegularResult>): Response {
+  const response = processRegularResult(result, fetchAPI, 'application/graphql-response+json');
+  response.headers.set('content-type', `${JSON_TYPE}; charset=utf-8`);
+  return response;
 }
 
 /** Returns the JSON of a result. */
@@ -78,49 +92,6 @@ export async function sendResponse(answer: Response, res: ServerResponse): Promi
   res.setHeaders(answer.headers);
   res.writeHead(answer.status);
   res.end(body);
-}
-
-function json(
-  fetchAPI: FetchAPI,
-  status: number,
-  body: string,
-  accepted: readonly string[],
-  errors: readonly GraphQLError[] = [],
-): Response {
-  const type = accepted.find((name) => TAKES_JSON.has(name)) === RESPONSE_TYPE ? RESPONSE_TYPE : JSON_TYPE;
-  const headers = Object.assign(
-    { 'content-type': `${type}; charset=utf-8` },
-    ...errors.map((error) => httpOf(error).headers),
-  );
-  return new fetchAPI.Response(body, { status, headers });
-}
-
-/**
- * Returns the HTTP status of a result: 200 if the operation ran, whatever errors its fields have; otherwise the highest
- * status that an error requires, which is 400 for an invalid document. A client that accepts `application/json` by name
- * gets 200 for an invalid document, because it takes any other status for a response of an intermediary (GraphQL over
- * HTTP, appendix A).
- */
-function statusOf(result: ExecutionResult, accepted: readonly string[]): number {
-  const { errors } = result;
-  if (!errors || 'data' in result) return 200;
-  const isOnly200 = accepted.find((name) => name === SSE || TAKES_JSON.has(name)) === JSON_TYPE;
-  const isFaultOfDocument = errors.every(({ extensions }) => DOCUMENT_FAULTS.has(extensions.code));
-  const asked = Math.max(0, ...errors.map((error) => httpOf(error).status ?? 0));
-  if (asked > 0 && !(isOnly200 && isFaultOfDocument)) return asked;
-  if (errors.some(({ extensions }) => extensions.code === 'INTERNAL_SERVER_ERROR')) return 500;
-  // A subscription that could not begin has the path of its field.
-  return isOnly200 || errors.some(({ path }) => path !== undefined) ? 200 : 400;
-}
-
-function httpOf({ extensions }: GraphQLError): { status?: number; headers?: Record<string, string> } {
-  const { http } = extensions;
-  return typeof http === 'object' && http !== null ? http : {};
-}
-
-/** Returns the media types of an Accept header in their order; quality values are ignored. */
-function mediaTypes(accept: string): string[] {
-  return accept.split(',').map((part) => (part.split(';')[0] ?? '').trim().toLowerCase());
 }
 
 async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {

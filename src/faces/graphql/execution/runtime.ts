@@ -9,7 +9,8 @@ import type { GraphqlContext, GraphqlServices, SharedPrincipal } from '../kit/gr
 import { OperationAudits } from './audit-masking.ts';
 import { type GraphqlBatch, MAX_BATCH, useLimits } from './document-limits.ts';
 import { createEngine } from './engine.ts';
-import { ErrorMask, useMasking } from './error-masking.ts';
+import { ErrorMask } from './error-masking.ts';
+import { GRAPHIQL_HEADERS, GRAPHIQL_OPTIONS, renderGraphiql } from './graphiql.ts';
 import { type GraphqlHttpRequest, readRequest, useHttpRequests } from './http-requests.ts';
 import { SseStreams, sendResponse, useHttpResults } from './http-results.ts';
 import type { OperationObserver } from './operation-observer.ts';
@@ -57,8 +58,9 @@ export interface GraphqlDeps {
   persistedMode: PersistedMode;
   /** Returns the persisted documents that are currently in force. */
   persistedDocuments: () => PersistedDocuments;
-  /** Whether this is production, where errors suggest no names and GraphiQL is off. */
+  /** Whether this is production, where errors suggest no names. */
   production: boolean;
+  /** Whether browsers are shown GraphiQL. */
   graphiql: boolean;
 }
 
@@ -84,13 +86,14 @@ export interface GraphqlRuntime {
    * body exceeds the endpoint's limit, or an upload its own; 400 when a form is no valid upload.
    */
   answer(exchange: Exchange, principal: Principal): Promise<void>;
+  /** Answers a browser's GET with the GraphiQL page. */
+  showPage(exchange: Exchange): Promise<void>;
   accept(exchange: Exchange): void;
   stop(): Promise<void>;
 }
 
 /**
- * Creates the runtime for a schema: Yoga with the plugins of this service. Yoga's own GraphiQL, masking and CORS are
- * off.
+ * Creates the runtime for a schema: Yoga with the plugins of this service. Yoga's own masking and CORS are off.
  */
 export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): GraphqlRuntime {
   const { services, log, introspection, production, observer, uploadLimits = UPLOAD_LIMITS } = deps;
@@ -108,12 +111,12 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
       audits.plugin(),
       useLimits(deps.maxCost),
       useOperationContext(deps),
-      useMasking(mask),
     ],
     batching: { limit: MAX_BATCH },
     parserAndValidationCache: { documentCache: new DocumentCache(), errorCache: new DocumentCache() },
     maskedErrors: false,
-    graphiql: false,
+    graphiql: deps.graphiql && GRAPHIQL_OPTIONS,
+    renderGraphiQL: renderGraphiql,
     landingPage: false,
     cors: false,
     logging: false,
@@ -139,6 +142,11 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
         // Yoga rejects when the client has disconnected, and then nobody is left to receive the error.
         if (!res.destroyed) throw error;
       }
+    },
+    async showPage({ req, res }) {
+      const page = await yoga.handleNodeRequestAndResponse(req, res);
+      for (const [name, value] of Object.entries(GRAPHIQL_HEADERS)) page.headers.set(name, value);
+      await sendResponse(page, res);
     },
     accept: (exchange) => sockets.accept(exchange),
     async stop() {

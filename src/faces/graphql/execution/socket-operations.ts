@@ -200,9 +200,10 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       }
       return prepare(parts, context.extra, { id, principal, payload });
     },
-    execute: (args) => {
-      const { execute } = (args as Running).enveloped;
-      return execute(args);
+    execute: async (args) => {
+      const { enveloped, extra } = args as Running;
+      const { execute } = enveloped;
+      return parts.mask.result(await execute(args), extra.exchange);
     },
     subscribe: async (args) => {
       const operation = args as Running;
