@@ -1,6 +1,6 @@
 import { parse, validate } from 'graphql';
 import { maskBody } from '../../src/audit/mask.ts';
-import { hasGoodVariables, rulesOfInvalid, rulesOfValid } from '../../src/faces/graphql/execution/audit-masking.ts';
+import { hasGoodVariables, rulesOfInvalid, rulesOfValid } from '../../src/faces/graphql/plugins/audit-masking.ts';
 import { schema } from './audit-stand.ts';
 
 interface Operation {

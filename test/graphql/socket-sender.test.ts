@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { sender, textFrame } from '../../src/faces/graphql/execution/sockets.ts';
+import { sender, textFrame } from '../../src/faces/graphql/sockets/sockets.ts';
 
 /** A socket whose reader takes a write only when it is told to. */
 function slowSocket(readyState: number = WebSocket.OPEN) {

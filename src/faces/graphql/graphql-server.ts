@@ -2,8 +2,8 @@ import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
-import { bringsForm } from './execution/http-requests.ts';
-import type { GraphqlDeps, GraphqlRuntime } from './execution/runtime.ts';
+import { bringsForm } from './plugins/http-requests.ts';
+import type { GraphqlDeps, GraphqlRuntime } from './runtime.ts';
 
 /** Serves GraphQL behind the gateway. */
 export interface GraphqlServer {
@@ -29,7 +29,7 @@ export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
   async function load(): Promise<GraphqlRuntime> {
     const [{ buildSchema }, { createGraphqlRuntime }] = await Promise.all([
       import('./schema.ts'),
-      import('./execution/runtime.ts'),
+      import('./runtime.ts'),
     ]);
     return createGraphqlRuntime(buildSchema(), deps);
   }

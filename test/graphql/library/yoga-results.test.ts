@@ -4,13 +4,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExecutionResult, GraphQLObjectType, GraphQLSchema, GraphQLString } from 'graphql';
 import { _createLRUCache, createYoga, type Plugin } from 'graphql-yoga';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { OperationAudits } from '../../../src/faces/graphql/execution/audit-masking.ts';
 import { ErrorMask } from '../../../src/faces/graphql/execution/error-masking.ts';
 import { GRAPHIQL_OPTIONS, renderGraphiql } from '../../../src/faces/graphql/execution/graphiql.ts';
-import { SseStreams, sendResponse, useHttpResults } from '../../../src/faces/graphql/execution/http-results.ts';
-import { DocumentCache, usePersistedOperations } from '../../../src/faces/graphql/execution/persisted-operations.ts';
-import type { OperationRequest } from '../../../src/faces/graphql/execution/runtime.ts';
+import type { OperationRequest } from '../../../src/faces/graphql/execution/operation-request.ts';
 import { SharedResults } from '../../../src/faces/graphql/execution/shared-results.ts';
+import { SseStreams, sendResponse } from '../../../src/faces/graphql/execution/sse-streams.ts';
+import type { OperationAudits } from '../../../src/faces/graphql/plugins/audit-masking.ts';
+import { useHttpResults } from '../../../src/faces/graphql/plugins/http-results.ts';
+import { DocumentCache, usePersistedOperations } from '../../../src/faces/graphql/plugins/persisted-operations.ts';
 import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { silentLog } from '../../../src/lib/log.ts';
 

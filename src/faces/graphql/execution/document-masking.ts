@@ -16,7 +16,7 @@ import {
 } from 'graphql';
 import { HIDDEN, type JsonRule, maskEmbedded } from '../../../audit/mask-json.ts';
 import { isSecretKey, MASK, mayNameSecret, secretValueAt } from '../../../audit/mask-keys.ts';
-import { fragmentsOf, operationsOf } from './document-limits.ts';
+import { fragmentsOf, operationsOf } from './documents.ts';
 import { hasManyComments } from './engine.ts';
 
 /** A range of a document, from `start` up to but not including `end`, and the text that replaces it. */

@@ -32,7 +32,7 @@ import {
 } from 'graphql';
 import { compileQuery, isCompiledQuery } from 'graphql-jit';
 import type { GraphqlContext } from '../kit/graphql-context.ts';
-import { fragmentsOf, limitError } from './document-limits.ts';
+import { fragmentsOf, limitError } from './documents.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { type Awaitable, ResultStream, resultKeyOf, SharedResults } from './shared-results.ts';
 

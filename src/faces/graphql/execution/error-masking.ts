@@ -86,6 +86,11 @@ export class ErrorMask {
   }
 }
 
+/** Returns the JSON of a result. */
+export function textOfResult(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
+  return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
+}
+
 /** Returns an error in the form in which it is sent, without the `http` extension that only the HTTP layer reads. */
 export function formatted(error: GraphQLError): GraphQLFormattedError {
   const { extensions, ...rest } = error.toJSON();

@@ -1,50 +1,39 @@
-import { type Plugin, useEngine } from '@envelop/core';
+import { useEngine } from '@envelop/core';
 import type { GraphQLSchema } from 'graphql';
 import { createYoga } from 'graphql-yoga';
-import type { Principal } from '../../../access/identity/principal.ts';
-import { TokenEndedError } from '../../../events/streams/stream-errors.ts';
-import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import type { Log } from '../../../lib/log.ts';
-import type { GraphqlContext, GraphqlServices, SharedPrincipal } from '../kit/graphql-context.ts';
-import { OperationAudits } from './audit-masking.ts';
-import { type GraphqlBatch, MAX_BATCH, useLimits } from './document-limits.ts';
-import { createEngine } from './engine.ts';
-import { ErrorMask } from './error-masking.ts';
-import { GRAPHIQL_HEADERS, GRAPHIQL_OPTIONS, renderGraphiql } from './graphiql.ts';
-import { type GraphqlHttpRequest, readRequest, useHttpRequests } from './http-requests.ts';
-import { SseStreams, sendResponse, useHttpResults } from './http-results.ts';
-import type { OperationObserver } from './operation-observer.ts';
+import type { Principal } from '../../access/identity/principal.ts';
+import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import type { Log } from '../../lib/log.ts';
+import { createEngine } from './execution/engine.ts';
+import { ErrorMask } from './execution/error-masking.ts';
+import { GRAPHIQL_HEADERS, GRAPHIQL_OPTIONS, renderGraphiql } from './execution/graphiql.ts';
+import type { OperationObserver } from './execution/operation-observer.ts';
+import type { PersistedDocuments } from './execution/persisted-file.ts';
+import { SseStreams, sendResponse } from './execution/sse-streams.ts';
+import { UPLOAD_LIMITS, type UploadLimits } from './execution/upload-form.ts';
+import { OperationAudits } from './plugins/audit-masking.ts';
+import { MAX_BATCH, useLimits } from './plugins/document-limits.ts';
+import { type GraphqlHttpRequest, readRequest, useHttpRequests } from './plugins/http-requests.ts';
+import { useHttpResults } from './plugins/http-results.ts';
+import { type ContextDeps, useOperationContext } from './plugins/operation-context.ts';
 import {
   DocumentCache,
-  type PersistedDocuments,
   type PersistedMode,
   PersistedOperations,
   usePersistedOperations,
-} from './persisted-operations.ts';
-import { type OperationRecord, socketProtocol } from './socket-operations.ts';
-import { GraphqlSockets } from './sockets.ts';
-import { UPLOAD_LIMITS, type UploadLimits } from './upload-form.ts';
+} from './plugins/persisted-operations.ts';
+import { type OperationRecord, socketProtocol } from './sockets/socket-operations.ts';
+import { GraphqlSockets } from './sockets/sockets.ts';
 
 const MEBIBYTE = 1024 * 1024;
 
 /** The dependencies of the GraphQL runtime. */
-export interface GraphqlDeps {
-  services: GraphqlServices;
+export interface GraphqlDeps extends ContextDeps {
   /**
    * Verifies an access token in full and returns its principal; undefined if the token is missing or invalid.
    * @throws AppError 403 when a client guard refuses the request.
    */
   judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
-  /**
-   * Checks whether a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
-   */
-  recheck: (principal: Principal, exchange: Exchange) => Promise<boolean>;
-  /**
-   * Counts an operation of a WebSocket, or another one of a batch, against the client's limits.
-   * @throws AppError 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
-   * endpoint.
-   */
-  passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;
   /** Receives the audit record of each operation that was sent over a WebSocket. */
   recordOperation: (record: OperationRecord) => void;
   /** Measures and traces operations. */
@@ -62,20 +51,6 @@ export interface GraphqlDeps {
   production: boolean;
   /** Whether browsers are shown GraphiQL. */
   graphiql: boolean;
-}
-
-/** An operation as it arrives, over HTTP or a WebSocket. */
-export interface OperationRequest {
-  exchange: Exchange;
-  /** The principal that sent the operation. The context of its fields has only a part of it. */
-  bearer: Principal;
-  /**
-   * Whether the token must be checked again, because time has passed since the gateway verified it: on a WebSocket and
-   * in a batch.
-   */
-  isLater: boolean;
-  /** The GraphQL batch that the operation came in; undefined if it came alone. */
-  batch?: GraphqlBatch;
 }
 
 /** Runs operations over HTTP and WebSockets. */
@@ -156,48 +131,4 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
       services.migrationProgress.stop();
     },
   };
-}
-
-/**
- * Creates the Envelop plugin that checks the token and builds the context of fields. It runs the client guards for each
- * operation of a WebSocket and for each of a batch except the first, which the guards of the request itself have
- * covered.
- */
-function useOperationContext({
-  recheck,
-  passGuards,
-  services,
-}: GraphqlDeps): Plugin<OperationRequest & Partial<GraphqlContext>> {
-  const begun = new WeakSet<Exchange>();
-
-  async function judge({ bearer, exchange, batch }: OperationRequest): Promise<void> {
-    if (!(await recheck(bearer, exchange))) throw new TokenEndedError();
-    if (!batch || begun.has(exchange)) return passGuards(bearer, exchange);
-    begun.add(exchange);
-    if (exchange.found.limitRefusal) throw exchange.found.limitRefusal;
-  }
-
-  return {
-    async onContextBuilding({ context, extendContext }) {
-      if (context.isLater) await judge(context);
-      const { bearer, exchange } = context;
-      const lastEventId = exchange.req.headers['last-event-id'];
-      const operation: GraphqlContext = {
-        principal: sharedPrincipalOf(bearer),
-        caller: {
-          principal: bearer,
-          correlationId: exchange.correlationId,
-          traceparent: exchange.span?.traceparent,
-          lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
-        },
-        services,
-      };
-      extendContext(operation);
-    },
-  };
-}
-
-/** Returns the part of a principal that the result of an event may depend on. */
-export function sharedPrincipalOf({ nodeId, tokenClass, tokenUse, permissions }: Principal): SharedPrincipal {
-  return { nodeId, tokenClass, tokenUse, permissions };
 }

@@ -5,10 +5,9 @@ import { EVERY_STRING, HIDDEN, type JsonRule, maskJson, membersRule } from '../.
 import { isSecretKey, MASK } from '../../../audit/mask-keys.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { isObject } from '../../shared/nested-values.ts';
+import { type DocumentMask, maskUnparsed, maskValid } from '../execution/document-masking.ts';
+import { areVariablesGood } from '../execution/engine.ts';
 import type { OperationParams } from './document-limits.ts';
-import { type DocumentMask, maskUnparsed, maskValid } from './document-masking.ts';
-import { areVariablesGood } from './engine.ts';
-import type { OperationRecord } from './socket-operations.ts';
 
 /** What is masked in the audit record of an operation, in addition to the values of secret keys. */
 interface OperationRules {
@@ -216,7 +215,11 @@ export class OperationAudits {
     params,
     responseText,
     hasData,
-  }: Pick<OperationRecord, 'params' | 'responseText' | 'hasData'>): AuditedOperation {
+  }: {
+    params: object;
+    responseText: string;
+    hasData: boolean;
+  }): AuditedOperation {
     const { request, response } = this.#rulesOf(params, hasData);
     return {
       request: { text: textOf(params) ?? '', rule: request },

@@ -5,10 +5,11 @@ import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { decodeUtf8, JsonLimitError, parseJson } from '../../../lib/json.ts';
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
+import { limitError } from '../execution/documents.ts';
+import type { OperationRequest } from '../execution/operation-request.ts';
+import { UploadForm, type UploadLimits } from '../execution/upload-form.ts';
 import type { OperationAudits } from './audit-masking.ts';
-import { limitError, MAX_BATCH, type OperationParams } from './document-limits.ts';
-import type { OperationRequest } from './runtime.ts';
-import { UploadForm, type UploadLimits } from './upload-form.ts';
+import { MAX_BATCH, type OperationParams } from './document-limits.ts';
 
 /** Matches the Content-Type of operations that are sent as JSON, not as a form with a file. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;

@@ -1,102 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { ExecutionResult, GraphQLError } from 'graphql';
-import { type FetchAPI, type Plugin, processRegularResult } from 'graphql-yoga';
+import type { ExecutionResult } from 'graphql';
+import type { FetchAPI } from 'graphql-yoga';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import type { OperationAudits } from './audit-masking.ts';
-import { type ErrorMask, formatted } from './error-masking.ts';
-import type { OperationRequest } from './runtime.ts';
-import { ownBytes, ResultStream, sharedOf } from './shared-results.ts';
-
-const SSE = 'text/event-stream';
-const JSON_TYPE = 'application/json';
-/** Matches an Accept header that names one of the media types of GraphQL over HTTP. */
-const NAMES_JSON = /application\/(?:graphql-response\+)?json/i;
-
-/**
- * Creates the Yoga plugin that masks results and says what Yoga's own rendering cannot know: the status of results
- * without data, and event streams. Whoever accepts no JSON by name gets `application/json` with the status that
- * `application/graphql-response+json` has, because the operation may have changed something and must be answered.
- */
-export function useHttpResults(
-  mask: ErrorMask,
-  streams: SseStreams,
-  audits: OperationAudits,
-): Plugin<OperationRequest, OperationRequest> {
-  const subscriptions = new WeakMap<Exchange, ResultStream>();
-  return {
-    // Yoga would wrap the stream in one of its own, so the original is stored.
-    onSubscribe: ({ args }) => ({
-      onSubscribeResult({ result }) {
-        if (result instanceof ResultStream) subscriptions.set(args.contextValue.exchange, result);
-      },
-    }),
-    onResultProcess({ request, result, resultProcessor, setResult, setResultProcessor, serverContext: { exchange } }) {
-      const stream = (results: AsyncIterator<ExecutionResult>) =>
-        setResultProcessor((_result, fetchAPI) => streams.respond(fetchAPI, { exchange, results, mask }), SSE);
-      const accepted = request.headers.get('accept') ?? '*/*';
-      if (Array.isArray(result)) {
-        const masked = result.map((one) => mask.result(one, exchange));
-        const texts = masked.map(textOfResult);
-        audits.answered(exchange, result, texts);
-        setResult(masked.map((one, index) => ({ ...one, stringify: () => texts[index] ?? '' })));
-      } else {
-        audits.answered(exchange, [result]);
-        if (Symbol.asyncIterator in result) {
-          const results = subscriptions.get(exchange) ?? result[Symbol.asyncIterator]();
-          // Without a processor Yoga answers 406.
-          if (resultProcessor) stream(results);
-          else void results.return?.();
-          return;
-        }
-        const masked = withStatus(mask.result(result, exchange));
-        setResult(masked);
-        const isOk = !masked.errors?.some(({ extensions }) => extensions.http);
-        if (isOk && accepted.includes(SSE) && resultProcessor !== processRegularResult) return stream(once(masked));
-      }
-      if (!NAMES_JSON.test(accepted)) setResultProcessor(asPlainJson, JSON_TYPE);
-    },
-  };
-}
-
-/**
- * Gives the errors of a result without data the HTTP status for Yoga to send, unless they have one or the operation had
- * begun: a subscription that could not begin has the path of its field. A limit is a 400 for every client, though Yoga
- * takes what is thrown while parsing for a syntax error.
- */
-function withStatus(result: ExecutionResult): ExecutionResult {
-  if ('data' in result) return result;
-  for (const { path, extensions } of result.errors ?? []) {
-    if (extensions.code === 'INTERNAL_SERVER_ERROR') extensions.http = { status: 500 };
-    else if (extensions.code === 'LIMIT_EXCEEDED') extensions.http = { status: 400 };
-    else if (path === undefined) extensions.http ??= { status: 400, spec: true };
-  }
-  return result;
-}
-
-function asPlainJson(...[result, fetchAPI]: Parameters<typeof processRegularResult>): Response {
-  const response = processRegularResult(result, fetchAPI, 'application/graphql-response+json');
-  response.headers.set('content-type', `${JSON_TYPE}; charset=utf-8`);
-  return response;
-}
-
-/** Returns the JSON of a result. */
-export function textOfResult(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
-  return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
-}
-
-/** Sends a response of Yoga that is not a stream; sends nothing if the client has disconnected. */
-export async function sendResponse(answer: Response, res: ServerResponse): Promise<void> {
-  const body = await answer.text();
-  if (res.destroyed || res.writableEnded) return;
-  res.setHeaders(answer.headers);
-  res.writeHead(answer.status);
-  res.end(body);
-}
-
-async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
-  yield result;
-}
+import { type ErrorMask, textOfResult } from './error-masking.ts';
+import { ownBytes, sharedOf } from './shared-results.ts';
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -280,4 +188,13 @@ export class SseStreams {
     clearInterval(this.#pings);
     this.#pings = undefined;
   }
+}
+
+/** Sends a response of Yoga that is not a stream; sends nothing if the client has disconnected. */
+export async function sendResponse(answer: Response, res: ServerResponse): Promise<void> {
+  const body = await answer.text();
+  if (res.destroyed || res.writableEnded) return;
+  res.setHeaders(answer.headers);
+  res.writeHead(answer.status);
+  res.end(body);
 }
