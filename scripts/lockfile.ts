@@ -42,8 +42,6 @@ export interface Manifest extends Record<(typeof LISTS)[number], Record<string, 
 /** Packages whose package.json has no SPDX expression, by what their LICENSE says. */
 const BY_LICENSE_FILE: Readonly<Record<string, string>> = {
   '@modelcontextprotocol/inspector': 'Apache-2.0 AND MIT',
-  busboy: 'MIT',
-  streamsearch: 'MIT',
 };
 
 export function readManifest(root: string): Manifest {

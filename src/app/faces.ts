@@ -1,6 +1,6 @@
 import { unlessInvalid } from '../access/identity/invalid-token.ts';
 import { missingPermissions, type Principal } from '../access/identity/principal.ts';
-import type { PersistedFile } from '../faces/graphql/execution/persisted-operations.ts';
+import type { PersistedFile } from '../faces/graphql/execution/persisted-file.ts';
 import { createGraphqlServer, type GraphqlServer } from '../faces/graphql/graphql-server.ts';
 import { createMcpServer, type McpServer } from '../faces/mcp/mcp-server.ts';
 import { guardOperation, guardSocket } from '../gateway/client-guards.ts';

@@ -1,6 +1,6 @@
 import { keyedLog } from '../audit/mask-keys.ts';
 import { ALL_TOPICS } from '../events/bus/topics.ts';
-import { PersistedFile } from '../faces/graphql/execution/persisted-operations.ts';
+import { PersistedFile } from '../faces/graphql/execution/persisted-file.ts';
 import { getGraphql } from '../faces/rest/graphql.rest.ts';
 import { withDiscovers } from '../gateway/table/discovers.ts';
 import {

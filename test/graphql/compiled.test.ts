@@ -3,7 +3,7 @@ import { execute, parse } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { UserPages } from '../../src/domain/users/users.service.ts';
-import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/document-limits.ts';
+import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/documents.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
 import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
 import { MAGIC } from './planted-document.ts';

@@ -101,7 +101,6 @@ describe('faulty requests', () => {
     ['an unknown field', '{ you { nodeId } }'],
     ['a missing argument', '{ account { id } }'],
     ['a variable of the wrong type', 'query ($id: ID!) { account(id: $id) { id } }'],
-    ['an unknown operation', 'query A { me { nodeId } } query B { me { nodeId } }'],
   ])('DG-06: %s is 400, and 200 where application/json is asked for by name', async (_name, document) => {
     for (const [accept, expected] of [
       ['application/json', 200],
@@ -122,6 +121,15 @@ describe('faulty requests', () => {
       );
     }
     expect(stand.faults).toEqual([]);
+  });
+
+  it('DG-06: an operation that cannot be determined is 400', async () => {
+    for (const accept of ['application/json', 'application/graphql-response+json', '*/*']) {
+      const { status, json } = await stand.query('query A { me { nodeId } } query B { me { nodeId } }', {
+        headers: { accept },
+      });
+      expect([status, json.errors[0].extensions]).toEqual([400, { code: 'OPERATION_RESOLUTION_FAILURE' }]);
+    }
   });
 
   it.each([
@@ -155,7 +163,7 @@ describe('faulty requests', () => {
   });
 
   it('DG-06: names are not suggested and the schema is not told in production', async () => {
-    await using closed = await startStand({ production: true, introspection: false });
+    await using closed = await startStand({ production: true, introspection: false, graphiql: false });
     const { json } = await closed.query('{ acounts { totalCount } }');
     expect(json.errors[0].message).not.toContain('accounts');
     const filtered = 'query ($f: TransactionFilter) { transactions(filter: $f) { totalCount } }';

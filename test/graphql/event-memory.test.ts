@@ -1,8 +1,8 @@
 import type { ExecutionResult } from 'graphql';
 import { expect, it } from 'vitest';
 import type { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
-import { SseStream } from '../../src/faces/graphql/execution/http-results.ts';
 import { SharedResults, sharedOf } from '../../src/faces/graphql/execution/shared-results.ts';
+import { SseStream } from '../../src/faces/graphql/execution/sse-streams.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 
 it('D6-10: what is kept of an event is as large as its text, and not the pool that it was made in', async () => {

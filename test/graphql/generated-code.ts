@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { parse } from 'graphql';
 import { expect } from 'vitest';
-import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/document-limits.ts';
+import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/documents.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
 import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
 import { GeneratedSources } from './generated-sources.ts';

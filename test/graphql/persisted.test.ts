@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { PersistedMode } from '../../src/faces/graphql/execution/persisted-operations.ts';
+import type { PersistedMode } from '../../src/faces/graphql/plugins/persisted-operations.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
 import { type Stand, startStandOn } from './stand.ts';

@@ -4,7 +4,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { ExecutionResult } from 'graphql';
 import { afterEach, expect, it } from 'vitest';
 import type { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
-import { SseStreams } from '../../src/faces/graphql/execution/http-results.ts';
+import { SseStreams } from '../../src/faces/graphql/execution/sse-streams.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 
 const mask = {

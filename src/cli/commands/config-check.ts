@@ -42,7 +42,7 @@ async function check(env: NodeJS.ProcessEnv): Promise<{ variables: ResolvedVaria
 /** Returns what is wrong with the file of persisted documents or with a document in it; an empty list if nothing is. */
 async function persistedFaults(path: string): Promise<readonly string[]> {
   const [{ readPersistedDocuments }, { documentFaults }] = await Promise.all([
-    import('../../faces/graphql/execution/persisted-operations.ts'),
+    import('../../faces/graphql/execution/persisted-file.ts'),
     import('../../faces/graphql/schema.ts'),
   ]);
   try {

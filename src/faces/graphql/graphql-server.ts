@@ -1,17 +1,16 @@
 import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
-import { invalidRequest, noToken } from '../../platform/errors.ts';
-import { sendGraphiql } from './execution/graphiql.ts';
-import { bringsForm, passesCsrfCheck } from './execution/http-requests.ts';
-import type { GraphqlDeps, GraphqlRuntime } from './execution/runtime.ts';
+import { noToken } from '../../platform/errors.ts';
+import { bringsForm } from './plugins/http-requests.ts';
+import type { GraphqlDeps, GraphqlRuntime } from './runtime.ts';
 
 /** Serves GraphQL behind the gateway. */
 export interface GraphqlServer {
   /**
    * Answers a request over HTTP, with JSON or an event stream.
-   * @throws AppError 401 without a valid token, 400 when another site's page could have forged the request; nothing has
-   * been sent then.
+   * @throws AppError 401 without a valid token; nothing has been sent then. No page of another site can forge a request,
+   * since it can send an Authorization header only after a preflight (Fetch standard, CORS-safelisted request headers).
    */
   handle(exchange: Exchange): void;
   /** Takes over the socket of an upgrade request, with or without a token. */
@@ -25,13 +24,12 @@ export interface GraphqlServer {
  * where it is loaded at once.
  */
 export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
-  const { log, production } = deps;
-  const isPageShown = deps.graphiql && !production;
+  const { log, production, graphiql } = deps;
   let loading: Promise<GraphqlRuntime> | undefined;
   async function load(): Promise<GraphqlRuntime> {
     const [{ buildSchema }, { createGraphqlRuntime }] = await Promise.all([
       import('./schema.ts'),
-      import('./execution/runtime.ts'),
+      import('./runtime.ts'),
     ]);
     return createGraphqlRuntime(buildSchema(), deps);
   }
@@ -44,20 +42,19 @@ export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
 
   return {
     handle(exchange) {
-      const { req, res } = exchange;
+      const { req } = exchange;
       const { principal } = exchange.found;
       const failed = (error: unknown) => refuse(exchange, error, log);
       // Lets the client receive a response that is sent before the upload has been read.
       if (bringsForm(req)) lingerOnClose(exchange);
-      if (isPageShown && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
-        sendGraphiql(res).catch(failed);
+      if (graphiql && req.method === 'GET' && req.headers.accept?.includes('text/html')) {
+        runtime()
+          .then((running) => running.showPage(exchange))
+          .catch(failed);
         return;
       }
       if (!principal) throw noToken();
       if (principal.tokenUse === 'forgot_password') throw new InvalidTokenError('wrong_use');
-      if (!passesCsrfCheck(req.headers)) {
-        throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
-      }
       runtime()
         .then((running) => running.answer(exchange, principal))
         .catch(failed);

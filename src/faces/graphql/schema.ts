@@ -1,5 +1,5 @@
 import { GraphQLError, type GraphQLSchema, lexicographicSortSchema, parse, printSchema, validate } from 'graphql';
-import type { PersistedDocuments } from './execution/persisted-operations.ts';
+import type { PersistedDocuments } from './execution/persisted-file.ts';
 import { createBuilder } from './kit/builder.ts';
 import { addErrorTypes } from './kit/graphql-errors.ts';
 import { addScalars } from './kit/scalars.ts';

@@ -145,13 +145,6 @@ export const UPLOADS_ATTACKS: readonly Attack[] = [
       400,
       /too much before the file/,
     ],
-    [
-      'a header of a part of 20 KB',
-      'memory',
-      form([operationsPart, mapPart, { ...filePart, filename: 'x'.repeat(20_000) }]),
-      400,
-      /malformed or too long/,
-    ],
     ['no form at all', 'a crash', () => raw(BODY, { 'content-type': 'multipart/form-data' }), 400, /with its boundary/],
     [
       'a map of another megabyte',
@@ -182,7 +175,7 @@ export const UPLOADS_ATTACKS: readonly Attack[] = [
       'a stream that nobody reads',
       post(LIVE, { headers: { accept: 'application/json' } }),
       406,
-      /accept: text\/event-stream/,
+      /^$/,
     ],
     [
       'a subscription whose first event is deep',

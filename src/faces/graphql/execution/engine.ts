@@ -18,7 +18,7 @@ import {
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
 import { ResultStream } from '../../../lib/fast/result-stream.ts';
 import type { GraphqlContext } from '../kit/graphql-context.ts';
-import { areVariablesGood, fragmentsOf, limitError } from './document-limits.ts';
+import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { resultKeyOf, SharedResults } from './shared-results.ts';
 

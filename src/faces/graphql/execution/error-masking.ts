@@ -1,10 +1,8 @@
-import type { Plugin } from '@envelop/core';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { Log } from '../../../lib/log.ts';
 import { AppError, type ErrorMessage } from '../../../platform/errors.ts';
 import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
-import type { OperationRequest } from './runtime.ts';
 
 const SYNTAX_ERROR = 'Syntax Error: ';
 /**
@@ -88,23 +86,9 @@ export class ErrorMask {
   }
 }
 
-/**
- * Creates the Envelop plugin that masks the results of executions, and of subscriptions that could not begin. Later
- * results of a subscription are masked where they are sent, which saves a wrapper around every event.
- */
-export function useMasking(mask: ErrorMask): Plugin<OperationRequest> {
-  return {
-    onExecute: ({ args }) => ({
-      onExecuteDone({ result, setResult }) {
-        if (!isStream(result)) setResult(mask.result(result, args.contextValue.exchange));
-      },
-    }),
-    onSubscribe: ({ args }) => ({
-      onSubscribeResult({ result, setResult }) {
-        if (!isStream(result)) setResult(mask.result(result, args.contextValue.exchange));
-      },
-    }),
-  };
+/** Returns the JSON of a result. */
+export function textOfResult(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
+  return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
 }
 
 /** Returns an error in the form in which it is sent, without the `http` extension that only the HTTP layer reads. */
@@ -118,11 +102,4 @@ function withoutQuotes(error: GraphQLError): GraphQLError {
   const message = withoutGivenValues(error.message);
   if (message === error.message) return error;
   return new GraphQLError(message, { ...placeOf(error), extensions: error.extensions });
-}
-
-/** Checks whether an execution gave a stream of results rather than a single result. */
-function isStream<Result extends object>(
-  result: Result | AsyncIterableIterator<Result>,
-): result is AsyncIterableIterator<Result> {
-  return Symbol.asyncIterator in result;
 }

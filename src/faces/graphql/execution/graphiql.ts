@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import type { GraphiQLOptions } from 'graphql-yoga';
 
 const OPENING_SCRIPT = join(import.meta.dirname, 'ui/opening.js');
 const OPENING_CALL = 'YogaGraphiQL.renderYogaGraphiQL(';
@@ -35,46 +35,43 @@ const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-let made: Promise<Buffer> | undefined;
+/** The headers of the GraphiQL page. */
+export const GRAPHIQL_HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
 
-/** Returns the GraphiQL page, about 9 MB of HTML, which is rendered on first use. */
-export function graphiqlPage(): Promise<Buffer> {
-  made ??= makePage().catch((error: unknown) => {
-    made = undefined;
-    throw error;
-  });
+/** The options of GraphiQL: subscriptions use SSE, and the headers editor offers an Authorization header. */
+export const GRAPHIQL_OPTIONS: GraphiQLOptions = {
+  title: 'Portcullis',
+  defaultQuery: QUERY,
+  headers: '{\n  "Authorization": "Bearer "\n}',
+  shouldPersistHeaders: false,
+  subscriptionsProtocol: 'SSE',
+};
+
+let made: Promise<string> | undefined;
+
+/**
+ * Returns GraphiQL as one self-contained page of about 9 MB, which is rendered on first use, for Yoga, whose own page
+ * loads GraphiQL from a CDN. `ui/opening.js` opens it.
+ * @throws Error when the package opens its page in a way that this code does not know.
+ */
+export function renderGraphiql(options: GraphiQLOptions): Promise<string> {
+  made ??= makePage(options);
   return made;
 }
 
-/**
- * Renders GraphiQL as one self-contained page: subscriptions use SSE, the headers editor offers an Authorization
- * header, and `ui/opening.js` opens it.
- * @throws Error when the package opens its page in a way that this code does not know.
- */
-async function makePage(): Promise<Buffer> {
-  const { renderGraphiQL } = await import('@graphql-yoga/render-graphiql');
-  const rendered = renderGraphiQL({
-    title: 'Portcullis',
-    defaultQuery: QUERY,
-    headers: '{\n  "Authorization": "Bearer "\n}',
-    shouldPersistHeaders: false,
-    subscriptionsProtocol: 'SSE',
-  });
+async function makePage(options: GraphiQLOptions): Promise<string> {
+  const [{ renderGraphiQL }, script] = await Promise.all([
+    import('@graphql-yoga/render-graphiql'),
+    readFile(OPENING_SCRIPT, 'utf8'),
+  ]);
+  const rendered = renderGraphiQL(options);
   const at = rendered.lastIndexOf(OPENING_CALL);
   if (at < 0) throw new Error('the page of GraphiQL is not opened as expected');
-  const script = await readFile(OPENING_SCRIPT, 'utf8');
   const call = 'openGraphiql(YogaGraphiQL.renderYogaGraphiQL,';
-  return Buffer.from(`${rendered.slice(0, at)}${script}\n${call}${rendered.slice(at + OPENING_CALL.length)}`);
-}
-
-/** Sends the GraphiQL page as the response. */
-export async function sendGraphiql(res: ServerResponse): Promise<void> {
-  const page = await graphiqlPage();
-  res.statusCode = 200;
-  res.setHeader('Content-Type', 'text/html; charset=utf-8');
-  res.setHeader('Content-Security-Policy', CONTENT_SECURITY_POLICY);
-  res.setHeader('X-Content-Type-Options', 'nosniff');
-  res.setHeader('Referrer-Policy', 'no-referrer');
-  res.setHeader('Content-Length', page.length);
-  res.end(page);
+  return `${rendered.slice(0, at)}${script}\n${call}${rendered.slice(at + OPENING_CALL.length)}`;
 }

@@ -2,7 +2,7 @@ import { type ExecutionArgs, type ExecutionResult, getOperationAST, type Operati
 import { BoundHistogram, type Durations } from '../../../lib/fast/bound-histogram.ts';
 import type { Span, Tracer } from '../../../lib/tracing.ts';
 import { shownError } from '../kit/graphql-errors.ts';
-import type { OperationRequest } from './runtime.ts';
+import type { OperationRequest } from './operation-request.ts';
 import type { Awaitable } from './shared-results.ts';
 
 type OperationType = 'query' | 'mutation' | 'subscription';

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Busboy } from 'busboy';
-import busboy from 'busboy';
+import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
@@ -86,8 +85,8 @@ export const UPLOAD_LIMITS: UploadLimits = { maxBytes: 1024 ** 3, maxPauseMs: 60
 const MAX_FIELD_BYTES = 1024 ** 2;
 /** The maximum size of what precedes the file, in bytes: both fields and the headers of the parts. */
 const MAX_PREFACE_BYTES = MAX_FIELD_BYTES + 128 * 1024;
-/** The three parts `operations`, `map` and the file, and one more, at which the parser reports too many. */
-const MAX_PARTS = 4;
+/** The number of parts: `operations`, `map` and the file. */
+const PARTS = 3;
 const ORDER = 'the parts are operations, map and one file, in this order';
 
 /**
@@ -96,7 +95,7 @@ const ORDER = 'the parts are operations, map and one file, in this order';
  */
 export class UploadForm {
   readonly #req: IncomingMessage;
-  readonly #parser: Busboy;
+  readonly #parser: BusboyInstance;
   readonly #maxBytes: number;
   readonly #pause: NodeJS.Timeout;
   readonly #opened = Promise.withResolvers<GraphQLParams>();
@@ -110,19 +109,19 @@ export class UploadForm {
   #refusal: AppError | undefined;
   #isStopped = false;
 
-  private constructor(req: IncomingMessage, parser: Busboy, { maxBytes, maxPauseMs }: UploadLimits) {
+  private constructor(req: IncomingMessage, parser: BusboyInstance, { maxBytes, maxPauseMs }: UploadLimits) {
     this.#req = req;
     this.#parser = parser;
     this.#maxBytes = maxBytes;
     this.#pause = setTimeout(() => this.#onPause(), maxPauseMs);
     // The reader of the file gets this rejection; without a reader, `refusal` becomes the response.
     this.#ended.promise.catch(() => undefined);
-    parser.on('field', (name, value, { valueTruncated }) => this.#step(() => this.#field(name, value, valueTruncated)));
+    parser.on('field', (name, value, _isNameCut, isCut) => this.#step(() => this.#field(name, value, isCut)));
     parser.on('file', (name, file) => this.#step(() => this.#begin(name, file)));
     for (const event of ['filesLimit', 'partsLimit'] as const) {
       parser.on(event, () => this.refuse(badPart('', `has more than it may: ${ORDER}`)));
     }
-    parser.on('error', (error) => this.refuse(badPart('', faultOf(error))));
+    parser.on('error', () => this.refuse(badPart('', 'must end with the closing boundary')));
     parser.on('finish', () => this.#finish());
     req.on('data', this.#onData).on('end', this.#onEnd).on('close', this.#onClose);
   }
@@ -214,9 +213,8 @@ export class UploadForm {
     }
   }
 
-  #field(name: string | undefined, value: string | undefined, isCut: boolean): void {
-    if (name !== this.#next || value === undefined)
-      throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);
+  #field(name: string | undefined, value: string, isCut: boolean): void {
+    if (name !== this.#next) throw badPart(name?.slice(0, 64) ?? '', `is out of place: ${ORDER}`);
     this.#fieldBytes += Buffer.byteLength(value);
     if (isCut || this.#fieldBytes > MAX_FIELD_BYTES) throw badPart(name, 'operations and map have at most 1 MiB');
     if (name === 'operations') {
@@ -255,10 +253,11 @@ export class UploadForm {
   }
 }
 
-function parserOf({ headers }: IncomingMessage): Busboy {
-  const limits = { fieldSize: MAX_FIELD_BYTES + 1, files: 1, parts: MAX_PARTS };
+function parserOf({ headers }: IncomingMessage): BusboyInstance {
+  const { 'content-type': type = '' } = headers;
+  const limits = { fieldSize: MAX_FIELD_BYTES + 1, files: 1, parts: PARTS };
   try {
-    return busboy({ headers, limits });
+    return new Busboy({ headers: { ...headers, 'content-type': type }, limits });
   } catch {
     throw badPart('Content-Type', 'must be multipart/form-data with its boundary');
   }
@@ -270,9 +269,4 @@ function parserOf({ headers }: IncomingMessage): Busboy {
  */
 function interrupted(): GraphQLError {
   return new GraphQLError('the upload has not come in full', { extensions: { code: 'BAD_REQUEST' } });
-}
-
-function faultOf(error: unknown): string {
-  const isHeader = error instanceof Error && error.message === 'Malformed part header';
-  return isHeader ? 'has a part whose header is malformed or too long' : 'must end with the closing boundary';
 }

@@ -1,12 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
-import { z } from 'zod';
-import { decodeUtf8 } from '../../../lib/json.ts';
-import type { Log } from '../../../lib/log.ts';
-import { ConfigError } from '../../../platform/config/config.ts';
 import { isObject } from '../../shared/nested-values.ts';
+import type { PersistedDocuments } from '../execution/persisted-file.ts';
 
 const MAX_DOCUMENTS = 500;
 const MAX_DOCUMENT_LENGTH = 16_384;
@@ -29,84 +25,6 @@ export class DocumentCache<Made> {
       if (!oldest.done) this.#made.delete(oldest.value);
     }
     this.#made.set(document, made);
-  }
-}
-
-/** The persisted documents, by the id that clients send instead of the text. */
-export type PersistedDocuments = ReadonlyMap<string, string>;
-
-const id = z.string().min(1).max(256);
-const body = z.string().min(1);
-/** The format that GraphQL Code Generator and the Relay compiler write. */
-const byId = z.record(id, body);
-/** The format that Apollo's generate-persisted-query-manifest writes. */
-const manifest = z.object({
-  format: z.literal('apollo-persisted-query-manifest'),
-  version: z.literal(1),
-  operations: z.array(z.object({ id, body })),
-});
-
-/**
- * Reads the file of persisted documents: a JSON object of `{id: document}`, or Apollo's manifest.
- * @throws ConfigError that names the variable and says what to change.
- */
-export async function readPersistedDocuments(path: string): Promise<PersistedDocuments> {
-  const fault = (what: string) => new ConfigError([`GRAPHQL_PERSISTED_FILE ${path} ${what}`]);
-  const bytes = await readFile(path).catch((error: unknown) => {
-    throw fault(`cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-  });
-  const parsed = parsedJson(bytes);
-  if (parsed === undefined) throw fault('must be JSON in UTF-8');
-  const asManifest = manifest.safeParse(parsed);
-  if (asManifest.success) return new Map(asManifest.data.operations.map((operation) => [operation.id, operation.body]));
-  const asMap = byId.safeParse(parsed);
-  if (!asMap.success) throw fault('must be a JSON object {"id": "document"}, or a manifest of Apollo');
-  return new Map(Object.entries(asMap.data));
-}
-
-function parsedJson(bytes: Uint8Array): unknown {
-  try {
-    return JSON.parse(decodeUtf8(bytes));
-  } catch {
-    return undefined;
-  }
-}
-
-/** Holds the persisted documents of the configured file and reads the file again on reload. */
-export class PersistedFile {
-  readonly #path: string | undefined;
-  readonly #log: Log;
-  #documents: PersistedDocuments;
-
-  private constructor(path: string | undefined, log: Log, documents: PersistedDocuments) {
-    this.#path = path;
-    this.#log = log;
-    this.#documents = documents;
-  }
-
-  /**
-   * Reads the file; without a path there are no documents.
-   * @throws ConfigError when the file cannot be read or is invalid.
-   */
-  static async open(path: string | undefined, log: Log): Promise<PersistedFile> {
-    return new PersistedFile(path, log, path === undefined ? new Map() : await readPersistedDocuments(path));
-  }
-
-  get documents(): PersistedDocuments {
-    return this.#documents;
-  }
-
-  /** Reads the file again. An invalid file is logged and leaves the documents as they were. */
-  async reload(): Promise<void> {
-    if (this.#path === undefined) return;
-    const file = this.#path;
-    try {
-      this.#documents = await readPersistedDocuments(file);
-      this.#log.info({ file, documents: this.#documents.size }, 'the persisted operations are those of their file');
-    } catch (error) {
-      const told = error instanceof ConfigError ? { faults: error.faults } : { err: error };
-      this.#log.error({ file, ...told }, 'the persisted operations stay as they were: their file is at fault');
-    }
   }
 }
 

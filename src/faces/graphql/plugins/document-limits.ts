@@ -4,12 +4,10 @@ import {
   type FieldNode,
   type FragmentDefinitionNode,
   type GraphQLCompositeType,
-  GraphQLError,
   type GraphQLField,
   type GraphQLSchema,
   getNamedType,
   getOperationAST,
-  getVariableValues,
   isCompositeType,
   isInterfaceType,
   isObjectType,
@@ -22,6 +20,8 @@ import {
 } from 'graphql';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../../../lib/keyset.ts';
 import { membersOfLists, membersOfWideObject } from '../../shared/nested-values.ts';
+import { fragmentsOf, limitError, operationsOf } from '../execution/documents.ts';
+import type { GraphqlBatch } from '../execution/operation-request.ts';
 
 const MAX_DEPTH = 15;
 const MAX_ALIASES = 30;
@@ -39,12 +39,6 @@ const MAX_MEMBERS = 1_000;
 /** The maximum number of operations in a batch. */
 export const MAX_BATCH = 10;
 
-/** The state that the operations of one GraphQL batch share. */
-export interface GraphqlBatch {
-  /** The total cost of the operations that have passed the limits so far. */
-  cost: number;
-}
-
 /** The part of an operation's context that its limits are checked with. */
 export interface OperationParams {
   params: {
@@ -52,11 +46,6 @@ export interface OperationParams {
     variables?: Variables | null | undefined;
   };
   batch?: GraphqlBatch;
-}
-
-/** Returns the error `LIMIT_EXCEEDED`; the message names the limit. */
-export function limitError(message: string): GraphQLError {
-  return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED', http: { status: 400 } } });
 }
 
 /** Creates the Envelop plugin that refuses an operation over a limit before it is validated. */
@@ -131,33 +120,6 @@ interface Measure {
   /** The largest `first` or `last`, and the smallest. */
   largestPage: number;
   smallestPage: number;
-}
-
-/** Returns the fragments of a document by their names; of several with the same name, the last. */
-export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
-  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
-  return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
-}
-
-/** Checks whether the variables are valid for the operation; stops at the first invalid one. */
-export function areVariablesGood(
-  schema: GraphQLSchema,
-  { variableDefinitions = [] }: OperationDefinitionNode,
-  variables: Readonly<Record<string, unknown>>,
-): boolean {
-  if (variableDefinitions.length === 0) return true;
-  try {
-    // One error is enough: each message quotes the whole object that it concerns.
-    const options = { maxErrors: 0, hideSuggestions: true };
-    return getVariableValues(schema, variableDefinitions, variables, options).errors === undefined;
-  } catch {
-    return false;
-  }
-}
-
-/** Returns the operations of a document, in their order. */
-function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
-  return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
 }
 
 const MEMBERS_OF_AN_OBJECT = 4;

@@ -18,7 +18,8 @@ import { MAX_BODY_BYTES } from '../../../gateway/exchange/audit.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { parseJson } from '../../../lib/json.ts';
 import { isObject } from '../../shared/nested-values.ts';
-import { areVariablesGood, type OperationParams } from './document-limits.ts';
+import { areVariablesGood } from '../execution/documents.ts';
+import type { OperationParams } from './document-limits.ts';
 
 /** A valid document with its secrets masked. */
 interface MaskedDocument {

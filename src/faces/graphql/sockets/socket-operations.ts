@@ -12,12 +12,11 @@ import type { Principal } from '../../../access/identity/principal.ts';
 import type { AuditedOperation, Exchange } from '../../../gateway/exchange/exchange.ts';
 import { reviveExact } from '../../../lib/json.ts';
 import { AppError } from '../../../platform/errors.ts';
-import { limitError } from './document-limits.ts';
-import { type ErrorMask, formatted } from './error-masking.ts';
-import type { GraphqlHttpRequest } from './http-requests.ts';
-import { textOfResult } from './http-results.ts';
-import type { PersistedOperations } from './persisted-operations.ts';
-import { sharedOf } from './shared-results.ts';
+import { limitError } from '../execution/documents.ts';
+import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
+import { sharedOf } from '../execution/shared-results.ts';
+import type { GraphqlHttpRequest } from '../plugins/http-requests.ts';
+import type { PersistedOperations } from '../plugins/persisted-operations.ts';
 
 const MAX_OPERATIONS = 100;
 const INIT_WAIT_MS = 3_000;
@@ -196,9 +195,10 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       }
       return prepare(parts, context.extra, { id, principal, payload });
     },
-    execute: (args) => {
-      const { execute } = (args as Running).enveloped;
-      return execute(args);
+    execute: async (args) => {
+      const { enveloped, extra } = args as Running;
+      const { execute } = enveloped;
+      return parts.mask.result(await execute(args), extra.exchange);
     },
     subscribe: async (args) => {
       const operation = args as Running;

@@ -1,131 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { ExecutionResult, GraphQLError } from 'graphql';
-import type { FetchAPI, Plugin } from 'graphql-yoga';
+import type { ExecutionResult } from 'graphql';
+import type { FetchAPI } from 'graphql-yoga';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { ResultStream } from '../../../lib/fast/result-stream.ts';
-import type { OperationAudits } from './audit-masking.ts';
-import { type ErrorMask, formatted } from './error-masking.ts';
-import type { OperationRequest } from './runtime.ts';
+import { type ErrorMask, textOfResult } from './error-masking.ts';
 import { ownBytes, sharedOf } from './shared-results.ts';
-
-const SSE = 'text/event-stream';
-const JSON_TYPE = 'application/json';
-const RESPONSE_TYPE = 'application/graphql-response+json';
-/** The media types of an Accept header that are answered with JSON. */
-const TAKES_JSON: ReadonlySet<string> = new Set([JSON_TYPE, RESPONSE_TYPE, '*/*', 'application/*']);
-const DOCUMENT_FAULTS: ReadonlySet<unknown> = new Set([
-  'GRAPHQL_PARSE_FAILED',
-  'GRAPHQL_VALIDATION_FAILED',
-  'OPERATION_RESOLUTION_FAILURE',
-]);
-
-/**
- * Creates the Yoga plugin that renders results as JSON or as an event stream, with the status that their errors
- * require.
- */
-export function useHttpResults(
-  mask: ErrorMask,
-  streams: SseStreams,
-  audits: OperationAudits,
-): Plugin<OperationRequest, OperationRequest> {
-  const subscriptions = new WeakMap<Exchange, ResultStream>();
-  return {
-    // Yoga would wrap the stream in one of its own, so the original is stored.
-    onSubscribe: ({ args }) => ({
-      onSubscribeResult({ result }) {
-        if (result instanceof ResultStream) subscriptions.set(args.contextValue.exchange, result);
-      },
-    }),
-    onResultProcess({ request, result, setResultProcessor, serverContext: { exchange } }) {
-      const accepted = mediaTypes(request.headers.get('accept') ?? '*/*');
-      const render = (fetchAPI: FetchAPI): Response => {
-        if (Array.isArray(result)) {
-          const texts = result.map((one) => textOfResult(mask.result(one, exchange)));
-          audits.answered(exchange, texts);
-          return json(fetchAPI, 200, `[${texts.join(',')}]`, accepted);
-        }
-        if (Symbol.asyncIterator in result) {
-          return streamed(fetchAPI, subscriptions.get(exchange) ?? result[Symbol.asyncIterator]());
-        }
-        const masked = mask.result(result, exchange);
-        const status = statusOf(masked, accepted);
-        if (status === 200 && accepted[0] === SSE) return streamed(fetchAPI, once(masked));
-        return json(fetchAPI, status, textOfResult(masked), accepted, masked.errors);
-      };
-      const streamed = (fetchAPI: FetchAPI, results: AsyncIterator<ExecutionResult>) => {
-        if (accepted.includes(SSE) || accepted.includes('*/*')) {
-          return streams.respond(fetchAPI, { exchange, results, mask });
-        }
-        void results.return?.();
-        const refusal = '{"errors":[{"message":"a subscription needs accept: text/event-stream"}]}';
-        return json(fetchAPI, 406, refusal, accepted);
-      };
-      setResultProcessor((_result, fetchAPI) => render(fetchAPI), JSON_TYPE);
-    },
-  };
-}
-
-/** Returns the JSON of a result. */
-export function textOfResult(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
-  return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
-}
-
-/** Sends a response of Yoga that is not a stream; sends nothing if the client has disconnected. */
-export async function sendResponse(answer: Response, res: ServerResponse): Promise<void> {
-  const body = await answer.text();
-  if (res.destroyed || res.writableEnded) return;
-  res.setHeaders(answer.headers);
-  res.writeHead(answer.status);
-  res.end(body);
-}
-
-function json(
-  fetchAPI: FetchAPI,
-  status: number,
-  body: string,
-  accepted: readonly string[],
-  errors: readonly GraphQLError[] = [],
-): Response {
-  const type = accepted.find((name) => TAKES_JSON.has(name)) === RESPONSE_TYPE ? RESPONSE_TYPE : JSON_TYPE;
-  const headers = Object.assign(
-    { 'content-type': `${type}; charset=utf-8` },
-    ...errors.map((error) => httpOf(error).headers),
-  );
-  return new fetchAPI.Response(body, { status, headers });
-}
-
-/**
- * Returns the HTTP status of a result: 200 if the operation ran, whatever errors its fields have; otherwise the highest
- * status that an error requires, which is 400 for an invalid document. A client that accepts `application/json` by name
- * gets 200 for an invalid document, because it takes any other status for a response of an intermediary (GraphQL over
- * HTTP, appendix A).
- */
-function statusOf(result: ExecutionResult, accepted: readonly string[]): number {
-  const { errors } = result;
-  if (!errors || 'data' in result) return 200;
-  const isOnly200 = accepted.find((name) => name === SSE || TAKES_JSON.has(name)) === JSON_TYPE;
-  const isFaultOfDocument = errors.every(({ extensions }) => DOCUMENT_FAULTS.has(extensions.code));
-  const asked = Math.max(0, ...errors.map((error) => httpOf(error).status ?? 0));
-  if (asked > 0 && !(isOnly200 && isFaultOfDocument)) return asked;
-  if (errors.some(({ extensions }) => extensions.code === 'INTERNAL_SERVER_ERROR')) return 500;
-  // A subscription that could not begin has the path of its field.
-  return isOnly200 || errors.some(({ path }) => path !== undefined) ? 200 : 400;
-}
-
-function httpOf({ extensions }: GraphQLError): { status?: number; headers?: Record<string, string> } {
-  const { http } = extensions;
-  return typeof http === 'object' && http !== null ? http : {};
-}
-
-/** Returns the media types of an Accept header in their order; quality values are ignored. */
-function mediaTypes(accept: string): string[] {
-  return accept.split(',').map((part) => (part.split(';')[0] ?? '').trim().toLowerCase());
-}
-
-async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
-  yield result;
-}
 
 const HEADERS = {
   'content-type': 'text/event-stream',
@@ -309,4 +188,13 @@ export class SseStreams {
     clearInterval(this.#pings);
     this.#pings = undefined;
   }
+}
+
+/** Sends a response of Yoga that is not a stream; sends nothing if the client has disconnected. */
+export async function sendResponse(answer: Response, res: ServerResponse): Promise<void> {
+  const body = await answer.text();
+  if (res.destroyed || res.writableEnded) return;
+  res.setHeaders(answer.headers);
+  res.writeHead(answer.status);
+  res.end(body);
 }

@@ -1,0 +1,41 @@
+import {
+  type DocumentNode,
+  type FragmentDefinitionNode,
+  GraphQLError,
+  type GraphQLSchema,
+  getVariableValues,
+  Kind,
+  type OperationDefinitionNode,
+} from 'graphql';
+
+/** Returns the error `LIMIT_EXCEEDED`; the message names the limit. */
+export function limitError(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'LIMIT_EXCEEDED' } });
+}
+
+/** Returns the fragments of a document by their names; of several with the same name, the last. */
+export function fragmentsOf({ definitions }: DocumentNode): ReadonlyMap<string, FragmentDefinitionNode> {
+  const fragments = definitions.filter((definition) => definition.kind === Kind.FRAGMENT_DEFINITION);
+  return new Map(fragments.map((fragment) => [fragment.name.value, fragment]));
+}
+
+/** Returns the operations of a document, in their order. */
+export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
+  return definitions.filter((definition) => definition.kind === Kind.OPERATION_DEFINITION);
+}
+
+/** Checks whether the variables are valid for the operation; stops at the first invalid one. */
+export function areVariablesGood(
+  schema: GraphQLSchema,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+  variables: Readonly<Record<string, unknown>>,
+): boolean {
+  if (variableDefinitions.length === 0) return true;
+  try {
+    // One error is enough: each message quotes the whole object that it concerns.
+    const options = { maxErrors: 0, hideSuggestions: true };
+    return getVariableValues(schema, variableDefinitions, variables, options).errors === undefined;
+  } catch {
+    return false;
+  }
+}

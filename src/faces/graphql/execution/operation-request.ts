@@ -1,0 +1,22 @@
+import type { Principal } from '../../../access/identity/principal.ts';
+import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+
+/** The state that the operations of one GraphQL batch share. */
+export interface GraphqlBatch {
+  /** The total cost of the operations that have passed the limits so far. */
+  cost: number;
+}
+
+/** An operation as it arrives, over HTTP or a WebSocket. */
+export interface OperationRequest {
+  exchange: Exchange;
+  /** The principal that sent the operation. The context of its fields has only a part of it. */
+  bearer: Principal;
+  /**
+   * Whether the token must be checked again, because time has passed since the gateway verified it: on a WebSocket and
+   * in a batch.
+   */
+  isLater: boolean;
+  /** The GraphQL batch that the operation came in; undefined if it came alone. */
+  batch?: GraphqlBatch;
+}

@@ -1,0 +1,154 @@
+import type { IncomingMessage } from 'node:http';
+import { GraphQLError, getOperationAST } from 'graphql';
+import type { GraphQLParams, Plugin } from 'graphql-yoga';
+import { readBytes } from '../../../gateway/exchange/body.ts';
+import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { decodeUtf8, JsonLimitError, parseJson } from '../../../lib/json.ts';
+import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
+import { limitError } from '../execution/documents.ts';
+import type { OperationRequest } from '../execution/operation-request.ts';
+import { UploadForm, type UploadLimits } from '../execution/upload-form.ts';
+import type { OperationAudits } from './audit-masking.ts';
+import { MAX_BATCH, type OperationParams } from './document-limits.ts';
+
+/** Matches the Content-Type of operations that are sent as JSON, not as a form with a file. */
+const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
+
+const FORM_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
+
+/** Checks whether a request carries a multipart form, as uploads do. */
+export function bringsForm({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
+  return method === 'POST' && FORM_TYPE.test(headers['content-type'] ?? '');
+}
+
+/** A GraphQL request over HTTP, as far as it was read before its operations begin. */
+export interface GraphqlHttpRequest extends OperationRequest {
+  /** The body of a POST with JSON. */
+  body?: Buffer;
+  /** The operation of a GET, or the one of a form with the file in the place of its variable. */
+  params?: GraphQLParams;
+  /** The form, read up to its file. */
+  form?: UploadForm;
+}
+
+/**
+ * Creates the Yoga plugin that parses operations: one of a query string or a form, one or a batch from a JSON body.
+ * Numbers in variables keep every digit. If a form turns out to be malformed after its operation began, the plugin
+ * responds with the form's refusal.
+ */
+export function useHttpRequests(
+  audits: OperationAudits,
+): Plugin<OperationParams & Partial<GraphqlHttpRequest>, GraphqlHttpRequest> {
+  return {
+    onRequestParse({ setRequestParser, serverContext }) {
+      const { exchange, body = Buffer.alloc(0), params: read } = serverContext;
+      setRequestParser(() => {
+        const params = read ?? parseParams(body);
+        audits.came(exchange, params);
+        if (Array.isArray(params)) Object.assign(serverContext, { isLater: true, batch: { cost: 0 } });
+        return params;
+      });
+    },
+    onValidate({ params: { documentAST }, context: { form, params } }) {
+      if (!form) return;
+      const operation = getOperationAST(documentAST, params.operationName);
+      if (operation && operation.operation !== 'mutation') throw limitError('only a mutation may bring a file');
+    },
+    onResponse({ serverContext: { form, exchange }, fetchAPI, setResponse }) {
+      if (!form) return;
+      const { refusal } = form;
+      form.stop();
+      if (!exchange.req.complete && !exchange.res.headersSent) exchange.res.setHeader('Connection', 'close');
+      if (!refusal) return;
+      const headers = { 'content-type': 'application/json; charset=utf-8', ...refusal.headers };
+      const body = JSON.stringify(errorEnvelope(refusal));
+      setResponse(new fetchAPI.Response(body, { status: refusal.status, headers }));
+    },
+  };
+}
+
+/**
+ * Reads the operation of a GET or of a form, up to its file, or the JSON body of another POST, up to `maxBytes`.
+ * @throws AppError the client's rate or quota refusal, before anything else unless the body is a batch; 413 for a body
+ * that is too long; 400 for one that is neither JSON nor a valid upload, and for a GET whose `variables` or
+ * `extensions` are not JSON.
+ */
+export async function readRequest(
+  exchange: Exchange,
+  maxBytes: number,
+  uploadLimits: UploadLimits,
+): Promise<Pick<GraphqlHttpRequest, 'body' | 'params' | 'form'>> {
+  const { req } = exchange;
+  const { limitRefusal } = exchange.found;
+  if (req.method !== 'POST' || bringsForm(req)) {
+    // Neither brings a batch.
+    if (limitRefusal) throw limitRefusal;
+    if (req.method !== 'POST') return { params: paramsOf(new URL(req.url ?? '', 'http://localhost').searchParams) };
+    const upload = await UploadForm.open(exchange, uploadLimits);
+    exchange.audit.isBodyRead = true;
+    return upload;
+  }
+  if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
+  const body = await readBody(exchange, maxBytes).catch(() => undefined);
+  if (body && isBatch(body)) return { body };
+  // The body was not used, so the audit record leaves it out.
+  exchange.audit.isBodyRead = false;
+  throw limitRefusal;
+}
+
+/** Returns the operation in a query string; Yoga checks the types of its members. */
+function paramsOf(parameters: URLSearchParams): GraphQLParams {
+  const given = ['query', 'operationName', 'documentId', 'variables', 'extensions'].flatMap((name) => {
+    const text = parameters.get(name);
+    if (!text) return [];
+    return [[name, name === 'variables' || name === 'extensions' ? jsonOf(name, text) : text]];
+  });
+  return Object.fromEntries(given);
+}
+
+function jsonOf(name: string, json: string): unknown {
+  try {
+    return parseJson(json);
+  } catch {
+    throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
+  }
+}
+
+async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
+  if (!JSON_TYPE.test(exchange.req.headers['content-type'] ?? '')) {
+    throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
+  }
+  return readBytes(exchange, maxBytes);
+}
+
+function isBatch(body: Buffer): boolean {
+  try {
+    return Array.isArray(parseParams(body));
+  } catch {
+    return false;
+  }
+}
+
+/** Parses one operation or a batch; of what is neither, Yoga says so. */
+function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
+  const params = parseBody(body) as GraphQLParams | GraphQLParams[];
+  if (!Array.isArray(params)) return params;
+  if (params.length === 0) throw badRequest('the batch is empty');
+  if (params.length > MAX_BATCH) {
+    throw limitError(`the batch has ${params.length} operations, at most ${MAX_BATCH} are allowed`);
+  }
+  return params;
+}
+
+function parseBody(body: Buffer): unknown {
+  try {
+    return parseJson(decodeUtf8(body));
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw limitError(`the body ${error.message}`);
+    throw badRequest('the body must be JSON in UTF-8');
+  }
+}
+
+function badRequest(message: string): GraphQLError {
+  return new GraphQLError(message, { extensions: { code: 'BAD_REQUEST', http: { status: 400 } } });
+}

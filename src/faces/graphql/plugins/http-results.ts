@@ -1,0 +1,83 @@
+import type { ExecutionResult } from 'graphql';
+import { type Plugin, processRegularResult } from 'graphql-yoga';
+import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { ResultStream } from '../../../lib/fast/result-stream.ts';
+import { type ErrorMask, textOfResult } from '../execution/error-masking.ts';
+import type { OperationRequest } from '../execution/operation-request.ts';
+import type { SseStreams } from '../execution/sse-streams.ts';
+import type { OperationAudits } from './audit-masking.ts';
+
+const SSE = 'text/event-stream';
+const JSON_TYPE = 'application/json';
+/** Matches an Accept header that names one of the media types of GraphQL over HTTP. */
+const NAMES_JSON = /application\/(?:graphql-response\+)?json/i;
+
+/**
+ * Creates the Yoga plugin that masks results and says what Yoga's own rendering cannot know: the status of results
+ * without data, and event streams. Whoever accepts no JSON by name gets `application/json` with the status that
+ * `application/graphql-response+json` has, because the operation may have changed something and must be answered.
+ */
+export function useHttpResults(
+  mask: ErrorMask,
+  streams: SseStreams,
+  audits: OperationAudits,
+): Plugin<OperationRequest, OperationRequest> {
+  const subscriptions = new WeakMap<Exchange, ResultStream>();
+  return {
+    // Yoga would wrap the stream in one of its own, so the original is stored.
+    onSubscribe: ({ args }) => ({
+      onSubscribeResult({ result }) {
+        if (result instanceof ResultStream) subscriptions.set(args.contextValue.exchange, result);
+      },
+    }),
+    onResultProcess({ request, result, resultProcessor, setResult, setResultProcessor, serverContext: { exchange } }) {
+      const stream = (results: AsyncIterator<ExecutionResult>) =>
+        setResultProcessor((_result, fetchAPI) => streams.respond(fetchAPI, { exchange, results, mask }), SSE);
+      const accepted = request.headers.get('accept') ?? '*/*';
+      if (Array.isArray(result)) {
+        const masked = result.map((one) => mask.result(one, exchange));
+        const texts = masked.map(textOfResult);
+        audits.answered(exchange, texts);
+        setResult(masked.map((one, index) => ({ ...one, stringify: () => texts[index] ?? '' })));
+      } else {
+        if (Symbol.asyncIterator in result) {
+          const results = subscriptions.get(exchange) ?? result[Symbol.asyncIterator]();
+          // Without a processor Yoga answers 406.
+          if (resultProcessor) stream(results);
+          else void results.return?.();
+          return;
+        }
+        const masked = withStatus(mask.result(result, exchange));
+        setResult(masked);
+        const isOk = !masked.errors?.some(({ extensions }) => extensions.http);
+        if (isOk && accepted.includes(SSE) && resultProcessor !== processRegularResult) return stream(once(masked));
+      }
+      if (!NAMES_JSON.test(accepted)) setResultProcessor(asPlainJson, JSON_TYPE);
+    },
+  };
+}
+
+/**
+ * Gives the errors of a result without data the HTTP status for Yoga to send, unless they have one or the operation had
+ * begun: a subscription that could not begin has the path of its field. A limit is a 400 for every client, though Yoga
+ * takes what is thrown while parsing for a syntax error.
+ */
+function withStatus(result: ExecutionResult): ExecutionResult {
+  if ('data' in result) return result;
+  for (const { path, extensions } of result.errors ?? []) {
+    if (extensions.code === 'INTERNAL_SERVER_ERROR') extensions.http = { status: 500 };
+    else if (extensions.code === 'LIMIT_EXCEEDED') extensions.http = { status: 400 };
+    else if (path === undefined) extensions.http ??= { status: 400, spec: true };
+  }
+  return result;
+}
+
+function asPlainJson(...[result, fetchAPI]: Parameters<typeof processRegularResult>): Response {
+  const response = processRegularResult(result, fetchAPI, 'application/graphql-response+json');
+  response.headers.set('content-type', `${JSON_TYPE}; charset=utf-8`);
+  return response;
+}
+
+async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
+  yield result;
+}

@@ -1,0 +1,65 @@
+import type { Plugin } from '@envelop/core';
+import type { Principal } from '../../../access/identity/principal.ts';
+import { TokenEndedError } from '../../../events/streams/stream-errors.ts';
+import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import type { OperationRequest } from '../execution/operation-request.ts';
+import type { GraphqlContext, GraphqlServices, SharedPrincipal } from '../kit/graphql-context.ts';
+
+/** The dependencies of the context of operations. */
+export interface ContextDeps {
+  services: GraphqlServices;
+  /**
+   * Checks whether a token that was valid still is: not expired, not revoked and, on a WebSocket, of an accepted class.
+   */
+  recheck: (principal: Principal, exchange: Exchange) => Promise<boolean>;
+  /**
+   * Counts an operation of a WebSocket, or another one of a batch, against the client's limits.
+   * @throws AppError 403 or 429 when a client guard refuses, or when a token on a WebSocket lacks a permission of the
+   * endpoint.
+   */
+  passGuards: (principal: Principal, exchange: Exchange) => void | Promise<void>;
+}
+
+/**
+ * Creates the Envelop plugin that checks the token and builds the context of fields. It runs the client guards for each
+ * operation of a WebSocket and for each of a batch except the first, which the guards of the request itself have
+ * covered.
+ */
+export function useOperationContext({
+  recheck,
+  passGuards,
+  services,
+}: ContextDeps): Plugin<OperationRequest & Partial<GraphqlContext>> {
+  const begun = new WeakSet<Exchange>();
+
+  async function judge({ bearer, exchange, batch }: OperationRequest): Promise<void> {
+    if (!(await recheck(bearer, exchange))) throw new TokenEndedError();
+    if (!batch || begun.has(exchange)) return passGuards(bearer, exchange);
+    begun.add(exchange);
+    if (exchange.found.limitRefusal) throw exchange.found.limitRefusal;
+  }
+
+  return {
+    async onContextBuilding({ context, extendContext }) {
+      if (context.isLater) await judge(context);
+      const { bearer, exchange } = context;
+      const lastEventId = exchange.req.headers['last-event-id'];
+      const operation: GraphqlContext = {
+        principal: sharedPrincipalOf(bearer),
+        caller: {
+          principal: bearer,
+          correlationId: exchange.correlationId,
+          traceparent: exchange.span?.traceparent,
+          lastEventId: typeof lastEventId === 'string' && lastEventId !== '' ? lastEventId : undefined,
+        },
+        services,
+      };
+      extendContext(operation);
+    },
+  };
+}
+
+/** Returns the part of a principal that the result of an event may depend on. */
+export function sharedPrincipalOf({ nodeId, tokenClass, tokenUse, permissions }: Principal): SharedPrincipal {
+  return { nodeId, tokenClass, tokenUse, permissions };
+}

@@ -1,0 +1,137 @@
+import { useEngine } from '@envelop/core';
+import type { GraphQLSchema } from 'graphql';
+import { createYoga } from 'graphql-yoga';
+import type { Principal } from '../../access/identity/principal.ts';
+import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import type { Log } from '../../lib/log.ts';
+import { createEngine } from './execution/engine.ts';
+import { ErrorMask } from './execution/error-masking.ts';
+import { GRAPHIQL_HEADERS, GRAPHIQL_OPTIONS, renderGraphiql } from './execution/graphiql.ts';
+import type { OperationObserver } from './execution/operation-observer.ts';
+import type { PersistedDocuments } from './execution/persisted-file.ts';
+import { SseStreams, sendResponse } from './execution/sse-streams.ts';
+import { UPLOAD_LIMITS, type UploadLimits } from './execution/upload-form.ts';
+import { OperationAudits } from './plugins/audit-masking.ts';
+import { MAX_BATCH, useLimits } from './plugins/document-limits.ts';
+import { type GraphqlHttpRequest, readRequest, useHttpRequests } from './plugins/http-requests.ts';
+import { useHttpResults } from './plugins/http-results.ts';
+import { type ContextDeps, useOperationContext } from './plugins/operation-context.ts';
+import {
+  DocumentCache,
+  type PersistedMode,
+  PersistedOperations,
+  usePersistedOperations,
+} from './plugins/persisted-operations.ts';
+import { type OperationRecord, socketProtocol } from './sockets/socket-operations.ts';
+import { GraphqlSockets } from './sockets/sockets.ts';
+
+const MEBIBYTE = 1024 * 1024;
+
+/** The dependencies of the GraphQL runtime. */
+export interface GraphqlDeps extends ContextDeps {
+  /**
+   * Verifies an access token in full and returns its principal; undefined if the token is missing or invalid.
+   * @throws AppError 403 when a client guard refuses the request.
+   */
+  judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
+  /** Receives the audit record of each operation that was sent over a WebSocket. */
+  recordOperation: (record: OperationRecord) => void;
+  /** Measures and traces operations. */
+  observer?: OperationObserver | undefined;
+  log: Log;
+  /** The maximum cost of an operation, roughly the number of objects that its result can have. */
+  maxCost: number;
+  /** The limits of requests with a file; by default 1 GiB, and one minute without a byte. */
+  uploadLimits?: UploadLimits | undefined;
+  introspection: boolean;
+  /** Whether frequent queries run as compiled code. */
+  jit: boolean;
+  persistedMode: PersistedMode;
+  /** Returns the persisted documents that are currently in force. */
+  persistedDocuments: () => PersistedDocuments;
+  /** Whether this is production, where errors suggest no names. */
+  production: boolean;
+  /** Whether browsers are shown GraphiQL. */
+  graphiql: boolean;
+}
+
+/** Runs operations over HTTP and WebSockets. */
+export interface GraphqlRuntime {
+  /**
+   * Answers an HTTP request of a principal.
+   * @throws AppError 429 when the client has used up its rate or quota, unless the request is a batch; 413 when the
+   * body exceeds the endpoint's limit, or an upload its own; 400 when a form is no valid upload.
+   */
+  answer(exchange: Exchange, principal: Principal): Promise<void>;
+  /** Answers a browser's GET with the GraphiQL page. */
+  showPage(exchange: Exchange): Promise<void>;
+  accept(exchange: Exchange): void;
+  stop(): Promise<void>;
+}
+
+/**
+ * Creates the runtime for a schema: Yoga with the plugins of this service. Yoga's own masking and CORS are off.
+ */
+export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): GraphqlRuntime {
+  const { services, log, introspection, jit, production, observer, uploadLimits = UPLOAD_LIMITS } = deps;
+  const mask = new ErrorMask(log);
+  const sse = new SseStreams();
+  const audits = new OperationAudits(schema);
+  const persisted = new PersistedOperations(deps.persistedMode, deps.persistedDocuments);
+  const yoga = createYoga<GraphqlHttpRequest>({
+    schema,
+    plugins: [
+      useEngine(createEngine({ introspection, hideSuggestions: production || !introspection, jit, observer })),
+      useHttpRequests(audits),
+      usePersistedOperations(persisted),
+      useHttpResults(mask, sse, audits),
+      audits.plugin(),
+      useLimits(deps.maxCost),
+      useOperationContext(deps),
+    ],
+    batching: { limit: MAX_BATCH },
+    parserAndValidationCache: { documentCache: new DocumentCache(), errorCache: new DocumentCache() },
+    maskedErrors: false,
+    graphiql: deps.graphiql && GRAPHIQL_OPTIONS,
+    renderGraphiQL: renderGraphiql,
+    landingPage: false,
+    cors: false,
+    logging: false,
+    multipart: false,
+    maxRequestBodySize: false,
+  });
+  const sockets = new GraphqlSockets({
+    protocol: socketProtocol({ yoga, mask, persisted, judge: deps.judge }),
+    recordOperation: (record) =>
+      deps.recordOperation({ ...record, audited: audits.ofSocket(record.params, record.responseText) }),
+    log,
+  });
+  return {
+    async answer(exchange, bearer) {
+      const { req, res } = exchange;
+      audits.begin(exchange);
+      const maxBytes = exchange.found.endpoint?.max_body_bytes ?? MEBIBYTE;
+      const request = await readRequest(exchange, maxBytes, uploadLimits);
+      const arrival = { exchange, bearer, isLater: false, ...request };
+      try {
+        const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);
+        if (!sse.run(answer)) await sendResponse(answer, res);
+      } catch (error) {
+        // Yoga rejects when the client has disconnected, and then nobody is left to receive the error.
+        if (!res.destroyed) throw error;
+      }
+    },
+    async showPage({ req, res }) {
+      const page = await yoga.handleNodeRequestAndResponse(req, res);
+      for (const [name, value] of Object.entries(GRAPHIQL_HEADERS)) page.headers.set(name, value);
+      await sendResponse(page, res);
+    },
+    accept: (exchange) => sockets.accept(exchange),
+    async stop() {
+      sse.stop();
+      await sockets.stop();
+      // Stopped after the sockets, so that their clients do not see their subscriptions fail.
+      services.migrationProgress.stop();
+    },
+  };
+}
