@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { SqlEntityManager } from '@mikro-orm/sql';
 import {
   type ColumnType,
   type Compilable,
@@ -185,24 +184,24 @@ export function outsideRequest<Result>(work: () => Result): Result {
  * for uses its tenant's share of the connections; for all other work, some connections are reserved.
  */
 export class TenantDb<Tables extends object> {
-  readonly #em: SqlEntityManager;
+  readonly #client: () => Kysely<Tables>;
   readonly #scopes: TableScopes;
-  readonly #transaction = new AsyncLocalStorage<SqlEntityManager>();
+  readonly #transaction = new AsyncLocalStorage<Kysely<Tables>>();
   readonly #limits: ConnectionLimits;
   readonly #pool: () => StatementPool | undefined;
   #prepared = 0;
 
   /**
-   * Takes `pool`, a function that returns the driver's pool once it exists; without one, prepared queries run like all
-   * others.
+   * Takes `client`, which returns the unscoped query builder, and `pool`, which returns the driver's pool once it exists;
+   * without one, prepared queries run like all others.
    */
   constructor(
-    em: SqlEntityManager,
+    client: () => Kysely<Tables>,
     scopes: TableScopes,
     limits: ConnectionLimits,
     pool: () => StatementPool | undefined = () => undefined,
   ) {
-    this.#em = em;
+    this.#client = client;
     this.#scopes = scopes;
     this.#limits = limits;
     this.#pool = pool;
@@ -262,7 +261,11 @@ export class TenantDb<Tables extends object> {
   /** Runs `work` in the current transaction, or else in a new one. An error rolls it back and is rethrown. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#transaction.getStore()) return work();
-    return this.#withConnection(() => this.#em.fork().transactional((em) => this.#transaction.run(em, work)));
+    return this.#withConnection(() =>
+      this.#client()
+        .transaction()
+        .execute((transaction) => this.#transaction.run(transaction, work)),
+    );
   }
 
   /** Runs `work` with a permit for a connection; inside a transaction, the transaction already holds it. */
@@ -306,7 +309,6 @@ export class TenantDb<Tables extends object> {
   }
 
   #kysely(): Kysely<Tables> {
-    const client: unknown = (this.#transaction.getStore() ?? this.#em).getKysely();
-    return client as Kysely<Tables>;
+    return this.#transaction.getStore() ?? this.#client();
   }
 }
