@@ -192,8 +192,8 @@ export class TenantDb<Tables extends object> {
   #prepared = 0;
 
   /**
-   * Takes `client`, which returns the unscoped query builder, and `pool`, which returns the driver's pool once it exists;
-   * without one, prepared queries run like all others.
+   * Takes `client`, which returns the unscoped query builder, and `pool`, which returns the driver's pool once it
+   * exists; without one, prepared queries run like all others.
    */
   constructor(
     client: () => Kysely<Tables>,
