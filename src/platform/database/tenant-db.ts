@@ -14,14 +14,7 @@ import {
 } from 'kysely';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import { NodeScope, NodeScopeError, refusal, type TableScopes } from './node-scope.ts';
-import {
-  type FormedQuery,
-  filled,
-  nodePlaceholder,
-  type PreparedQuery,
-  placeholder,
-  takeApart,
-} from './prepared-query.ts';
+import { type FormedQuery, filled, nodePlaceholder, takeApart } from './prepared-query.ts';
 import { sqlState } from './sql-state.ts';
 
 /** The unscoped compiler and connection that a scoped dialect builds on. */
@@ -214,24 +207,9 @@ export class TenantDb<Tables extends object> {
   }
 
   /**
-   * Returns a query for one tenant's rows that is compiled once, at its first run, for reads that happen with every
-   * request. `value(name)` makes the placeholder for a value that is passed to each run.
-   */
-  prepare<Row, Name extends string>(
-    build: (k: Kysely<Scoped<Tables>>, value: <Value>(name: Name) => Value) => Compilable<Row>,
-  ): PreparedQuery<Row, Name> {
-    let prepared: Prepared<Row> | undefined;
-    return {
-      run: (nodeId, values) => {
-        prepared ??= this.#prepare((k) => build(k, placeholder));
-        return this.#runPrepared(prepared, nodeId, values);
-      },
-    };
-  }
-
-  /**
-   * Returns a query for one tenant's rows that is compiled once for each form of its argument: `build` may depend on
-   * booleans, on nulls and on which members are set. All other values are placeholders for it.
+   * Returns a query for one tenant's rows that is compiled once for each form of its argument, for reads that happen with
+   * every request. `build` may depend on booleans, on nulls and on which members are set. All other values are
+   * placeholders for it.
    */
   prepareForms<Row, Given extends object>(
     build: (k: Kysely<Scoped<Tables>>, given: Given) => Compilable<Row>,
