@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Db } from '../../platform/database/database.ts';
-import type { PreparedQuery } from '../../platform/database/prepared-query.ts';
+import type { FormedQuery } from '../../platform/database/prepared-query.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 
@@ -31,11 +31,11 @@ interface PlaceRow {
  * accounts (decisions: counts of accounts). Both results are exact for the snapshot of the statement that reads them.
  */
 export class AccountCounts {
-  readonly #total: PreparedQuery<{ total: string | number | bigint | null }, string>;
-  readonly #place: PreparedQuery<PlaceRow, 'offset'>;
+  readonly #total: FormedQuery<{ total: string | number | bigint | null }, object>;
+  readonly #place: FormedQuery<PlaceRow, { offset: number }>;
 
   constructor(db: Db, counted: Counted) {
-    this.#total = db.prepare((k) => accountTotal(k, counted));
+    this.#total = db.prepareForms((k) => accountTotal(k, counted));
     this.#place = placeQuery(db, counted);
   }
 
@@ -49,7 +49,7 @@ export class AccountCounts {
    * account.
    */
   async place(nodeId: string, offset: bigint): Promise<AccountPlace | undefined> {
-    const [row] = await this.#place.run(nodeId, { offset: offset.toString() });
+    const [row] = await this.#place.run(nodeId, { offset: Number(offset) });
     return row && { total: Number(row.total), at: row.at, id: row.id, before: Number(row.before) };
   }
 }
@@ -73,7 +73,7 @@ export function accountTotal(k: Kysely<Scoped<Tables>>, counted: Counted) {
  * added to a block's count yet.
  */
 function placeQuery(db: Db, counted: Counted) {
-  return db.prepare((k, value: <Value>(name: 'offset') => Value) =>
+  return db.prepareForms((k, { offset }: { offset: number }) =>
     k
       .with('superblock_place', (w) =>
         w
@@ -118,7 +118,7 @@ function placeQuery(db: Db, counted: Counted) {
             eb.fn.coalesce('end_id', eb.val('ffffffff-ffff-ffff-ffff-ffffffffffff')).as('end_id'),
           ])
           .where('kind', '=', 0)
-          .where('before', '<=', value<number>('offset'))
+          .where('before', '<=', offset)
           .orderBy('at', 'desc')
           .orderBy('id', 'desc')
           .limit(1),
@@ -164,7 +164,7 @@ function placeQuery(db: Db, counted: Counted) {
       .innerJoin('superblock as s', (join) => join.onTrue())
       .select((eb) => ['b.at', 'b.id', 's.total', eb('b.before', '+', eb.ref('s.before')).as('before')])
       .where('b.kind', '=', 0)
-      .where((eb) => eb(eb('b.before', '+', eb.ref('s.before')), '<=', value<number>('offset')))
+      .where((eb) => eb(eb('b.before', '+', eb.ref('s.before')), '<=', offset))
       .orderBy('b.at', 'desc')
       .orderBy('b.id', 'desc')
       .limit(1),

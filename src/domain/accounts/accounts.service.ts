@@ -49,37 +49,39 @@ export class Accounts {
     if (offset <= SKIPPED_AT_MOST) {
       const total = await counts.total(nodeId);
       if (offset >= BigInt(total)) return { data: [], total };
-      const rows = await first.run(nodeId, { limit, offset: offset.toString() });
+      const rows = await first.run(nodeId, { limit, offset });
       return { data: rows.map(accountView), total };
     }
     const place = await counts.place(nodeId, offset);
     if (!place || offset >= BigInt(place.total)) return { data: [], total: place?.total ?? 0 };
     const { at, id, before, total } = place;
-    const rows = await from.run(nodeId, { at, id, limit, offset: (offset - BigInt(before)).toString() });
+    const rows = await from.run(nodeId, { at, id, limit, offset: offset - BigInt(before) });
     return { data: rows.map(accountView), total };
   }
+}
+
+interface Skipped {
+  limit: number;
+  offset: bigint;
 }
 
 type PageQueries = ReturnType<typeof pageQueries>;
 
 function pageQueries(db: Db, counted: Counted) {
-  type Values = <Value>(name: 'limit' | 'offset' | 'at' | 'id') => Value;
-  const rows = (k: Kysely<Scoped<Tables>>, value: Values) =>
+  const rows = (k: Kysely<Scoped<Tables>>, { limit, offset }: Skipped) =>
     k
       .selectFrom('accounts')
       .select(columns)
       .$if(counted === 'live', (query) => query.where('deleted_at', 'is', null))
       .orderBy('created_at')
       .orderBy('id')
-      .limit(value<number>('limit'))
-      .offset(value<number>('offset'));
+      .limit(limit)
+      .offset(offset);
   return {
     counts: new AccountCounts(db, counted),
-    first: db.prepare((k, value: <Value>(name: 'limit' | 'offset') => Value) => rows(k, value as Values)),
-    from: db.prepare((k, value: Values) =>
-      rows(k, value).where((eb) =>
-        eb(eb.refTuple('created_at', 'id'), '>=', eb.tuple(value<string>('at'), value<string>('id'))),
-      ),
+    first: db.prepareForms(rows),
+    from: db.prepareForms((k, { at, id, ...skipped }: Skipped & { at: string; id: string }) =>
+      rows(k, skipped).where((eb) => eb(eb.refTuple('created_at', 'id'), '>=', eb.tuple(at, id))),
     ),
   };
 }

@@ -32,13 +32,13 @@ export interface EventLog {
 
 /** Returns an event log that reads from the database. */
 export function databaseEventLog(db: Db): EventLog {
-  const page = db.prepare((k, value: <Value>(name: 'after' | 'limit') => Value) =>
+  const page = db.prepareForms((k, { after, limit }: { after: string; limit: number }) =>
     k
       .selectFrom('transaction_events')
       .select(['seq', 'transaction_id', 'previous_status', 'correlation_id', 'traceparent', 'transaction'])
-      .where('seq', '>', value<string>('after'))
+      .where('seq', '>', after)
       .orderBy('seq')
-      .limit(value<number>('limit')),
+      .limit(limit),
   );
   return {
     async readEvents(nodeId, afterSeq, limit) {

@@ -1,13 +1,12 @@
 import { statfsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { MikroORM } from '@mikro-orm/core';
-import type { SqlEntityManager } from '@mikro-orm/sql';
+import type { SqlMikroORM } from '@mikro-orm/sql';
 import type { Metric } from 'prom-client';
 import { Semaphore } from '../../lib/semaphore.ts';
 import { entities, type Tables } from '../../tables/tables.ts';
 import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
 import type { TableScopes } from './node-scope.ts';
-import { DatabaseMetrics, limitStatements, releaseDeadConnections, type ServerPool } from './pool.ts';
+import { closeDeadConnections, DatabaseMetrics, limitStatements, type ServerPool } from './pool.ts';
 import { hasDeadline, TenantDb } from './tenant-db.ts';
 
 /** The database as services use it: scoped to one tenant or unscoped, with transactions. */
@@ -24,7 +23,7 @@ export type DatabaseLocation = ServerLocation | { dataDir: string };
 
 /** An open database. An embedded one keeps the process alive until it is disposed of. */
 export interface Database extends AsyncDisposable {
-  orm: MikroORM;
+  orm: SqlMikroORM;
   db: Db;
   /** The semaphore with a permit for each connection, shared fairly among tenants. */
   connections: Semaphore;
@@ -67,13 +66,19 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
   const onPoolCreated = (created: ServerPool) => {
     pool = created;
     observed.watch(created);
-    releaseDeadConnections(created);
+    closeDeadConnections(created);
     const timeoutMs = 'url' in location ? location.statementTimeoutMs : undefined;
     if (timeoutMs !== undefined) limitStatements(created, { timeoutMs, hasDeadline });
   };
   const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
   const limits = { connections, timedOut: gatewayTimeout };
-  const db = new TenantDb<Tables>(orm.em as SqlEntityManager, scopes, limits, () => pool);
+  // The query builder is made at the first statement, since that opens the database.
+  const db = new TenantDb(
+    () => orm.em.getKysely<Tables>(),
+    scopes,
+    limits,
+    () => pool,
+  );
   return {
     orm,
     db,
@@ -90,19 +95,15 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
 
 const shared = {
   entities,
-  discovery: { warnWhenNoEntities: false },
   migrations: {
     path: SCHEMA_MIGRATIONS,
-    pathTs: SCHEMA_MIGRATIONS,
     glob: 'migration-*.ts',
     snapshot: false,
     silent: true,
   },
-  allowGlobalContext: true,
-  debug: false,
 };
 
-async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void): Promise<MikroORM> {
+async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void): Promise<SqlMikroORM> {
   const { MikroORM } = await import('@mikro-orm/postgresql');
   return MikroORM.init({
     ...shared,
@@ -129,7 +130,7 @@ function inUtc(text: string): string {
   return url.href;
 }
 
-async function openEmbedded(dataDir: string): Promise<MikroORM> {
+async function openEmbedded(dataDir: string): Promise<SqlMikroORM> {
   const [{ MikroORM }, { PGlite }] = await Promise.all([import('@mikro-orm/pglite'), import('@electric-sql/pglite')]);
   return MikroORM.init({
     ...shared,

@@ -10,8 +10,6 @@ type Query = (text: unknown, ...rest: unknown[]) => unknown;
 interface PoolClient {
   query: Query;
   end(): Promise<void>;
-  /** Returns the connection to the pool; with an error, removes it from the pool instead. */
-  release(error: unknown): void;
 }
 
 /** The connection pool of the driver `pg`. */
@@ -129,28 +127,19 @@ function operationOf(statement: unknown): string {
 }
 
 /**
- * Makes a pool release the connections that the query builder would leak: those whose `begin` or `rollback` fails. A
- * few lost servers would otherwise leave the pool empty for good. A connection whose `begin` fails leaves the pool, and
- * the error is rethrown. A failed `rollback` counts as successful, since PostgreSQL rolls back a lost session by
- * itself; its connection is closed, and the pool replaces it.
+ * Makes a pool close the connections on which `begin` or `rollback` fails, and replace them. The driver notices a lost
+ * server too late: the next transaction would get the same connection. A failed `rollback` counts as successful, since
+ * PostgreSQL rolls back a lost session by itself, and the error that led to it is the one to tell.
  */
-export function releaseDeadConnections(pool: ServerPool): void {
+export function closeDeadConnections(pool: ServerPool): void {
   wrapQueries(pool, (query, client) => (text, ...rest) => {
     const result = query(text, ...rest);
-    if (!(result instanceof Promise)) return result;
-    if (text === 'begin') {
-      return result.catch((error) => {
-        client.release(error);
-        throw error;
-      });
-    }
-    if (text === 'rollback') {
-      return result.catch(() => {
-        client.end().catch(() => undefined);
-        return { command: 'ROLLBACK', rowCount: null, oid: 0, rows: [], fields: [] };
-      });
-    }
-    return result;
+    if (!(result instanceof Promise) || (text !== 'begin' && text !== 'rollback')) return result;
+    return result.catch((error) => {
+      client.end().catch(() => undefined);
+      if (text === 'begin') throw error;
+      return { rows: [] };
+    });
   });
 }
 

@@ -17,12 +17,6 @@ class Placeholder {
 /** The name of the placeholder for the tenant's id. */
 const NODE = 'node_id';
 
-/** A query for rows of one tenant, compiled once. */
-export interface PreparedQuery<Row, Name extends string> {
-  /** Runs the query for a tenant, with a value for each named placeholder. */
-  run(nodeId: string, values: Readonly<Record<Name, unknown>>): Promise<Row[]>;
-}
-
 /** A query for rows of one tenant, compiled once for each form of its argument. `takeApart` says what a form is. */
 export interface FormedQuery<Row, Given> {
   run(nodeId: string, given: Given): Promise<Row[]>;
@@ -37,7 +31,7 @@ export function nodePlaceholder(): string {
  * Returns the placeholder that stands for a named value while a query is compiled. It is typed as the value itself: the
  * compiler passes it on unchanged.
  */
-export function placeholder<Value>(name: string): Value {
+function placeholder<Value>(name: string): Value {
   const stand: unknown = new Placeholder(name);
   return stand as Value;
 }

@@ -1,6 +1,5 @@
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
-import type { SqlEntityManager } from '@mikro-orm/sql';
 import { type Database, SCHEMA_MIGRATIONS } from './database.ts';
 
 const LOCK = 4_273_001;
@@ -34,9 +33,8 @@ async function runMigrations(database: Database, onMigration: OnSchemaMigration)
   const total = (await pendingSchemaMigrations(database)).length;
   if (total === 0) return [];
   const { Migrator } = await import('@mikro-orm/migrations');
-  Migrator.register(database.orm);
   let begun = 0;
-  const migrator = new Migrator(database.orm.em as SqlEntityManager).on('migrating', ({ name }) => {
+  const migrator = new Migrator(database.orm.em).on('migrating', ({ name }) => {
     onMigration({ name, done: begun, total });
     begun += 1;
   });

@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { SqlEntityManager } from '@mikro-orm/sql';
 import {
   type ColumnType,
   type Compilable,
@@ -15,14 +14,7 @@ import {
 } from 'kysely';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import { NodeScope, NodeScopeError, refusal, type TableScopes } from './node-scope.ts';
-import {
-  type FormedQuery,
-  filled,
-  nodePlaceholder,
-  type PreparedQuery,
-  placeholder,
-  takeApart,
-} from './prepared-query.ts';
+import { type FormedQuery, filled, nodePlaceholder, takeApart } from './prepared-query.ts';
 import { sqlState } from './sql-state.ts';
 
 /** The unscoped compiler and connection that a scoped dialect builds on. */
@@ -185,24 +177,24 @@ export function outsideRequest<Result>(work: () => Result): Result {
  * for uses its tenant's share of the connections; for all other work, some connections are reserved.
  */
 export class TenantDb<Tables extends object> {
-  readonly #em: SqlEntityManager;
+  readonly #client: () => Kysely<Tables>;
   readonly #scopes: TableScopes;
-  readonly #transaction = new AsyncLocalStorage<SqlEntityManager>();
+  readonly #transaction = new AsyncLocalStorage<Kysely<Tables>>();
   readonly #limits: ConnectionLimits;
   readonly #pool: () => StatementPool | undefined;
   #prepared = 0;
 
   /**
-   * Takes `pool`, a function that returns the driver's pool once it exists; without one, prepared queries run like all
-   * others.
+   * Takes `client`, which returns the unscoped query builder, and `pool`, which returns the driver's pool once it
+   * exists; without one, prepared queries run like all others.
    */
   constructor(
-    em: SqlEntityManager,
+    client: () => Kysely<Tables>,
     scopes: TableScopes,
     limits: ConnectionLimits,
     pool: () => StatementPool | undefined = () => undefined,
   ) {
-    this.#em = em;
+    this.#client = client;
     this.#scopes = scopes;
     this.#limits = limits;
     this.#pool = pool;
@@ -215,24 +207,9 @@ export class TenantDb<Tables extends object> {
   }
 
   /**
-   * Returns a query for one tenant's rows that is compiled once, at its first run, for reads that happen with every
-   * request. `value(name)` makes the placeholder for a value that is passed to each run.
-   */
-  prepare<Row, Name extends string>(
-    build: (k: Kysely<Scoped<Tables>>, value: <Value>(name: Name) => Value) => Compilable<Row>,
-  ): PreparedQuery<Row, Name> {
-    let prepared: Prepared<Row> | undefined;
-    return {
-      run: (nodeId, values) => {
-        prepared ??= this.#prepare((k) => build(k, placeholder));
-        return this.#runPrepared(prepared, nodeId, values);
-      },
-    };
-  }
-
-  /**
-   * Returns a query for one tenant's rows that is compiled once for each form of its argument: `build` may depend on
-   * booleans, on nulls and on which members are set. All other values are placeholders for it.
+   * Returns a query for one tenant's rows that is compiled once for each form of its argument, for reads that happen with
+   * every request. `build` may depend on booleans, on nulls and on which members are set. All other values are
+   * placeholders for it.
    */
   prepareForms<Row, Given extends object>(
     build: (k: Kysely<Scoped<Tables>>, given: Given) => Compilable<Row>,
@@ -262,7 +239,11 @@ export class TenantDb<Tables extends object> {
   /** Runs `work` in the current transaction, or else in a new one. An error rolls it back and is rethrown. */
   transaction<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#transaction.getStore()) return work();
-    return this.#withConnection(() => this.#em.fork().transactional((em) => this.#transaction.run(em, work)));
+    return this.#withConnection(() =>
+      this.#client()
+        .transaction()
+        .execute((transaction) => this.#transaction.run(transaction, work)),
+    );
   }
 
   /** Runs `work` with a permit for a connection; inside a transaction, the transaction already holds it. */
@@ -306,7 +287,6 @@ export class TenantDb<Tables extends object> {
   }
 
   #kysely(): Kysely<Tables> {
-    const client: unknown = (this.#transaction.getStore() ?? this.#em).getKysely();
-    return client as Kysely<Tables>;
+    return this.#transaction.getStore() ?? this.#client();
   }
 }
