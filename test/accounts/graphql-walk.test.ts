@@ -114,7 +114,7 @@ function walkSuite(open: () => Promise<Database>): void {
       }),
       { numRuns: 25 },
     );
-  }, 60_000);
+  });
 
   it.each([
     [{}, 15],

@@ -33,7 +33,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
 
   const node = randomUUID();
   const state = () => cache.sessionState(node, 'sub', 'a', 0);
-  const serves = () => expect.poll(() => state().catch(() => 'away'), { timeout: 5_000 });
+  const serves = () => expect.poll(() => state().catch(() => 'away'));
 
   it('D3-28: it starts while Redis is down, refuses at once and serves once Redis is there', async () => {
     await server.stop();

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Answer, type Portcullis, startOnRealServers } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
 import { describeReal } from '../services/real.ts';
@@ -6,8 +6,6 @@ import { runCli } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 120_000 });
-
 /** In which every replica has to know. */
 const KNOWN_WITHIN_MS = 1_000;
 

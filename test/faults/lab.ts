@@ -122,7 +122,7 @@ async function server(
     },
     // What a killed server leaves behind, children and ports, takes a moment to go.
     restart: async () => {
-      running = await vi.waitFor(() => start(port, proxy), { timeout: 30_000, interval: 200 });
+      running = await vi.waitFor(() => start(port, proxy), { interval: 200 });
     },
     freeze: () => freeze(running.pid),
     thaw: () => void process.kill(running.pid, 'SIGCONT'),

@@ -20,7 +20,7 @@ function drip({ socket, isOpen }: Watched): void {
 }
 
 async function ended(all: readonly Watched[]): Promise<void> {
-  await vi.waitFor(() => expect(all.filter(({ isOpen }) => isOpen())).toHaveLength(0), { timeout: 15_000 });
+  await vi.waitFor(() => expect(all.filter(({ isOpen }) => isOpen())).toHaveLength(0));
 }
 
 it('D2-13: heads that come a byte at a time are refused once their time is over, and others are answered meanwhile', async () => {

@@ -17,7 +17,6 @@ import { wakeUpsContract } from './wake-ups.contract.ts';
 
 /** Longer than the tests take: what comes live has been woken for. */
 const NEVER_MS = 3_600_000;
-const BACK = { timeout: 15_000 };
 
 describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
   let cluster: RedisCluster;
@@ -59,7 +58,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
     });
 
     const healthy = () =>
-      vi.waitFor(() => Promise.all([p, replica].map(({ service }) => service.context.cache.checkHealth())), 20_000);
+      vi.waitFor(() => Promise.all([p, replica].map(({ service }) => service.context.cache.checkHealth())));
     const accounts = async (at: Portcullis, token: string) => (await at.call('GET', '/v1/accounts', { token })).status;
 
     /** Whatever of it holds for one server holds here: a login ends everywhere, a limit is one for all replicas. */
@@ -108,10 +107,10 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
       await moveSlot(slot, from, to, async () => void during.push(await accounts(p, token)));
       // A slot that is half here and half there may have nobody who can tell: 503, never 401.
       expect([200, 503]).toContain(during[0]);
-      await expect.poll(() => accounts(p, token), BACK).toBe(200);
-      await expect.poll(() => accounts(replica, token), BACK).toBe(200);
+      await expect.poll(() => accounts(p, token)).toBe(200);
+      await expect.poll(() => accounts(replica, token)).toBe(200);
       await moveSlot(slot, to, from);
-      await expect.poll(() => accounts(replica, token), BACK).toBe(200);
+      await expect.poll(() => accounts(replica, token)).toBe(200);
       await serves();
     });
 
@@ -119,8 +118,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
       const token = await p.loginToken();
       await first.kill();
       await healthy();
-      await expect.poll(() => accounts(p, token), BACK).toBe(200);
-      await expect.poll(() => accounts(replica, token), BACK).toBe(200);
+      await expect.poll(() => accounts(p, token)).toBe(200);
+      await expect.poll(() => accounts(replica, token)).toBe(200);
       await serves();
       await wakes();
     });
@@ -140,13 +139,13 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
       stranded.notify(nodeId, `${seq}`);
       return heard.has(nodeId);
     };
-    await expect.poll(() => told('before'), BACK).toBe(true);
+    await expect.poll(() => told('before')).toBe(true);
     await third.command('FLUSHALL');
     await third.command('CLUSTER', 'RESET');
     for (const { command } of [second, cluster.replica]) await command('CLUSTER', 'FORGET', third.id);
     // Whatever was on its way before it was forgotten.
     heard.clear();
-    await expect.poll(() => told('after'), BACK).toBe(true);
+    await expect.poll(() => told('after')).toBe(true);
     await Promise.all([stranded.stop(), other.stop()]);
   });
 });

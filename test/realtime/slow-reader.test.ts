@@ -73,7 +73,7 @@ async function slowOverSocket(): Promise<Slow> {
     localPort: req.socket.localPort,
     async rest() {
       socket.resume();
-      await vi.waitFor(() => expect(texts.at(-1)).toContain('"type":"error"'), { timeout: 10_000 });
+      await vi.waitFor(() => expect(texts.at(-1)).toContain('"type":"error"'));
       const cursors = texts.map((text) => Number(/"cursor":"(\d+)"/.exec(text)?.[1])).filter((cursor) => cursor > 0);
       return { cursors, last: texts.at(-1) ?? '' };
     },

@@ -10,8 +10,6 @@ import { csvOf, fileOf, filesOn, never, newNode, stateOf, work } from './files-s
 import { steppedDb } from './stepped-db.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 120_000 });
-
 const AFTER_LEASE_MS = 11_000;
 const ROWS = 1_250;
 /** Three batches, with duplicates across them, faults, and a record over two lines. */
@@ -133,11 +131,8 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     const { id } = await files.start(caller, fileOf(FILE));
     const { jobs } = filesOn(pausing, { log: { ...silentLog, warn: tell, error: tell } });
     jobs.start();
-    await vi.waitFor(() => expect(logged).toEqual(['migrations of files wait: the database is away']), {
-      timeout: 30_000,
-    });
+    await vi.waitFor(() => expect(logged).toEqual(['migrations of files wait: the database is away']));
     await vi.waitFor(async () => expect(await files.progress(caller.nodeId, id)).toMatchObject({ done: true }), {
-      timeout: 60_000,
       interval: 250,
     });
     await jobs.stop();

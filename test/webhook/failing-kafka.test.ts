@@ -55,7 +55,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'the webhook while Kafka fails', ()
   ])(
     '7.3-01: while it %s every request is answered 500 by the deadline, and 200 afterwards',
     async (_fault, begin, end) => {
-      await expect.poll(post, { timeout: 15_000, interval: 100 }).toBe(200);
+      await expect.poll(post, { interval: 100 }).toBe(200);
       await begin();
       try {
         const startedAt = performance.now();
@@ -69,7 +69,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'the webhook while Kafka fails', ()
       } finally {
         await end();
       }
-      await expect.poll(post, { timeout: 15_000, interval: 100 }).toBe(200);
+      await expect.poll(post, { interval: 100 }).toBe(200);
     },
     40_000,
   );
