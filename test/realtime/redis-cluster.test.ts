@@ -44,13 +44,11 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
   describe('the service', () => {
     let p: Portcullis;
     let replica: Portcullis;
-    let ids: string[];
 
     beforeAll(async () => {
       const overrides: Overrides = { streams: (options) => ({ ...options, pollMs: NEVER_MS }) };
       p = await startOnRealServers({ env: { REDIS_URL: first.url }, overrides });
       replica = await startReplica(p, { env: { PORTCULLIS_ROLE: 'gateway' }, overrides });
-      ids = await registered(p, 120);
     });
     afterAll(async () => {
       await replica[Symbol.asyncDispose]();
@@ -83,13 +81,13 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
     /** Something that is notified at one replica wakes a subscriber of the other, though one wake-up may be lost. */
     async function wakes(): Promise<void> {
       await using live = await overSse(replica, { token: await p.clientToken() });
-      for (let tries = 0; live.cursors.length === 0 && tries < 40; tries += 1) {
+      while (live.cursors.length === 0) {
         const before = (await logged(p)).length;
-        await notify(p, ids.pop() ?? '', 2);
+        const [id = ''] = await registered(p, 1);
+        await notify(p, id, 2);
         await loggedSoon(p, before + 1);
         await vi.waitFor(() => expect(live.cursors.length).toBeGreaterThan(0), { timeout: 300 }).catch(() => undefined);
       }
-      expect(live.cursors).not.toEqual([]);
     }
 
     it('D6-10 D3-28: logins, limits and wake-ups of replicas are those of one server', async () => {
@@ -117,6 +115,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'on a Redis Cluster', () => {
     it('D3-28 D6-10: a replica takes over from a master that has died, and nobody is logged out', async () => {
       const token = await p.loginToken();
       await first.kill();
+      await cluster.replica?.takeOver();
       await healthy();
       await expect.poll(() => accounts(p, token)).toBe(200);
       await expect.poll(() => accounts(replica, token)).toBe(200);
