@@ -143,8 +143,10 @@ describe('connections that nobody reads', () => {
       expect(await lively.next()).toMatchObject({ event: 'next' });
     }
     vi.advanceTimersByTime(PING_MS);
-    // The ping of whoever reads is on its way.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    // Whoever reads has what came after its ping.
+    await stand.register('later');
+    await stand.notify('later', 1);
+    expect(await lively.next()).toMatchObject({ event: 'next' });
     vi.advanceTimersByTime(PING_MS);
     stalled.socket.resume();
     await until(() => stalled.isClosed);
