@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
@@ -125,7 +124,8 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     const outage = async () => {
       await sql(`alter database ${name} allow_connections false`);
       await sql(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
-      void delay(1_500).then(() => sql(`alter database ${name} allow_connections true`));
+      const noticed = vi.waitFor(() => expect(logged).not.toEqual([]));
+      void noticed.then(() => sql(`alter database ${name} allow_connections true`));
     };
     const { files } = filesOn(database.db);
     const { id } = await files.start(caller, fileOf(FILE));
