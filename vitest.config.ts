@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { PATIENCE_MS, TEST_DEADLINE_MS } from './test/harness/deadlines.ts';
 import { cacheFolder } from './test/services/folders.ts';
 import { useMemoryFolder } from './test/services/memory-folder.ts';
 
@@ -27,8 +28,10 @@ export const common = {
   // Vite would pick another build of graphql than Node does, and its schema would not be ours.
   resolve: { alias: [{ find: /^graphql$/, replacement: fileURLToPath(import.meta.resolve('graphql')) }] },
   test: {
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    setupFiles: [fileURLToPath(import.meta.resolve('./test/harness/patience.ts'))],
+    testTimeout: TEST_DEADLINE_MS,
+    hookTimeout: TEST_DEADLINE_MS,
+    expect: { poll: { timeout: PATIENCE_MS } },
     execArgv: [
       // The embedded database lives too short in a test for its code to be worth optimising: a fifth less CPU.
       '--liftoff-only',

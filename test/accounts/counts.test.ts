@@ -220,7 +220,7 @@ function countsSuite(open: () => Promise<Database>): void {
       }),
       { numRuns: 8 },
     );
-  }, 120_000);
+  });
 
   it('D5-01: superblocks are made of blocks as their number grows', async () => {
     const nodeId = await newNode(database);
@@ -334,7 +334,7 @@ describeReal('postgres', 'the counts of accounts on PostgreSQL', () => {
     await Promise.all([...Array.from({ length: 8 }, (_, number) => writer(number)), reader()]);
     await expectPages(database, nodeId, 13);
     await expectSound(database, nodeId);
-  }, 60_000);
+  });
 
   it('4.8-02: accounts that were there before are counted when the schema is brought up to date', async () => {
     const old: RealDatabase = await realDatabase();

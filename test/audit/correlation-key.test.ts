@@ -55,14 +55,11 @@ describe('a JWT as correlation id', () => {
     await operationOnSocket();
     p.service.context.log.error({ correlation_id: jwt, err: new Error('any') }, 'request failed');
     const query = 'query ($id: ID!) { transaction(id: $id) { events(first: 1) { edges { node { correlationId } } } } }';
-    await vi.waitFor(
-      async () => {
-        const { text } = await p.call('POST', '/graphql', { token, json: { query, variables: { id: json.id } } });
-        expect(text).toContain(jwt);
-        echoed.push(text);
-      },
-      { timeout: 10_000 },
-    );
+    await vi.waitFor(async () => {
+      const { text } = await p.call('POST', '/graphql', { token, json: { query, variables: { id: json.id } } });
+      expect(text).toContain(jwt);
+      echoed.push(text);
+    });
     const kept = await recordsOf(p, `jwt:${digits(jwt)}`);
     expect(kept.map(({ method, status_code }) => `${method} ${status_code}`)).toEqual(
       expect.arrayContaining(['GET 200', 'GET 404', 'GET 400', 'POST 200', 'WS 200']),

@@ -95,7 +95,7 @@ describe('no secret that is sent', () => {
       expect(traceIn(told())).toBeUndefined();
     });
     await fc.assert(property, { numRuns: 40 });
-  }, 60_000);
+  });
 
   it('D2-21: is told of a socket, of its upgrade, its connection_init and its operations', async () => {
     const property = fc.asyncProperty(plainSecret, anySecret, async (plain, secret) => {
@@ -118,7 +118,7 @@ describe('no secret that is sent', () => {
       expect(traceIn(told())).toBeUndefined();
     });
     await fc.assert(property, { numRuns: 8 });
-  }, 60_000);
+  });
 
   it('D2-12: is in the report of a fault', async () => {
     const [secret = ''] = fc.sample(anySecret, 1);
@@ -143,7 +143,7 @@ it('D2-07: what was told is shown where it is no secret, and no column of a reco
   const { spool } = p.service.context;
   const files = spoolText();
   vi.restoreAllMocks();
-  await vi.waitFor(() => expect(spool.pendingBytes).toBe(0), { timeout: 10_000 });
+  await vi.waitFor(() => expect(spool.pendingBytes).toBe(0));
   const records = await rows(p).raw(
     (sql) => sql<{ text: string }>`select audit_records::text as text from audit_records`,
   );

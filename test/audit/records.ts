@@ -13,7 +13,7 @@ export async function recordsOf(p: Portcullis, correlationId: string) {
       expect(found).not.toEqual([]);
       return found;
     },
-    { timeout: 5_000, interval: 25 },
+    { interval: 25 },
   );
 }
 

@@ -47,7 +47,7 @@ async function lost() {
 }
 
 async function settled(): Promise<void> {
-  await vi.waitFor(() => expect(p.service.context.spool.pendingBytes).toBe(0), { timeout: 10_000 });
+  await vi.waitFor(() => expect(p.service.context.spool.pendingBytes).toBe(0));
 }
 
 describe('a record that the table refuses while it takes others', () => {
@@ -102,7 +102,7 @@ describe('an outage', () => {
     await settled();
     await refuse('42501', 'true');
     const id = await ask('/a');
-    await vi.waitFor(() => expect(p.service.context.auditWriter.isFailing).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(() => expect(p.service.context.auditWriter.isFailing).toBe(true));
     nowMs += 60 * MINUTE_MS;
     await p.service.context.auditRefused.retry();
     expect([p.service.context.spool.pendingBytes > 0, existsSync(file), await lost()]).toEqual([true, false, 0]);

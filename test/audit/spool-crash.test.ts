@@ -123,6 +123,7 @@ describe('a spool after a crash', () => {
     ['a torn last line', (file: string) => truncateSync(file, readFileSync(file).length - 2), 19, 1],
     ['half a line more', (file: string) => appendFileSync(file, '0123'), 20, 1],
     ['zeros of a power cut', (file: string) => appendFileSync(file, Buffer.alloc(4096)), 20, 1],
+    ['a byte that has changed', (file: string) => writeFileSync(file, changed(readFileSync(file))), 19, 1],
     ['noise', (file: string) => writeFileSync(file, 'x\n\n\u00ff\n'), 18, 3],
   ])('D2-07: %s at the end is skipped and counted, the rest is given', async (_, damage, whole, damaged) => {
     await kill(await startProcess('dead', 20));
@@ -166,3 +167,9 @@ describe('a spool after a crash', () => {
     expect(await drained(open())).toEqual(named('dead', 3));
   });
 });
+
+/** The bytes with the last but one, which is that of a line before its end, changed. */
+function changed(bytes: Buffer): Buffer {
+  const at = bytes.length - 2;
+  return Buffer.concat([bytes.subarray(0, at), Buffer.of((bytes[at] ?? 0) ^ 1), bytes.subarray(at + 1)]);
+}

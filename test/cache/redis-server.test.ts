@@ -65,7 +65,7 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
     server = await RedisServer.open({ url, onOutage });
     await expect(server.command(['PING'])).rejects.toThrow('unavailable');
     serve = passes();
-    await expect.poll(() => echoed('found'), { timeout: 5_000 }).toBe('found');
+    await expect.poll(() => echoed('found')).toBe('found');
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
@@ -78,13 +78,13 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
       const [, pong] = row;
       serve = passes(pong);
       server = await RedisServer.open({ url, onOutage });
-      await expect.poll(() => sockets.length, { timeout: 10_000 }).toBe(3);
+      await expect.poll(() => sockets.length).toBe(3);
       expect(onOutage).toHaveBeenCalledTimes(1);
       serve = passes();
       pings = 0;
       cut();
       // The second is sent when the first one is answered.
-      await expect.poll(() => pings, { timeout: 5_000 }).toBeGreaterThan(1);
+      await expect.poll(() => pings).toBeGreaterThan(1);
       expect(onOutage).toHaveBeenCalledTimes(1);
       cut();
       await expect.poll(() => onOutage.mock.calls.length).toBe(2);
@@ -95,8 +95,8 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
     serve = passes();
     server = await RedisServer.open({ url, onOutage });
     sockets[0]?.write('+nobody has asked\r\n');
-    await expect.poll(() => sockets.length, { timeout: 5_000 }).toBe(2);
-    await expect.poll(() => echoed('own'), { timeout: 5_000 }).toBe('own');
+    await expect.poll(() => sockets.length).toBe(2);
+    await expect.poll(() => echoed('own')).toBe('own');
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
@@ -122,7 +122,7 @@ describeReal('redis', 'a connection to what is no Redis, or not yet', () => {
     let refused = 0;
     const send = () => void busy.command(['GET', 'key']).then(send, () => (refused += 1));
     for (let count = 0; count < 12_000; count += 1) send();
-    await expect.poll(() => answered, { timeout: 10_000 }).toBeGreaterThan(3 + 2_000 / ANSWER_EVERY_MS);
+    await expect.poll(() => answered).toBeGreaterThan(3 + 2_000 / ANSWER_EVERY_MS);
     expect(refused).toBeGreaterThan(0);
     expect(onOutage).not.toHaveBeenCalled();
     expect(sockets).toHaveLength(1);

@@ -1,15 +1,9 @@
-import { expect, it, vi } from 'vitest';
-import { type Answer, type Portcullis, startOnRealServers } from '../harness.ts';
+import { expect, it } from 'vitest';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
 import { describeReal } from '../services/real.ts';
 import { runCli } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
-
-// Each test starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 120_000 });
-
-/** In which every replica has to know. */
-const KNOWN_WITHIN_MS = 1_000;
 
 /** Commands on the server's database: of this process or, as a user runs them, of their own. */
 function commands(p: Portcullis) {
@@ -28,18 +22,8 @@ function commands(p: Portcullis) {
   };
 }
 
-/** Asks until the answer has the status; the last answer after as long as a server may take to know. */
-async function within(status: number, ask: () => Promise<Answer>): Promise<number> {
-  const until = performance.now() + KNOWN_WITHIN_MS;
-  for (;;) {
-    const answer = await ask();
-    if (answer.status === status || performance.now() > until) return answer.status;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-}
-
 describeReal(['postgres', 'redis', 'kafka'], 'beside a running server', () => {
-  it('D1-12 D3-06 D3-07: it knows a created client at once, and what has ended within a second', async () => {
+  it('D1-12 D3-06 D3-07: it knows a created client at once, and soon what has ended', async () => {
     await using p = await startOnRealServers();
     const { run, spawn } = commands(p);
     const ask = (client_id: string, client_secret: string) =>
@@ -54,18 +38,18 @@ describeReal(['postgres', 'redis', 'kafka'], 'beside a running server', () => {
     expect((await ask(id, made.client_secret)).status).toBe(200);
     expect((await ask(id, second)).status).toBe(200);
     const { client_secret: third } = await run('client', 'rotate-secret', id);
-    expect(await within(401, () => ask(id, made.client_secret))).toBe(401);
-    expect(await within(401, () => ask(id, second))).toBe(401);
+    await expect.poll(async () => (await ask(id, made.client_secret)).status).toBe(401);
+    await expect.poll(async () => (await ask(id, second)).status).toBe(401);
     expect((await ask(id, third)).status).toBe(200);
 
     const accounts = () => p.call('GET', '/v1/accounts', { token: first.json.access_token });
     expect((await accounts()).status).toBe(200);
     await spawn(['client', 'disable', id]);
-    expect(await within(401, accounts)).toBe(401);
+    await expect.poll(async () => (await accounts()).status).toBe(401);
     expect((await ask(id, third)).status).toBe(401);
   });
 
-  it('D1-12 D3-17: a supervisor is unlocked at once, and sessions end within a second of another password', async () => {
+  it('D1-12 D3-17: a supervisor is unlocked at once, and sessions end with another password', async () => {
     await using p = await startOnRealServers();
     const { run, spawn } = commands(p);
     const client = await addClient(p);
@@ -80,7 +64,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'beside a running server', () => {
     const accounts = () => p.call('GET', '/v1/accounts', { token: json.access_token });
     expect((await accounts()).status).toBe(200);
     const { password } = await run('supervisor', 'set-password', ada.id);
-    expect(await within(401, accounts)).toBe(401);
+    await expect.poll(async () => (await accounts()).status).toBe(401);
     expect((await login('the first password')).status).toBe(401);
     expect((await login(password)).status).toBe(200);
     const stored = await rows(p).run((k) =>

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { startPortcullis } from '../harness.ts';
 import { migratedFolder, type TestFolder } from '../start/folders.ts';
@@ -11,8 +11,6 @@ import { ROOT, runCli, startInstance } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 120_000 });
-
 const PASSWORD = 'correct horse battery staple';
 
 interface Seeded extends TestFolder {

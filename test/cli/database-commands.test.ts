@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { freshDatabase, freshRedis, topicPrefix } from '../services/isolation.ts';
@@ -13,8 +13,6 @@ import { runCli, spawnInstance, startInstance } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const LONG = 'x'.repeat(32);
 const SECRETS = {
   JWT_SECRET_USER: `${LONG}1`,

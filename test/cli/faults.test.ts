@@ -1,10 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migratedFolder, type TestFolder } from '../start/folders.ts';
 import { portcullis } from './in-process.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const NODE = '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d';
 const ABSENT = '0190b8a4-6a54-7c3e-9d2f-000000000000';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
@@ -14,8 +14,6 @@ import { startInstance } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
 // Each command opens the database anew, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000 });
-
 const REPLAY = ['transactions', 'replay'];
 const quiet = () => undefined;
 
@@ -163,7 +161,7 @@ describe('transactions replay on the embedded bus', () => {
     const { code, err } = await portcullis([...REPLAY, '--dlq'], { DATA_DIR: folder.path });
     expect(code).toBe(1);
     expect(err).toMatch(/another Portcullis is running on \S+: stop it first; what is replayed is applied/);
-  }, 60_000);
+  });
 });
 
 describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () => {
@@ -195,7 +193,7 @@ describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () =>
     expect(old).toMatchObject({ code: 1, out: '' });
     expect(old.err).toContain('run portcullis migrate first');
     await createTopics(serviceAddress('kafka'), prefix, ALL_TOPICS);
-  }, 60_000);
+  });
 
   cliContract(() => ({
     env: env(),

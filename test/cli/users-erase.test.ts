@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { startPortcullis } from '../harness.ts';
 import { migratedFolder } from '../start/folders.ts';
 import { portcullis } from './in-process.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 it('D7-09 D1-12: users erase blanks a user, again and again, and names one who is not there', async () => {
   await using folder = await migratedFolder();

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { startPortcullis } from '../harness.ts';
@@ -14,8 +14,6 @@ import { csvOf, newNode, stateOf } from '../user-migrations/files-stand.ts';
 import { portcullis } from './in-process.ts';
 
 // Each command opens a database, and some are processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 120_000 });
-
 async function fileWith(folder: TestFolder, content: string): Promise<string> {
   const path = join(folder.path, `${randomUUID()}.csv`);
   await writeFile(path, content);
@@ -177,7 +175,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     const spawned = spawnCli(['users', 'import', '-', '--node', nodeId], env, pipe);
     pipe.write(csvOf(3 * ROWS));
     const chunks = async () => (await stateOf(database.db, nodeId)).chunks.length;
-    await expect.poll(chunks, { timeout: 30_000 }).toBeGreaterThan(0);
+    await expect.poll(chunks).toBeGreaterThan(0);
     const ended = spawned.kill('SIGINT');
     pipe.end('0x9,cut');
     expect(await ended).toMatchObject({

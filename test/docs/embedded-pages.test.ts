@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { SECRET } from '../webhook/signing.ts';
 import { pagesToRun } from './plan.ts';
@@ -6,8 +6,6 @@ import { describeFollowed } from './programs.ts';
 import { followed, type Reader } from './run-page.ts';
 
 // Programs of their own, one after the other, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 120_000 });
-
 describeFollowed('followed on an embedded instance', () => {
   let p: Portcullis;
   let reader: Reader;

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
@@ -10,8 +10,6 @@ import { describeFollowed } from './programs.ts';
 import { followed, type Reader } from './run-page.ts';
 
 // Each page starts a process for each of its commands, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 180_000 });
-
 const USERS = 'wallet_address,email\n0xd0c1,one@docs.example\n0xd0c2,two@docs.example\n';
 
 describeFollowed('followed', () => {

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
@@ -17,8 +17,6 @@ import {
   untilMembers,
   workerHere,
 } from './worker-stand.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const FROZEN_MS = 2_000;
 
@@ -60,7 +58,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is away'
       complaints.splice(0);
       const id = await registered(gateway);
       expect(await notify(gateway, id, 1)).toBe(200);
-      await expect.poll(() => changesOf(gateway, id), { timeout: 15_000 }).toEqual(['null 1']);
+      await expect.poll(() => changesOf(gateway, id)).toEqual(['null 1']);
       const before = await endOf(kafkaOf(gateway), topic());
       await expect.poll(offsets).toBe(before);
       begin();
@@ -69,8 +67,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'a worker whose PostgreSQL is away'
       expect(await changesOf(gateway, id)).toEqual(['null 1']);
       expect(await offsets()).toBe(before);
       proxy.set('passing');
-      await expect.poll(() => changesOf(gateway, id), { timeout: 20_000 }).toEqual(['null 1', '1 2', '2 3']);
-      await expect.poll(offsets, { timeout: 15_000 }).toBe(before + 2);
+      await expect.poll(() => changesOf(gateway, id)).toEqual(['null 1', '1 2', '2 3']);
+      await expect.poll(offsets).toBe(before + 2);
       expect(await deadLetters(kafkaOf(gateway), gateway)).toBe(0);
     },
   );

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { BusDatabase } from '../../src/events/bus/embedded-store.ts';
 import { type IncomingMessage, MAX_BATCH_MESSAGES } from '../../src/events/bus/event-bus.ts';
@@ -7,8 +7,6 @@ import { embeddedDatabase } from '../harness/databases.ts';
 import { message, Recorder } from './recorder.ts';
 
 // A hundred thousand messages go through the database in this process.
-vi.setConfig({ testTimeout: 60_000 });
-
 const MESSAGES = 100_000;
 const AT_ONCE = 1_000;
 const quiet = () => undefined;
@@ -56,7 +54,7 @@ it('a consumer that lags by 100,000 messages holds one batch of them, and gets t
   expect(counted.read).toBeGreaterThan(0);
   expect(counted.read).toBeLessThanOrEqual(MAX_BATCH_MESSAGES);
   gate.resolve();
-  await expect.poll(() => handled, { timeout: 50_000 }).toBe(MESSAGES);
+  await expect.poll(() => handled).toBe(MESSAGES);
   expect({ isInOrder, read: counted.read }).toEqual({ isInOrder: true, read: MESSAGES });
   expect(mostHeld).toBeLessThanOrEqual(MAX_BATCH_MESSAGES);
   await bus.stop();

@@ -39,7 +39,6 @@ export class Recorder {
   /** Waits until that many messages have taken effect. */
   async count(expected: number): Promise<void> {
     await vi.waitFor(() => expect(this.messages.length).toBeGreaterThanOrEqual(expected), {
-      timeout: 15_000,
       interval: 20,
     });
   }

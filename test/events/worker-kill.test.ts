@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
@@ -19,8 +19,6 @@ import {
 } from './worker-stand.ts';
 
 // The worker is a process, and the group gives one that was killed six seconds.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 /** How long a commit of offsets is on its way: long enough to break it off there. */
 const ON_THE_WAY_MS = 500;
 
@@ -54,11 +52,11 @@ describeReal(
       const id = await registered(gateway);
       await using worker = await workerProcess(gateway);
       expect(await notify(gateway, id, 1)).toBe(200);
-      await expect.poll(offsets, { timeout: 15_000 }).toBe(1);
+      await expect.poll(offsets).toBe(1);
 
       proxy.delayMs = ON_THE_WAY_MS;
       const told = notify(gateway, id, 2);
-      await expect.poll(changes, { timeout: 15_000, interval: 5 }).toEqual(['null 1', '1 2']);
+      await expect.poll(changes, { interval: 5 }).toEqual(['null 1', '1 2']);
       proxy.set('cut');
       await worker.kill('SIGKILL');
       await told;
@@ -67,8 +65,8 @@ describeReal(
       proxy.delayMs = 0;
       proxy.set('passing');
       await using _next = await workerHere(gateway);
-      await expect.poll(() => notify(gateway, id, 3), { timeout: 15_000 }).toBe(200);
-      await expect.poll(changes, { timeout: 20_000 }).toContain('2 3');
+      await expect.poll(() => notify(gateway, id, 3)).toBe(200);
+      await expect.poll(changes).toContain('2 3');
       expect(await changes()).toEqual(['null 1', '1 2', '2 3']);
       expect(await sequenceOf(gateway)).toEqual({ seqs: [1, 2, 3], counter: 3 });
       expect(await deadLetters(directly, gateway)).toBe(0);

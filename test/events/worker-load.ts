@@ -43,7 +43,7 @@ export function load(gateway: Portcullis): Load {
   return {
     async more(count) {
       const from = ids.length;
-      await expect.poll(() => ids.length, { timeout: 20_000 }).toBeGreaterThan(from + count);
+      await expect.poll(() => ids.length).toBeGreaterThan(from + count);
     },
     async end() {
       isOver = true;
@@ -62,7 +62,7 @@ export async function expectAllOnce(gateway: Portcullis, ids: readonly string[])
   const { TOPIC_PREFIX: prefix } = gateway.env;
   const count = ids.length * STATUSES.length;
   const offsets = () => committed(kafka, `${prefix}${ADMIN_GROUP}`, `${prefix}${TOPICS.admin}`);
-  await expect.poll(offsets, { timeout: 30_000 }).toBe(count);
+  await expect.poll(offsets).toBe(count);
   for (const id of ids) expect(await changesOf(gateway, id)).toEqual(CHANGES);
   const { seqs, counter } = await sequenceOf(gateway);
   expect(seqs).toEqual(Array.from({ length: count }, (_, at) => at + 1));

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, it, vi } from 'vitest';
+import { afterAll, beforeAll, it } from 'vitest';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { expectAllOnce, load, widenTopics } from './worker-load.ts';
 import { ADMIN_GROUP, kafkaOf, untilMembers, workerHere, workerProcess } from './worker-stand.ts';
 
 // Workers are processes, and the group gives one that was killed six seconds.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
-
 describeReal(['postgres', 'redis', 'kafka'], 'workers that share the partitions', () => {
   let gateway: Portcullis;
   beforeAll(async () => {

@@ -39,7 +39,7 @@ export interface Replica extends Victim {
   /** Ends it in order; gives its exit code. */
   stop(): Promise<number | null>;
   /** Resolves when `/readyz` says that every part is well. */
-  ready(timeoutMs: number): Promise<void>;
+  ready(): Promise<void>;
 }
 
 /** Servers and processes of its own, so that any of them can be killed. */
@@ -122,7 +122,7 @@ async function server(
     },
     // What a killed server leaves behind, children and ports, takes a moment to go.
     restart: async () => {
-      running = await vi.waitFor(() => start(port, proxy), { timeout: 30_000, interval: 200 });
+      running = await vi.waitFor(() => start(port, proxy), { interval: 200 });
     },
     freeze: () => freeze(running.pid),
     thaw: () => void process.kill(running.pid, 'SIGCONT'),
@@ -146,7 +146,7 @@ async function replica(stack: AsyncDisposableStack, role: Role, env: Record<stri
     freeze: () => freeze(running.pid),
     thaw: () => void process.kill(running.pid, 'SIGCONT'),
     stop: async () => (await running.kill('SIGTERM')).code,
-    ready: (timeoutMs) =>
+    ready: () =>
       vi.waitFor(
         async () => {
           const answer = await fetch(`${adminUrl}/readyz`, { signal: AbortSignal.timeout(1_000) });
@@ -156,7 +156,7 @@ async function replica(stack: AsyncDisposableStack, role: Role, env: Record<stri
           const { status } = (await report.json()) as { status: string };
           if (status !== 'ok') throw new Error(`${role} is ${status}`);
         },
-        { timeout: timeoutMs, interval: 50 },
+        { interval: 50 },
       ),
   };
 }

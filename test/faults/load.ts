@@ -156,7 +156,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
 }
 
 /** Resolves when each door has taken a notification: a broker that has just started may be slower at first than a sender waits. */
-export async function warmUp(lab: Lab, timeoutMs: number): Promise<void> {
+export async function warmUp(lab: Lab): Promise<void> {
   for (const { baseUrl } of lab.replicas.filter(({ role }) => role !== 'worker')) {
     const { path, headers, body } = notification(lab, randomUUID(), 1);
     await vi.waitFor(
@@ -164,7 +164,7 @@ export async function warmUp(lab: Lab, timeoutMs: number): Promise<void> {
         const { status } = await fetch(`${baseUrl}${path}`, { method: 'POST', headers, body });
         if (status !== 200) throw new Error(`a notification is answered ${status}`);
       },
-      { timeout: timeoutMs, interval: AGAIN_AFTER_MS },
+      { interval: AGAIN_AFTER_MS },
     );
   }
 }

@@ -20,6 +20,9 @@ it('4.9-05: prices are those of the next block and the middle of recent ones, in
     gasPrice: '13000000000',
     blockNumber: 21_470_418,
   });
+  const two = { ...HISTORY, baseFeePerGas: HISTORY.baseFeePerGas.slice(1), reward: HISTORY.reward.slice(1) };
+  const priorityFee = { slow: '100000000', standard: '1000000000', fast: '255' };
+  expect(gasPricesOf('0x1', two)).toMatchObject({ priorityFee });
   const huge = `0x${'f'.repeat(64)}`;
   const one = { oldestBlock: '0x0', baseFeePerGas: ['0x0', huge], reward: [['0x0', '0x1', '0x2']] };
   expect(gasPricesOf('0xa', one)).toMatchObject({

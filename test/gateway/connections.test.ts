@@ -9,7 +9,7 @@ import { openSocket, request, sendRaw } from './raw.ts';
 const PROXY = '127.0.0.9';
 let p: Portcullis;
 const open: Socket[] = [];
-const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 });
+const eventually = (check: () => unknown) => vi.waitFor(check);
 
 beforeAll(async () => {
   p = await startPortcullis({ env: { MAX_CONNECTIONS: '5', TRUST_PROXY: PROXY } });

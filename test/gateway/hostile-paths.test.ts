@@ -113,7 +113,7 @@ describe('a spelling of a path', () => {
 
 it('D2-07 1-04: each is recorded once: as the path that was served, or as it was sent where it is none', async () => {
   const { spool } = p.service.context;
-  await vi.waitFor(() => expect(spool.pendingBytes).toBe(0), { timeout: 10_000 });
+  await vi.waitFor(() => expect(spool.pendingBytes).toBe(0));
   const records = await rows(p).run((k) =>
     k
       .selectFrom('audit_records')

@@ -19,7 +19,7 @@ async function answered(all: readonly Watched[], times: number): Promise<void> {
       const counts = all.map(({ text }) => text().split('HTTP/1.1 200 OK').length - 1);
       expect(counts).toEqual(all.map(() => times));
     },
-    { timeout: 10_000, interval: 20 },
+    { interval: 20 },
   );
 }
 
@@ -41,7 +41,7 @@ it('a connection that has been idle for its time is closed without another word,
   await using stand = await startIdleStand({ headMs: NEVER_MS, idleMs: 1_000, checkEveryMs: NEVER_MS });
   const idle = watched(stand.url);
   idle.socket.write(KEPT);
-  await vi.waitFor(() => expect(idle.isOpen()).toBe(false), { timeout: 10_000 });
+  await vi.waitFor(() => expect(idle.isOpen()).toBe(false));
   expect(idle.text()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
   expect(idle.text()).toMatch(/\r\nKeep-Alive: timeout=1\r\n/i);
   expect(idle.text()).toMatch(/\r\n\r\nok$/);
@@ -58,9 +58,9 @@ it('DG-08: an answer that goes on, and a WebSocket, are open past every time tha
   const [stream, socket, idle, silent] = [0, 1, 2, 3].map(() => watched(stand.url));
   stream?.socket.write(request('GET', '/stream'));
   socket?.socket.write(request('GET', '/socket', HANDSHAKE));
-  await vi.waitFor(() => expect(open.size).toBe(2), { timeout: 10_000 });
+  await vi.waitFor(() => expect(open.size).toBe(2));
   idle?.socket.write(KEPT);
-  await vi.waitFor(() => expect([idle?.isOpen(), silent?.isOpen()]).toEqual([false, false]), { timeout: 10_000 });
+  await vi.waitFor(() => expect([idle?.isOpen(), silent?.isOpen()]).toEqual([false, false]));
   for (const answer of open) answer.write('last');
   await vi.waitFor(() => {
     expect([stream?.text(), socket?.text()]).toEqual([

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EndpointTable } from '../../src/gateway/routing.ts';
+import type { Endpoint } from '../../src/gateway/table/gateway-config.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { envelope } from './envelopes.ts';
 import { request, sendRaw } from './raw.ts';
@@ -47,6 +49,22 @@ describe('matching', () => {
     expect(answer.text).toBe('');
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
+});
+
+it.each([
+  ['/one/x', '/one/*'],
+  ['/one/x/y', undefined],
+  ['/one', undefined],
+  ['/rest/x', '/rest/**'],
+  ['/rest/x/y', '/rest/**'],
+  ['/rest/{id}/x', '/rest/**'],
+  ['/rest/literal', '/rest/literal'],
+  ['/rest/literal/y', '/rest/**'],
+])('D2-15: of `*`, which is one segment, and `**`, which is any rest, %s is matched by %s', (path, expected) => {
+  const table = new EndpointTable(
+    ['/one/*', '/rest/**', '/rest/literal'].map((written) => ({ methods: ['GET'], path: written }) as Endpoint),
+  );
+  expect(table.match('GET', path)?.path).toBe(expected);
 });
 
 /** Path, X-Target-Server, and whether the endpoint is found. */

@@ -140,7 +140,7 @@ describe('what is no request', () => {
 describe('requests that nobody waits for', () => {
   const pipelined = (count: number, path = '/fast') =>
     Array.from({ length: count }, (_, at) => request('GET', path, id(`waits-${at}`))).join('');
-  const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000 });
+  const eventually = (check: () => unknown) => vi.waitFor(check);
   const last = request('GET', '/fast', { ...id('end'), Connection: 'close' });
 
   it('D2-24: are 64 on a connection: each has its answer in its turn, and as many may follow', async () => {

@@ -187,7 +187,7 @@ describe('a client that takes its time', () => {
 
 it('D2-07: everything that was answered has one record with its status, what was no request too', async () => {
   const { spool } = p.service.context;
-  await vi.waitFor(() => expect(spool.pendingBytes).toBe(0), { timeout: 10_000 });
+  await vi.waitFor(() => expect(spool.pendingBytes).toBe(0));
   const records = await rows(p).run((k) => k.selectFrom('audit_records').select(['correlation_id', 'status_code']));
   const recorded = Map.groupBy(records, (record) => record.correlation_id);
   const sorted = (statuses: number[]) => statuses.toSorted((one, other) => one - other);

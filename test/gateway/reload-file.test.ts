@@ -167,7 +167,7 @@ describe('a watched file', () => {
       }
     };
     const watched = watchTable(path, () => found.push(read()));
-    const settles = (last: string) => vi.waitFor(() => expect(found.at(-1)).toBe(last), { timeout: 10_000 });
+    const settles = (last: string) => vi.waitFor(() => expect(found.at(-1)).toBe(last));
     await writeFile(path, 'in place');
     await settles('in place');
     await writeFile(`${path}~`, 'renamed over it');

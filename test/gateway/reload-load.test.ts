@@ -4,8 +4,6 @@ import { type Running, startInstance } from '../start/process.ts';
 import { Client, type Got, type Moving, startMoving, whole } from './reload-load.ts';
 import { changingFile, hangUp } from './reloaded.ts';
 
-vi.setConfig({ testTimeout: 120_000 });
-
 const RELOADS = 100;
 const LONG_ONES_EVERY = 25;
 
@@ -75,7 +73,7 @@ class LongOnes {
     const sent = this.#client.open('POST', '/upload');
     this.#uploads.set(generation, { sent, got: whole(sent) });
     sent.write(`${generation};`);
-    await vi.waitFor(() => expect(moving.streams.length).toBe(before + 1), { timeout: 20_000 });
+    await vi.waitFor(() => expect(moving.streams.length).toBe(before + 1));
     moving.streams[before]?.write(`${generation};`);
   }
 
@@ -150,7 +148,7 @@ it('100 reloads under load: no request fails, each is answered by one table, and
 
   expect(moving.steadyConnections()).toBe(1);
   // One table has a connection for each client and each of the long ones that began under it.
-  await vi.waitFor(async () => expect(await moving.connections()).toBeLessThanOrEqual(6), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(await moving.connections()).toBeLessThanOrEqual(6));
   const metrics = await metricsOf(instance);
   expect(metrics).toContain('portcullis_upstream_requests{service="moving",state="going"} 0');
   const after = resources(metrics);

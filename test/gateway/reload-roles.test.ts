@@ -1,11 +1,9 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { startOnRealServers } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { emptyFolder } from '../start/folders.ts';
 import { printed, spawnInstance } from '../start/process.ts';
 import { changingFile, hangUp, tableText } from './reloaded.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /** The shipped table and one more public endpoint, which no handler has: 503 where it is registered. */
 function tableWith(path: string): string {

@@ -9,8 +9,6 @@ import { printed, type Running, runCli, spawnCli, spawnInstance, startInstance }
 import { type ChangingFile, changingFile, hangUp, logLine, tableText } from './reloaded.ts';
 
 // Each starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 /** An endpoint that no handler has: 503 where it is registered, 404 where it is not. */
 function tableWith(...paths: string[]): string {
   const endpoints = paths.map((path) => ({ methods: ['GET'], path, services: ['integration'], visibility: 'public' }));
@@ -39,7 +37,7 @@ async function statusesOf(...paths: string[]): Promise<number[]> {
 }
 
 async function becomes(statuses: number[], ...paths: string[]): Promise<void> {
-  await vi.waitFor(async () => expect(await statusesOf(...paths)).toEqual(statuses), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(await statusesOf(...paths)).toEqual(statuses));
 }
 
 describe('SIGHUP', () => {
@@ -126,13 +124,13 @@ describe.skipIf(process.platform !== 'linux')('SIGHUP at a bad time', () => {
     await using data = await migratedFolder();
     await using own = await changingFile(tableWith('/first'));
     await using starting = spawn({ DATA_DIR: data.path, GATEWAY_CONFIG: own.path });
-    await vi.waitFor(() => expect(heeds(starting.pid)).toBe(true), { timeout: 20_000, interval: 1 });
+    await vi.waitFor(() => expect(heeds(starting.pid)).toBe(true), { interval: 1 });
     const hangUps = setInterval(() => hangUp(starting), 5);
     let begun: Awaited<ReturnType<typeof begunRequest>>;
     try {
       const { url = '' } = await printed(starting, /"base_url":"(?<url>[^"]+)".*"msg":"started"/);
       await own.replace(tableWith('/last'));
-      await vi.waitFor(async () => expect((await fetch(`${url}/last`)).status).toBe(503), { timeout: 20_000 });
+      await vi.waitFor(async () => expect((await fetch(`${url}/last`)).status).toBe(503));
       begun = await begunRequest(url);
       process.kill(starting.pid, 'SIGTERM');
       await printed(starting, /"msg":"stopping"/);

@@ -98,17 +98,22 @@ describe('the record of a request to an upstream', () => {
   it('D2-07: is one where the answer is cut, or the client leaves, and says so', async () => {
     for (const end of ['upstream', 'client'] as const) {
       const id = randomUUID();
+      let cut = () => {};
       answer = (_req, res) => {
         res.writeHead(200, { ...JSON_TYPE, 'content-length': 100 });
         res.write('{"begun":1,');
-        if (end === 'upstream') setTimeout(() => res.destroy(), 20);
+        cut = () => res.destroy();
       };
       const socket = openSocket(p.url);
       socket.on('error', () => undefined);
       socket.write(request('GET', '/v1/echo', { 'X-Correlation-ID': id }));
       await once(socket, 'data');
-      if (end === 'client') socket.destroy();
-      else await once(socket, 'close');
+      if (end === 'client') {
+        socket.destroy();
+      } else {
+        cut();
+        await once(socket, 'close');
+      }
       expect(await recordOf(p, id)).toMatchObject({ status_code: 200, aborted: true, response_body: '{"begun":1,' });
     }
   });

@@ -255,7 +255,7 @@ describe('a client that leaves', () => {
     socket.on('error', () => undefined);
     socket.pause();
     socket.write(request('GET', '/raw'));
-    await vi.waitFor(() => expect(f.ended).toMatchObject([{ aborted: true }]), 5_000);
+    await vi.waitFor(() => expect(f.ended).toMatchObject([{ aborted: true }]));
     expect(f.upstream('raw').counts).toMatchObject({ cut: 1 });
     await vi.waitFor(() => expect(f.upstream('raw').requests.held()).toBe(0));
     socket.destroy();

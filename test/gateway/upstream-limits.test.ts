@@ -164,12 +164,15 @@ describe('the circuit of an upstream', () => {
     await using upstream = await startUpstream((_req, res) => {
       if (status > 0) res.writeHead(status).end('theirs');
     });
-    const endpoints = [{ methods: ['GET'], path: '/x', services: ['a'], timeout_ms: 40 }];
+    const endpoints = [
+      { methods: ['GET'], path: '/x', services: ['a'] },
+      { methods: ['GET'], path: '/hasty', services: ['a'], timeout_ms: 40 },
+    ];
     await using f = await startForwarder({ services: { a: { at: upstream.url, breaker: BREAKER } }, endpoints });
     for (status of [500, 503, 502, 504]) expect((await ask(f)).status).toBe(status);
     expect(f.upstream('a').circuit).toEqual({ kind: 'closed', failures: 0 });
     status = 0;
-    for (let index = 0; index < 3; index++) expect((await ask(f)).status).toBe(504);
+    for (let index = 0; index < 3; index++) expect((await ask(f, '/hasty')).status).toBe(504);
     expect(f.upstream('a').circuit.kind).toBe('open');
   });
 });
@@ -188,16 +191,17 @@ describe('an endpoint whose senders know few statuses', () => {
     methods: ['POST'],
     path: '/x',
     services: ['a'],
-    timeout_ms: 60,
     max_body_bytes: 4,
     statuses: 'closed',
   };
+  const hasty = { ...endpoint, timeout_ms: 60 };
   const post = (f: Forwarder, body = 'ok') =>
     sendRaw(f.url, `${request('POST', '/x', { 'Content-Length': `${body.length}` })}${body}`);
 
-  it.each(answers)('D2-14 D2-10: is told nothing else by an upstream that %s', async (_name, act, status, message) => {
+  it.each(answers)('D2-14 D2-10: is told nothing else by an upstream that %s', async (name, act, status, message) => {
     await using upstream = await startUpstream((_req, res) => void act(res));
-    await using f = await startForwarder({ services: { a: upstream.url }, endpoints: [endpoint] });
+    const endpoints = [name === 'does not answer' ? hasty : endpoint];
+    await using f = await startForwarder({ services: { a: upstream.url }, endpoints });
     const got = await post(f);
     expect([got.status, JSON.parse(got.body).message]).toEqual([status, message]);
     expect(got.headers).not.toHaveProperty('retry-after');
@@ -206,7 +210,7 @@ describe('an endpoint whose senders know few statuses', () => {
   it('D2-14 D2-10: nor by an open circuit, a full queue or a body over its limit', async () => {
     await using upstream = await slowUpstream();
     const service = { at: upstream.url, connections: 1, queue: 0, breaker: { failures: 1 } };
-    await using f = await startForwarder({ services: { a: service }, endpoints: [endpoint] });
+    await using f = await startForwarder({ services: { a: service }, endpoints: [hasty] });
     const first = post(f);
     await vi.waitFor(() => expect(upstream.held.length).toBe(1));
     expect(await post(f)).toMatchObject({ status: 500, body: envelope('internal_error') });

@@ -50,7 +50,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'services of another process', () =
         expect(found.length).toBeGreaterThanOrEqual(count);
         return found;
       },
-      { timeout: 10_000, interval: 50 },
+      { interval: 50 },
     );
   }
 

@@ -74,11 +74,11 @@ describe('an answer', () => {
   });
 
   it('D2-10: an upstream waits while the client does not read, and goes on when it does', async () => {
-    const total = 32 * 1024 * 1024;
+    let isOver = false;
     let sent = 0;
     handle = (_req, res) => {
       const write = () => {
-        while (sent < total) {
+        while (!isOver) {
           sent += 65_536;
           if (!res.write(Buffer.alloc(65_536))) return void res.once('drain', write);
         }
@@ -90,19 +90,19 @@ describe('an answer', () => {
     socket.write(request('GET', '/x'));
     await once(socket, 'readable');
     let before = -1;
-    // Full buffers everywhere: nothing more is sent.
+    // Full buffers everywhere, however large those of the kernel are: nothing more is sent.
     await vi.waitFor(
       () => {
         const isStill = before === sent;
         before = sent;
         expect(isStill).toBe(true);
       },
-      { interval: 200, timeout: 10_000 },
+      { interval: 200 },
     );
-    expect(sent).toBeLessThan(total);
+    isOver = true;
     let bytes = 0;
     for await (const chunk of socket) bytes += chunk.length;
-    expect(bytes).toBeGreaterThan(total);
+    expect(bytes).toBeGreaterThan(sent);
   });
 
   it('D2-10: early hints pass to a client that knows them, and only then', async () => {

@@ -7,7 +7,7 @@ import { notify } from '../realtime/live.ts';
 import { describeReal } from '../services/real.ts';
 
 const SCREENSHOT = join(import.meta.dirname, '../../docs/graphiql.png');
-const SOON = { timeout: 10_000, interval: 20 };
+const SOON = { interval: 20 };
 
 let p: Portcullis;
 let browser: Browser;

@@ -248,7 +248,7 @@ describe('a socket', () => {
     await updateClient(p, client.client_id, { allowed_ips: ['203.0.113.9'] });
     clock.nowMs += 2_000;
     await expect
-      .poll(async () => (await ask())[0], { timeout: 5_000 })
+      .poll(async () => (await ask())[0])
       .toEqual({ type: 'error', payload: [{ message: 'ip_not_allowed', extensions: { code: 'FORBIDDEN' } }] });
     expect(socket.readyState).toBe(WebSocket.OPEN);
   });

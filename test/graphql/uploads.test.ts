@@ -1,6 +1,7 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
 import type { Log } from '../../src/lib/log.ts';
@@ -215,6 +216,9 @@ describe('an upload to the whole service', () => {
 describe('the transport', () => {
   let stand: Stand;
   let use: (source: AsyncIterable<Uint8Array>) => Promise<void>;
+  const takeAll: typeof use = async (given) => {
+    for await (const _chunk of given);
+  };
 
   beforeAll(async () => {
     stand = await startStand({
@@ -231,9 +235,7 @@ describe('the transport', () => {
   });
 
   beforeEach(() => {
-    use = async (given) => {
-      for await (const _chunk of given);
-    };
+    use = takeAll;
   });
 
   afterAll(() => stand[Symbol.asyncDispose]());
@@ -272,20 +274,22 @@ describe('the transport', () => {
         await release.promise;
       }
     };
+    const accepting = Promise.withResolvers<unknown>();
+    subscribe('net.server.socket', accepting.resolve);
     const { sent, answer } = open();
-    const chunk = Buffer.alloc(64 * 1024, 'x');
-    const isTaken = async () => {
-      if (sent.write(chunk)) return true;
-      const drained = new Promise<true>((resolve) => sent.once('drain', () => resolve(true)));
-      return Promise.race([drained, new Promise<false>((resolve) => setTimeout(() => resolve(false), 300))]);
-    };
+    const written = 24 * MEBIBYTE;
     sent.write(beginning());
-    let written = 0;
-    // The buffers of both ends take some of it.
-    while (written < 24 * MEBIBYTE && (await isTaken())) written += chunk.length;
-    expect([written < 24 * MEBIBYTE, bytes <= chunk.length]).toEqual([true, true]);
-    // However long that takes, the client is not at fault.
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    sent.write(Buffer.alloc(written, 'x'));
+    const { socket } = (await accepting.promise) as { socket: Socket };
+    unsubscribe('net.server.socket', accepting.resolve);
+    await expect.poll(() => bytes).toBeGreaterThan(0);
+    // However long that takes, the client is not at fault: a later one that pauses is.
+    use = takeAll;
+    const late = open();
+    late.sent.write(beginning());
+    expect((await late.answer).status).toBe(400);
+    late.sent.destroy();
+    expect([socket.bytesRead < 2 * MEBIBYTE, bytes < MEBIBYTE]).toEqual([true, true]);
     release.resolve();
     sent.end('\r\n--a-boundary--\r\n');
     expect((await answer).status).toBe(200);

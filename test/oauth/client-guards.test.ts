@@ -74,6 +74,8 @@ const addresses: [string[], string, boolean][] = [
   [['::ffff:198.51.100.0/120'], '198.51.101.99', false],
   [['not an address'], '198.51.100.7', false],
   [['198.51.100.7'], '127.0.0.1', false],
+  // An entry that is no address: who has come is unknown.
+  [['0.0.0.0/0', '::/0'], 'unknown', false],
 ];
 
 describe('the address guard', () => {

@@ -41,7 +41,7 @@ describeReal('kafka', 'replicas whose clocks are five seconds ahead and behind',
     issued.flatMap(({ by }) => replicas.map((_, at) => `of ${by} at ${at}: ${status}`));
 
   async function expectAll(issued: readonly Issued[], status: number): Promise<void> {
-    await expect.poll(() => answers(issued), { timeout: 5_000 }).toEqual(all(issued, status));
+    await expect.poll(() => answers(issued)).toEqual(all(issued, status));
   }
 
   it.each([0, 1, 2])(
@@ -58,13 +58,11 @@ describeReal('kafka', 'replicas whose clocks are five seconds ahead and behind',
         await expectAll(before, 401);
         await set('active');
         await expect
-          .poll(
-            () =>
-              apiTokens().then(
-                () => 'issued',
-                () => 'refused',
-              ),
-            { timeout: 5_000 },
+          .poll(() =>
+            apiTokens().then(
+              () => 'issued',
+              () => 'refused',
+            ),
           )
           .toBe('issued');
         const after = [...(await apiTokens()), ...(await logins())];

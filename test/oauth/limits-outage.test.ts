@@ -53,7 +53,7 @@ describeReal('redis', 'limits while the cache that replicas share is away', () =
             () => 'reached',
             () => 'away',
           ),
-        { timeout: 5_000, interval: 20 },
+        { interval: 20 },
       )
       .toBe('reached');
   const loses = ({ cache }: { cache: RedisCache }) =>

@@ -1,4 +1,4 @@
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { migratedFolder } from '../start/folders.ts';
@@ -6,8 +6,6 @@ import { startInstance } from '../start/process.ts';
 import { rows } from './clients.ts';
 
 // Each test starts instances, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000 });
-
 async function login(baseUrl: string, { demo }: Pick<Portcullis, 'demo'>, password: string): Promise<number> {
   const { username } = demo.supervisor;
   const response = await fetch(`${baseUrl}/v2/oauth/token`, {

@@ -1,15 +1,9 @@
 import { expect, it } from 'vitest';
 import { sendMutatedRequests } from './mutated-requests.ts';
 
-const TIMEOUT_MS = 120_000;
-
-it(
-  '7.2-01 7.2-02: requests changed at random get no 5xx, and nothing kept has a part of a secret',
-  async () => {
-    const { statuses, failed, leaked } = await sendMutatedRequests(400, 20_261_121);
-    expect(failed).toEqual([]);
-    expect(leaked).toEqual([]);
-    expect([200, 400, 401].every((status) => (statuses.get(status) ?? 0) > 5)).toBe(true);
-  },
-  TIMEOUT_MS,
-);
+it('7.2-01 7.2-02: requests changed at random get no 5xx, and nothing kept has a part of a secret', async () => {
+  const { statuses, failed, leaked } = await sendMutatedRequests(400, 20_261_121);
+  expect(failed).toEqual([]);
+  expect(leaked).toEqual([]);
+  expect([200, 400, 401].every((status) => (statuses.get(status) ?? 0) > 5)).toBe(true);
+});

@@ -72,7 +72,7 @@ export async function startCollector(): Promise<Collector> {
           if (!found.some((span) => span.name === name)) throw new Error(`no ${name} in ${found.map((s) => s.name)}`);
           return found;
         },
-        { timeout: 10_000, interval: 50 },
+        { interval: 50 },
       );
     },
     [Symbol.asyncDispose]: async () => void server.close().closeAllConnections(),

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import { OutboxRelay } from '../../src/events/outbox/outbox.ts';
@@ -11,8 +11,6 @@ import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 
 // Each step is a process, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 180_000 });
-
 const CHILD = join(import.meta.dirname, 'killed-child.ts');
 const AT_ONCE = 3;
 

@@ -90,7 +90,7 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
     relay.start();
     expect(await waiting(database)).toBe(1_200);
     bus.refuses = false;
-    await vi.waitFor(() => expect(bus.taken.length).toBeGreaterThanOrEqual(1_200), { timeout: 15_000 });
+    await vi.waitFor(() => expect(bus.taken.length).toBeGreaterThanOrEqual(1_200));
     expect(bus.ids()).toEqual(ids);
     await vi.waitFor(async () => expect(await waiting(database)).toBe(0));
   });
@@ -102,7 +102,7 @@ function contract(open: () => Promise<Database>, isAlone: boolean): void {
     for (let index = 0; index < 20; index += 1) {
       const [id] = await write(database, [event('k')]);
       relay.notify();
-      await vi.waitFor(() => expect(bus.ids()).toContain(id), { interval: 2, timeout: 5_000 });
+      await vi.waitFor(() => expect(bus.ids()).toContain(id), { interval: 2 });
     }
     expect(bus.taken).toHaveLength(20);
   });
@@ -177,7 +177,7 @@ describeReal('postgres', 'several relays', () => {
       );
       for (const relay of relays) relay.notify();
     }
-    await vi.waitFor(() => expect(bus.taken.length).toBeGreaterThanOrEqual(ids.length), { timeout: 15_000 });
+    await vi.waitFor(() => expect(bus.taken.length).toBeGreaterThanOrEqual(ids.length));
     await Promise.all(relays.map((relay) => relay.stop()));
     expect(bus.ids()).toEqual(ids);
   });

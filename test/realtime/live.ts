@@ -12,7 +12,7 @@ import { basic, notification } from '../webhook/stand.ts';
 
 const UPDATES = print(TransactionUpdatesDocument);
 const REGISTERED_AT_ONCE = 50;
-const WAIT = { timeout: 15_000, interval: 10 };
+const WAIT = { interval: 10 };
 
 /** A subscriber to the changes of the demo's node, with what it was told so far. */
 export interface Live extends AsyncDisposable {
@@ -118,13 +118,14 @@ export async function registered(p: Portcullis, count: number): Promise<string[]
   return ids;
 }
 
-/** Notifies of a transaction, as the worker does: through the webhook. */
+/** Notifies of a transaction, as the worker does: through the webhook, until it is taken. */
 export async function notify(p: Portcullis, id: string, status: number, more: object = {}): Promise<void> {
   const { username, password } = p.webhook;
   const headers = { authorization: basic(username, password) };
   const json = notification({ id, status, ...more });
-  const answer = await p.call('POST', '/v2/webhooks/custodial', { json, headers });
-  expect(answer.status).toBe(200);
+  await expect
+    .poll(async () => (await p.call('POST', '/v2/webhooks/custodial', { json, headers })).status, WAIT)
+    .toBe(200);
 }
 
 /** The cursors of the node's log. */

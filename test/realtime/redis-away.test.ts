@@ -95,7 +95,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'with a Redis that goes away', () =
   afterEach(async () => {
     await comeBack();
     comeBack = async () => undefined;
-    for (const { service } of [p, replica]) await vi.waitFor(() => service.context.cache.checkHealth(), 5_000);
+    for (const { service } of [p, replica]) await vi.waitFor(() => service.context.cache.checkHealth());
   });
 
   it.each(CASES)('D6-12 D3-23: $transport on another replica ends at revocation while it is $how', async (row) => {

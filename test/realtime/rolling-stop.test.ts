@@ -10,7 +10,7 @@ import { describeReal } from '../services/real.ts';
 import { loggedSoon, notify, registered } from './live.ts';
 
 const UPDATES = print(TransactionUpdatesDocument);
-const WAIT = { timeout: 10_000, interval: 10 };
+const WAIT = { interval: 10 };
 
 /** A subscriber by way of a client library, which comes back by itself; its variables then have the last cursor. */
 interface Subscriber {

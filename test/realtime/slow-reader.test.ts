@@ -9,11 +9,10 @@ import { type Portcullis, startPortcullis } from '../harness.ts';
 import { hasGot, type Live, overSocket, overSse, registered } from './live.ts';
 
 const UPDATES = print(TransactionUpdatesDocument);
-/** What one event takes, about: few of them fill the buffers of the kernel, which are not this process's. */
+/** What one event takes, about. */
 const EVENT_BYTES = 200_000;
 /** Beyond what the subscriber's queue may hold: a frame that is being written, and one behind it. */
 const MOST_WRITTEN_BYTES = 3 * EVENT_BYTES;
-const MOST_EVENTS = 200;
 
 let p: Portcullis;
 let token: string;
@@ -73,7 +72,7 @@ async function slowOverSocket(): Promise<Slow> {
     localPort: req.socket.localPort,
     async rest() {
       socket.resume();
-      await vi.waitFor(() => expect(texts.at(-1)).toContain('"type":"error"'), { timeout: 10_000 });
+      await vi.waitFor(() => expect(texts.at(-1)).toContain('"type":"error"'));
       const cursors = texts.map((text) => Number(/"cursor":"(\d+)"/.exec(text)?.[1])).filter((cursor) => cursor > 0);
       return { cursors, last: texts.at(-1) ?? '' };
     },
@@ -93,14 +92,13 @@ const SLOW = [
   ['a WebSocket', slowOverSocket],
 ] as const;
 
-/** Lets large events come until `isOver`. @returns how many came. */
+/** Lets large events come until `isOver`, however many the kernel's buffers take before. @returns how many came. */
 async function fill(isOver: () => boolean, each: () => void): Promise<number> {
-  const ids = await registered(p, MOST_EVENTS);
   const { transactions } = p.service.context;
   const at = '2026-11-21T10:30:00Z';
   let count = 0;
-  for (const id of ids) {
-    if (isOver()) break;
+  while (!isOver()) {
+    const [id] = await registered(p, 1);
     const event = { id, type: 1, status: 2, created_at: at, updated_at: at, error: 'x'.repeat(EVENT_BYTES) };
     const body = Buffer.from(JSON.stringify(event));
     await transactions.applyBatch('transactions.user', [{ body, correlationId: 'large' }]);
@@ -128,7 +126,6 @@ it.each(SLOW)('D6-19: over %s one that stops to read is told so and closed; the 
       mostWritten = Math.max(mostWritten, written.writableLength);
     },
   );
-  expect(count).toBeLessThan(MOST_EVENTS);
   expect(mostWritten).toBeGreaterThan(0);
   expect(mostWritten).toBeLessThan(MOST_WRITTEN_BYTES);
   const { cursors, last } = await slow.rest();

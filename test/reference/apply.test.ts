@@ -67,7 +67,7 @@ function applySuite(open: () => Promise<Database>): void {
       }),
       { numRuns: 8 },
     );
-  }, 60_000);
+  });
 
   it('D1-10: a child that comes before its parents waits, and is there with the last of them', async () => {
     const { version, ids } = newFamily();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/kit/progress.ts';
 import { linesOf, loadReference } from '../../src/domain/reference/reference-file.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
@@ -13,8 +13,6 @@ import { describeReal } from '../services/real.ts';
 import { migratedFolder } from '../start/folders.ts';
 import { runCli, startInstance } from '../start/process.ts';
 import { newFamily, rowOf, type Stand, standOn } from './stand.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const line = (topic: string, key: string, value: object | null) => JSON.stringify({ topic, key, value });
 const chainLine = (id: string, version = 1) => line('reference.chains', id, { name: 'c', version });

@@ -95,7 +95,7 @@ describeReal('kafka', 'Kafka in tests', () => {
     await Promise.all([admin.connect(), producer.connect(), consumer.connect()]);
     // kafkajs's own waiting for leaders fails where the broker has not yet heard of the topic.
     await admin.createTopics({ topics: [{ topic, numPartitions: 1, replicationFactor: 1 }], waitForLeaders: false });
-    await vi.waitFor(() => admin.fetchTopicOffsets(topic), { timeout: 15_000 });
+    await vi.waitFor(() => admin.fetchTopicOffsets(topic));
     const sent = await producer.send({ topic, acks: -1, messages: [{ key: 'a', value: 'hello' }] });
     expect(sent).toMatchObject([{ errorCode: 0, partition: 0 }]);
     const received = Promise.withResolvers<string | undefined>();
@@ -168,7 +168,7 @@ describe('provisioning', () => {
     const { parent, addresses } = await startServices(folder);
     for (const address of addresses) expect(await accepts(address)).toBe(true);
     parent.kill('SIGKILL');
-    await vi.waitFor(async () => expect(await readdir(folder)).toEqual([]), { timeout: 15_000 });
+    await vi.waitFor(async () => expect(await readdir(folder)).toEqual([]));
     for (const address of addresses) expect(await accepts(address)).toBe(false);
   });
 });

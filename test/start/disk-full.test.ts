@@ -15,9 +15,7 @@ const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: []
 const reason = whyNoSmallDisk();
 
 describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${reason ? ` [${reason}]` : ''}`, () => {
-  it('7.3-01: refuses what it cannot keep, goes on by itself when there is room, and has lost nothing', {
-    timeout: 120_000,
-  }, async () => {
+  it('7.3-01: refuses what it cannot keep, goes on by itself when there is room, and has lost nothing', async () => {
     await using folder = await migratedFolder();
     await using spool = await emptyFolder();
     const { demo, webhook, registered } = await prepare(folder.path);
@@ -30,16 +28,18 @@ describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${
     const acknowledged = () => journal.notifications.filter(({ isAcknowledged }) => isAcknowledged).length;
     const health = async () => (await fetch(`${instance.adminUrl}/readyz`)).status;
 
-    await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(20), 20_000);
+    await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(20));
     await disk.fill(LEFT_BYTES);
-    await vi.waitFor(async () => expect(await health()).toBe(503), 20_000);
-    const [before, sent] = [acknowledged(), journal.notifications.length];
-    await vi.waitFor(() => expect(journal.notifications.length).toBeGreaterThan(sent + 200), 20_000);
-    expect(acknowledged()).toBe(before);
+    await vi.waitFor(async () => expect(await health()).toBe(503));
+    // What was on its way by then may be taken.
+    const sent = journal.notifications.length;
+    await vi.waitFor(() => expect(journal.notifications.length).toBeGreaterThan(sent + 200));
+    expect(journal.notifications.slice(sent).filter(({ isAcknowledged }) => isAcknowledged)).toEqual([]);
 
+    const before = acknowledged();
     await disk.empty();
-    await vi.waitFor(async () => expect(await health()).toBe(200), 10_000);
-    await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(before + 20), 20_000);
+    await vi.waitFor(async () => expect(await health()).toBe(200));
+    await vi.waitFor(() => expect(acknowledged()).toBeGreaterThan(before + 20));
     await instance.kill('SIGKILL');
     await load;
     await using after = await emptyFolder();

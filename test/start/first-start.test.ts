@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { demoSchema } from '../../src/app/demo/demo.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
@@ -10,8 +10,6 @@ import { emptyFolder, type TestFolder } from './folders.ts';
 import { type Running, startInstance } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const COLUMNS = 80;
 const UUID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
 

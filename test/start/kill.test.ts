@@ -15,9 +15,7 @@ import { spawnInstance, startInstance } from './process.ts';
 const ROUNDS = { kills: 2, mostAnswers: 150 };
 const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: [], audit: [] };
 
-it('D1-01: kill -9 under load loses nothing that was acknowledged and invents nothing', {
-  timeout: 120_000,
-}, async () => {
+it('D1-01: kill -9 under load loses nothing that was acknowledged and invents nothing', async () => {
   await using folder = await migratedFolder();
   const report = await killUnderLoad(folder.path, ROUNDS);
   expect(report.losses).toEqual(NOTHING);
@@ -45,7 +43,7 @@ it('the comparison finds what is missing', async () => {
   });
 });
 
-it('D1-01: a first start that is killed at any step is completed by the next', { timeout: 120_000 }, async () => {
+it('D1-01: a first start that is killed at any step is completed by the next', async () => {
   await using folder = await emptyFolder();
   const { path } = folder;
   const isUnfinished = async () => (await readdir(path)).some((name) => name.startsWith('postgres.unfinished-'));

@@ -63,9 +63,9 @@ it('D1-13: a request that was on its way on an idle connection when the stop cam
   const port = await listening(server);
   const agents = Array.from({ length: 5 }, () => new Agent({ keepAlive: true }));
   for (const agent of agents) await bytesOf(await answerOf(port, agent));
+  const asked = agents.map((agent) => answerOf(port, agent));
   const closed = closeGracefully(server, LATE_MS);
-  for (const agent of agents) {
-    const response = await answerOf(port, agent);
+  for (const response of await Promise.all(asked)) {
     expect([await bytesOf(response), response.headers.connection]).toEqual([5, 'close']);
   }
   await closed;

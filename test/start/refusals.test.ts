@@ -1,14 +1,12 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { freePorts } from '../services/ports.ts';
 import { emptyFolder, migratedFolder } from './folders.ts';
 import { type Ended, spawnInstance, startInstance, type Variables } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const STACK = /\n\s+at /;
 
 function faultsOf({ stderr }: Ended): string[] {

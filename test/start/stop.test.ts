@@ -13,8 +13,6 @@ import { emptyFolder, migratedFolder } from './folders.ts';
 import { printed, type Running, spawnInstance, startInstance } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
 const WEBHOOK = { username: 'chain-processor', password: 'the password of this test' };
 const CREDENTIALS = { WEBHOOK_USERNAME: WEBHOOK.username, WEBHOOK_PASSWORD: WEBHOOK.password };
 
@@ -78,7 +76,7 @@ it.skipIf(!findOnPath('setsid'))('D1-13: Ctrl-C while the first start makes its 
   // As a terminal does it: to each process of the group.
   await using instance = spawnInstance({ DATA_DIR: folder.path }, undefined, ['setsid']);
   const isUnfinished = async () => (await readdir(folder.path)).some((name) => name.startsWith('postgres.unfinished-'));
-  await expect.poll(isUnfinished, { timeout: 20_000, interval: 10 }).toBe(true);
+  await expect.poll(isUnfinished, { interval: 10 }).toBe(true);
   process.kill(-instance.pid, 'SIGINT');
   expect(await instance.ended).toMatchObject({ code: 0, signal: null, stderr: '' });
 });
@@ -89,7 +87,7 @@ it.each(['SIGINT', 'SIGTERM'] as const)(
     await using folder = await emptyFolder();
     await using instance = spawnInstance({ DATA_DIR: folder.path });
     const maker = async () => Number(await readFile(`/proc/${instance.pid}/task/${instance.pid}/children`, 'utf8'));
-    await expect.poll(maker, { timeout: 20_000, interval: 10 }).toBeGreaterThan(0);
+    await expect.poll(maker, { interval: 10 }).toBeGreaterThan(0);
     process.kill(await maker(), signal);
     expect(await instance.kill(signal)).toMatchObject({ code: 0, signal: null, stderr: '' });
     expect((await readdir(folder.path)).filter((name) => name.startsWith('postgres'))).toEqual(['postgres']);
@@ -109,7 +107,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'with a PostgreSQL that is silent',
     await vi.waitFor(async () => {
       const { status } = await fetch(`${instance.adminUrl}/readyz`);
       if (status === 200) throw new Error('not noticed yet');
-    }, 10_000);
+    });
     const { code, signal, stderr } = await instance.kill('SIGTERM');
     expect([signal, stderr]).toEqual([null, '']);
     // Ended in order, or by its own time.

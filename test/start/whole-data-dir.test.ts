@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { portcullis } from '../cli/in-process.ts';
 import { emptyFolder, type TestFolder } from './folders.ts';
 import { type Ended, printed, spawnInstance, startInstance } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 });
-
 type Damage = (part: string, other: string) => Promise<void>;
 
 const DAMAGES: Readonly<Record<string, Damage>> = {

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { operate } from '../graphql/administration.ts';
 import { EraseUserDocument } from '../graphql/generated/graphql.ts';
@@ -8,7 +7,8 @@ import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
 import { describeReal } from '../services/real.ts';
 import { BULK, newUser, SINGLE } from '../user-migrations/calls.ts';
 
-const TIMEOUT_MS = 1_500;
+/** Longer than any statement here takes on a busy machine that waits for no lock. */
+const TIMEOUT_MS = 4_000;
 
 describeReal('kafka', 'what one caller may take of the database', () => {
   let portcullis: Portcullis;
@@ -30,11 +30,11 @@ describeReal('kafka', 'what one caller may take of the database', () => {
     });
   }
 
-  /** How many statements of the service wait for a lock. */
-  async function lockWaits(): Promise<number> {
+  /** How many statements of the service wait for the lock of a table. */
+  async function lockWaits(table: string): Promise<number> {
     return withPostgres(portcullis.env.DATABASE_URL ?? '', async (client) => {
       const { rows } = await client.query(
-        "select 1 from pg_locks where not granted and locktype = 'relation' and relation = 'idempotent_answers'::regclass",
+        `select 1 from pg_locks where not granted and locktype = 'relation' and relation = '${table}'::regclass`,
       );
       return rows.length;
     });
@@ -51,12 +51,10 @@ describeReal('kafka', 'what one caller may take of the database', () => {
   it('D2-25: 2,900 slow reads of a node hold half of the connections, and another node is answered as before', async () => {
     await withLocked('assets', async (locker) => {
       const asked = Array.from({ length: 10 }, () => graphql(batch(10, 29)));
-      await expect
-        .poll(() => connections().waiting(portcullis.demo.node_id), { timeout: 30_000 })
-        .toBeGreaterThan(1_000);
+      await expect.poll(() => connections().waiting(portcullis.demo.node_id)).toBeGreaterThan(1_000);
       expect(connections().held(portcullis.demo.node_id)).toBe(5);
       for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
-      expect(connections().held(portcullis.demo.node_id)).toBe(5);
+      expect(connections().held(portcullis.demo.node_id)).toBeLessThanOrEqual(5);
       // A token is issued too: what is of no node has connections of its own.
       await portcullis.clientToken(portcullis.demo.other_node.client);
       await locker.query('rollback');
@@ -93,11 +91,16 @@ describeReal('kafka', 'what one caller may take of the database', () => {
     const ids: string[] = migrated.json.results.map((row: { user_id: string }) => row.user_id);
     await withLocked('idempotent_answers', async (locker) => {
       const erased = ids.map((id) => operate(portcullis, tokens.mine, EraseUserDocument, { id }));
-      await expect.poll(lockWaits, { timeout: 30_000 }).toBeGreaterThan(0);
+      await expect.poll(() => lockWaits('idempotent_answers')).toBeGreaterThan(0);
       for (let at = 0; at < 5; at += 1) expect((await otherGet()).status).toBe(200);
-      expect([connections().held(portcullis.demo.node_id), connections().held('')]).toEqual([1, 0]);
-      // It takes as long as it takes all the same.
-      await delay(TIMEOUT_MS + 500);
+      // What is of no node is the service's own work, which comes and goes.
+      await expect
+        .poll(() => [connections().held(portcullis.demo.node_id), connections().held('')], { interval: 5 })
+        .toEqual([1, 0]);
+      // It takes as long as it takes all the same: a statement that came later and that a request waits for has ended.
+      const headers = { 'idempotency-key': randomUUID() };
+      const late = await portcullis.call('POST', SINGLE, { token: tokens.other, json: newUser(), headers });
+      expect(late.status).toBe(500);
       expect(connections().held(portcullis.demo.node_id)).toBe(1);
       await locker.query('rollback');
       const names = (await Promise.all(erased)).map(({ result }) => result.__typename);
@@ -112,7 +115,7 @@ describeReal('kafka', 'what one caller may take of the database', () => {
     const login = (client: object, username: string, password: string) =>
       call('POST', '/v2/oauth/token', { json: { grant_type: 'password', ...client, username, password } });
     const wrong = Array.from({ length: 150 }, (_, at) => login(demo.client, `guess ${at}`, 'wrong'));
-    await expect.poll(() => hashing.waiting(demo.node_id), { interval: 1, timeout: 30_000 }).toBeGreaterThan(30);
+    await expect.poll(() => hashing.waiting(demo.node_id), { interval: 1 }).toBeGreaterThan(30);
     const { client, supervisor } = demo.other_node;
     const right = await login(client, supervisor.username, supervisor.password);
     expect(right.status).toBe(200);
@@ -129,7 +132,9 @@ describeReal('kafka', 'what one caller may take of the database', () => {
     await Promise.all(Array.from({ length: 10 }, otherGet));
     await withLocked('accounts', async (locker) => {
       const counted = Promise.all([...Array.from({ length: 4 }, count), db.transaction(count)]);
-      await delay(TIMEOUT_MS + 500);
+      await expect.poll(() => lockWaits('accounts')).toBe(5);
+      // A statement that came later and that a request waits for has ended.
+      expect((await otherGet()).status).toBe(504);
       await locker.query('rollback');
       expect(await counted).toHaveLength(5);
     });

@@ -31,7 +31,7 @@ async function waiters({ db }: Database, count: number): Promise<void> {
       );
       expect(Number(row?.count)).toBe(count);
     },
-    { timeout: 10_000, interval: 10 },
+    { interval: 10 },
   );
 }
 

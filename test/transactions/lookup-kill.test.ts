@@ -9,8 +9,6 @@ import { startOnRealServers } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 
 // One of the workers is a process.
-vi.setConfig({ testTimeout: 60_000 });
-
 const TIMEOUT_MS = 30_000;
 /** An id is of the process that has taken it for the owner's time and ten seconds more. */
 const LEASE_MS = TIMEOUT_MS + 10_000;
@@ -27,7 +25,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'a worker that is killed while it a
     await using worker = await workerProcess(gateway, env);
     const id = randomUUID();
     expect(await notify(gateway, id, 3)).toBe(200);
-    await vi.waitFor(() => expect(asked).toHaveLength(1), { timeout: 20_000 });
+    await vi.waitFor(() => expect(asked).toHaveLength(1));
     await worker.kill('SIGKILL');
 
     const { db } = gateway.service.context.database;
@@ -39,11 +37,11 @@ describeReal(['postgres', 'redis', 'kafka'], 'a worker that is killed while it a
 
     const nowMs = () => Date.now() + LEASE_MS;
     await using _next = await workerHere(gateway, { env, overrides: { nowMs } });
-    await vi.waitFor(() => expect(asked).toHaveLength(2), { timeout: 20_000 });
+    await vi.waitFor(() => expect(asked).toHaveLength(2));
     expect(asked.map((one) => one.url)).toEqual(Array(2).fill(`/${id}`));
     const found = { id, collection: 'token_transactions', type: 1, node_id: gateway.demo.node_id };
     asked[1]?.answer.end(JSON.stringify(found));
-    await expect.poll(() => changesOf(gateway, id), { timeout: 20_000 }).toEqual(['null 3']);
+    await expect.poll(() => changesOf(gateway, id)).toEqual(['null 3']);
     expect(await waiting()).toBe(0);
     const door = db.unscoped('test');
     expect(await door.run((k) => k.selectFrom('parked_notifications').select('id'))).toEqual([]);

@@ -74,7 +74,7 @@ it('D6-20: a notification of an id that only its owner knows is applied; bearer 
   const { p, lines } = await instance(lookup, { OWNER_TOKEN: TOKEN });
   nodeId = p.demo.node_id;
   await notify(p, id);
-  await vi.waitFor(async () => expect(await statusOf(p, id)).toBe(3), { timeout: 20_000, interval: 50 });
+  await vi.waitFor(async () => expect(await statusOf(p, id)).toBe(3), { interval: 50 });
   expect(owner.asked).toEqual(Array(2).fill(`/${encodeURIComponent(id)} Bearer ${TOKEN}`));
   const metrics = await metricsOf(p);
   expect(metrics).toContain('portcullis_transactions_unregistered 0\n');
@@ -89,9 +89,7 @@ it('D6-20: without the setting nobody is asked: the notification stays parked, a
   const { p } = await instance(undefined);
   const id = randomUUID();
   await notify(p, id);
-  await vi.waitFor(async () => expect(await metricsOf(p)).toContain('portcullis_transactions_unregistered 1\n'), {
-    timeout: 20_000,
-  });
+  await vi.waitFor(async () => expect(await metricsOf(p)).toContain('portcullis_transactions_unregistered 1\n'));
   const { db } = p.service.context.database;
   const rows = await db.unscoped('test').run((k) => k.selectFrom('transaction_lookups').select(['id', 'attempts']));
   expect(rows).toEqual([{ id, attempts: 0 }]);
@@ -107,10 +105,8 @@ it('D6-20: without the setting nobody is asked: the notification stays parked, a
     ],
     { deadlineMs: 4_000 },
   );
-  await vi.waitFor(async () => expect(await statusOf(p, id)).toBe(3), { timeout: 20_000, interval: 50 });
-  await vi.waitFor(async () => expect(await metricsOf(p)).toContain('portcullis_transactions_unregistered 0\n'), {
-    timeout: 20_000,
-  });
+  await vi.waitFor(async () => expect(await statusOf(p, id)).toBe(3), { interval: 50 });
+  await vi.waitFor(async () => expect(await metricsOf(p)).toContain('portcullis_transactions_unregistered 0\n'));
 });
 
 it.each([

@@ -54,7 +54,7 @@ async function poisonOnBus(stand: Stand, bus: EventBus): Promise<void> {
   for (const value of [before, Buffer.from('?'), after]) {
     await bus.publish([message(TOPICS.admin, id, { value: value ?? null, headers })]);
   }
-  await expect.poll(() => rowOf(stand, id), { timeout: 15_000 }).toMatchObject({ status: 3 });
+  await expect.poll(() => rowOf(stand, id)).toMatchObject({ status: 3 });
   await dead.count(1);
   expect(dead.messages).toMatchObject([{ key: id, value: Buffer.from('?') }]);
   expect(dead.messages[0]?.headers).toEqual({

@@ -55,7 +55,7 @@ function replayContract(open: () => Promise<Database>): void {
     state.isBroken = false;
     const replay = replayOn(stand, bus);
     for (const topic of [TOPICS.admin, TOPICS.user]) await replay.run(await replay.deadLetters(topic), options);
-    await expect.poll(() => rowOf(stand, id), { timeout: 10_000 }).toMatchObject({ status: 3 });
+    await expect.poll(() => rowOf(stand, id)).toMatchObject({ status: 3 });
     await passed.follow(bus, [TOPICS.admin, TOPICS.user], 'portcullis.after');
     await passed.count(8);
     const [row, events] = [await rowOf(stand, id), await eventsOf(stand, id)];
@@ -72,7 +72,7 @@ function replayContract(open: () => Promise<Database>): void {
       await stand.mirror.register(last);
       const value = Buffer.from(delivery({ id: last.id, status: 1 }).body);
       await bus.publish([message(topic, last.id, { value })]);
-      await expect.poll(() => rowOf(stand, last.id), { timeout: 10_000 }).toMatchObject({ status: 1 });
+      await expect.poll(() => rowOf(stand, last.id)).toMatchObject({ status: 1 });
     }
     expect([await rowOf(stand, id), await eventsOf(stand, id)]).toEqual([row, events]);
     expect(events.map(({ status }) => status)).toEqual(expect.arrayContaining([3]));

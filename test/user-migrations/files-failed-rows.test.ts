@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from './files-stand.ts';
 import { steppedDb } from './stepped-db.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const HEADER = 'wallet_address,email\n';
 const GOOD = 10;

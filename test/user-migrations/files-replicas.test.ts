@@ -4,8 +4,6 @@ import { describeReal } from '../services/real.ts';
 import { csvOf, fileOf, stateOf } from './files-stand.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000 });
-
 const ROWS = 1_100;
 
 describeReal(['postgres', 'redis', 'kafka'], 'files between replicas', () => {
@@ -26,13 +24,12 @@ describeReal(['postgres', 'redis', 'kafka'], 'files between replicas', () => {
     const { id } = await migrationFiles.start(caller, fileOf(csvOf(ROWS)));
     await vi.waitFor(
       async () => expect(await migrationFiles.progress(caller.nodeId, id)).toMatchObject({ done: true }),
-      { timeout: 30_000, interval: 100 },
+      { interval: 100 },
     );
     const ended = await migrationFiles.progress(caller.nodeId, id);
     expect(ended).toMatchObject({ processed: ROWS, migration: { status: 'done', success: ROWS, created_by: 'ann' } });
     expect((await stateOf(database.db, caller.nodeId)).chunks).toEqual([]);
     await vi.waitFor(async () => expect((await stateOf(database.db, caller.nodeId)).events).toEqual([]), {
-      timeout: 30_000,
       interval: 250,
     });
   });

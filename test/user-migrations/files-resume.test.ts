@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { silentLog } from '../../src/lib/log.ts';
@@ -10,8 +9,6 @@ import { csvOf, fileOf, filesOn, never, newNode, stateOf, work } from './files-s
 import { steppedDb } from './stepped-db.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 120_000 });
-
 const AFTER_LEASE_MS = 11_000;
 const ROWS = 1_250;
 /** Three batches, with duplicates across them, faults, and a record over two lines. */
@@ -127,17 +124,15 @@ describeReal('postgres', 'files that are taken up again, on PostgreSQL', () => {
     const outage = async () => {
       await sql(`alter database ${name} allow_connections false`);
       await sql(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`);
-      void delay(1_500).then(() => sql(`alter database ${name} allow_connections true`));
+      const noticed = vi.waitFor(() => expect(logged).not.toEqual([]));
+      void noticed.then(() => sql(`alter database ${name} allow_connections true`));
     };
     const { files } = filesOn(database.db);
     const { id } = await files.start(caller, fileOf(FILE));
     const { jobs } = filesOn(pausing, { log: { ...silentLog, warn: tell, error: tell } });
     jobs.start();
-    await vi.waitFor(() => expect(logged).toEqual(['migrations of files wait: the database is away']), {
-      timeout: 30_000,
-    });
+    await vi.waitFor(() => expect(logged).toEqual(['migrations of files wait: the database is away']));
     await vi.waitFor(async () => expect(await files.progress(caller.nodeId, id)).toMatchObject({ done: true }), {
-      timeout: 60_000,
       interval: 250,
     });
     await jobs.stop();

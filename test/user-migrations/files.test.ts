@@ -6,8 +6,6 @@ import { silentLog } from '../../src/lib/log.ts';
 import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
 import { csvOf, fileOf, filesOn, never, newNode, onCommit, oneBatch, stateOf, work } from './files-stand.ts';
 
-vi.setConfig({ testTimeout: 60_000 });
-
 const HEADER = 'wallet_address,email,external_id,name,surname,kyc_sent';
 const KNOWN = 'wallet_address, email, external_id, name, surname, kyc_sent';
 

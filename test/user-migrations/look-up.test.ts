@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { UserStore } from '../../src/domain/users/user-store.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { newNode } from './files-stand.ts';
-
-vi.setConfig({ testTimeout: 60_000 });
 
 const USERS = 5_000;
 const ROWS = 500;

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { MigrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
 import { type AppliedMigration, UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
@@ -10,8 +10,6 @@ import { describeReal } from '../services/real.ts';
 import { steppedDb } from './stepped-db.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000 });
-
 const NODE = randomUUID();
 const CALLER = { nodeId: NODE, createdBy: 'somebody', correlationId: 'c' };
 

@@ -7,8 +7,6 @@ import { describeReal } from '../services/real.ts';
 import { BULK, newUser, SINGLE } from './calls.ts';
 
 // Commits wait for disks, on machines that are busy with other tests.
-vi.setConfig({ testTimeout: 60_000 });
-
 const TOPIC = 'users.kyc-token';
 
 describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, PostgreSQL, Redis and Kafka', () => {
@@ -42,7 +40,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
     });
     const expected = users.flatMap(({ kyc_sent }, index) => (kyc_sent ? [] : [json.results[index].user_id]));
     const ours = () => events.filter(({ headers }) => headers['correlation-id'] === correlation);
-    await vi.waitFor(() => expect(new Set(ours().map(({ key }) => key)).size).toBe(20), { timeout: 15_000 });
+    await vi.waitFor(() => expect(new Set(ours().map(({ key }) => key)).size).toBe(20));
     expect([...new Set(ours().map(({ key }) => key))].sort()).toEqual(expected.sort());
     for (const { key, value, headers } of ours()) {
       const payload = JSON.parse(String(value));
@@ -64,8 +62,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'migrations on two replicas, Postgr
     try {
       expect(await depth()).toBe('0');
       const { json } = await gateway.call('POST', SINGLE, { token, json: newUser() });
-      await vi.waitFor(() => expect(events.map(({ key }) => key)).toContain(json.id), { timeout: 15_000 });
-      await vi.waitFor(async () => expect(await depth()).toBe('0'), { timeout: 15_000 });
+      await vi.waitFor(() => expect(events.map(({ key }) => key)).toContain(json.id));
+      await vi.waitFor(async () => expect(await depth()).toBe('0'));
     } finally {
       await gateway[Symbol.asyncDispose]();
     }

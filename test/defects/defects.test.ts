@@ -1,0 +1,19 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from '../start/process.ts';
+import { DEFECTS } from './defects.ts';
+
+describe('the planted defects', () => {
+  it('are thirty or more, each with a name of its own', () => {
+    expect(new Set(DEFECTS.map(({ name }) => name)).size).toBe(DEFECTS.length);
+    expect(DEFECTS.length).toBeGreaterThanOrEqual(30);
+  });
+
+  it.each(DEFECTS)('can be planted: $name', ({ file, find, replacement, caughtBy }) => {
+    expect(readFileSync(join(ROOT, file), 'utf8').split(find)).toHaveLength(2);
+    expect(replacement).not.toBe(find);
+    expect(caughtBy.filter((test) => !existsSync(join(ROOT, test)))).toEqual([]);
+    expect(caughtBy.length).toBeGreaterThan(0);
+  });
+});
