@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
@@ -19,8 +20,10 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Files that put another module in the place of one, or look at what a process has loaded: each has one of its own. */
-const APART = ['test/audit/**/*.test.ts'];
+/** Files that put another module in the place of one: each has a process of its own. */
+const APART = globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter((file) =>
+  readFileSync(join(import.meta.dirname, file), 'utf8').includes('vi.mock('),
+);
 
 /** What holds in all tests, those of test/long too. */
 export const common = {
