@@ -11,7 +11,7 @@ useMemoryFolder();
 process.env.NODE_COMPILE_CACHE ??= join(cacheFolder(), 'compiled');
 
 /** What lasts longest begins first, or the others have long ended when it does; by size, which is the default, it comes last. */
-const LONGEST = /test\/(?:faults|start|events)\//;
+const LONGEST = /test\/(?:faults|start|events|cli|cache|docs|health|realtime)\//;
 
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -32,6 +32,7 @@ export const common = {
   test: {
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    provide: { isThorough: false },
     execArgv: [
       // The embedded database lives too short in a test for its code to be worth optimising: a fifth less CPU.
       '--liftoff-only',
