@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { startFailure } from '../../src/app/run.ts';
 import { readConfig } from '../../src/platform/config/config.ts';
-import { newDataDir, startPortcullis } from '../harness.ts';
+import { newDataDir, startedDataDir, startPortcullis } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
 
 /** A folder that is removed at the end of the test that made it. */
@@ -17,6 +17,11 @@ export async function emptyFolder(): Promise<TestFolder> {
 /** A `DATA_DIR` whose database is migrated already, which saves the seconds of the first start. */
 export async function migratedFolder(): Promise<TestFolder> {
   return disposable(await newDataDir());
+}
+
+/** A `DATA_DIR` of an instance that was started once, with its demo. */
+export async function startedFolder(): Promise<TestFolder> {
+  return disposable(await startedDataDir());
 }
 
 /** Starts an instance in this process, and returns the sentence with which it refuses; undefined where it starts after all. */
