@@ -10,13 +10,17 @@ useMemoryFolder();
 // What a process compiles of the packages is there for the next one: a quarter of the CPU of a run.
 process.env.NODE_COMPILE_CACHE ??= join(cacheFolder(), 'compiled');
 
-/** What lasts longest begins first, or the others have long ended when it does; by size, which is the default, it comes last. */
-const LONGEST = /test\/(?:faults|start|events|cli|cache|docs|health|realtime)\//;
+/** What waits for processes and servers most of its time, and lasts long. */
+const WAITING =
+  /test\/(?:faults|start|events|cli|cache|docs|health|realtime)\/|kills?\.test|clocks|failing|lookup-|replicas|session-ends|tracing-off/;
 
-class LongestFirst extends BaseSequencer {
+/** What waits begins first, by turns with what computes: together they keep the cores busy, and neither is left for the end. */
+class ByTurns extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    return sorted.toSorted((a, b) => Number(LONGEST.test(b.moduleId)) - Number(LONGEST.test(a.moduleId)));
+    const waiting = sorted.filter(({ moduleId }) => WAITING.test(moduleId));
+    const others = sorted.filter(({ moduleId }) => !WAITING.test(moduleId));
+    return [...waiting.flatMap((file, at) => [file, ...others.slice(at, at + 1)]), ...others.slice(waiting.length)];
   }
 }
 
@@ -52,7 +56,7 @@ export default defineConfig({
     globalSetup: ['test/services/global-setup.ts'],
     // Most of a test's time is waiting for servers, not computing.
     maxWorkers: 5,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: ByTurns },
     projects: [
       project('apart', { include: APART }),
       // They share processes, which have loaded the product once.
