@@ -1,3 +1,4 @@
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
@@ -10,18 +11,24 @@ useMemoryFolder();
 // What a process compiles of the packages is there for the next one: a quarter of the CPU of a run.
 process.env.NODE_COMPILE_CACHE ??= join(cacheFolder(), 'compiled');
 
-/** What lasts longest begins first, or the others have long ended when it does; by size, which is the default, it comes last. */
-const LONGEST = /test\/(?:faults|start|events)\//;
+/** What waits for processes and servers most of its time, and lasts long. */
+const WAITING =
+  /test\/(?:faults|start|events|cli|cache|docs|health|realtime)\/|kills?\.test|clocks|failing|lookup-|replicas|session-ends|tracing-off/;
 
-class LongestFirst extends BaseSequencer {
+/** What waits begins first, by turns with what computes: together they keep the cores busy, and neither is left for the end. */
+class ByTurns extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
-    return sorted.toSorted((a, b) => Number(LONGEST.test(b.moduleId)) - Number(LONGEST.test(a.moduleId)));
+    const waiting = sorted.filter(({ moduleId }) => WAITING.test(moduleId));
+    const others = sorted.filter(({ moduleId }) => !WAITING.test(moduleId));
+    return [...waiting.flatMap((file, at) => [file, ...others.slice(at, at + 1)]), ...others.slice(waiting.length)];
   }
 }
 
-/** Files that put another module in the place of one, or look at what a process has loaded: each has one of its own. */
-const APART = ['test/audit/**/*.test.ts'];
+/** Files that put another module in the place of one: each has a process of its own. */
+const APART = globSync('test/**/*.test.ts', { cwd: import.meta.dirname }).filter((file) =>
+  readFileSync(join(import.meta.dirname, file), 'utf8').includes('vi.mock('),
+);
 
 /** What holds in all tests, those of test/long too. */
 export const common = {
@@ -32,10 +39,10 @@ export const common = {
     testTimeout: TEST_DEADLINE_MS,
     hookTimeout: TEST_DEADLINE_MS,
     expect: { poll: { timeout: PATIENCE_MS } },
+    provide: { isThorough: false },
     execArgv: [
       // The embedded database lives too short in a test for its code to be worth optimising: a fifth less CPU.
       '--liftoff-only',
-      '--disable-warning=TimeoutNegativeWarning',
       '--disable-warning=ExperimentalWarning',
     ],
   },
@@ -51,7 +58,7 @@ export default defineConfig({
     globalSetup: ['test/services/global-setup.ts'],
     // Most of a test's time is waiting for servers, not computing.
     maxWorkers: 5,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: ByTurns },
     projects: [
       project('apart', { include: APART }),
       // They share processes, which have loaded the product once.

@@ -107,7 +107,7 @@ export async function newDataDir(): Promise<string> {
 }
 
 /** A `DATA_DIR` of an instance that was started once: it has its secrets and its demo. The first of a run starts it. */
-async function startedDataDir(): Promise<string> {
+export async function startedDataDir(): Promise<string> {
   const template = join(inject('runFolder'), 'started');
   if (!existsSync(template)) {
     const made = await newDataDir();

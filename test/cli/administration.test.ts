@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { startPortcullis } from '../harness.ts';
-import { migratedFolder, type TestFolder } from '../start/folders.ts';
-import { ROOT, runCli, startInstance } from '../start/process.ts';
+import { migratedFolder, startedFolder, type TestFolder } from '../start/folders.ts';
+import { ROOT, runCli } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
@@ -16,20 +16,22 @@ const PASSWORD = 'correct horse battery staple';
 interface Seeded extends TestFolder {
   env: { DATA_DIR: string };
   nodeId: string;
-  /** The only admin of the node. */
-  adminId: string;
   run(...args: string[]): ReturnType<typeof portcullis>;
 }
 
 async function seeded(): Promise<Seeded> {
-  const folder = await migratedFolder();
+  const folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   const run = (...args: string[]) => portcullis(args, env);
-  expect(await run('seed')).toMatchObject({ code: 0 });
   const { node_id: nodeId } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
-  await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
+  return { ...folder, env, run, nodeId };
+}
+
+/** The id of the only admin of the node. */
+async function adminOf({ path, nodeId }: Seeded): Promise<string> {
+  await using database = await openDatabase({ dataDir: join(path, 'postgres') });
   const [admin] = await database.db.forNode(nodeId).run((k) => k.selectFrom('supervisors').select('id'));
-  return { ...folder, env, run, nodeId, adminId: admin?.id ?? '' };
+  return admin?.id ?? '';
 }
 
 async function runShell(script: string, env: Record<string, string>): Promise<{ code: number | null; stderr: string }> {
@@ -70,11 +72,11 @@ it('D1-12: supervisors are created by --name as by --username', async () => {
 
 it('D1-12 D3-06: clients are created, listed, rotated and disabled; their secrets are shown once', async () => {
   await using place = await seeded();
-  const { env, run, nodeId } = place;
-  const plain = await runCli(client(nodeId), env);
-  expect(plain).toMatchObject({ code: 0, stderr: '' });
+  const { run, nodeId } = place;
+  const plain = await run(...client(nodeId));
+  expect(plain).toMatchObject({ code: 0, err: '' });
   const shown = /^client_id {6}(?<id>\S{36})\nclient_secret {2}(?<secret>\S{43})\n.*shown this once/;
-  const { id = '', secret = '' } = shown.exec(plain.stdout)?.groups ?? {};
+  const { id = '', secret = '' } = shown.exec(plain.out)?.groups ?? {};
 
   const limits = ['--requests-per-second', '5', '--requests-per-hour', '900', '--monthly-limit', '10000'];
   const guards = ['--allowed-ips', '192.0.2.7,2001:db8::/32', '--require-certificate', '--cert-fingerprint', 'AB:CD'];
@@ -141,9 +143,9 @@ it('D1-12: a supervisor has the password that was piped in, or one that is made 
     created_at: expect.any(String),
     updated_at: expect.any(String),
   });
-  const made = await runCli([...create, 'Grace'], env);
+  const made = await run(...create, 'Grace');
   const grace = /^supervisor {2}(?<id>\S{36})\nusername {4}Grace\nrole .*viewer\npassword {4}(?<password>\S{24})\n/;
-  expect(made.stdout).toMatch(grace);
+  expect(made.out).toMatch(grace);
   const taken = await portcullis([...create, 'ada'], env, PASSWORD);
   expect(taken).toEqual({ code: 1, out: '', err: 'portcullis: the username is taken\n' });
 
@@ -151,7 +153,7 @@ it('D1-12: a supervisor has the password that was piped in, or one that is made 
   expect(set).toEqual({ ...ada, updated_at: expect.any(String), password: expect.stringMatching(/^[\w-]{24}$/) });
   const unlocked = await run('supervisor', 'unlock', ada.id);
   expect(unlocked).toEqual({ code: 0, out: `Supervisor ${ada.id} is unlocked.\n`, err: '' });
-  const { id = '', password = '' } = grace.exec(made.stdout)?.groups ?? {};
+  const { id = '', password = '' } = grace.exec(made.out)?.groups ?? {};
   expect((await run('supervisor', 'disable', id)).out).toBe(`Supervisor ${id} is disabled.\n`);
 
   await using p = await startPortcullis({ dataDir: place.path });
@@ -166,7 +168,8 @@ it('D1-12: a supervisor has the password that was piped in, or one that is made 
 
 it('D1-12 D3-26: what cannot be done ends with 1 and one sentence', async () => {
   await using place = await seeded();
-  const { run, nodeId, adminId } = place;
+  const { run, nodeId } = place;
+  const adminId = await adminOf(place);
   const nobody = randomUUID();
   const refused = async (says: string, ...args: string[]) =>
     expect(await run(...args)).toEqual({ code: 1, out: '', err: `portcullis: ${says}\n` });
@@ -187,7 +190,7 @@ it('D1-12 D3-26: what cannot be done ends with 1 and one sentence', async () => 
 
 it('D1-12: while a server has DATA_DIR, each command names what does the same in GraphQL', async () => {
   await using folder = await migratedFolder();
-  await using server = await startInstance({ DATA_DIR: folder.path });
+  await using server = await startPortcullis({ dataDir: folder.path });
   const id = randomUUID();
   const twins: Record<string, string[]> = {
     'mutation createClient': client(id),
@@ -206,5 +209,5 @@ it('D1-12: while a server has DATA_DIR, each command names what does the same in
       `portcullis: another Portcullis is running on ${folder.path}: use its GraphQL ${twin}, which does the same\n`,
     );
   }
-  expect((await fetch(`${server.baseUrl}/health`)).status).toBe(200);
+  expect((await server.call('GET', '/health')).status).toBe(200);
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
+import { startPortcullis } from '../harness.ts';
 import { freshDatabase, freshRedis, topicPrefix } from '../services/isolation.ts';
 import { freePorts } from '../services/ports.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
@@ -25,12 +26,12 @@ const SECRETS = {
 
 it.each(['migrate', 'seed'])('D1-12: while a server has DATA_DIR, %s says so and ends with 1', async (command) => {
   await using folder = await migratedFolder();
-  await using server = await startInstance({ DATA_DIR: folder.path });
+  await using server = await startPortcullis({ dataDir: folder.path });
   const { code, out, err } = await portcullis([command], { DATA_DIR: folder.path });
   expect({ code, out }).toEqual({ code: 1, out: '' });
   expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: it .* start(ed)?\n$/);
   expect(err).toContain(folder.path);
-  expect((await fetch(`${server.baseUrl}/health`)).status).toBe(200);
+  expect((await server.call('GET', '/health')).status).toBe(200);
 });
 
 it('D1-12: seed on an embedded database is what the first start does', async () => {
@@ -159,9 +160,10 @@ describeReal(['postgres', 'redis', 'kafka'], 'on real servers', () => {
     expect(refused.stderr).toMatch(/the database lacks migration-[^:]+: run portcullis migrate/);
     expect(refused.stderr).toContain(`Kafka lacks the topics ${ALL_TOPICS.join(', ')}: run portcullis migrate`);
 
-    const both = await Promise.all([runCli(['migrate', '--json'], env), runCli(['migrate', '--json'], env)]);
-    expect(both.map(({ code, stderr }) => ({ code, stderr }))).toEqual([0, 0].map((code) => ({ code, stderr: '' })));
-    const migrated = both.flatMap(({ stdout }) => JSON.parse(stdout).migrations);
+    const migrate = ['migrate', '--json'];
+    const [spawned, own] = await Promise.all([runCli(migrate, env), portcullis(migrate, env)]);
+    expect([spawned.code, spawned.stderr, own.code, own.err]).toEqual([0, '', 0, '']);
+    const migrated = [spawned.stdout, own.out].flatMap((out) => JSON.parse(out).migrations);
     expect(new Set(migrated).size).toBe(migrated.length);
     expect(migrated.length).toBeGreaterThan(0);
     const again = await portcullis(['migrate'], env);

@@ -4,7 +4,8 @@ import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { freePorts } from '../services/ports.ts';
 import { describeReal } from '../services/real.ts';
-import { runCli, spawnCli } from '../start/process.ts';
+import { spawnCli } from '../start/process.ts';
+import { portcullis } from './in-process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 const LETTERS = 20_000;
@@ -45,8 +46,8 @@ describeReal('postgres', 'transactions replay, ended half-way', () => {
     expect(stderr).toMatch(/interrupted after [\d,]+ of 20,000 messages: run it again/);
     const { messages } = await published();
     expect(messages).toBeLessThan(LETTERS);
-    const { stdout } = await runCli([...DLQ, '--json'], env);
-    expect(JSON.parse(stdout).replayed).toBe(LETTERS - messages);
+    const { out } = await portcullis([...DLQ, '--json'], env);
+    expect(JSON.parse(out).replayed).toBe(LETTERS - messages);
     expect(await published()).toEqual({ messages: LETTERS, keys: LETTERS });
   });
 
@@ -63,25 +64,25 @@ describeReal('postgres', 'transactions replay, ended half-way', () => {
     const { code, stderr } = await spawned.kill('SIGINT');
     expect(code).toBe(1);
     const [, to = ''] = /run it again, with --to (\S+)$/m.exec(stderr) ?? [];
-    const { stdout } = await runCli([...from, '--to', to, '--json'], env);
-    expect(JSON.parse(stdout).replayed).toBe(LETTERS);
+    const { out } = await portcullis([...from, '--to', to, '--json'], env);
+    expect(JSON.parse(out).replayed).toBe(LETTERS);
   });
 
   it('D6-18: killed, the next run publishes the rest, and repeats a batch at most', async () => {
     const spawned = spawnCli(DLQ, env);
     await begun();
     expect((await spawned.kill('SIGKILL')).signal).toBe('SIGKILL');
-    expect((await runCli(DLQ, env)).code).toBe(0);
+    expect((await portcullis(DLQ, env)).code).toBe(0);
     const { messages, keys } = await published();
     expect(keys).toBe(LETTERS);
     expect(messages).toBeLessThanOrEqual(LETTERS + 500);
-    expect(JSON.parse((await runCli([...DLQ, '--json'], env)).stdout).replayed).toBe(0);
+    expect(JSON.parse((await portcullis([...DLQ, '--json'], env)).out).replayed).toBe(0);
   });
 
   it('D1-12: without a broker it ends with 1 and one sentence', async () => {
     const [port] = await freePorts(1);
-    const { code, stderr } = await runCli(DLQ, { ...env, KAFKA_BROKERS: `127.0.0.1:${port}` });
+    const { code, err } = await portcullis(DLQ, { ...env, KAFKA_BROKERS: `127.0.0.1:${port}` });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^portcullis: Kafka at 127\.0\.0\.1:\d+ cannot be used \(.*\): start it, .*\n$/);
+    expect(err).toMatch(/^portcullis: Kafka at 127\.0\.0\.1:\d+ cannot be used \(.*\): start it, .*\n$/);
   });
 });

@@ -7,10 +7,10 @@ import { ALL_TOPICS, REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../events/recorder.ts';
 import { realDatabase } from '../harness/databases.ts';
+import { startPortcullis } from '../harness.ts';
 import { createTopics, deleteTopics, freshDatabase, topicPrefix } from '../services/isolation.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
 import { migratedFolder, type TestFolder } from '../start/folders.ts';
-import { startInstance } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
 // Each command opens the database anew, on machines that are busy with other tests.
@@ -157,7 +157,7 @@ describe('transactions replay on the embedded bus', () => {
   }));
 
   it('D1-12: while a server has DATA_DIR it says so and ends with 1', async () => {
-    await using _server = await startInstance({ DATA_DIR: folder.path });
+    await using _server = await startPortcullis({ dataDir: folder.path });
     const { code, err } = await portcullis([...REPLAY, '--dlq'], { DATA_DIR: folder.path });
     expect(code).toBe(1);
     expect(err).toMatch(/another Portcullis is running on \S+: stop it first; what is replayed is applied/);

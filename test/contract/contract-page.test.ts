@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { clauseIds, disagreements, namedClauses, parsePage, readTests, syncPage } from './contract-page.ts';
+import {
+  clauseIds,
+  clausesPage,
+  disagreements,
+  namedClauses,
+  parsePage,
+  readTests,
+  syncPage,
+} from './contract-page.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/contract.md'), 'utf8');
@@ -29,8 +37,16 @@ const proves = new Map([[file, "it('1-01: the stages run in order', () => {});"]
 const provesNothing = new Map([[file, "it('starts', () => {});"]]);
 
 describe('the contract page', () => {
+  const tests = readTests(root);
+
   it('agrees with the tests', () => {
-    expect(disagreements(page, readTests(root))).toEqual([]);
+    expect(disagreements(page, tests)).toEqual([]);
+  });
+
+  it('has a test in npm test for every clause, and test/clauses.md lists them', () => {
+    const clauses = clausesPage(page, tests);
+    expect(clauses).not.toMatch(/npm test\n\n(?!- )/);
+    expect(readFileSync(join(root, 'test/clauses.md'), 'utf8')).toBe(clauses);
   });
 
   it('holds 272 clauses', () => {
@@ -170,7 +186,7 @@ describe('namedClauses', () => {
     ['other calls and strings', "check('D6-02: x', () => {}); const s = `it('D6-02: x', f)`", []],
     ['types', "it('D6-02: x', async (): Promise<void> => { const a = b as unknown as C; })", ['D6-02']],
   ])('reads the ids of %s', (_case, source, found) => {
-    expect([...namedClauses(source)]).toEqual(found);
+    expect([...namedClauses(source).keys()]).toEqual(found);
   });
 
   it('refuses a file that does not parse', () => {

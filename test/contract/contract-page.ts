@@ -139,14 +139,14 @@ function collectConstants(node: Node, into = new Map<string, Node>()): Map<strin
 }
 
 /**
- * The clause ids named by a test file: in the names of `it`, `test` and `describe` (also `itX`, `testX`, `describeX`),
- * or, for a name that begins with a placeholder, in the table it runs over (`each`, `for`, `for…of`, `forEach`).
+ * The clause ids named by a test file, each with the names that have it as they are written, `%` for a computed part: in
+ * the names of `it`, `test` and `describe` (also `itX`, `testX`, `describeX`), or, for a name that begins with a placeholder, in the table it runs over (`each`, `for`, `for…of`, `forEach`).
  * What is skipped or still to be written names nothing. Throws on a file that does not parse.
  */
-export function namedClauses(source: string, file = 'test.ts'): ReadonlySet<string> {
+export function namedClauses(source: string, file = 'test.ts'): ReadonlyMap<string, readonly string[]> {
   const program = parseAst(source, { lang: 'ts' }, file) as unknown as Node;
   const constants = collectConstants(program);
-  const named = new Set<string>();
+  const named = new Map<string, string[]>();
   function visit(node: Node, outer: readonly Node[]): void {
     const { root, members, passed } = calleeChain(node.callee);
     const tables = [...outer, ...loopTables(node, members)];
@@ -156,7 +156,9 @@ export function namedClauses(source: string, file = 'test.ts'): ReadonlySet<stri
       tables.push(...passed);
       const text = writtenText(name) ?? computed;
       const fromTables = /^[%$]/.test(text) ? tables.flatMap((table) => tableIds(table, constants)) : [];
-      for (const found of [...clauseIds(text), ...fromTables]) named.add(found);
+      for (const found of new Set([...clauseIds(text), ...fromTables])) {
+        named.set(found, [...(named.get(found) ?? []), text]);
+      }
     }
     for (const child of childNodes(node)) visit(child, tables);
   }
@@ -170,8 +172,12 @@ export function readTests(root: string): TestFiles {
   return new Map(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 }
 
-function claims(tests: TestFiles): Map<string, ReadonlySet<string>> {
-  return new Map([...tests].map(([file, source]) => [file, namedClauses(source, file)]));
+const claimed = new WeakMap<TestFiles, Map<string, ReturnType<typeof namedClauses>>>();
+
+function claims(tests: TestFiles): Map<string, ReturnType<typeof namedClauses>> {
+  const found = claimed.get(tests) ?? new Map([...tests].map(([file, source]) => [file, namedClauses(source, file)]));
+  claimed.set(tests, found);
+  return found;
 }
 
 function countFaults({ total, counts, clauses }: ContractPage): string[] {
@@ -192,7 +198,9 @@ export function disagreements(page: string, tests: TestFiles): string[] {
   const named = claims(tests);
   const clauses = Map.groupBy(parsed.clauses, (clause) => clause.id);
   const unknown = [...named].flatMap(([file, ids]) =>
-    [...ids].filter((found) => !clauses.has(found)).map((found) => `${file} names ${found}, which is not on the page`),
+    [...ids.keys()]
+      .filter((found) => !clauses.has(found))
+      .map((found) => `${file} names ${found}, which is not on the page`),
   );
   const unproved = parsed.clauses.flatMap((clause) => {
     const wrong = clause.files.flatMap((file) => {
@@ -221,4 +229,29 @@ export function syncPage(page: string, tests: TestFiles): string {
     return `| ${clause} | ${guarantee} | ${renderProof(files.sort(), proof.remark)} |`;
   });
   return lines.join('\n');
+}
+
+const LONG = 'test/long/';
+
+const CLAUSES_HEAD = `# The clauses and their tests
+
+Which tests hold each clause of [the contract](../docs/contract.md), in both suites; \`%\` stands for what a name
+computes. \`npm run contract\` writes this page. No clause may be without a test in \`npm test\`.
+`;
+
+/**
+ * The page test/clauses.md: for each clause of docs/contract.md the tests that name it, those of `npm test` before those
+ * of `npm run test:long`.
+ */
+export function clausesPage(page: string, tests: TestFiles): string {
+  const named = claims(tests);
+  const sections = parsePage(page).clauses.map(({ id: clause }) => {
+    const lines = [...named].flatMap(([file, ids]) => (ids.get(clause) ?? []).map((name) => `- ${file}: ${name}`));
+    const { long = [], short = [] } = Object.groupBy(lines, (line) =>
+      line.startsWith(`- ${LONG}`) ? 'long' : 'short',
+    );
+    const more = long.length === 0 ? [] : ['', 'npm run test:long', '', ...long];
+    return ['', `## ${clause}`, '', 'npm test', '', ...short, ...more, ''].join('\n');
+  });
+  return CLAUSES_HEAD + sections.join('');
 }

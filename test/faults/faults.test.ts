@@ -6,7 +6,7 @@ import { type Lab, startLab } from './lab.ts';
 
 const READERS = 3;
 /** A part of what the machine bears. */
-const PACE = { restMs: 50 };
+const PACE = { restMs: 200 };
 
 describeReal(['postgres', 'redis', 'kafka'], 'replicas under load', () => {
   let lab: Lab;

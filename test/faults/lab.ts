@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import type { Demo } from '../../src/app/demo/demo.ts';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
+import { portcullis } from '../cli/in-process.ts';
 import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
@@ -11,7 +12,7 @@ import { startKafka } from '../services/kafka.ts';
 import { freePorts } from '../services/ports.ts';
 import { startPostgres } from '../services/postgres.ts';
 import { startRedis } from '../services/redis.ts';
-import { type Running, runCli, startInstance } from '../start/process.ts';
+import { type Running, startInstance } from '../start/process.ts';
 
 export type ServerName = 'kafka' | 'redis' | 'postgres';
 export type Role = 'all' | 'gateway' | 'worker';
@@ -162,6 +163,6 @@ async function replica(stack: AsyncDisposableStack, role: Role, env: Record<stri
 }
 
 async function command(args: string[], env: Record<string, string>): Promise<void> {
-  const { code, stderr } = await runCli(args, env);
-  if (code !== 0) throw new Error(`portcullis ${args.join(' ')} failed with ${code}: ${stderr}`);
+  const { code, err } = await portcullis(args, env);
+  if (code !== 0) throw new Error(`portcullis ${args.join(' ')} failed with ${code}: ${err}`);
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
@@ -98,11 +98,13 @@ describe('a spelling of a path', () => {
     expect(new Set(SPELLINGS.map(({ name }) => name)).size).toBe(SPELLINGS.length);
   });
 
-  it.each(SPELLINGS.map((spelling) => [spelling.name, spelling.verdict, spelling] as const))(
+  it.each(SPELLINGS.map((spelling, turn) => [spelling.name, spelling.verdict, spelling, turn] as const))(
     'D2-04 D2-15 D2-02: %s: is %s, for everybody and every path',
-    async (_name, _verdict, spelling) => {
-      const routes = [...Object.keys(PERMISSIONS), ...PUBLIC].filter((route) => isOf(spelling, route));
-      expect(routes).not.toEqual([]);
+    async (_name, _verdict, spelling, turn) => {
+      const every = [...Object.keys(PERMISSIONS), ...PUBLIC].filter((route) => isOf(spelling, route));
+      expect(every).not.toEqual([]);
+      // Each spelling has paths of each kind, and each path has its turn.
+      const routes = every.filter((_, at) => inject('isThorough') || every.length < 3 || (at + turn) % 3 === 0);
       const calls = routes.flatMap((route) =>
         (PUBLIC.includes(route) ? CALLERS.slice(0, 1) : CALLERS).map((caller) => judge(route, caller, spelling)),
       );

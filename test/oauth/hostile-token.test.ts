@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { importJwtKeys } from '../../src/access/tokens/jwt-keys.ts';
 import { envelope } from '../gateway/envelopes.ts';
 import { openSocket, readAnswer } from '../gateway/raw.ts';
@@ -43,7 +43,7 @@ async function stillGood(): Promise<void> {
   expect((await introspect(pair.refresh_token)).json.active).toBe(true);
 }
 
-describe.each(places)('by %s', (name, show, status, text) => {
+describe.each(places.map((place, turn) => [...place, turn] as const))('by %s', (name, show, status, text, turn) => {
   async function refused(token: string): Promise<void> {
     const answer = await show(token);
     expect([token.slice(-20), answer.status, answer.text]).toEqual([token.slice(-20), status, text]);
@@ -52,6 +52,8 @@ describe.each(places)('by %s', (name, show, status, text) => {
   it('7.6-02 D3-25: a token with any one of its characters changed is none', async () => {
     const token = name === 'Authorization' ? pair.access_token : pair.refresh_token;
     for (let at = 0; at < token.length; at += 1) {
+      // In turn at each place, but for the last ones, of which several spellings are one signature.
+      if (!inject('isThorough') && (at + turn) % 6 !== 0 && at < token.length - 3) continue;
       const others = [...ALPHABET.replace(token.charAt(at), ''), '.'];
       const other = others[(at * 31) % others.length] ?? '.';
       await refused(`${token.slice(0, at)}${other}${token.slice(at + 1)}`);

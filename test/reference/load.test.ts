@@ -8,10 +8,11 @@ import { linesOf, loadReference } from '../../src/domain/reference/reference-fil
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { portcullis } from '../cli/in-process.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
+import { startPortcullis } from '../harness.ts';
 import { freshDatabase } from '../services/isolation.ts';
 import { describeReal } from '../services/real.ts';
 import { migratedFolder } from '../start/folders.ts';
-import { runCli, startInstance } from '../start/process.ts';
+import { runCli } from '../start/process.ts';
 import { newFamily, rowOf, type Stand, standOn } from './stand.ts';
 
 const line = (topic: string, key: string, value: object | null) => JSON.stringify({ topic, key, value });
@@ -199,7 +200,7 @@ describe('the commands', () => {
     ['reference', 'load', '/dev/null'],
   ])('D1-12: while a server has DATA_DIR, %s %s says so and ends with 1', async (...args) => {
     await using folder = await migratedFolder();
-    await using _server = await startInstance({ DATA_DIR: folder.path });
+    await using _server = await startPortcullis({ dataDir: folder.path });
     const { code, out, err } = await portcullis(args, { DATA_DIR: folder.path });
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: stop it first/);

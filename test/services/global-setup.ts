@@ -11,6 +11,8 @@ declare module 'vitest' {
     kafkaBrokers: string | undefined;
     chromium: string | undefined;
     python: string | undefined;
+    /** Whether every case is tried, as `npm run test:long` does, where `npm test` takes some in turn. */
+    isThorough: boolean;
     /** A folder of this run. */
     runFolder: string;
     startedServices: ServerName[];

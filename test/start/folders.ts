@@ -1,5 +1,7 @@
 import { rm } from 'node:fs/promises';
-import { newDataDir } from '../harness.ts';
+import { startFailure } from '../../src/app/run.ts';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { newDataDir, startedDataDir, startPortcullis } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
 
 /** A folder that is removed at the end of the test that made it. */
@@ -15,6 +17,22 @@ export async function emptyFolder(): Promise<TestFolder> {
 /** A `DATA_DIR` whose database is migrated already, which saves the seconds of the first start. */
 export async function migratedFolder(): Promise<TestFolder> {
   return disposable(await newDataDir());
+}
+
+/** A `DATA_DIR` of an instance that was started once, with its demo. */
+export async function startedFolder(): Promise<TestFolder> {
+  return disposable(await startedDataDir());
+}
+
+/** Starts an instance in this process, and returns the sentence with which it refuses; undefined where it starts after all. */
+export async function refusalOf(dataDir: string, env: Record<string, string> = {}): Promise<string | undefined> {
+  try {
+    await using _started = await startPortcullis({ dataDir, env });
+    return undefined;
+  } catch (error) {
+    const { config } = readConfig({ DATA_DIR: dataDir, ...env });
+    return startFailure(error instanceof Error && error.cause ? error.cause : error, config);
+  }
 }
 
 function disposable(path: string): TestFolder {

@@ -2,9 +2,10 @@ import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { startPortcullis } from '../harness.ts';
 import { freePorts } from '../services/ports.ts';
-import { emptyFolder, migratedFolder } from './folders.ts';
-import { type Ended, spawnInstance, startInstance, type Variables } from './process.ts';
+import { emptyFolder, migratedFolder, refusalOf } from './folders.ts';
+import { type Ended, spawnInstance, type Variables } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 const STACK = /\n\s+at /;
@@ -110,7 +111,7 @@ it('D1-14: a gateway.yaml that is not there, or is wrong, ends the start with 78
 
 it('D1-07, D1-14: a second process on DATA_DIR is refused with 1 and says whose it is', async () => {
   await using folder = await migratedFolder();
-  await using first = await startInstance({ DATA_DIR: folder.path });
+  await using first = await startPortcullis({ dataDir: folder.path });
   await using second = spawnInstance({ DATA_DIR: folder.path });
   const ended = await second.ended;
   expect(ended.code).toBe(1);
@@ -118,43 +119,38 @@ it('D1-07, D1-14: a second process on DATA_DIR is refused with 1 and says whose 
   expect(ended.stderr).toBe(
     `Portcullis cannot start: another Portcullis is running on ${folder.path}: stop it, or give this one a DATA_DIR of its own\n`,
   );
-  expect((await fetch(`${first.baseUrl}/health`)).status).toBe(200);
+  expect((await first.call('GET', '/health')).status).toBe(200);
 });
 
-it.each(['PORT', 'ADMIN_PORT'])('D1-14: a taken %s ends the start with 1 and names the variable', async (variable) => {
+it.each(['PORT', 'ADMIN_PORT'])('D1-14: a taken %s ends the start and names the variable', async (variable) => {
   await using folder = await migratedFolder();
   const [port = 0] = await freePorts(1);
   await using taken = createServer().listen(port, '127.0.0.1');
-  await using instance = spawnInstance({ DATA_DIR: folder.path, [variable]: String(port) });
-  const ended = await instance.ended;
-  expect(taken.listening).toBe(true);
-  expect(ended.code).toBe(1);
-  expect(ended.stderr).toBe(
-    `Portcullis cannot start: port ${port} of 127.0.0.1 is in use: stop its owner, or set ${variable}\n`,
+  expect(await refusalOf(folder.path, { [variable]: String(port) })).toBe(
+    `port ${port} of 127.0.0.1 is in use: stop its owner, or set ${variable}`,
   );
+  expect(taken.listening).toBe(true);
 });
 
 it.each([
   ['DATABASE_URL', (port: number) => `postgres://user:hidden@127.0.0.1:${port}/rows`, 'the database at'],
   ['KAFKA_BROKERS', (port: number) => `127.0.0.1:${port}`, 'Kafka at'],
-])('D1-14: a %s where no server listens ends the start with 1 and one sentence', async (variable, address, subject) => {
+])('D1-14: a %s where no server listens ends the start with one sentence', async (variable, address, subject) => {
   await using folder = await migratedFolder();
   const [port = 0] = await freePorts(1);
-  await using instance = spawnInstance({ DATA_DIR: folder.path, LOG_LEVEL: 'silent', [variable]: address(port) });
-  const ended = await instance.ended;
-  expect(ended.code).toBe(1);
-  expect(ended.stdout).toBe('');
-  expect(ended.stderr).not.toContain('hidden');
-  const lines = ended.stderr.trimEnd().split('\n');
-  expect(lines).toEqual([expect.stringContaining(`Portcullis cannot start: ${subject} 127.0.0.1:${port} `)]);
+  const told = await refusalOf(folder.path, { [variable]: address(port) });
+  expect(told).not.toMatch(/hidden|\n/);
+  expect(told).toContain(`${subject} 127.0.0.1:${port} `);
 });
 
 it('a Redis that does not answer degrades the instance and does not stop its start', async () => {
   await using folder = await migratedFolder();
   const [port = 0] = await freePorts(1);
-  await using instance = await startInstance({ DATA_DIR: folder.path, REDIS_URL: `redis://127.0.0.1:${port}` });
-  const health = await fetch(`${instance.baseUrl}/health`);
-  expect(await health.json()).toMatchObject({ status: 'degraded', checks: { database: 'ok', cache: 'down' } });
+  await using p = await startPortcullis({ dataDir: folder.path, env: { REDIS_URL: `redis://127.0.0.1:${port}` } });
+  expect((await p.call('GET', '/health')).json).toMatchObject({
+    status: 'degraded',
+    checks: { database: 'ok', cache: 'down' },
+  });
 });
 
 it('folders that cannot be used are named, without a stack', async () => {

@@ -3,8 +3,9 @@ import { cp, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'n
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { portcullis } from '../cli/in-process.ts';
-import { emptyFolder, type TestFolder } from './folders.ts';
-import { type Ended, printed, spawnInstance, startInstance } from './process.ts';
+import { startPortcullis } from '../harness.ts';
+import { emptyFolder, refusalOf, type TestFolder } from './folders.ts';
+import { spawnInstance, startInstance } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 type Damage = (part: string, other: string) => Promise<void>;
@@ -58,24 +59,15 @@ async function copyOf(folder: TestFolder): Promise<TestFolder> {
   return copy;
 }
 
-async function refusedStart(dataDir: string): Promise<Ended> {
-  await using instance = spawnInstance({ DATA_DIR: dataDir });
-  // One that starts after all is not waited for.
-  await Promise.race([instance.ended, printed(instance, /"msg":"started"/).catch(() => undefined)]);
-  return await instance.kill('SIGKILL');
-}
-
 /** The start is refused with one sentence, and every file stays as it is: those of a database that is whole may have been opened. */
 async function expectRefusal(dataDir: string, what: RegExp): Promise<void> {
   const isKept = ([path]: readonly [string, string]) => !`${what}`.includes('demo') || !path.includes('/postgres/');
   const files = async () => Object.entries(await filesOf(dataDir)).filter(isKept);
   const before = await files();
-  const { code, stdout, stderr } = await refusedStart(dataDir);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-  const sentence =
-    /^Portcullis cannot start: DATA_DIR \S+ is not whole: (?<what>[^\n]*): put back what it was, or name another DATA_DIR\n$/;
-  expect(stderr).toMatch(sentence);
-  expect(sentence.exec(stderr)?.groups?.what).toMatch(what);
+  const told = (await refusalOf(dataDir)) ?? 'it starts';
+  const sentence = /^DATA_DIR \S+ is not whole: (?<what>[^\n]*): put back what it was, or name another DATA_DIR$/;
+  expect(told).toMatch(sentence);
+  expect(sentence.exec(told)?.groups?.what).toMatch(what);
   expect(await files()).toEqual(before);
 }
 
@@ -86,12 +78,8 @@ describe('a DATA_DIR that is not whole', () => {
   beforeAll(async () => {
     whole = await emptyFolder();
     other = await emptyFolder();
-    await Promise.all(
-      [whole, other].map(async ({ path }) => {
-        await using instance = await startInstance({ DATA_DIR: path });
-        expect(await instance.kill('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
-      }),
-    );
+    // Two first starts: what is copied from a template would have one id.
+    for (const { path } of [whole, other]) await (await startPortcullis({ dataDir: path }))[Symbol.asyncDispose]();
   });
   afterAll(async () => {
     for (const folder of [whole, other]) await folder[Symbol.asyncDispose]();
@@ -133,16 +121,9 @@ describe('a DATA_DIR that is not whole', () => {
   });
 
   async function expectStart(dataDir: string): Promise<void> {
-    const before = await readFile(join(dataDir, 'demo.json'), 'utf8');
-    await using instance = await startInstance({ DATA_DIR: dataDir });
-    const { client } = JSON.parse(before);
-    const answer = await fetch(`${instance.baseUrl}/v2/oauth/token`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ grant_type: 'client_credentials', ...client }),
-    });
-    expect(answer.status).toBe(200);
-    await instance.kill('SIGTERM');
+    const { client } = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
+    await using p = await startPortcullis({ dataDir });
+    expect(await p.clientToken(client)).toMatch(/^ey/);
   }
 
   it('D1-14: the log of an instance that was killed, cut: a start is refused', async () => {
@@ -158,7 +139,7 @@ describe('a DATA_DIR that is not whole', () => {
     await using folder = await copyOf(whole);
     await rm(join(folder.path, 'postgres/pg_xact'), { recursive: true });
     await rm(join(folder.path, 'postgres/base'), { recursive: true });
-    const { code, stdout, stderr } = await refusedStart(folder.path);
+    const { code, stdout, stderr } = await spawnInstance({ DATA_DIR: folder.path }).ended;
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
       /^Portcullis cannot start: DATA_DIR \S+ is not whole: postgres cannot be opened \([^\n]*\n$/,
