@@ -43,6 +43,7 @@ export const common = {
     execArgv: [
       // The embedded database lives too short in a test for its code to be worth optimising: a fifth less CPU.
       '--liftoff-only',
+      '--disable-warning=TimeoutNegativeWarning',
       '--disable-warning=ExperimentalWarning',
     ],
   },

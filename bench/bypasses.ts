@@ -16,8 +16,6 @@ const BYPASSES: Record<string, keyof typeof SCENES> = {
   'bound-histogram': 'health',
   'gathered-lines': 'health',
   'jwt-signer': 'token',
-  'result-stream': 'websocket',
-  'ws-frames': 'websocket',
   'compiled-operations': 'graphql',
   'prepared-query': 'graphql',
 };

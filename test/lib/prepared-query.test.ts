@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { takeApart } from '../../src/platform/database/prepared-query.ts';
+import { takeApart } from '../../src/lib/fast/prepared-query.ts';
 
 describe('what a read is given, taken apart', () => {
   it.each([

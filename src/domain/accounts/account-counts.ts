@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
+import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import type { Db } from '../../platform/database/database.ts';
-import type { FormedQuery } from '../../platform/database/prepared-query.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 

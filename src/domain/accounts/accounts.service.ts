@@ -1,9 +1,9 @@
 import type { Kysely, Selectable } from 'kysely';
+import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import { containing } from '../../platform/database/conditions.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList } from '../../platform/database/keyset-list.ts';
-import type { FormedQuery } from '../../platform/database/prepared-query.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { AccountCounts, accountTotal, type Counted } from './account-counts.ts';

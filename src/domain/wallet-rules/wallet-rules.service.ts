@@ -1,9 +1,9 @@
 import type { Selectable } from 'kysely';
+import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
-import type { FormedQuery } from '../../platform/database/prepared-query.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';

@@ -1,4 +1,5 @@
 import type { Compilable, Expression, ExpressionBuilder, Kysely, SelectQueryBuilder, SqlBool } from 'kysely';
+import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { isUuid } from '../../lib/input.ts';
 import {
   newestFirst,
@@ -12,7 +13,6 @@ import {
 import type { Tables } from '../../tables/tables.ts';
 import { isOneOf, keysetPage } from './conditions.ts';
 import type { Db } from './database.ts';
-import type { FormedQuery } from './prepared-query.ts';
 import type { Scoped } from './tenant-db.ts';
 
 type ScopedTables = Scoped<Tables>;

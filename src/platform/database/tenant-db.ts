@@ -12,9 +12,9 @@ import {
   type QueryResult,
   sql,
 } from 'kysely';
+import { type FormedQuery, PreparedQueries } from '../../lib/fast/prepared-query.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import { NodeScope, NodeScopeError, refusal, type TableScopes } from './node-scope.ts';
-import { type FormedQuery, filled, nodePlaceholder, takeApart } from './prepared-query.ts';
 import { sqlState } from './sql-state.ts';
 
 /** The unscoped compiler and connection that a scoped dialect builds on. */
@@ -90,12 +90,6 @@ export interface UnscopedDatabase<Tables> {
   run<Row>(build: (k: Kysely<Tables>) => Unexecuted<Row>): Promise<Row[]>;
   /** Runs a raw SQL statement, for what Kysely's builders cannot express. */
   raw<Row>(build: (text: typeof sql) => ReturnType<typeof sql<Row>>): Promise<Row[]>;
-}
-
-/** A compiled query and the name under which connections prepare it. */
-interface Prepared<Row> {
-  name: string;
-  query: CompiledQuery<Row>;
 }
 
 /** A statement that each connection prepares once, under its name. */
@@ -182,7 +176,10 @@ export class TenantDb<Tables extends object> {
   readonly #transaction = new AsyncLocalStorage<Kysely<Tables>>();
   readonly #limits: ConnectionLimits;
   readonly #pool: () => StatementPool | undefined;
-  #prepared = 0;
+  readonly #prepared = new PreparedQueries<Kysely<Scoped<Tables>>>({
+    scoped: (nodeId) => this.#scopedKysely(nodeId),
+    run: (query, nodeId, name) => this.#runCompiled(query, nodeId, name),
+  });
 
   /**
    * Takes `client`, which returns the unscoped query builder, and `pool`, which returns the driver's pool once it
@@ -214,18 +211,7 @@ export class TenantDb<Tables extends object> {
   prepareForms<Row, Given extends object>(
     build: (k: Kysely<Scoped<Tables>>, given: Given) => Compilable<Row>,
   ): FormedQuery<Row, Given> {
-    const forms = new Map<string, Prepared<Row>>();
-    return {
-      run: (nodeId, given) => {
-        const { form, values, template } = takeApart(given);
-        let prepared = forms.get(form);
-        if (!prepared) {
-          prepared = this.#prepare((k) => build(k, template()));
-          forms.set(form, prepared);
-        }
-        return this.#runPrepared(prepared, nodeId, values);
-      },
-    };
+    return this.#prepared.forms(build);
   }
 
   /** Returns an unscoped database handle. `_reason` documents why no tenant applies; a test lists the callers. */
@@ -258,22 +244,18 @@ export class TenantDb<Tables extends object> {
     }
   }
 
-  #prepare<Row>(build: (k: Kysely<Scoped<Tables>>) => Compilable<Row>): Prepared<Row> {
-    this.#prepared += 1;
-    return { name: `portcullis_${this.#prepared}`, query: build(this.#scopedKysely(nodePlaceholder())).compile() };
-  }
-
-  async #runPrepared<Row>(
-    { name, query }: Prepared<Row>,
-    nodeId: string,
-    values: Readonly<Record<string, unknown>>,
-  ): Promise<Row[]> {
-    const run = filled(query, nodeId, values);
+  #runCompiled<Row>(query: CompiledQuery<Row>, nodeId: string, name?: string): Promise<Row[]> {
     return this.#withConnection(async () => {
       const pool = this.#transaction.getStore() ? undefined : this.#pool();
-      const { rows } = pool
-        ? await pool.query<Row>({ name, text: run.sql, values: run.parameters, hasDeadline: hasDeadline(undefined) })
-        : await this.#kysely().executeQuery(run);
+      const { rows } =
+        pool && name !== undefined
+          ? await pool.query<Row>({
+              name,
+              text: query.sql,
+              values: query.parameters,
+              hasDeadline: hasDeadline(undefined),
+            })
+          : await this.#kysely().executeQuery(query);
       return rows;
     }, nodeId);
   }

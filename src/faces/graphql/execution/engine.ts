@@ -7,6 +7,7 @@ import {
   executeSubscriptionEvent,
   GraphQLError,
   type GraphQLSchema,
+  mapSourceToResponseEvent,
   NoSchemaIntrospectionCustomRule,
   parse,
   type Source,
@@ -16,7 +17,6 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
-import { ResultStream } from '../../../lib/fast/result-stream.ts';
 import type { GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { OperationObserver } from './operation-observer.ts';
@@ -97,14 +97,17 @@ function parseWithinLimits(source: string | Source): DocumentNode {
  * read, and once for all subscribers with the same key. That context contains nothing of the subscriber but what the
  * key is made from.
  */
-async function subscribe(args: ExecutionArgs, answers: SharedResults): Promise<ResultStream | ExecutionResult> {
+async function subscribe(
+  args: ExecutionArgs,
+  answers: SharedResults,
+): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
   const validated = validateSubscriptionArgs(args);
   if (!('schema' in validated)) return { errors: validated };
   const source = await createSourceEventStream(validated);
   if (!(Symbol.asyncIterator in source)) return source;
   const key = resultKeyOf(validated, (validated.contextValue as GraphqlContext).principal);
-  return new ResultStream(source, (event) =>
-    answers.answer(event, key, () => execution({ ...validated, rootValue: event })),
+  return mapSourceToResponseEvent(validated, source, (event) =>
+    answers.answer(event.rootValue, key, () => execution(event)),
   );
 }
 

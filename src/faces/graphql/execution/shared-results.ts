@@ -34,18 +34,11 @@ class SharedResult {
   readonly startDelivery: StartDelivery | undefined;
   /** The result as a server-sent event; undefined until it is first sent as one. */
   frame: Buffer | undefined;
-  #bytes: Buffer | undefined;
 
   constructor(event: object, result: ExecutionResult, startDelivery: StartDelivery | undefined) {
     this.eventId = 'seq' in event ? String(event.seq) : undefined;
     this.text = result.errors ? undefined : JSON.stringify(result);
     this.startDelivery = startDelivery;
-  }
-
-  /** The JSON in UTF-8; undefined if the result has errors. */
-  get bytes(): Buffer | undefined {
-    if (this.text !== undefined) this.#bytes ??= ownBytes(this.text);
-    return this.#bytes;
   }
 }
 

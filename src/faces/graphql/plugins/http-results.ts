@@ -1,7 +1,6 @@
 import type { ExecutionResult } from 'graphql';
 import { type Plugin, processRegularResult } from 'graphql-yoga';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { ResultStream } from '../../../lib/fast/result-stream.ts';
 import { type ErrorMask, textOfResult } from '../execution/error-masking.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
 import type { SseStreams } from '../execution/sse-streams.ts';
@@ -22,12 +21,12 @@ export function useHttpResults(
   streams: SseStreams,
   audits: OperationAudits,
 ): Plugin<OperationRequest, OperationRequest> {
-  const subscriptions = new WeakMap<Exchange, ResultStream>();
+  const subscriptions = new WeakMap<Exchange, AsyncIterable<ExecutionResult>>();
   return {
-    // Yoga would wrap the stream in one of its own, so the original is stored.
+    // Yoga would make a result of the error that ends a stream, so the original is stored.
     onSubscribe: ({ args }) => ({
       onSubscribeResult({ result }) {
-        if (result instanceof ResultStream) subscriptions.set(args.contextValue.exchange, result);
+        if (Symbol.asyncIterator in result) subscriptions.set(args.contextValue.exchange, result);
       },
     }),
     onResultProcess({ request, result, resultProcessor, setResult, setResultProcessor, serverContext: { exchange } }) {
@@ -41,7 +40,7 @@ export function useHttpResults(
         setResult(masked.map((one, index) => ({ ...one, stringify: () => texts[index] ?? '' })));
       } else {
         if (Symbol.asyncIterator in result) {
-          const results = subscriptions.get(exchange) ?? result[Symbol.asyncIterator]();
+          const results = (subscriptions.get(exchange) ?? result)[Symbol.asyncIterator]();
           // Without a processor Yoga answers 406.
           if (resultProcessor) stream(results);
           else void results.return?.();

@@ -20,7 +20,6 @@ import type { PersistedOperations } from '../plugins/persisted-operations.ts';
 
 const MAX_OPERATIONS = 100;
 const INIT_WAIT_MS = 3_000;
-const END = Buffer.from('}');
 const BEARER = /^Bearer +([^\s]+)$/i;
 
 const KEPT_CHARACTERS = 64 * 1024;
@@ -137,11 +136,8 @@ export interface SocketExtra {
   /** The principal of the token in `connection_init`; undefined until the token is verified. */
   principal: Principal | undefined;
   operations: SocketOperations;
-  /**
-   * Sends a message given as pieces of UTF-8. Returns undefined if it was sent at once; otherwise a promise that
-   * resolves when it is sent or the socket has closed.
-   */
-  send(message: readonly Buffer[]): Promise<void> | undefined;
+  /** Sends a message. Resolves when it is sent or the socket has closed. */
+  send(message: string): Promise<void>;
   close(code: number, reason: string): void;
 }
 
@@ -285,18 +281,17 @@ function sendingShared(
   { id, extra: { operations, send, exchange } }: Running,
   results: AsyncIterableIterator<ExecutionResult>,
 ): AsyncIterableIterator<ExecutionResult> {
-  const head = Buffer.from(`{"id":${JSON.stringify(id)},"type":"next","payload":`);
+  const head = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
   const rest: AsyncIterableIterator<ExecutionResult> = {
     async next() {
       for (;;) {
         const next = await results.next();
         if (next.done) return next;
         const shared = sharedOf(next.value);
-        if (shared?.bytes === undefined) return { done: false, value: mask.result(next.value, exchange) };
+        if (shared?.text === undefined) return { done: false, value: mask.result(next.value, exchange) };
         const span = shared.startDelivery?.('websocket');
         operations.next(id, next.value);
-        const sent = send([head, shared.bytes, END]);
-        if (sent) await sent;
+        await send(`${head}${shared.text}}`);
         span?.end();
       }
     },

@@ -2,7 +2,6 @@ import type { Duplex } from 'node:stream';
 import { handleProtocols, type Server } from 'graphql-ws';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { sender } from '../../../lib/fast/ws-frames.ts';
 import type { Log } from '../../../lib/log.ts';
 import { inRequest } from '../../../platform/database/tenant-db.ts';
 import { invalidRequest } from '../../../platform/errors.ts';
@@ -109,7 +108,7 @@ export class GraphqlSockets {
       exchange,
       principal: undefined,
       operations,
-      send: sender(socket, raw),
+      send,
       close: (code, reason) => socket.close(code, reason),
     };
     const closed = protocol.opened(

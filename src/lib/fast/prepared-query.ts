@@ -1,4 +1,4 @@
-import type { CompiledQuery } from 'kysely';
+import type { Compilable, CompiledQuery } from 'kysely';
 
 /** Stands in a query for a value that is known only when the query runs. */
 class Placeholder {
@@ -22,9 +22,43 @@ export interface FormedQuery<Row, Given> {
   run(nodeId: string, given: Given): Promise<Row[]>;
 }
 
-/** Returns the placeholder that stands for the tenant's id while a query is compiled. */
-export function nodePlaceholder(): string {
-  return placeholder(NODE);
+interface PreparedQueriesParts<Builder> {
+  /** Returns the query builder whose queries are scoped to a tenant. */
+  scoped(nodeId: string): Builder;
+  /** Runs a compiled query of a tenant; with a name, a connection may prepare it under that name and keep it. */
+  run<Row>(query: CompiledQuery<Row>, nodeId: string, name?: string): Promise<Row[]>;
+}
+
+/** Compiles the queries of what is read with every request, once for each form of their argument. */
+export class PreparedQueries<Builder> {
+  readonly #parts: PreparedQueriesParts<Builder>;
+  #count = 0;
+
+  constructor(parts: PreparedQueriesParts<Builder>) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Returns a query. `build` may depend on booleans, on nulls and on which members are set. All other values are
+   * placeholders for it.
+   */
+  forms<Row, Given extends object>(build: (k: Builder, given: Given) => Compilable<Row>): FormedQuery<Row, Given> {
+    const { scoped, run } = this.#parts;
+    const forms = new Map<string, { name: string; query: CompiledQuery<Row> }>();
+    return {
+      run: (nodeId, given) => {
+        const { form, values, template } = takeApart(given);
+        let prepared = forms.get(form);
+        if (!prepared) {
+          this.#count += 1;
+          const query = build(scoped(placeholder(NODE)), template()).compile();
+          prepared = { name: `portcullis_${this.#count}`, query };
+          forms.set(form, prepared);
+        }
+        return run(filled(prepared.query, nodeId, values), nodeId, prepared.name);
+      },
+    };
+  }
 }
 
 /**
@@ -37,7 +71,7 @@ function placeholder<Value>(name: string): Value {
 }
 
 /** Returns a compiled query with values in place of its placeholders. @throws Error if one has no value. */
-export function filled<Row>(
+function filled<Row>(
   query: CompiledQuery<Row>,
   nodeId: string,
   values: Readonly<Record<string, unknown>>,
