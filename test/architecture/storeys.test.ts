@@ -32,12 +32,16 @@ function upward(imports: readonly Import[]): string[] {
     .map(([importer, imported]) => `${importer} imports ${imported}`);
 }
 
-/** Files of `lib` that serve one storey alone: they belong to it. */
+const FAST = 'lib/fast/';
+
+/** Files of `lib` that serve one storey alone: they belong to it. Those of `lib/fast` stand there whomever they serve. */
 function lonely(files: readonly string[], imports: readonly Import[]): string[] {
   return files
-    .filter((file) => storeyOf(file) === 'lib')
+    .filter((file) => storeyOf(file) === 'lib' && !file.startsWith(FAST))
     .filter((file) => {
-      const storeys = imports.filter(([, imported]) => imported === file).map(([importer]) => storeyOf(importer));
+      const storeys = imports
+        .filter(([, imported]) => imported === file)
+        .map(([importer]) => (importer.startsWith(FAST) ? FAST : storeyOf(importer)));
       return new Set(storeys.filter((storey) => storey !== 'lib')).size < 2;
     });
 }

@@ -226,7 +226,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'GraphQL limits: one level too deep',
-    file: 'src/faces/graphql/execution/document-limits.ts',
+    file: 'src/faces/graphql/plugins/document-limits.ts',
     find: 'if (depth > MAX_DEPTH) throw',
     replacement: 'if (depth > MAX_DEPTH + 1) throw',
     caughtBy: ['test/graphql/limits.test.ts'],
@@ -240,7 +240,7 @@ export const DEFECTS: readonly Defect[] = [
   },
   {
     name: 'persisted operations: `only` runs any document',
-    file: 'src/faces/graphql/execution/persisted-operations.ts',
+    file: 'src/faces/graphql/plugins/persisted-operations.ts',
     find: '.some((listed) => listed === text)',
     replacement: '.some((listed) => listed !== undefined)',
     caughtBy: ['test/graphql/persisted.test.ts'],

@@ -27,6 +27,11 @@ const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 2_000;
 const MAX_PAUSE_MS = 500;
 const UNKNOWN_TOPIC_ATTEMPTS = 3;
+/**
+ * What kafkajs says of a connection whose first question, for the versions of requests, was not answered in time: it
+ * never asks again, so that only another producer can send.
+ */
+const NEVER_CONNECTED = 'Broker not connected';
 
 /**
  * Sends batches with acks=all and without idempotence: after a lost response, the idempotent producer of kafkajs reuses
@@ -45,8 +50,8 @@ class KafkaProducer {
 
   /**
    * Sends messages and resolves when all in-sync replicas have every one. After a failure it sends the whole batch
-   * again while `isWanted` returns true, by a new producer: the retry of kafkajs itself drops the messages of a
-   * partition whose leader has changed, and a connection whose first question was not answered in time never works.
+   * again while `isWanted` returns true: the retry of kafkajs itself drops the messages of a partition whose leader has
+   * changed.
    */
   async send(messages: readonly OutgoingMessage[], isWanted: () => boolean): Promise<void> {
     const topicMessages = this.#byTopic(messages);
@@ -57,9 +62,8 @@ class KafkaProducer {
         await producer.sendBatch({ acks: -1, timeout: REQUEST_TIMEOUT_MS, topicMessages });
         return;
       } catch (error) {
-        if (isFinal(error, attempt)) throw error;
-        this.#drop(connecting);
-        if (!isWanted()) throw error;
+        if (String(error).includes(NEVER_CONNECTED)) this.#drop(connecting);
+        if (!isWanted() || isFinal(error, attempt)) throw error;
       }
       await pause(backoffMs(attempt, { maxMs: MAX_PAUSE_MS }), this.#stopping.signal);
     }
@@ -93,7 +97,7 @@ class KafkaProducer {
     return this.#connected;
   }
 
-  /** Disconnects a producer that has failed, unless that has been done; the next send connects another. */
+  /** Disconnects a producer, unless that has been done; the next send connects another. */
   #drop(failed: Promise<Producer>): void {
     if (this.#connected !== failed) return;
     this.#connected = undefined;

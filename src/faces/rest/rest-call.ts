@@ -88,8 +88,14 @@ export async function answerOnce<Input>(req: Request, res: Response, once: Once<
   const run = () => work(input);
   const { status, headers, body } = await (keyed ? answers.respond(keyed, run, { around }) : around(run));
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
-  if (body === null) res.status(status).end();
+  if (body === null) sendEmpty(res, status);
   else res.status(status).type('json').send(body);
+}
+
+/** Sends a status without a body. Its length is said, since HTTP/1.0 would end the response with its connection. */
+export function sendEmpty(res: Response, status: number): void {
+  if (status !== 204) res.set('Content-Length', '0');
+  res.status(status).end();
 }
 
 /**

@@ -53,12 +53,11 @@ export function restApplication<Services>(
         answerPreflight(exchange);
         return;
       }
-      // Express calls back one tick after a handler has thrown: by then, a body that arrived with its headers has been
-      // read, and the connection can be kept.
       app(req as express.Request, res as express.Response, (error?: unknown) => {
         const errorBody = 'route' in req ? errorBodies.get(req.route) : undefined;
         if (error === undefined) answerUnserved(exchange);
-        else refuse(exchange, error, log, errorBody && ((refusal) => errorBody(refusal, req)));
+        // One tick later, a body that arrived with its headers has been read, and the connection can be kept.
+        else setImmediate(() => refuse(exchange, error, log, errorBody && ((refusal) => errorBody(refusal, req))));
       });
     },
   };

@@ -10,7 +10,7 @@ import { invalidRequest } from '../../platform/errors.ts';
 import { AUTO_TRANSFER, GROUPED, TRANSFER_LIMIT } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { parameterOf, refTo, responseOf } from '../openapi/operation.ts';
-import { answerOnce, orRefuse, parsed } from './rest-call.ts';
+import { answerOnce, orRefuse, parsed, sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface WalletRuleServices {
@@ -109,7 +109,7 @@ const replaceWalletRule = route({
       const { nodeId } = callerOf(req);
       const { version } = await orRefuse(walletRules.replace(nodeId, { walletId, id }, content, versions));
       res.setHeader('ETag', entityTag(version));
-      res.status(200).end();
+      sendEmpty(res, 200);
     },
   ],
 });

@@ -11,6 +11,7 @@ import { NOTIFICATION } from '../openapi/examples.ts';
 import { headersOf } from '../openapi/openapi-headers.ts';
 import { responses } from '../openapi/openapi-responses.ts';
 import { type Operation, parameterOf, refTo } from '../openapi/operation.ts';
+import { sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
 /** The Basic credentials of the chain processor; during a rotation the previous password is accepted too. */
@@ -165,7 +166,7 @@ function taking({ notifications, webhookCredentials, wrongPasswords, webhookSign
       receivedAtMs: exchange.startedAtMs,
       deadlineMs: Math.max(0, DEADLINE_MS - (performance.now() - exchange.startedTick)),
     });
-    res.status(200).end();
+    sendEmpty(res, 200);
   }
 
   return [authenticate, readBody, verify, accept];

@@ -3,7 +3,7 @@ import { GraphQLError, getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { decodeUtf8, JsonLimitError, parseJson } from '../../../lib/json.ts';
+import { decodeUtf8, ExactNumber, JsonLimitError, parseJson } from '../../../lib/json.ts';
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
 import { limitError } from '../execution/documents.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
@@ -108,10 +108,13 @@ function paramsOf(parameters: URLSearchParams): GraphQLParams {
 
 function jsonOf(name: string, json: string): unknown {
   try {
-    return parseJson(json);
+    const value = parseJson(json);
+    // Yoga would take the object that holds a number exactly for one of the request.
+    if (!(value instanceof ExactNumber)) return value;
   } catch {
-    throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
+    // It is no JSON.
   }
+  throw invalidRequest([{ path: name, message: 'must be a JSON object' }]);
 }
 
 async function readBody(exchange: Exchange, maxBytes: number): Promise<Buffer> {
