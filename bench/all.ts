@@ -5,6 +5,7 @@ import { measureAccounts } from './accounts.ts';
 import { measureAttacks } from './attacks.ts';
 import { measureAudit } from './audit.ts';
 import { measureBulk } from './bulk.ts';
+import { measureBypasses, NAMES } from './bypasses.ts';
 import { measureConsume } from './consume.ts';
 import { measureDelivery } from './delivery.ts';
 import { measureFrozen, measureGateway } from './gateway.ts';
@@ -42,6 +43,7 @@ const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
   webhook: () => measureWebhook(STORES),
   consume: async () => [await measureConsume(STORES)],
   import: async () => [await measureImport()],
+  bypasses: async () => [await measureBypasses(NAMES, 30)],
 };
 
 /** Measures the sections that are named, or all, and writes docs/measured.md between its markers; with all also the machine. */

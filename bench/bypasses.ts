@@ -20,12 +20,15 @@ const BYPASSES: Record<string, keyof typeof SCENES> = {
   'prepared-query': 'graphql',
 };
 
+/** The names of all ways around a library. */
+export const NAMES = Object.keys(BYPASSES);
+
 /** Measures what a row takes with each way around a library, beside the library's own way of its contract test. */
 export async function measureBypasses(names: readonly string[], pairs: number): Promise<Table> {
   const rows: string[][] = [];
   for (const name of names) {
     const row = BYPASSES[name];
-    if (row === undefined) throw new Error(`no bypass ${name}: one of ${Object.keys(BYPASSES).join(', ')}`);
+    if (row === undefined) throw new Error(`no bypass ${name}: one of ${NAMES.join(', ')}`);
     tell(`${name}, ${row} …`);
     const swapped = {
       [join(ROOT, `src/lib/fast/${name}.ts`)]: join(ROOT, `test/fast/library/${name}.ts`),
@@ -52,5 +55,5 @@ if (import.meta.main) {
     options: { pairs: { type: 'string', default: `${PAIRS}` } },
     allowPositionals: true,
   });
-  print(await measureBypasses(positionals.length > 0 ? positionals : Object.keys(BYPASSES), Number(values.pairs)));
+  print(await measureBypasses(positionals.length > 0 ? positionals : NAMES, Number(values.pairs)));
 }

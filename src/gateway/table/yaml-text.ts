@@ -1,8 +1,8 @@
-import { type Document, isAlias, isCollection, isNode, isPair, isScalar, LineCounter, parseDocument } from 'yaml';
+import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import { ConfigError } from '../../platform/config/config.ts';
 
-/** The most nodes that all aliases together may stand for; a few lines could stand for more than memory holds. */
-const MAX_ALIASED_NODES = 100_000;
+/** The most aliases that may resolve to one anchor, those inside what it stands for included. */
+const MAX_ALIASES = 100_000;
 
 /** A parsed YAML text: its value, and the lines of its members. */
 interface YamlText {
@@ -30,9 +30,7 @@ export function parseYaml(path: string, source: string): YamlText {
     );
   }
   const lineOf = (at: readonly PropertyKey[]) => lineIn(document, lines, at);
-  const { faults } = orFault(path, () => new Aliases(document.contents));
-  if (faults.length > 0) throw new ConfigError(faultLines(path, lineOf, faults));
-  return { value: orFault(path, () => document.toJS({ maxAliasCount: -1 })), lineOf };
+  return { value: orFault(path, () => document.toJS({ maxAliasCount: MAX_ALIASES })), lineOf };
 }
 
 /** Returns issues as text for the operator, with file, line and member. */
@@ -51,58 +49,6 @@ function orFault<Result>(path: string, read: () => Result): Result {
   } catch (error) {
     throw new ConfigError([`${path}:1: not valid YAML: ${error instanceof Error ? error.message : String(error)}`]);
   }
-}
-
-/** Checks the aliases of a document; `faults` lists their issues. */
-class Aliases {
-  readonly faults: Fault[] = [];
-  /** The number of nodes that each anchor stands for; undefined while its node is being visited. */
-  readonly #sizes = new Map<string, number | undefined>();
-  #aliased = 0;
-
-  constructor(contents: unknown) {
-    this.#sizeOf(contents, []);
-  }
-
-  /**
-   * Returns the number of nodes below a node. Visits them in the order of the text, because an alias stands for the
-   * last anchor of its name before it.
-   */
-  #sizeOf(node: unknown, at: readonly PropertyKey[]): number {
-    if (isAlias(node)) return this.#sizeOfAlias(node.source, at);
-    const anchor = isNode(node) && 'anchor' in node ? node.anchor : undefined;
-    if (anchor !== undefined) this.#sizes.set(anchor, undefined);
-    let size = 1;
-    if (isCollection(node))
-      node.items.forEach((item, index) => {
-        if (isPair(item)) size += this.#sizeOf(item.key, at) + this.#sizeOf(item.value, [...at, nameOf(item.key)]);
-        else size += this.#sizeOf(item, [...at, index]);
-      });
-    if (anchor !== undefined) this.#sizes.set(anchor, size);
-    return size;
-  }
-
-  #sizeOfAlias(name: string, at: readonly PropertyKey[]): number {
-    const size = this.#sizes.get(name);
-    if (size === undefined) {
-      const isOpen = this.#sizes.has(name);
-      this.faults.push({
-        at,
-        message: isOpen ? `*${name} stands within &${name}` : `*${name} has no &${name} before it`,
-      });
-      return 0;
-    }
-    if (this.#aliased + size > MAX_ALIASED_NODES) {
-      this.faults.push({ at, message: `with *${name}, aliases stand for more than ${MAX_ALIASED_NODES} values` });
-      return 0;
-    }
-    this.#aliased += size;
-    return size;
-  }
-}
-
-function nameOf(key: unknown): string {
-  return isScalar(key) ? String(key.value) : String(key);
 }
 
 function lineIn(document: Document, lines: LineCounter, at: readonly PropertyKey[]): number {

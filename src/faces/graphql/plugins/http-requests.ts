@@ -5,6 +5,7 @@ import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { decodeUtf8, ExactNumber, JsonLimitError, parseJson } from '../../../lib/json.ts';
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
+import { isObject } from '../../shared/nested-values.ts';
 import { limitError } from '../execution/documents.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
 import { UploadForm, type UploadLimits } from '../execution/upload-form.ts';
@@ -109,8 +110,8 @@ function paramsOf(parameters: URLSearchParams): GraphQLParams {
 function jsonOf(name: string, json: string): unknown {
   try {
     const value = parseJson(json);
-    // Yoga would take the object that holds a number exactly for one of the request.
-    if (!(value instanceof ExactNumber)) return value;
+    // A number is an object here, which holds it exactly.
+    if (value === null || (isObject(value) && !(value instanceof ExactNumber))) return value;
   } catch {
     // It is no JSON.
   }
