@@ -13,7 +13,6 @@ const SWAP = join(import.meta.dirname, 'bypasses/swap.ts');
 const BYPASSES: Record<string, keyof typeof SCENES> = {
   'kafka-encoding': 'webhook',
   'kafka-partitions': 'webhook',
-  'bound-histogram': 'health',
   'gathered-lines': 'health',
   'jwt-signer': 'token',
   'compiled-operations': 'graphql',

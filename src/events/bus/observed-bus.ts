@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
-import { BoundHistogram } from '../../lib/fast/bound-histogram.ts';
+import { durations } from '../../lib/durations.ts';
 import { MemoizedRead } from '../../lib/memoized-read.ts';
 import { type Span, type SpanAttributes, type Tracer, validTraceparent } from '../../lib/tracing.ts';
 import { isDeadLetterTopic } from './dead-letters.ts';
@@ -24,12 +24,12 @@ export class ObservedBus implements EventBus {
   readonly #groups = new Map<string, readonly string[]>();
   readonly #bus: EventBus;
   readonly #tracer: Tracer | undefined;
-  readonly #sent = new BoundHistogram({
+  readonly #sent = durations({
     name: 'messaging_client_operation_duration_seconds',
     help: 'How long the bus took to acknowledge messages, or to refuse them, by topic.',
     labelNames: ['messaging_destination_name', 'messaging_operation_name', 'error_type'],
   });
-  readonly #processed = new BoundHistogram({
+  readonly #processed = durations({
     name: 'messaging_process_duration_seconds',
     help: 'How long a batch of messages took to take effect, or to fail, by topic and consumer group.',
     labelNames: ['messaging_destination_name', 'messaging_consumer_group_name', 'error_type'],
@@ -105,7 +105,7 @@ export class ObservedBus implements EventBus {
       if (topic === counted) continue;
       counted = topic;
       const labels = { messaging_destination_name: topic, messaging_operation_name: 'send', error_type: error };
-      this.#sent.bind(labels).observe(seconds);
+      this.#sent.observe(labels, seconds);
     }
   }
 
@@ -128,7 +128,7 @@ export class ObservedBus implements EventBus {
         throw thrown;
       } finally {
         this.#consumed.inc(labels, batch.length);
-        this.#processed.bind({ ...labels, error_type: error }).observe((performance.now() - startedTick) / 1_000);
+        this.#processed.observe({ ...labels, error_type: error }, (performance.now() - startedTick) / 1_000);
         for (const span of spans) span.end(error === '' ? undefined : error);
       }
     };

@@ -1,5 +1,5 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
-import { BoundHistogram, type Durations } from '../../lib/fast/bound-histogram.ts';
+import { durations } from '../../lib/durations.ts';
 import type { Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -38,7 +38,7 @@ export function methodOf(method: string | undefined): string {
  */
 export class RequestMetrics {
   readonly metrics: readonly Metric[];
-  readonly #durations = new BoundHistogram<Label>({
+  readonly #durations = durations<Label>({
     name: 'http_server_request_duration_seconds',
     help: 'How long requests took, from their first byte to the last of the answer, by method, endpoint and status.',
     labelNames: ['http_request_method', 'http_route', 'http_response_status_code'],
@@ -49,8 +49,6 @@ export class RequestMetrics {
     labelNames: ['http_route', 'kind'],
     registers: [],
   });
-  /** The series by method, status and endpoint. */
-  readonly #byKey = new Map<string, Durations>();
   #active = 0;
 
   constructor() {
@@ -81,25 +79,21 @@ export class RequestMetrics {
       return;
     }
     const seconds = (performance.now() - exchange.startedTick) / 1_000;
-    this.#series(route, req.method, endStatusOf(exchange, aborted)).observe(seconds);
+    this.#observe(route, req.method, { status: endStatusOf(exchange, aborted), seconds });
   }
 
   /** Counts a response to bytes that are not valid HTTP. */
   unparsed(status: number): void {
-    this.#series('', undefined, status).observe(0);
+    this.#observe('', undefined, { status, seconds: 0 });
   }
 
-  #series(route: string, given: string | undefined, status: number): Durations {
-    const method = methodOf(given);
-    const code = status < MAX_STATUS ? status : 0;
-    const key = `${method} ${code} ${route}`;
-    let series = this.#byKey.get(key);
-    if (!series) {
-      const labels = { http_request_method: method, http_route: route, http_response_status_code: String(code) };
-      series = this.#durations.bind(labels);
-      this.#byKey.set(key, series);
-    }
-    return series;
+  #observe(route: string, method: string | undefined, { status, seconds }: { status: number; seconds: number }): void {
+    const labels = {
+      http_request_method: methodOf(method),
+      http_route: route,
+      http_response_status_code: String(status < MAX_STATUS ? status : 0),
+    };
+    this.#durations.observe(labels, seconds);
   }
 }
 

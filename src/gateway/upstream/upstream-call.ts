@@ -1,4 +1,4 @@
-import { BoundHistogram } from '../../lib/fast/bound-histogram.ts';
+import { durations } from '../../lib/durations.ts';
 import type { Span, Tracer } from '../../lib/tracing.ts';
 import type { Exchange } from '../exchange/exchange.ts';
 import { methodOf } from '../exchange/request-metrics.ts';
@@ -10,7 +10,7 @@ export type CallError = 'unreachable' | 'timeout' | 'left' | 'cut';
 
 /** Measures and traces the calls of upstreams. */
 export class UpstreamCalls {
-  readonly durations = new BoundHistogram<Label>({
+  readonly durations = durations<Label>({
     name: 'http_client_request_duration_seconds',
     help: 'How long remote services took, from the request to the last byte of the answer; each attempt by itself.',
     labelNames: ['service', 'http_request_method', 'http_response_status_code', 'error_type'],
@@ -38,13 +38,13 @@ export class UpstreamCalls {
     call: { status: number; error: CallError | undefined; seconds: number },
   ): void {
     const { status, error = '', seconds } = call;
-    const series = this.durations.bind({
+    const labels = {
       service,
       http_request_method: method,
       http_response_status_code: status === 0 ? '' : String(status),
       error_type: error,
-    });
-    series.observe(seconds);
+    };
+    this.durations.observe(labels, seconds);
   }
 }
 

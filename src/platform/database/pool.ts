@@ -1,5 +1,5 @@
 import { Gauge, type Metric } from 'prom-client';
-import { BoundHistogram, type Durations } from '../../lib/fast/bound-histogram.ts';
+import { durations } from '../../lib/durations.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import { sqlState } from './sql-state.ts';
 import type { StatementPool } from './tenant-db.ts';
@@ -35,12 +35,11 @@ const LONGEST = 9;
 /** The metrics of the connections to PostgreSQL and of the statements that run on them. */
 export class DatabaseMetrics {
   readonly metrics: readonly Metric[];
-  readonly #statements = new BoundHistogram({
+  readonly #statements = durations({
     name: 'db_client_operation_duration_seconds',
     help: 'How long PostgreSQL took to answer statements, by their first word and SQLSTATE of their error.',
     labelNames: ['db_operation_name', 'error_type'],
   });
-  readonly #succeeded = new Map<string, Durations>();
   /** The driver's pool; until the first statement creates it, one without connections. */
   #pool: Pick<ServerPool, 'totalCount' | 'idleCount'> = { totalCount: 0, idleCount: 0 };
 
@@ -101,16 +100,8 @@ export class DatabaseMetrics {
   }
 
   #observe(statement: unknown, error: unknown, seconds: number): void {
-    const operation = operationOf(statement);
     const errorType = error ? (sqlState(error) ?? 'connection') : '';
-    if (errorType === '') {
-      let series = this.#succeeded.get(operation);
-      if (!series) {
-        series = this.#statements.bind({ db_operation_name: operation, error_type: '' });
-        this.#succeeded.set(operation, series);
-      }
-      series.observe(seconds);
-    } else this.#statements.bind({ db_operation_name: operation, error_type: errorType }).observe(seconds);
+    this.#statements.observe({ db_operation_name: operationOf(statement), error_type: errorType }, seconds);
   }
 }
 

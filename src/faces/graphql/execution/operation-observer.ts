@@ -1,17 +1,17 @@
 import { type ExecutionArgs, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
-import { BoundHistogram, type Durations } from '../../../lib/fast/bound-histogram.ts';
+import { durations } from '../../../lib/durations.ts';
 import type { Span, Tracer } from '../../../lib/tracing.ts';
 import { shownError } from '../kit/graphql-errors.ts';
 import type { OperationRequest } from './operation-request.ts';
 import type { Awaitable } from './shared-results.ts';
 
-type OperationType = 'query' | 'mutation' | 'subscription';
+const OPERATION_TYPES = ['query', 'mutation', 'subscription'];
 type Transport = 'sse' | 'websocket';
 /**
  * How an operation ended: without errors, only with errors that the client may see, or with an unexpected error. Over
  * HTTP all three have the status 200.
  */
-type Outcome = 'ok' | 'error' | 'failed';
+const OUTCOMES = ['ok', 'error', 'failed'] as const;
 
 /** Begins the span of an event's delivery to one subscriber; returns undefined if this delivery is not traced. */
 export type StartDelivery = (transport: Transport) => Span | undefined;
@@ -24,23 +24,18 @@ const MAX_NAME_LENGTH = 64;
 
 /** Measures and traces operations. Operation names are not used as metric labels, because clients choose them. */
 export class OperationObserver {
-  readonly durations = new BoundHistogram({
+  readonly durations = durations({
     name: 'graphql_operation_duration_seconds',
     help: 'How long operations took to be executed (of a subscription: to begin), by type and outcome; parsing, limits and sending are not in it.',
     labelNames: ['graphql_operation_type', 'outcome'],
   });
   readonly #tracer: Tracer | undefined;
-  readonly #series: Record<OperationType, Record<Outcome, Durations>>;
 
   constructor(tracer?: Tracer) {
     this.#tracer = tracer;
-    const bind = (labels: { graphql_operation_type: OperationType; outcome: Outcome }) => this.durations.bind(labels);
-    const seriesOf = (graphql_operation_type: OperationType) => ({
-      ok: bind({ graphql_operation_type, outcome: 'ok' }),
-      error: bind({ graphql_operation_type, outcome: 'error' }),
-      failed: bind({ graphql_operation_type, outcome: 'failed' }),
-    });
-    this.#series = { query: seriesOf('query'), mutation: seriesOf('mutation'), subscription: seriesOf('subscription') };
+    for (const graphql_operation_type of OPERATION_TYPES) {
+      for (const outcome of OUTCOMES) this.durations.zero({ graphql_operation_type, outcome });
+    }
   }
 
   /** Executes an operation or begins a subscription, and records its duration, outcome and span. */
@@ -54,7 +49,7 @@ export class OperationObserver {
     const span = this.#tracer && this.#start(this.#tracer, args, operation);
     const ended = (errors: readonly unknown[]) => {
       const outcome = outcomeOf(errors);
-      this.#series[type][outcome].observe((performance.now() - startedTick) / 1_000);
+      this.durations.observe({ graphql_operation_type: type, outcome }, (performance.now() - startedTick) / 1_000);
       span?.end(outcome === 'ok' ? undefined : 'graphql');
     };
     const settle = (result: Result): Result => {
@@ -99,7 +94,7 @@ export class OperationObserver {
   }
 }
 
-function outcomeOf(errors: readonly unknown[]): Outcome {
+function outcomeOf(errors: readonly unknown[]): (typeof OUTCOMES)[number] {
   if (errors.length === 0) return 'ok';
   return errors.every((error) => shownError(error)) ? 'error' : 'failed';
 }
