@@ -1,9 +1,7 @@
 import { createRequire } from 'node:module';
 import fc from 'fast-check';
-import { Partitioners } from 'kafkajs';
 import { expect, it, vi } from 'vitest';
 import { PlainMessage, producePayload } from '../../src/lib/fast/kafka-encoding.ts';
-import { partitionOf } from '../../src/lib/fast/kafka-partitions.ts';
 
 interface Encoder {
   buffer: Buffer;
@@ -51,24 +49,5 @@ it('D6-16: what is sent to the brokers is byte for byte what kafkajs would send'
       expect(producePayload({ acks: -1, timeout: 1_000, topicData: given }, nowMs).equals(buffer)).toBe(true);
     }),
     { numRuns: 200 },
-  );
-});
-
-it('D6-16: a key has the partition that kafkajs would choose', () => {
-  const theirs = Partitioners.DefaultPartitioner();
-  const partitions = (count: number) =>
-    Array.from({ length: count }, (_, partitionId) => ({
-      partitionErrorCode: 0,
-      partitionId,
-      leader: 1,
-      replicas: [1],
-      isr: [1],
-    }));
-  fc.assert(
-    fc.property(text, fc.integer({ min: 1, max: 100 }), (key, count) => {
-      const given = { topic: 't', partitionMetadata: partitions(count), message: { key, value: null } };
-      expect(partitionOf(given)).toBe(theirs(given));
-    }),
-    { numRuns: 500 },
   );
 });

@@ -33,6 +33,8 @@ const requestLines: RawRow[] = [
   refused('a request of SOCKS', '\x05\x01\x00'),
 ];
 
+const conditions: RawRow[] = [answered('If-None-Match with anything', headed('If-None-Match: *'), 200)];
+
 const versions: RawRow[] = [
   closing('HTTP/1.0', 'GET /health HTTP/1.0\r\nX-Correlation-ID: {id}\r\n\r\n', 200),
   answered(
@@ -128,4 +130,4 @@ const values: RawRow[] = [
 ];
 
 /** The head of a request, by RFC 9112 sections 2 to 5. */
-export const HEAD_ROWS: readonly RawRow[] = [requestLines, versions, hosts, sizes, names, values].flat();
+export const HEAD_ROWS: readonly RawRow[] = [requestLines, conditions, versions, hosts, sizes, names, values].flat();

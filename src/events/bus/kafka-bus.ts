@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Producer, TopicMessages } from 'kafkajs';
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { encodePlainMessages, PlainMessage } from '../../lib/fast/kafka-encoding.ts';
-import { partitionOf } from '../../lib/fast/kafka-partitions.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import {
   type BusLog,
@@ -106,11 +105,12 @@ class KafkaProducer {
 
   async #connect(): Promise<Producer> {
     const kafka = await kafkaClient(this.#connection, REQUEST_TIMEOUT_MS, this.#log);
+    const { Partitioners } = await import('kafkajs');
     encodePlainMessages();
     const producer = kafka.producer({
       allowAutoTopicCreation: false,
       idempotent: false,
-      createPartitioner: () => partitionOf,
+      createPartitioner: Partitioners.DefaultPartitioner,
       retry: { ...KAFKA_RETRY, retries: 0 },
     });
     return connected(producer);

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { parse } from 'node:querystring';
 import express, { type RequestHandler } from 'express';
 import type { LocalServices } from '../../gateway/chain.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
@@ -30,8 +31,8 @@ const VERBS = { GET: 'get', HEAD: 'head', POST: 'post', PUT: 'put', DELETE: 'del
 
 /**
  * Makes the Express application that serves the routes to requests that the gateway has let through. Its settings turn
- * off what the contract does not have: the `ETag` of every response, `X-Powered-By`, and paths in another case or with
- * a trailing slash. A request without a route gets 503.
+ * off what the contract does not have: the `ETag` of every response, `X-Powered-By`, 304, and paths in another case or
+ * with a trailing slash. `req.query` has every parameter. A request without a route gets 503.
  */
 export function restApplication<Services>(
   routes: readonly Route<Services>[],
@@ -40,6 +41,9 @@ export function restApplication<Services>(
 ): LocalServices {
   const app = express().disable('etag').disable('x-powered-by');
   app.enable('case sensitive routing').enable('strict routing');
+  app.set('query parser', (query: string) => parse(query, '&', '=', { maxKeys: 0 }));
+  // No route but those that do it themselves answers 304.
+  Object.defineProperty(app.request, 'fresh', { value: false });
   const errorBodies = new Map<unknown, Route<Services>['errorBody']>();
   for (const { method, path, handlers, errorBody } of routes) {
     const place = app.route(path.replace(/\{(\w+)\}/g, ':$1').replace(/\*+$/, '{*rest}'));

@@ -1,6 +1,7 @@
-import { GatheredLines } from '../../lib/fast/gathered-lines.ts';
 import { type Log, withFields } from '../../lib/log.ts';
 
+/** How much is buffered until it is written: less than pino writes at once. */
+const MAX_BUFFERED_BYTES = 16 * 1024 - 1;
 const FLUSH_EVERY_MS = 200;
 
 /** A log with a method that writes its buffered lines at once. */
@@ -16,16 +17,12 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
     const stream = pretty({ ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
     return withFlush(pino({ level }, stream), () => undefined);
   }
-  const destination = pino.destination({ dest: 1, sync: false });
-  const lines = new GatheredLines((text) => destination.write(text));
+  const destination = pino.destination({ dest: 1, sync: false, minLength: MAX_BUFFERED_BYTES });
   // Without this, lines would wait until later ones fill the buffer.
-  setInterval(() => lines.flush(), FLUSH_EVERY_MS).unref();
-  const flush = () => {
-    lines.flush();
-    destination.flushSync();
-  };
+  setInterval(() => destination.flush(), FLUSH_EVERY_MS).unref();
+  const flush = () => destination.flushSync();
   process.once('exit', flush);
-  return withFlush(pino({ level }, lines), flush);
+  return withFlush(pino({ level }, destination), flush);
 }
 
 function withFlush(logger: Log, flush: () => void): FlushableLog {

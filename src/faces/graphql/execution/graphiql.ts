@@ -60,7 +60,10 @@ let made: Promise<string> | undefined;
  * @throws Error when the package opens its page in a way that this code does not know.
  */
 export function renderGraphiql(options: GraphiQLOptions): Promise<string> {
-  made ??= makePage(options);
+  made ??= makePage(options).catch((error: unknown) => {
+    made = undefined;
+    throw error;
+  });
   return made;
 }
 

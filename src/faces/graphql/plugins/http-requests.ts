@@ -136,6 +136,12 @@ function isBatch(body: Buffer): boolean {
 /** Parses one operation or a batch; of what is neither, Yoga says so. */
 function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
   const params = parseBody(body) as GraphQLParams | GraphQLParams[];
+  // A number is an object here, which holds it exactly; Yoga refuses all other values that are no objects.
+  for (const given of [params].flat()) {
+    if ([given, given?.variables, given?.extensions].some((value) => (value as unknown) instanceof ExactNumber)) {
+      throw badRequest('operations, their variables and extensions must be objects');
+    }
+  }
   if (!Array.isArray(params)) return params;
   if (params.length === 0) throw badRequest('the batch is empty');
   if (params.length > MAX_BATCH) {
