@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { boundOf, measurePairs } from './bypasses/measure.ts';
+import { measurePairs } from './bypasses/measure.ts';
 import { SCENES } from './bypasses/scenes.ts';
 import { ROOT } from './lib/product.ts';
 import { print, type Table, tell } from './lib/report.ts';
-import { median } from './lib/statistics.ts';
+import { boundOf, median } from './lib/statistics.ts';
 
 const PAIRS = 30;
 const SWAP = join(import.meta.dirname, 'bypasses/swap.ts');

@@ -49,27 +49,3 @@ export async function measurePairs(
   });
   return results;
 }
-
-/**
- * The median of differences, and the bound that it is above with 95 % confidence: the order statistic by the binomial
- * distribution.
- */
-export function boundOf(differences: readonly number[]): { median: number; lower: number } {
-  const sorted = differences.toSorted((a, b) => a - b);
-  const n = sorted.length;
-  // The true median is below the k-th smallest value with the probability of fewer than k heads in n tosses.
-  let rank = 0;
-  while (cumulative(n, rank) <= 0.05) rank++;
-  return { median: sorted[Math.floor((n - 1) / 2)] ?? Number.NaN, lower: sorted[Math.max(0, rank - 1)] ?? Number.NaN };
-}
-
-/** The probability of at most `most` heads in `n` tosses of a coin. */
-function cumulative(n: number, most: number): number {
-  let term = 0.5 ** n;
-  let sum = term;
-  for (let k = 1; k <= most; k++) {
-    term *= (n - k + 1) / k;
-    sum += term;
-  }
-  return sum;
-}

@@ -25,9 +25,6 @@ const ROLES: ReadonlyMap<string, readonly Permission[]> = new Map<string, readon
   ['viewer', PERMISSIONS.filter((permission) => permission.endsWith(':read') && permission !== 'audit:read')],
 ]);
 
-/** The names of all roles of supervisors. */
-export const ROLE_NAMES: readonly string[] = [...ROLES.keys()];
-
 /** Returns the permissions of a role; none when the role does not exist. */
 export function permissionsOfRole(role: string): readonly Permission[] {
   return ROLES.get(role) ?? [];
