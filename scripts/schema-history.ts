@@ -22,8 +22,14 @@ export function schemaHistory(root: string): SchemaHistory {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: 'pipe' });
   const schema = readFileSync(join(root, SCHEMA), 'utf8');
   const changelog = readFileSync(join(root, CHANGELOG), 'utf8');
-  const shown = (commit: string, path: string) =>
-    git('ls-tree', '--name-only', commit, '--', path) === '' ? undefined : git('show', `${commit}:${path}`);
+  const shown = (commit: string, path: string) => {
+    try {
+      return git('show', `${commit}:${path}`);
+    } catch {
+      // The commit has no such file.
+      return undefined;
+    }
+  };
   const head = git('rev-parse', 'HEAD').trim();
   const [parent] = git('rev-list', '--max-count=1', '--parents', 'HEAD').trim().split(' ').slice(1);
   const released = releaseCommit(git, changelog);

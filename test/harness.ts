@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { constants, cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +12,14 @@ import { ALL_TOPICS } from '../src/events/bus/topics.ts';
 import { silentLog } from '../src/lib/log.ts';
 import { readConfig } from '../src/platform/config/config.ts';
 import { readSecrets } from '../src/platform/config/secrets.ts';
-import { embeddedClusterCopy, realDatabase } from './harness/databases.ts';
+import {
+  copyOfDatabase,
+  embeddedClusterCopy,
+  onlyOne,
+  realDatabase,
+  realTemplate,
+  STARTED_DATABASE,
+} from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
 import type {} from './services/global-setup.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
@@ -54,8 +62,26 @@ export interface Answer {
   json: ReturnType<typeof JSON.parse>;
 }
 
-/** The whole service in this process, on embedded stores and free ports; disposing stops it and removes its data. */
+/**
+ * The whole service in this process with the demo, on free ports; disposing stops it and removes its data. Its database is one of its
+ * own on the provisioned PostgreSQL, which takes a fraction of an embedded one's time; its other stores are embedded. All of them are
+ * where there is no PostgreSQL, or where `dataDir` is given.
+ */
 export async function startPortcullis(options: StartOptions = {}): Promise<Portcullis> {
+  if (options.dataDir !== undefined || inject('databaseUrl') === undefined) return startEmbedded(options);
+  const template = await startedTemplate();
+  const dataDir = await folderLike(template.dataDir);
+  const database = await copyOfDatabase(template.database);
+  const env = { DATA_DIR: dataDir, DATABASE_URL: database.url, ...options.env };
+  const started = await start(dataDir, env, options.overrides);
+  return portcullis(started, await ensureDemo(started.service.context), env, async () => {
+    await database.drop();
+    await remove(dataDir);
+  });
+}
+
+/** The whole service in this process, on embedded stores and free ports; disposing stops it and removes its data. */
+export async function startEmbedded(options: StartOptions = {}): Promise<Portcullis> {
   const dataDir = options.dataDir ?? (await startedDataDir());
   const env = { DATA_DIR: dataDir, ...options.env };
   const started = await start(dataDir, env, options.overrides);
@@ -106,15 +132,37 @@ export async function newDataDir(): Promise<string> {
   return dataDir;
 }
 
-/** A `DATA_DIR` of an instance that was started once: it has its secrets and its demo. The first of a run starts it. */
+/** A `DATA_DIR` of an embedded instance that was started once: it has its secrets and its demo. The first of a run starts it. */
 export async function startedDataDir(): Promise<string> {
   const template = join(inject('runFolder'), 'started');
   if (!existsSync(template)) {
     const made = await newDataDir();
-    await (await startPortcullis({ dataDir: made }))[Symbol.asyncDispose]();
+    await (await startEmbedded({ dataDir: made }))[Symbol.asyncDispose]();
     // Others may come first; what a rename has put there is whole.
     await rename(made, template).catch(() => remove(made));
   }
+  return folderLike(template);
+}
+
+/** The database and the `DATA_DIR` of an instance on PostgreSQL that was started once: they have its demo. The first of a run starts it. */
+async function startedTemplate(): Promise<{ dataDir: string; database: string }> {
+  const dataDir = join(inject('runFolder'), 'started-on-postgres');
+  const database = `${STARTED_DATABASE}${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`;
+  if (existsSync(dataDir)) return { dataDir, database };
+  const empty = await realTemplate();
+  await onlyOne(async () => {
+    if (existsSync(dataDir)) return;
+    const made = await mkdtemp(`${dataDir}-`);
+    const { url } = await copyOfDatabase(empty, database);
+    const { service } = await start(made, { DATA_DIR: made, DATABASE_URL: url });
+    await ensureDemo(service.context);
+    await service[Symbol.asyncDispose]();
+    await rename(made, dataDir);
+  });
+  return { dataDir, database };
+}
+
+async function folderLike(template: string): Promise<string> {
   const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-test-'));
   await cp(template, dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
   return dataDir;

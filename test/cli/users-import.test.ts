@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
-import { startPortcullis } from '../harness.ts';
+import { startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { emptyFolder, migratedFolder, type TestFolder } from '../start/folders.ts';
 import { runCli, type Spawned, spawnCli } from '../start/process.ts';
@@ -108,7 +108,7 @@ describe('users import', () => {
         'portcullis: the file has the unknown column "wallet;email": name some of wallet_address',
       ),
     });
-    await using running = await startPortcullis();
+    await using running = await startEmbedded();
     const taken = await portcullis(['users', 'import', file, '--node', node], { DATA_DIR: running.dataDir });
     expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('mutation startUserMigration') });
   });

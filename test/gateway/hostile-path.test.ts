@@ -21,6 +21,8 @@ function get(target: string) {
 
 /** Spellings that a lenient service might take for /v1/accounts, or for a way out of its folder. */
 const hostile = [
+  'http://a:65536/v1/accounts',
+  'http://1.2.3.999/v1/accounts',
   '/v1%2Faccounts',
   '/v1%2faccounts',
   '%2Fv1/accounts',

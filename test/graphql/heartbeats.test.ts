@@ -4,7 +4,8 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { type Stand, startStandOn, until } from './stand.ts';
 
 /** How often idle connections are pinged: more often than any proxy on the way gives one up. */
@@ -12,12 +13,12 @@ const PING_MS = 12_000;
 const UPDATES = 'subscription { transactionUpdates { cursor transaction { error } } }';
 const MEBIBYTE = 1024 ** 2;
 
-let database: EmbeddedDatabase;
+let database: Database;
 let stand: Stand;
 const sockets: { destroy?(): void; terminate?(): void }[] = [];
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
 });
 afterAll(() => database[Symbol.asyncDispose]());
 beforeEach(async () => {

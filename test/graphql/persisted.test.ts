@@ -3,7 +3,8 @@ import { createClient } from 'graphql-ws';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { PersistedMode } from '../../src/faces/graphql/plugins/persisted-operations.ts';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
 import { type Stand, startStandOn } from './stand.ts';
 
@@ -19,11 +20,11 @@ const UNKNOWN = '0'.repeat(64);
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
 const byHash = (text: string) => ({ extensions: { persistedQuery: { version: 1, sha256Hash: hashOf(text) } } });
 
-let database: EmbeddedDatabase;
+let database: Database;
 const stands = new Map<PersistedMode, Stand>();
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
   const documents = new Map([...LISTED.map((text) => [hashOf(text), text] as const), ['Me-1', ME]]);
   for (const persistedMode of ['off', 'allow', 'only'] as const) {
     stands.set(persistedMode, await startStandOn(database, { persistedMode, persistedDocuments: () => documents }));

@@ -5,7 +5,8 @@ import { databaseEventLog, type EventLog } from '../../src/events/streams/event-
 import { EventStreams } from '../../src/events/streams/event-streams.ts';
 import { MemoryWakeUps } from '../../src/events/streams/wake-ups.ts';
 import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import type { EventReader, ServerEvent } from './event-reader.ts';
 import { NODE, OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
 
@@ -13,7 +14,7 @@ const UPDATES = `subscription ($after: String) {
   transactionUpdates(after: $after) { cursor correlationId transaction { id status } }
 }`;
 
-let database: EmbeddedDatabase;
+let database: Database;
 let stand: Stand;
 let streams: EventStreams;
 let wakeUps: MemoryWakeUps;
@@ -28,7 +29,7 @@ let endings: Map<string, () => void>;
 const sockets: WebSocket[] = [];
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
 });
 
 afterAll(() => database[Symbol.asyncDispose]());

@@ -3,17 +3,18 @@ import { print } from 'graphql';
 import { type Client, CloseCode, createClient } from 'graphql-ws';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { TransactionStatesDocument, TransactionUpdatesDocument } from './generated/graphql.ts';
 import { OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
 
-let database: EmbeddedDatabase;
+let database: Database;
 let stand: Stand;
 const clients: Client[] = [];
 const sockets: WebSocket[] = [];
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
 });
 
 afterAll(() => database[Symbol.asyncDispose]());

@@ -1,16 +1,17 @@
 import { print } from 'graphql';
 import { createClient } from 'graphql-sse';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
 import { TransactionUpdatesDocument, type TransactionUpdatesSubscription } from './generated/graphql.ts';
 import { OTHER_NODE, type Stand, startStandOn, until } from './stand.ts';
 
-let database: EmbeddedDatabase;
+let database: Database;
 let stand: Stand;
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
 });
 
 afterAll(() => database[Symbol.asyncDispose]());

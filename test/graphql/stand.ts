@@ -22,7 +22,7 @@ import { PageCursors } from '../../src/lib/keyset.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
 
 export const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
@@ -92,7 +92,7 @@ interface StandDeps extends Partial<Omit<GraphqlDeps, 'services'>> {
 
 /** Starts one on a database of its own; `deps` replaces parts of the server. */
 export async function startStand(deps?: StandDeps): Promise<Stand> {
-  const database = await embeddedDatabase();
+  const database = await scratchDatabase();
   const stand = await startStandOn(database, deps);
   return {
     ...stand,

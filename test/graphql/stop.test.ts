@@ -3,7 +3,8 @@ import { Readable } from 'node:stream';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { MigrationFiles } from '../../src/domain/user-migrations/migration-files.service.ts';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { NODE, type Stand, startStandOn, until } from './stand.ts';
 
 const UPDATES = 'subscription { transactionUpdates { cursor } }';
@@ -11,12 +12,12 @@ const PROGRESS = 'subscription ($id: ID!) { migrationProgress(id: $id) { process
 const REGISTER =
   'mutation { registerTransaction(input: {id: "x", collection: OTC_TRANSACTIONS, type: 1}) { __typename } }';
 
-let database: EmbeddedDatabase;
+let database: Database;
 let stand: Stand;
 const sockets: WebSocket[] = [];
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
 });
 afterAll(() => database[Symbol.asyncDispose]());
 beforeEach(async () => {

@@ -3,15 +3,19 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { constants, cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { inject } from 'vitest';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { freshDatabase } from '../services/isolation.ts';
-import { withPostgres } from '../services/pg-client.ts';
+import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
 import { serviceAddress } from '../services/real.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const MIGRATIONS = join(ROOT, 'migrations');
 const TEMPLATE_LOCK = 7_205_002;
+
+/** The beginning of the names of databases that hold a started instance's rows, to be copied in one run of the tests. */
+export const STARTED_DATABASE = 'portcullis_started_';
 
 export interface EmbeddedDatabase extends Database {
   /** The cluster's own folder: it can be opened again once this one is closed, until it is disposed of. */
@@ -46,20 +50,43 @@ export async function embeddedClusterCopy(): Promise<string> {
 
 /** A migrated, empty database on the provisioned PostgreSQL; disposing closes and drops it. */
 export async function realDatabase(): Promise<RealDatabase> {
-  const template = await realTemplate();
-  const name = `t_${randomBytes(8).toString('hex')}`;
-  const server = serviceAddress('postgres');
-  await withPostgres(server, (client) => client.query(`create database ${name} template ${template}`));
-  const url = urlOf(name);
-  const database = await openDatabase({ url });
+  const copy = await copyOfDatabase(await realTemplate());
+  const database = await openDatabase({ url: copy.url });
   return {
     ...database,
-    url,
+    url: copy.url,
     [Symbol.asyncDispose]: async () => {
       await database[Symbol.asyncDispose]();
-      await withPostgres(server, (client) => client.query(`drop database if exists ${name} with (force)`));
+      await copy.drop();
     },
   };
+}
+
+/** A migrated, empty database for what any database serves: on the provisioned PostgreSQL, or embedded where there is none. */
+export async function scratchDatabase(): Promise<Database> {
+  return inject('databaseUrl') === undefined ? embeddedDatabase() : realDatabase();
+}
+
+/** A copy of a database on the provisioned PostgreSQL to which nobody is connected. */
+export async function copyOfDatabase(
+  template: string,
+  name = `t_${randomBytes(8).toString('hex')}`,
+): Promise<{ url: string; drop(): Promise<void> }> {
+  const server = serviceAddress('postgres');
+  await withPostgres(server, (client) => client.query(`create database ${name} template ${template}`));
+  const drop = () =>
+    withPostgres(server, async (client) => {
+      await client.query(`drop database if exists ${name} with (force)`);
+    });
+  return { url: urlOf(name), drop };
+}
+
+/** Calls `make` while no other process of any run does. */
+export async function onlyOne(make: (client: PostgresClient) => Promise<void>): Promise<void> {
+  await withPostgres(serviceAddress('postgres'), async (client) => {
+    await client.query(`select pg_advisory_lock(${TEMPLATE_LOCK})`);
+    await make(client);
+  });
 }
 
 /** Made by whoever comes first; a rename shows it to the others complete or not at all. */
@@ -80,10 +107,16 @@ async function embeddedTemplate(): Promise<string> {
 }
 
 /** A database of this schema on the server that only serves to be copied: nobody stays connected to it. */
-async function realTemplate(): Promise<string> {
+export function realTemplate(): Promise<string> {
+  madeTemplate ??= makeTemplate();
+  return madeTemplate;
+}
+
+let madeTemplate: Promise<string> | undefined;
+
+async function makeTemplate(): Promise<string> {
   const name = `portcullis_template_${schemaHash()}`;
-  await withPostgres(serviceAddress('postgres'), async (client) => {
-    await client.query(`select pg_advisory_lock(${TEMPLATE_LOCK})`);
+  await onlyOne(async (client) => {
     const { rows } = await client.query(`select 1 from pg_database where datname = '${name}'`);
     if (rows.length > 0) return;
     await using fresh = await freshDatabase();

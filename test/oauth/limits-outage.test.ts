@@ -4,7 +4,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { describeReal } from '../services/real.ts';
 import { type RedisServer, startRedis } from '../services/redis.ts';
@@ -14,13 +15,13 @@ const AWAY = 'warn: the cache is away: this process counts the requests of clien
 const BACK = 'info: the cache counts the requests of clients again';
 
 describeReal('redis', 'limits while the cache that replicas share is away', () => {
-  let database: EmbeddedDatabase;
+  let database: Database;
   let dataDir: string;
   let server: RedisServer;
   const caches: RedisCache[] = [];
 
   beforeAll(async () => {
-    database = await embeddedDatabase();
+    database = await scratchDatabase();
   });
   afterAll(() => database[Symbol.asyncDispose]());
   beforeEach(async () => {

@@ -3,14 +3,14 @@ import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { envelope } from '../gateway/envelopes.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
 import { addClient, updateClient } from './clients.ts';
 import { apiClaims, signed } from './jwt.ts';
 
 const clock: { skewMs: number; stoppedAtMs: number | undefined } = { skewMs: 0, stoppedAtMs: undefined };
 let p: Portcullis;
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { nowMs: () => clock.stoppedAtMs ?? Date.now() + clock.skewMs } });
+  p = await startEmbedded({ overrides: { nowMs: () => clock.stoppedAtMs ?? Date.now() + clock.skewMs } });
 });
 afterEach(() => {
   clock.skewMs = 0;

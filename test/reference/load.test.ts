@@ -7,7 +7,7 @@ import { Progress } from '../../src/cli/kit/progress.ts';
 import { linesOf, loadReference } from '../../src/domain/reference/reference-file.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { portcullis } from '../cli/in-process.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { startPortcullis } from '../harness.ts';
 import { freshDatabase } from '../services/isolation.ts';
 import { describeReal } from '../services/real.ts';
@@ -29,7 +29,7 @@ async function load(stand: Stand, text: string | Buffer[]) {
 describe('a file of reference data', () => {
   let stand: Stand;
   beforeAll(async () => {
-    stand = standOn(await embeddedDatabase());
+    stand = standOn(await scratchDatabase());
   });
   afterAll(() => stand.database[Symbol.asyncDispose]());
 

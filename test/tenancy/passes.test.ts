@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { reads, writes } from './passing-queries.ts';
 import { allRows, type Query, seedTwoNodes, type TwoNodes, throughTheDoor, withoutTheOther } from './two-nodes.ts';
 
@@ -9,7 +9,7 @@ let database: Database;
 let nodes: TwoNodes;
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
   nodes = await seedTwoNodes(database.db);
 });
 

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { Kysely } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { QueryWriter, randomCondition, randomQuery } from './random-query.ts';
 import { allRows, type Query, seedTwoNodes, type TwoNodes, throughTheDoor, withoutTheOther } from './two-nodes.ts';
 
@@ -12,7 +12,7 @@ let database: Database;
 let nodes: TwoNodes;
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
   nodes = await seedTwoNodes(database.db);
 });
 

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { delivery, mirrorOn, type Stand, standOn, transactionOf } from './stand.ts';
 
-let database: EmbeddedDatabase;
+let database: Database;
 let stand: Stand;
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
   stand = await standOn(database);
 });
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { embeddedDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import {
   ADMIN,
   assetAddress,
@@ -28,7 +28,7 @@ function countedMirror({ db }: Stand) {
 }
 
 it('6-01 D6-08: a batch takes as many statements for sixty transactions with assets of two nodes, and parked ones, as for six', async () => {
-  await using database = await embeddedDatabase();
+  await using database = await scratchDatabase();
   const stand = await standOn(database);
   const { counted, taken } = countedMirror(stand);
 
@@ -55,7 +55,7 @@ it('6-01 D6-08: a batch takes as many statements for sixty transactions with ass
 });
 
 it('6-01: a group takes one statement for what the other one applies, and waits for nobody', async () => {
-  await using database = await embeddedDatabase();
+  await using database = await scratchDatabase();
   const stand = await standOn(database);
   const { counted, taken } = countedMirror(stand);
   const transactions = Array.from({ length: 20 }, () => transactionOf(stand));
@@ -68,7 +68,7 @@ it('6-01: a group takes one statement for what the other one applies, and waits 
 });
 
 it('6-01 D6-06: a batch of registrations takes as many statements for sixty as for six, parked notifications applied', async () => {
-  await using database = await embeddedDatabase();
+  await using database = await scratchDatabase();
   const stand = await standOn(database);
   const { counted, taken } = countedMirror(stand);
 

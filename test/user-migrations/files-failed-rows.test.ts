@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { fileOf, filesOn, newNode, oneBatch, stateOf, work } from './files-stand.ts';
 import { steppedDb } from './stepped-db.ts';
 
@@ -21,9 +22,9 @@ const ATTACK = [
 const APPLIED = 6_500;
 const REASON = `line ${APPLIED + 1}: the migration has ended here: its failed rows would take more than 10 times the bytes read of the file`;
 
-let database: EmbeddedDatabase;
+let database: Database;
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
 });
 afterAll(() => database[Symbol.asyncDispose]());
 

@@ -3,15 +3,16 @@ import { MigrationJobs } from '../../src/domain/user-migrations/migration-jobs.t
 import { MigrationPages } from '../../src/domain/user-migrations/migration-pages.service.ts';
 import { UserMigrations } from '../../src/domain/user-migrations/user-migrations.service.ts';
 import { silentLog } from '../../src/lib/log.ts';
-import { type EmbeddedDatabase, embeddedDatabase } from '../harness/databases.ts';
+import type { Database } from '../../src/platform/database/database.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 import { csvOf, fileOf, filesOn, never, newNode, onCommit, oneBatch, stateOf, work } from './files-stand.ts';
 
 const HEADER = 'wallet_address,email,external_id,name,surname,kyc_sent';
 const KNOWN = 'wallet_address, email, external_id, name, surname, kyc_sent';
 
-let database: EmbeddedDatabase;
+let database: Database;
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
 });
 afterAll(() => database[Symbol.asyncDispose]());
 

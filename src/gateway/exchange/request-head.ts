@@ -132,7 +132,7 @@ export interface NormalTarget {
 export function normalTarget(target: string): NormalTarget | undefined {
   if (target.startsWith('/')) return normalRelative(target);
   const [origin, host] = ORIGIN.exec(target) ?? [];
-  if (origin === undefined || host === undefined) return undefined;
+  if (origin === undefined || host === undefined || !isHost(host)) return undefined;
   const rest = target.slice(origin.length);
   const normal = normalRelative(rest.startsWith('/') ? rest : `/${rest}`);
   return normal && { ...normal, host };
@@ -169,6 +169,11 @@ const NO_BODY = 'an upgrade has no body';
 /** Matches the value of a Host field: `uri-host [":" port]` (RFC 9110 section 7.2). */
 const HOST = /^(?:\[[0-9A-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
+/** Checks that a host is none, or one that a URL may have: its port is at most 65535, for instance. */
+function isHost(text: string): boolean {
+  return HOST.test(text) && (text === '' || URL.canParse(`http://${text}`));
+}
+
 /**
  * Returns the issue of a head that Node's parser accepts but RFC 9112 does not: another version, or a Host or framing
  * that two recipients could read differently, such as a body after the head of an upgrade, where the frames of the new
@@ -178,7 +183,7 @@ export function headFault({ httpVersion, headers, rawHeaders }: Head, isUpgrade 
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return { path: '', message: 'must be HTTP/1.1' };
   const { host, 'transfer-encoding': coding } = headers;
   if (host === undefined && httpVersion === '1.1') return { path: 'Host', message: 'is required' };
-  if (host !== undefined && (!HOST.test(host) || hosts(rawHeaders) > 1)) {
+  if (host !== undefined && (!isHost(host) || hosts(rawHeaders) > 1)) {
     return { path: 'Host', message: 'must be one host' };
   }
   if (coding !== undefined && (httpVersion === '1.0' || coding.toLowerCase() !== 'chunked')) {
