@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { constants, cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,17 +11,11 @@ import { ALL_TOPICS } from '../src/events/bus/topics.ts';
 import { silentLog } from '../src/lib/log.ts';
 import { readConfig } from '../src/platform/config/config.ts';
 import { readSecrets } from '../src/platform/config/secrets.ts';
-import {
-  copyOfDatabase,
-  embeddedClusterCopy,
-  onlyOne,
-  realDatabase,
-  realTemplate,
-  STARTED_DATABASE,
-} from './harness/databases.ts';
+import { copyOfDatabase, embeddedClusterCopy, onlyOne, realDatabase, realTemplate } from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
 import type {} from './services/global-setup.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
+import { startedDatabase } from './services/pg-client.ts';
 import { serviceAddress } from './services/real.ts';
 
 export interface StartOptions {
@@ -147,7 +140,7 @@ export async function startedDataDir(): Promise<string> {
 /** The database and the `DATA_DIR` of an instance on PostgreSQL that was started once: they have its demo. The first of a run starts it. */
 async function startedTemplate(): Promise<{ dataDir: string; database: string }> {
   const dataDir = join(inject('runFolder'), 'started-on-postgres');
-  const database = `${STARTED_DATABASE}${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`;
+  const database = startedDatabase(inject('runFolder'));
   if (existsSync(dataDir)) return { dataDir, database };
   const empty = await realTemplate();
   await onlyOne(async () => {

@@ -7,15 +7,12 @@ import { inject } from 'vitest';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { freshDatabase } from '../services/isolation.ts';
-import { type PostgresClient, withPostgres } from '../services/pg-client.ts';
+import { dropDatabase, type PostgresClient, withPostgres } from '../services/pg-client.ts';
 import { serviceAddress } from '../services/real.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const MIGRATIONS = join(ROOT, 'migrations');
 const TEMPLATE_LOCK = 7_205_002;
-
-/** The beginning of the names of databases that hold a started instance's rows, to be copied in one run of the tests. */
-export const STARTED_DATABASE = 'portcullis_started_';
 
 export interface EmbeddedDatabase extends Database {
   /** The cluster's own folder: it can be opened again once this one is closed, until it is disposed of. */
@@ -74,11 +71,7 @@ export async function copyOfDatabase(
 ): Promise<{ url: string; drop(): Promise<void> }> {
   const server = serviceAddress('postgres');
   await withPostgres(server, (client) => client.query(`create database ${name} template ${template}`));
-  const drop = () =>
-    withPostgres(server, async (client) => {
-      await client.query(`drop database if exists ${name} with (force)`);
-    });
-  return { url: urlOf(name), drop };
+  return { url: urlOf(name), drop: () => dropDatabase(server, name) };
 }
 
 /** Calls `make` while no other process of any run does. */

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { dropDatabase, startedDatabase } from './pg-client.ts';
 import { describeMissing, type MissingService, provision, type ServerName } from './provision.ts';
 
 declare module 'vitest' {
@@ -36,6 +37,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     process.stderr.write(`Suites that need these services are skipped:\n${describeMissing(services.missing)}\n`);
   }
   return async () => {
+    if (services.databaseUrl) await dropDatabase(services.databaseUrl, startedDatabase(runFolder));
     await services.stop();
     await rm(runFolder, { recursive: true, force: true });
   };

@@ -2,7 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
 import { createClient } from 'redis';
 import { vi } from 'vitest';
-import { withPostgres } from './pg-client.ts';
+import { dropDatabase, withPostgres } from './pg-client.ts';
 import { serviceAddress } from './real.ts';
 
 const REDIS_LEASE_SECONDS = 3_600;
@@ -26,9 +26,7 @@ export async function freshDatabase(): Promise<FreshDatabase> {
   await withPostgres(server, (client) => client.query(`create database ${name} template template0`));
   const url = new URL(server);
   url.pathname = `/${name}`;
-  const drop = async () => {
-    await withPostgres(server, (client) => client.query(`drop database if exists ${name} with (force)`));
-  };
+  const drop = () => dropDatabase(server, name);
   return { url: url.href, drop, [Symbol.asyncDispose]: drop };
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 
 export interface PostgresClient {
@@ -21,4 +22,13 @@ export async function withPostgres<T>(url: string, use: (client: PostgresClient)
   } finally {
     await client.end();
   }
+}
+
+/** The database of a run of the tests that holds a started instance's rows, to be copied. */
+export function startedDatabase(runFolder: string): string {
+  return `portcullis_started_${createHash('sha256').update(runFolder).digest('hex').slice(0, 16)}`;
+}
+
+export async function dropDatabase(url: string, name: string): Promise<void> {
+  await withPostgres(url, (client) => client.query(`drop database if exists ${name} with (force)`));
 }
