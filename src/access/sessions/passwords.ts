@@ -31,14 +31,10 @@ export class Passwords {
     mayBorrow: true,
     refusal: serviceUnavailable,
   });
-  readonly #unknownUser: Promise<string>;
+  /** A hash of no password that anybody knows: its tag is random. */
+  readonly #unknownUser = phc(randomBytes(SALT_BYTES), randomBytes(TAG_BYTES));
   /** The number of Argon2 computations so far. */
   runs = 0;
-
-  constructor() {
-    this.#unknownUser = this.hash(randomBytes(18).toString('base64'));
-    this.#unknownUser.catch(() => undefined);
-  }
 
   /**
    * Returns the hash of a password as a PHC string. `nodeId` is the tenant in whose queue the computation waits, if
@@ -48,8 +44,7 @@ export class Passwords {
   async hash(password: string, nodeId?: string): Promise<string> {
     const salt = randomBytes(SALT_BYTES);
     const parameters = { memory: MEMORY_KIB, passes: PASSES, parallelism: PARALLELISM, salt, tagBytes: TAG_BYTES };
-    const tag = await this.#run(nodeId, password, parameters);
-    return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${PARALLELISM}$${unpadded(salt)}$${unpadded(tag)}`;
+    return phc(salt, await this.#run(nodeId, password, parameters));
   }
 
   /**
@@ -59,7 +54,7 @@ export class Passwords {
    */
   async verify(nodeId: string, password: string, hash: string | undefined): Promise<boolean> {
     const known = hash === undefined ? null : PHC.exec(hash);
-    const parts = known ?? PHC.exec(await this.#unknownUser);
+    const parts = known ?? PHC.exec(this.#unknownUser);
     const [, memory, passes, parallelism, salt, tag] = parts ?? [];
     if (!memory || !passes || !parallelism || !salt || !tag) return false;
     const expected = Buffer.from(tag, 'base64');
@@ -89,6 +84,10 @@ function derive(password: string, { memory, passes, parallelism, salt, tagBytes 
       (error, tag) => (error ? reject(error) : resolve(Buffer.from(tag))),
     );
   });
+}
+
+function phc(salt: Buffer, tag: Buffer): string {
+  return `$argon2id$v=19$m=${MEMORY_KIB},t=${PASSES},p=${PARALLELISM}$${unpadded(salt)}$${unpadded(tag)}`;
 }
 
 function unpadded(bytes: Buffer): string {
