@@ -59,7 +59,7 @@ describeReal('kafka', 'what one caller may take of the database', () => {
       await portcullis.clientToken(portcullis.demo.other_node.client);
       await locker.query('rollback');
       const answers = await Promise.all(asked);
-      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      expect(answers.filter(({ status }) => status !== 200).map(({ text }) => text)).toEqual([]);
       const codes = new Set(answers.flatMap(({ text }) => text.match(/"code":"\w+"/g) ?? []));
       for (const code of codes) expect(['"code":"SERVICE_UNAVAILABLE"', '"code":"GATEWAY_TIMEOUT"']).toContain(code);
     });
