@@ -83,11 +83,15 @@ export function parseJson(text: string): unknown {
   if (isNestedBeyond(text, MAX_NESTING)) {
     throw new JsonLimitError(`must not have values more than ${MAX_NESTING} levels within each other`);
   }
-  const value = parsedWhole(text);
+  const value = parsePlainJson(text);
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text, value) : value;
 }
 
-function parsedWhole(text: string): unknown {
+/**
+ * Parses JSON as `JSON.parse` does, digits lost included.
+ * @throws JsonError that names the place of a syntax error.
+ */
+export function parsePlainJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

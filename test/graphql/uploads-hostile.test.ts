@@ -125,7 +125,12 @@ const REFUSED: [what: string, body: Buffer, path: string, message: string][] = [
     'map',
     'operations and map have at most 1 MiB',
   ],
-  ['operations that are no JSON', formOf(withOperations('{')), 'operations', 'must be JSON'],
+  [
+    'operations that are no JSON',
+    formOf(withOperations('{')),
+    'operations',
+    'must be JSON, and is malformed at line 1 column 2',
+  ],
   [
     'a batch',
     formOf(withOperations([JSON.parse(OPERATIONS)])),
@@ -156,7 +161,7 @@ const REFUSED: [what: string, body: Buffer, path: string, message: string][] = [
     'operations',
     'must have null in variables.file, where the file belongs',
   ],
-  ['a map that is no JSON', formOf(withMap('{"0": [')), 'map', 'must be JSON'],
+  ['a map that is no JSON', formOf(withMap('{"0": [')), 'map', 'must be JSON, and is malformed at line 1 column 8'],
   [
     'a map that is a list',
     formOf(withMap('["variables.file"]')),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
-import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
+import { decodeUtf8, parsedOr, parsePlainJson } from '../../lib/json.ts';
 import { type AppError, invalidRequest, parsed } from '../../platform/errors.ts';
 
 const required = () => textInput().min(1, 'must not be empty');
@@ -66,11 +66,12 @@ export function parseForm(bytes: Uint8Array): Record<string, string> {
   return Object.fromEntries([...given].filter(([, value]) => value !== ''));
 }
 
-/** Returns the 400 error for a repeated parameter, with its name if that may be told: any other may be a secret. */
+/** Returns the 400 error for a repeated parameter, with its name unless that may be a misplaced secret. */
 function repeated(name: string): AppError {
-  const isTold = /^[a-z_]{1,32}$/.test(name);
   return invalidRequest([
-    isTold ? { path: name, message: 'must be given once' } : { path: '', message: 'must have each parameter once' },
+    /^[a-z_]{1,32}$/.test(name)
+      ? { path: name, message: 'must be given once' }
+      : { path: '', message: 'must have each parameter once' },
   ]);
 }
 
@@ -184,7 +185,7 @@ export function isStandardRequest({ 'content-type': type, authorization }: Heade
 }
 
 function parseJsonOnce(text: string): unknown {
-  const value = parseJson(text);
+  const value = parsePlainJson(text);
   const name = repeatedMember(text);
   if (name !== undefined) throw repeated(name);
   return value;

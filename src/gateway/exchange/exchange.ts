@@ -115,9 +115,14 @@ export class Exchange {
     this.req = req;
     this.res = res;
     this.upgrade = upgrade;
-    const capture = new Capture(req, res);
-    const unknown = { head: undefined, operations: undefined, reason: undefined };
-    this.audit = { capture, ...unknown, isBodyRead: false, isBodyJson: false };
+    this.audit = {
+      capture: new Capture(req, res),
+      head: undefined,
+      operations: undefined,
+      reason: undefined,
+      isBodyRead: false,
+      isBodyJson: false,
+    };
   }
 
   /** Whether the response has begun, so that it can be cut off but not replaced. */

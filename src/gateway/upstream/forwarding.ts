@@ -206,8 +206,8 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #replace(status: number): void {
     this.#settle('answered');
     this.#call?.answered(status, false);
-    const tooLarge = invalidRequest([{ path: '', message: 'must be shorter: its service does not take so much' }]);
-    this.#end(status === 413 ? tooLarge : unavailable(0), 'answered');
+    const message = 'must be shorter: its service does not take so much';
+    this.#end(status === 413 ? invalidRequest([{ path: '', message }]) : unavailable(0), 'answered');
   }
 
   get #semaphore(): Semaphore {
