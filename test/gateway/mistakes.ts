@@ -53,7 +53,7 @@ export interface Mistake {
   says: string[];
   /** Why the answer alone does not tell how to mend it: the contract closes its body, or telling would help to guess. */
   closed?: 'three members' | 'byte-equal 404' | 'documented reason' | 'ignored' | 'no guessing';
-  /** What the audit record and the log say of a 404. */
+  /** What the audit record and the log say of a 404 or 401. */
   reason?: string;
 }
 
@@ -157,8 +157,9 @@ const tokenCalls: Mistake[] = [
 
 const ACCOUNTS = 'GET /v1/accounts';
 
-function bearer(what: string, token: (desk: Desk) => string, ...says: string[]): Mistake {
+function bearer(what: string, token: (desk: Desk) => string, reason: string | undefined, ...says: string[]): Mistake {
   return {
+    ...(reason && { reason }),
     what: `Authorization: ${what}`,
     request: (given) => ({ to: ACCOUNTS, headers: { authorization: token(given) } }),
     status: 401,
@@ -181,17 +182,24 @@ function header(what: string, name: string, value: string, ...says: string[]): M
 }
 
 const headers: Mistake[] = [
-  { ...bearer('none', () => '', '"unauthorized"'), request: () => ({ to: ACCOUNTS }), says: ['Bearer\n'] },
-  bearer('a token without Bearer', ({ token }) => token, 'Bearer\n'),
+  { ...bearer('none', () => '', undefined), request: () => ({ to: ACCOUNTS }), says: ['Bearer\n'] },
+  bearer('a token without Bearer', ({ token }) => token, undefined, 'Bearer\n'),
   bearer(
     'an expired token',
     ({ p }) => `Bearer ${signed(p, apiClaims(p, { exp: 1 }))}`,
+    'expired',
     'error="invalid_token", error_description="the token has expired"',
   ),
-  bearer('a revoked token', ({ revoked }) => `Bearer ${revoked}`, 'error_description="the token has been revoked"'),
+  bearer(
+    'a revoked token',
+    ({ revoked }) => `Bearer ${revoked}`,
+    'revoked',
+    'error_description="the token has been revoked"',
+  ),
   bearer(
     'a refresh token',
     ({ refreshToken }) => `Bearer ${refreshToken}`,
+    'another_class',
     'error_description="the token is of another class: refresh, where access is needed"',
   ),
   bearer(
@@ -200,15 +208,19 @@ const headers: Mistake[] = [
       const { current: secret } = p.service.context.secrets.jwt.discover;
       return `Bearer ${signed(p, apiClaims(p, { token_use: undefined }), { secret })}`;
     },
+    'another_class',
     'error_description="the token is of another class: discover, where user or legacy is needed"',
   ),
-  { ...bearer('a token cut short', ({ token }) => `Bearer ${token.slice(0, -1)}`, NOT_VALID), closed: 'no guessing' },
   {
-    ...bearer('a client secret', ({ p }) => `Bearer ${p.demo.client.client_secret}`, NOT_VALID),
+    ...bearer('a token cut short', ({ token }) => `Bearer ${token.slice(0, -1)}`, 'malformed', NOT_VALID),
     closed: 'no guessing',
   },
   {
-    ...bearer('a token without the scope', ({ weakToken }) => `Bearer ${weakToken}`),
+    ...bearer('a client secret', ({ p }) => `Bearer ${p.demo.client.client_secret}`, 'malformed', NOT_VALID),
+    closed: 'no guessing',
+  },
+  {
+    ...bearer('a token without the scope', ({ weakToken }) => `Bearer ${weakToken}`, undefined),
     status: 403,
     says: ['error="insufficient_scope"', 'scope="accounts:read"'],
   },
