@@ -60,12 +60,17 @@ function messageAt(path: readonly PropertyKey[], message: string, given: unknown
 
 type Members = Readonly<Record<PropertyKey, unknown>>;
 
-const MAX_NAME = 64;
+/** How many names are compared, and of how many characters: a body may have a hundred thousand. */
+const MAX_COMPARED = 64;
 
-/** Returns the first of the names that differs from `name` only in case, underscores and hyphens. */
+/**
+ * Returns the first of the names that differs from `name` only in case, underscores and hyphens; looks at the first 64.
+ */
 export function sameName(name: string, names: readonly string[]): string | undefined {
   const letters = lettersOf(name);
-  return names.find((other) => other !== name && other.length <= MAX_NAME && lettersOf(other) === letters);
+  return names
+    .slice(0, MAX_COMPARED)
+    .find((other) => other !== name && other.length <= MAX_COMPARED && lettersOf(other) === letters);
 }
 
 function lettersOf(name: string): string {

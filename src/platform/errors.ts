@@ -126,7 +126,7 @@ export function forbidden(missing: readonly string[] = []): AppError {
 
 /**
  * Makes the error for what is not registered, does not exist or belongs to another tenant (404); the response is the
- * same for all three.
+ * same for all three. `reason` is for the log and the audit record alone.
  */
 export function notFound(reason?: string): AppError {
   return new AppError(404, 'not_found', { reason });
