@@ -43,7 +43,7 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
     function target(request) {
       refuseBadHead(request);
       const name = targetServer(request);
-      if (name !== undefined && !services.isKnown(name)) throw notFound();
+      if (name !== undefined && !services.isKnown(name)) throw notFound('X-Target-Server names no service');
     },
     function endpoint(exchange) {
       matchEndpoint(exchange, parts.table, services);
@@ -122,9 +122,13 @@ function matchEndpoint(exchange: Exchange, table: EndpointTable, services: Servi
   const { req, found, isUnrecordable } = exchange;
   const target = normalTarget(req.url ?? '');
   const endpoint = target && table.match(req.method ?? '', target.path);
-  if (!target || !endpoint) throw isUnrecordable ? serviceUnavailable() : notFound();
+  if (!target || !endpoint)
+    throw isUnrecordable
+      ? serviceUnavailable()
+      : notFound(target ? table.absenceOf(target.path) : 'the path can be read in two ways');
   const service = services.serviceFor(endpoint, targetServer(exchange));
-  if (service === undefined && endpoint.services.length > 0) throw notFound();
+  if (service === undefined && endpoint.services.length > 0)
+    throw notFound(`the endpoint is of ${endpoint.services.join(', ')}`);
   exchange.target = target;
   found.endpoint = endpoint;
   found.service = service;

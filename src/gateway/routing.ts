@@ -1,7 +1,7 @@
 import type { Findings } from './exchange/exchange.ts';
 import type { Upstream } from './remote/upstream.ts';
 import type { FlagsByPath } from './table/endpoint-flags.ts';
-import { type Endpoint, type GatewayConfig, isRemote } from './table/gateway-config.ts';
+import { type Endpoint, type GatewayConfig, isRemote, METHODS } from './table/gateway-config.ts';
 
 interface TableNode {
   literal: Map<string, TableNode>;
@@ -35,6 +35,12 @@ export class EndpointTable {
    */
   match(method: string, path: string): Endpoint | undefined {
     return find(this.#root, method, path, path.indexOf('/') + 1);
+  }
+
+  /** Says why no endpoint matches a path: it is of no endpoint, or of those with other methods. */
+  absenceOf(path: string): string {
+    const methods = METHODS.filter((method) => (this.match(method, path)?.path ?? '**') !== '**');
+    return methods.length === 0 ? 'no endpoint has this path' : `the path has only ${methods.join(', ')}`;
   }
 
   #add(method: string, endpoint: Endpoint): void {

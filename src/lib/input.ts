@@ -39,6 +39,44 @@ export function uuidInput(): z.ZodPipe<z.ZodString, z.ZodTransform<string, strin
     .meta({ format: 'uuid' });
 }
 
+/**
+ * Returns the issues of a failed parse of `given`. If a member is missing, its message says that it is required, and
+ * names the member that spells its name in another way.
+ */
+export function issuesIn(error: z.ZodError, given: unknown): { path: PropertyKey[]; message: string }[] {
+  return error.issues.map(({ path, message }) => ({ path, message: messageAt(path, message, given) }));
+}
+
+function messageAt(path: readonly PropertyKey[], message: string, given: unknown): string {
+  const name = path.at(-1);
+  const owner = path.slice(0, -1).reduce((value: unknown, part) => (value as Members | undefined)?.[part], given);
+  if (typeof name !== 'string' || typeof owner !== 'object' || owner === null) return message;
+  if (((owner as Members)[name] ?? undefined) !== undefined) return message;
+  const wanted = message.replace(/^must be |^Invalid input: expected |, received undefined$/g, '');
+  const required = wanted.startsWith('is required') ? wanted : `is required: ${wanted}`;
+  const other = sameName(name, Object.keys(owner));
+  return other === undefined ? required : `${required}; ${name} is the member's name, not ${other}`;
+}
+
+type Members = Readonly<Record<PropertyKey, unknown>>;
+
+/** How many names are compared, and of how many characters: a body may have a hundred thousand. */
+const MAX_COMPARED = 64;
+
+/**
+ * Returns the first of the names that differs from `name` only in case, underscores and hyphens; looks at the first 64.
+ */
+export function sameName(name: string, names: readonly string[]): string | undefined {
+  const letters = lettersOf(name);
+  return names
+    .slice(0, MAX_COMPARED)
+    .find((other) => other !== name && other.length <= MAX_COMPARED && lettersOf(other) === letters);
+}
+
+function lettersOf(name: string): string {
+  return name.replaceAll(/[_-]/g, '').toLowerCase();
+}
+
 /** Checks whether a text is a UUID, in upper or lower case. */
 export function isUuid(text: string): boolean {
   return UUID.test(text);
@@ -57,5 +95,6 @@ export function wholeNumberInput(minimum: number, maximum: number): z.ZodInt32 {
 
 function withoutNulls(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!Object.values(value).includes(null)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
 }

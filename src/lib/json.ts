@@ -19,9 +19,23 @@ export class ExactNumber {
   }
 }
 
+/** Thrown for what is not JSON. The message says what it must be, and quotes nothing of it, which may be confidential. */
+export class JsonError extends SyntaxError {
+  override readonly name: string = 'JsonError';
+}
+
 /** Thrown when bytes are not valid UTF-8. */
-export class Utf8Error extends Error {
+export class Utf8Error extends JsonError {
   override readonly name = 'Utf8Error';
+}
+
+/** Returns the result of `parse`; throws what `refused` makes of a JsonError. */
+export function parsedOr<Value>(parse: () => Value, refused: (fault: JsonError) => Error): Value {
+  try {
+    return parse();
+  } catch (error) {
+    throw error instanceof JsonError ? refused(error) : error;
+  }
 }
 
 /** The deepest nesting of arrays and objects in a JSON text: each level costs stack and, in each copy, memory. */
@@ -35,7 +49,7 @@ export const MAX_EXACT_NUMBERS = 20_000;
 /**
  * Thrown when a JSON text exceeds a limit, though it is well-formed as far as it was read. The message names the limit.
  */
-export class JsonLimitError extends SyntaxError {
+export class JsonLimitError extends JsonError {
   override readonly name = 'JsonLimitError';
 }
 
@@ -49,7 +63,7 @@ export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);
   } catch (cause) {
-    throw new Utf8Error('not valid UTF-8', { cause });
+    throw new Utf8Error('must be in UTF-8', { cause });
   }
 }
 
@@ -63,14 +77,39 @@ export function hasForbiddenText(text: string): boolean {
 /**
  * Parses JSON like `JSON.parse`, but without loss of digits: a number whose digits a double would change becomes an
  * `ExactNumber`, any other a `number`; `integerOf` reads both. Of a repeated key the last value counts.
- * @throws SyntaxError as `JSON.parse` does; JsonLimitError beyond `MAX_NESTING` or `MAX_EXACT_NUMBERS`.
+ * @throws JsonError that names the place of a syntax error; JsonLimitError beyond `MAX_NESTING` or `MAX_EXACT_NUMBERS`.
  */
 export function parseJson(text: string): unknown {
   if (isNestedBeyond(text, MAX_NESTING)) {
     throw new JsonLimitError(`must not have values more than ${MAX_NESTING} levels within each other`);
   }
-  const value: unknown = JSON.parse(text);
+  const value = parsePlainJson(text);
   return MAY_HOLD_INEXACT.test(text) ? parseExact(text, value) : value;
+}
+
+/**
+ * Parses JSON as `JSON.parse` does, digits lost included.
+ * @throws JsonError that names the place of a syntax error.
+ */
+export function parsePlainJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (text.trim() === '') throw new JsonError('must be JSON, and is empty');
+    throw new JsonError(`must be JSON, and is malformed at ${placeOf(text, String(error))}`);
+  }
+}
+
+/** Matches strings, to skip them, and each place where a value must begin but does not. */
+const NO_VALUE = /"[^"\\]*(?:\\.[^"\\]*)*"|(?:^|[,:]|\[(?![ \t\r\n]*\]))[ \t\r\n]*(?![ \t\r\n"{[\d-]|true|false|null)/g;
+
+/** Returns the place of a syntax error: the engine's message ends in it, or else a value is missing there. */
+function placeOf(text: string, message: string): string {
+  const [, told] = /\((line \d+ column \d+)\)$/.exec(message) ?? [];
+  if (told !== undefined) return told;
+  const fault = text.matchAll(NO_VALUE).find(([found]) => !found.startsWith('"'));
+  const lines = text.slice(0, fault && fault.index + fault[0].length).split('\n');
+  return `line ${lines.length} column ${(lines.at(-1) ?? '').length + 1}`;
 }
 
 /**

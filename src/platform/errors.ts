@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { issuesIn } from '../lib/input.ts';
 
 /** The reason why a domain service refused a change, in the domain's words; each face renders it in its own. */
 export type Refusal =
@@ -26,9 +27,19 @@ export function notFoundRefusal(): RefusalError {
   return new RefusalError({ kind: 'not_found' });
 }
 
-/** Returns the issues of a failed parse, with paths such as `users[3].email`. */
-export function issuesOf(error: z.ZodError): Issue[] {
-  return error.issues.map((issue) => ({ path: pathText(issue.path), message: issue.message }));
+/**
+ * Parses an input.
+ * @throws AppError 400 that names each invalid member.
+ */
+export function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
+  const result = schema.safeParse(given);
+  if (!result.success) throw invalidRequest(issuesOf(result.error, given));
+  return result.data;
+}
+
+/** Returns the issues of a failed parse of `given`, with paths such as `users[3].email`. */
+export function issuesOf(error: z.ZodError, given: unknown): Issue[] {
+  return issuesIn(error, given).map(({ path, message }) => ({ path: pathText(path), message }));
 }
 
 function pathText(path: readonly PropertyKey[]): string {
@@ -70,6 +81,8 @@ interface AppErrorDetails {
   headers?: Record<string, string>;
   /** The underlying error, which is logged but never sent. */
   cause?: unknown;
+  /** The reason of a refusal for the log and the audit record; the caller does not get it. */
+  reason?: string | undefined;
 }
 
 /** An error with a documented HTTP status and message, which each face renders in its own format. */
@@ -79,6 +92,7 @@ export class AppError extends Error {
   override readonly message: ErrorMessage;
   readonly issues: Issue[] | undefined;
   readonly headers: Record<string, string>;
+  readonly reason: string | undefined;
 
   constructor(status: number, message: ErrorMessage, details: AppErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -86,6 +100,7 @@ export class AppError extends Error {
     this.message = message;
     this.issues = details.issues;
     this.headers = details.headers ?? {};
+    this.reason = details.reason;
   }
 }
 
@@ -111,15 +126,20 @@ export function forbidden(missing: readonly string[] = []): AppError {
 
 /**
  * Makes the error for what is not registered, does not exist or belongs to another tenant (404); the response is the
- * same for all three.
+ * same for all three. `reason` is for the log and the audit record alone.
  */
-export function notFound(): AppError {
-  return new AppError(404, 'not_found');
+export function notFound(reason?: string): AppError {
+  return new AppError(404, 'not_found', { reason });
+}
+
+/** Returns the issue of a body over its limit. */
+export function tooLong(maxBytes: number): Issue {
+  return { path: '', message: `must be at most ${maxBytes} bytes` };
 }
 
 /** Makes the error for a body over its limit (413). The rest of the body is not read, so the connection is closed. */
-export function payloadTooLarge(): AppError {
-  return new AppError(413, 'payload_too_large', { headers: { Connection: 'close' } });
+export function payloadTooLarge(maxBytes: number): AppError {
+  return new AppError(413, 'payload_too_large', { issues: [tooLong(maxBytes)], headers: { Connection: 'close' } });
 }
 
 /** Makes the error for a request that finds a store down or a queue full (503). */
@@ -132,7 +152,7 @@ export function gatewayTimeout(cause?: unknown): AppError {
   return new AppError(504, 'gateway_timeout', { cause });
 }
 
-/** The documented error body (specification section 2.3); only a 400 outside the token endpoint has `errors`. */
+/** The documented error body (specification section 2.3); only a 400 or 413 outside the token endpoint has `errors`. */
 export interface ErrorEnvelope {
   code: -1;
   domain: 0;

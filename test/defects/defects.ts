@@ -24,7 +24,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'tokens: any class is accepted anywhere',
     file: 'src/access/tokens/token-verifier.ts',
-    find: "  if (!accepted.includes(signed.tokenClass)) throw new InvalidTokenError('another_class');\n",
+    find: "  if (!accepted.includes(signed.tokenClass)) throw anotherClass(signed.tokenClass, accepted.join(' or '));\n",
     replacement: '',
     caughtBy: ['test/gateway/token-matrix.test.ts'],
   },

@@ -144,15 +144,25 @@ let addresses = 0;
 const CHALLENGES = {
   expired: 'Bearer error="invalid_token", error_description="the token has expired"',
   revoked: 'Bearer error="invalid_token", error_description="the token has been revoked"',
-  otherClass: 'Bearer error="invalid_token", error_description="the token is of another class"',
   other: 'Bearer error="invalid_token", error_description="the token is not valid"',
 } as const;
 
 /** What the header of a 401 says of a token in this state. */
-function challengeOf(needs: Needs, caller: Caller, { isForged, becomes = caller, told }: TokenState): string {
+function challengeOf(needs: Needs, caller: Caller, { isForged, becomes = caller, told, worth }: TokenState): string {
   if (isForged || needs === 'secret') return CHALLENGES.other;
   const callers = typeof needs === 'object' ? needs.callers : USER_OR_LEGACY;
-  return callers.includes(becomes) ? CHALLENGES[told ?? 'other'] : CHALLENGES.otherClass;
+  if (!callers.includes(becomes)) return otherClass(classOf(becomes), [...new Set(callers.map(classOf))].join(' or '));
+  if (told === 'refresh') return otherClass('refresh', 'access');
+  return worth === 'forgot_password' ? otherClass(worth, 'login or api') : CHALLENGES[told ?? 'other'];
+}
+
+function otherClass(given: string, needed: string): string {
+  const description = `the token is of another class: ${given}, where ${needed} is needed`;
+  return `Bearer error="invalid_token", error_description="${description}"`;
+}
+
+function classOf(caller: Caller): string {
+  return caller === 'login' || caller === 'api' ? 'user' : caller;
 }
 
 async function judge(

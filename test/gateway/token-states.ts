@@ -28,8 +28,8 @@ export interface TokenState {
   callers?: readonly Caller[];
   /** Whose it is by its secret, which alone decides. */
   becomes?: Caller;
-  /** What its holder is told where its class would do: that it has ended. */
-  told?: 'expired' | 'revoked';
+  /** What its holder is told where its class would do: that it has ended, or is a refresh token. */
+  told?: 'expired' | 'revoked' | 'refresh';
   /** Its signature does not hold: nothing is told. */
   isForged?: true;
   /** The token, with this scope where it has one. */
@@ -153,7 +153,7 @@ export const STATES: readonly TokenState[] = [
   ended('expired', 'expiring now', (forge) => ({ exp: seconds(forge, 0) })),
   claiming('not valid yet', 'bad', (forge) => ({ nbf: seconds(forge, 300) })),
   ended('expired', 'for a refresh, expired', (forge) => ({ token_use: 'refresh', exp: seconds(forge, -1) })),
-  claiming('for a refresh', 'bad', { token_use: 'refresh' }),
+  ended('refresh', 'for a refresh', { token_use: 'refresh' }),
   claiming('for nobody knows what', 'bad', { token_use: 'admin' }),
   claiming('that does not say what for', 'bad', { token_use: undefined }, USER),
   claiming('without sub', 'bad', { sub: undefined }),

@@ -1,5 +1,6 @@
 import { isUnionType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { z } from 'zod';
 import { migrateUserInput } from '../../src/domain/user-migrations/migration.input.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
@@ -183,11 +184,13 @@ describe('the errors of mutations', () => {
         message,
       ]);
     };
-    const restRule = walletRuleInput.safeParse({ ...rule, permissionless_transfer_limit_rule: limit });
-    const restUser = migrateUserInput.safeParse({ wallet_address: '', name: '\0', email: 'a@b' });
-    const rest = ({ error }: typeof restRule | typeof restUser) =>
-      error ? issuesOf(error).map(({ path, message }) => [path, message]) : [];
-    expect(await told('createWalletRule')).toEqual(rest(restRule));
-    expect(await told('migrateUser')).toEqual(rest(restUser));
+    const restRule = { ...rule, permissionless_transfer_limit_rule: limit };
+    const restUser = { wallet_address: '', name: '\0', email: 'a@b' };
+    const rest = (schema: z.ZodType, body: object) => {
+      const { error } = schema.safeParse(body);
+      return error ? issuesOf(error, body).map(({ path, message }) => [path, message]) : [];
+    };
+    expect(await told('createWalletRule')).toEqual(rest(walletRuleInput, restRule));
+    expect(await told('migrateUser')).toEqual(rest(migrateUserInput, restUser));
   });
 });

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
+import { tooLong } from '../gateway/envelopes.ts';
 import { openSocket, request } from '../gateway/raw.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { createdClient } from './administration.ts';
@@ -124,7 +125,12 @@ const REFUSED: [what: string, body: Buffer, path: string, message: string][] = [
     'map',
     'operations and map have at most 1 MiB',
   ],
-  ['operations that are no JSON', formOf(withOperations('{')), 'operations', 'must be JSON'],
+  [
+    'operations that are no JSON',
+    formOf(withOperations('{')),
+    'operations',
+    'must be JSON, and is malformed at line 1 column 2',
+  ],
   [
     'a batch',
     formOf(withOperations([JSON.parse(OPERATIONS)])),
@@ -155,7 +161,7 @@ const REFUSED: [what: string, body: Buffer, path: string, message: string][] = [
     'operations',
     'must have null in variables.file, where the file belongs',
   ],
-  ['a map that is no JSON', formOf(withMap('{"0": [')), 'map', 'must be JSON'],
+  ['a map that is no JSON', formOf(withMap('{"0": [')), 'map', 'must be JSON, and is malformed at line 1 column 8'],
   [
     'a map that is a list',
     formOf(withMap('["variables.file"]')),
@@ -233,7 +239,7 @@ describe('a form that is no upload', () => {
   it('D2-14: a length over 1 GiB is 413 before a byte is read', async () => {
     const headers = { ...formHeaders(token), 'content-length': String(1024 ** 3 + 1), expect: '100-continue' };
     const answer = await sendRaw(p.url, headers, new Readable({ read: () => undefined }));
-    expect([answer.status, answer.json]).toEqual([413, { code: -1, domain: 0, message: 'payload_too_large' }]);
+    expect([answer.status, answer.json]).toEqual([413, JSON.parse(tooLong(1024 ** 3))]);
     expect(answer.headers.connection).toBe('close');
   });
 

@@ -5,6 +5,7 @@ import {
   ExactNumber,
   hasForbiddenText,
   integerOf,
+  JsonError,
   MAX_NESTING,
   parseJson,
   Utf8Error,
@@ -171,3 +172,44 @@ function scaled(literal: string): bigint {
 function isRaw(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'rawJSON' in value;
 }
+
+describe('a text that is no JSON', () => {
+  it.each([
+    ['{', 'line 1 column 2'],
+    ['{"a":1,}', 'line 1 column 8'],
+    ['[1 2]', 'line 1 column 4'],
+    ['{"a":\n  1\n  "b":2}', 'line 3 column 3'],
+    ['{"a":1}x', 'line 1 column 8'],
+    ['{"a":NaN}', 'line 1 column 6'],
+    ['{"a":\n\n\thot}', 'line 3 column 2'],
+    ['[[], [ ], {}, ,1]', 'line 1 column 15'],
+    ['[1,]', 'line 1 column 4'],
+    ['{"a,:[ b":"\\":x","c":}', 'line 1 column 22'],
+    ['{"x (line 9 column 9)":y, "(line 9 column 9)', 'line 1 column 24'],
+    ['tru', 'line 1 column 1'],
+    ['{"a":', 'line 1 column 6'],
+    ['[', 'line 1 column 2'],
+  ])('D2-13: %j is malformed at %s', (text, place) => {
+    expect(() => parseJson(text)).toThrow(new JsonError(`must be JSON, and is malformed at ${place}`));
+  });
+
+  it.each(['', ' \r\n\t'])('D2-13: %j is empty', (text) => {
+    expect(() => parseJson(text)).toThrow(new JsonError('must be JSON, and is empty'));
+  });
+
+  it('D2-13: what is said of any text quotes none of it', () => {
+    const told = /^must be JSON, and is (?:empty|malformed at line \d+ column \d+)$/;
+    const inserted = fc.tuple(fc.json(), fc.nat(), fc.constantFrom('x', ',', ']', '}', ':', '"', '\n', '\\', "'"));
+    fc.assert(
+      fc.property(inserted, ([json, at, extra]) => {
+        const text = `${json.slice(0, at % (json.length + 1))}${extra}${json.slice(at % (json.length + 1))}`;
+        try {
+          parseJson(text);
+        } catch (error) {
+          expect(error).toBeInstanceOf(JsonError);
+          expect(String((error as Error).message)).toMatch(told);
+        }
+      }),
+    );
+  });
+});

@@ -23,7 +23,7 @@ async function statusOf(token: string): Promise<number> {
   return (await p.call('GET', '/v1/accounts', { token })).status;
 }
 
-const REFUSED = /^Bearer error="invalid_token", error_description="the token [a-z ]+"$/;
+const REFUSED = /^Bearer error="invalid_token", error_description="the token [a-z :,]+"$/;
 
 async function expectUnauthorized(authorization: string | undefined): Promise<void> {
   const headers: Record<string, string> = authorization === undefined ? {} : { authorization };

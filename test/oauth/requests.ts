@@ -26,8 +26,11 @@ export function postForm(
 }
 
 /** A refusal's body in RFC 6749's members beside the documented ones, byte for byte. */
-export function oauthEnvelope(message: string, error: keyof typeof DESCRIPTIONS): string {
-  const description = DESCRIPTIONS[error];
+export function oauthEnvelope(
+  message: string,
+  error: keyof typeof DESCRIPTIONS,
+  description: string = DESCRIPTIONS[error],
+): string {
   return `{"code":-1,"domain":0,"message":"${message}","error":"${error}","error_description":"${description}"}`;
 }
 
@@ -36,7 +39,8 @@ const DESCRIPTIONS = {
   invalid_client: 'The client could not be authenticated.',
   invalid_grant: 'The credentials or the refresh token are not valid, have expired or belong to another client.',
   unauthorized_client: 'The client may not use this grant type.',
-  unsupported_grant_type: 'The grant type is not supported.',
+  unsupported_grant_type:
+    'The grant type is not supported. It must be one of password, client_credentials, refresh_token.',
   access_denied: 'The client may not call from this address.',
   temporarily_unavailable: 'Too many requests, or a part of the service is away: try again later.',
   server_error: 'The request could not be completed.',

@@ -95,42 +95,72 @@ describe('a standard client', () => {
 });
 
 describe('400 to a standard client', () => {
-  const badForms: [string, () => string][] = [
-    ['no parameter', () => ''],
-    ['no grant type', () => `client_id=${p.demo.client.client_id}&client_secret=x`],
-    ['an empty grant type', () => `grant_type=&${credentials()}`],
-    ['no credentials', () => 'grant_type=client_credentials'],
-    ['no secret', () => `grant_type=client_credentials&client_id=${p.demo.client.client_id}`],
-    ['a client_id that is no UUID', () => 'grant_type=client_credentials&client_id=demo&client_secret=x'],
-    ['a grant type twice', () => `grant_type=client_credentials&grant_type=client_credentials&${credentials()}`],
-    ['an unknown parameter twice', () => `grant_type=client_credentials&x=1&x=&${credentials()}`],
-    ['a broken escape', () => `grant_type=client_credentials&x=%zz&${credentials()}`],
-    ['an escape that is no UTF-8', () => `grant_type=client_credentials&x=%ff&${credentials()}`],
-    ['U+0000 in the secret', () => `grant_type=client_credentials&client_id=${randomUUID()}&client_secret=%00`],
-    ['no username', () => `grant_type=password&password=x&${credentials()}`],
-    ['no refresh token', () => `grant_type=refresh_token&${credentials()}`],
-    ['JSON in a form', () => JSON.stringify({ ...CLIENT_CREDENTIALS, ...p.demo.client })],
+  const NO_UUID = 'client_id must be a UUID: 8-4-4-4-12 hexadecimal digits';
+  const ESCAPED = 'the body must have % only in escapes of UTF-8, such as %25';
+  const badForms: [string, string, () => string][] = [
+    ['no parameter', 'grant_type is required: a string', () => ''],
+    ['no grant type', 'grant_type is required: a string', () => `client_id=${p.demo.client.client_id}&client_secret=x`],
+    ['an empty grant type', 'grant_type is required: a string', () => `grant_type=&${credentials()}`],
+    [
+      'no credentials',
+      'client_id is required: a UUID; client_secret is required: a string',
+      () => 'grant_type=client_credentials',
+    ],
+    [
+      'no secret',
+      'client_secret is required: a string',
+      () => `grant_type=client_credentials&client_id=${p.demo.client.client_id}`,
+    ],
+    ['a client_id that is no UUID', NO_UUID, () => 'grant_type=client_credentials&client_id=demo&client_secret=x'],
+    [
+      'a grant type twice',
+      'grant_type must be given once',
+      () => `grant_type=client_credentials&grant_type=client_credentials&${credentials()}`,
+    ],
+    [
+      'an unknown parameter twice',
+      'x must be given once',
+      () => `grant_type=client_credentials&x=1&x=&${credentials()}`,
+    ],
+    ['a broken escape', ESCAPED, () => `grant_type=client_credentials&x=%zz&${credentials()}`],
+    ['an escape that is no UTF-8', ESCAPED, () => `grant_type=client_credentials&x=%ff&${credentials()}`],
+    [
+      'U+0000 in the secret',
+      'client_secret must not contain U+0000 or a lone surrogate',
+      () => `grant_type=client_credentials&client_id=${randomUUID()}&client_secret=%00`,
+    ],
+    ['no username', 'username is required: a string', () => `grant_type=password&password=x&${credentials()}`],
+    ['no refresh token', 'refresh_token is required: a string', () => `grant_type=refresh_token&${credentials()}`],
+    [
+      'JSON in a form',
+      'grant_type is required: a string',
+      () => JSON.stringify({ ...CLIENT_CREDENTIALS, ...p.demo.client }),
+    ],
   ];
 
-  it.each(badForms)('7.2-01 D3-11 D3-29: a form with %s', async (_name, form) => {
+  it.each(badForms)('7.2-01 D3-11 D3-29: a form with %s: %s', async (_name, told, form) => {
     const answer = await post(form());
-    expect([answer.status, answer.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request')]);
+    expect([answer.status, answer.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request', told)]);
     expect(answer.headers.get('www-authenticate')).toBeNull();
     unstored(answer);
   });
 
   it.each([
-    ['a secret in the body', () => ({ client_secret: p.demo.client.client_secret })],
-    ['the same credentials in the body', () => p.demo.client],
-    ['another client_id', () => ({ client_id: randomUUID() })],
-    ['a client_id that is no UUID', () => ({ client_id: 'demo' })],
-  ])('D3-29: %s beside Basic, whatever the Basic is', async (_name, more) => {
+    [
+      'a secret in the body',
+      'client_secret must not be given twice',
+      () => ({ client_secret: p.demo.client.client_secret }),
+    ],
+    ['the same credentials in the body', 'client_secret must not be given twice', () => p.demo.client],
+    ['another client_id', 'client_id must be the one of HTTP Basic', () => ({ client_id: randomUUID() })],
+    ['a client_id that is no UUID', NO_UUID, () => ({ client_id: 'demo' })],
+  ])('D3-29: %s beside Basic, whatever the Basic is: %s', async (_name, told, more) => {
     for (const authorization of [basicOf(p.demo.client), basicOf({ ...p.demo.client, client_secret: 'wrong' })]) {
       for (const answer of [
         await post({ ...CLIENT_CREDENTIALS, ...more() }, authorization),
         await json({ ...CLIENT_CREDENTIALS, ...more() }, authorization),
       ]) {
-        expect([answer.status, answer.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request')]);
+        expect([answer.status, answer.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request', told)]);
         unstored(answer);
       }
     }
@@ -152,7 +182,8 @@ describe('400 to a standard client', () => {
       expect([plain.status, plain.text]).toEqual([400, envelope('invalid_request')]);
       const headers = { ...options.headers, authorization: basicOf(p.demo.client) };
       const basic = await p.call('POST', TOKEN, { ...options, headers });
-      expect([basic.status, basic.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request')]);
+      const told = 'Content-Type must be application/json or application/x-www-form-urlencoded';
+      expect([basic.status, basic.text]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request', told)]);
     }
   });
 

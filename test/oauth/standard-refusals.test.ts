@@ -171,6 +171,9 @@ it('D3-29: two Authorization headers are two authentications, whichever of them 
       `Authorization: ${second}`,
     ];
     const answer = await sendRaw(p.url, `POST ${TOKEN} HTTP/1.1\r\n${headers.join('\r\n')}\r\n\r\n${body}`);
-    expect([answer.status, answer.body]).toEqual([400, oauthEnvelope('invalid_request', 'invalid_request')]);
+    expect([answer.status, answer.body]).toEqual([
+      400,
+      oauthEnvelope('invalid_request', 'invalid_request', 'Authorization must be given once'),
+    ]);
   }
 });

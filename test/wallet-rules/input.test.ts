@@ -9,7 +9,7 @@ type Members = Record<string, unknown>;
 
 function faultsOf(body: unknown): string[] {
   const parsed = walletRuleInput.safeParse(body);
-  return parsed.success ? [] : issuesOf(parsed.error).map(({ path }) => path);
+  return parsed.success ? [] : issuesOf(parsed.error, body).map(({ path }) => path);
 }
 
 const auto = (own: Members) => autoTransfer({}, own);

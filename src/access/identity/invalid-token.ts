@@ -2,7 +2,7 @@ import { AppError } from '../../platform/errors.ts';
 
 /**
  * The reason for which an access token is refused. `malformed`: not issued by this installation, or its signature is
- * invalid. `not_admitted`: its tenant or client does not exist. `wrong_use`: valid, but not for this endpoint.
+ * invalid. `another_class`: valid, but not for this endpoint. `not_admitted`: its tenant or client does not exist.
  */
 type TokenFault =
   | 'malformed'
@@ -11,7 +11,6 @@ type TokenFault =
   | 'expired'
   | 'not_admitted'
   | 'revoked'
-  | 'wrong_use'
   | 'wrong_secret';
 
 /** The descriptions for callers, only of tokens with a valid signature; for all others the reason is not disclosed. */
@@ -23,14 +22,17 @@ const DESCRIPTIONS: Partial<Record<TokenFault, string>> = {
 
 /** Thrown when an access token is refused: 401 `invalid_token` (RFC 6750 section 3.1). */
 export class InvalidTokenError extends AppError {
-  readonly reason: TokenFault;
-
-  constructor(reason: TokenFault) {
-    const description = DESCRIPTIONS[reason] ?? 'the token is not valid';
+  /** `detail` follows the description for the caller. */
+  constructor(reason: TokenFault, detail = '') {
+    const description = `${DESCRIPTIONS[reason] ?? 'the token is not valid'}${detail}`;
     const challenge = `Bearer error="invalid_token", error_description="${description}"`;
-    super(401, 'unauthorized', { headers: { 'WWW-Authenticate': challenge } });
-    this.reason = reason;
+    super(401, 'unauthorized', { reason, headers: { 'WWW-Authenticate': challenge } });
   }
+}
+
+/** Makes the error for a token with a valid signature that is of another class or use than the endpoint takes. */
+export function anotherClass(given: string, needed: string): InvalidTokenError {
+  return new InvalidTokenError('another_class', `: ${given}, where ${needed} is needed`);
 }
 
 /** Returns the result of `judge`, or undefined when it throws an InvalidTokenError. Any other error is rethrown. */

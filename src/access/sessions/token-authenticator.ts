@@ -1,5 +1,5 @@
 import type { TokenClass } from '../../platform/config/secrets.ts';
-import { InvalidTokenError, unlessInvalid } from '../identity/invalid-token.ts';
+import { anotherClass, InvalidTokenError, unlessInvalid } from '../identity/invalid-token.ts';
 import type { Principal, SignedToken } from '../identity/principal.ts';
 import { hasExpired, principalFromClaims } from '../tokens/claims.rules.ts';
 import type { TokenVerifier } from '../tokens/token-verifier.ts';
@@ -61,7 +61,7 @@ export class TokenAuthenticator {
     if (known) return known;
     const nowMs = this.#deps.nowMs();
     const principal = principalFromClaims(token.tokenClass, token.claims, nowMs);
-    if (!principal) throw new InvalidTokenError(hasExpired(token.claims, nowMs) ? 'expired' : 'invalid_claims');
+    if (!principal) throw faultOf(token, nowMs);
     this.#principals.set(token, principal);
     return principal;
   }
@@ -92,6 +92,11 @@ export class TokenAuthenticator {
   async #refuse(principal: Principal): Promise<never> {
     throw new InvalidTokenError((await this.#deps.directory.isOfItsClient(principal)) ? 'revoked' : 'not_admitted');
   }
+}
+
+function faultOf({ claims }: SignedToken, nowMs: number): InvalidTokenError {
+  if (hasExpired(claims, nowMs)) return new InvalidTokenError('expired');
+  return claims.token_use === 'refresh' ? anotherClass('refresh', 'access') : new InvalidTokenError('invalid_claims');
 }
 
 function liveOnly(principal: Principal, isLive: boolean): Principal {

@@ -1,4 +1,5 @@
 import { AppError, type ErrorEnvelope, errorEnvelope } from '../../platform/errors.ts';
+import { grantInputs } from './token-request.input.ts';
 
 /** An error code of RFC 6749, section 5.2, or of section 4.1.2.1 for statuses that the former does not cover. */
 export type OAuthErrorCode = keyof typeof DESCRIPTIONS;
@@ -8,7 +9,7 @@ const DESCRIPTIONS = {
   invalid_client: 'The client could not be authenticated.',
   invalid_grant: 'The credentials or the refresh token are not valid, have expired or belong to another client.',
   unauthorized_client: 'The client may not use this grant type.',
-  unsupported_grant_type: 'The grant type is not supported.',
+  unsupported_grant_type: `The grant type is not supported. It must be one of ${Object.keys(grantInputs).join(', ')}.`,
   access_denied: 'The client may not call from this address.',
   temporarily_unavailable: 'Too many requests, or a part of the service is away: try again later.',
   server_error: 'The request could not be completed.',
@@ -36,16 +37,18 @@ export function invalidClient(isChallenged: boolean): OAuthError {
   return new OAuthError(401, 'invalid_client', isChallenged ? { 'WWW-Authenticate': 'Basic realm="portcullis"' } : {});
 }
 
-/** Returns the documented error body of the token endpoint, which has exactly three members. */
-export function tokenEnvelope({ message }: AppError): ErrorEnvelope {
-  return { code: -1, domain: 0, message };
-}
-
-/** Returns the documented error body with the members of RFC 6749 section 5.2. */
+/**
+ * Returns the documented error body with the members of RFC 6749 section 5.2; the description of a 400 names each
+ * parameter to change.
+ */
 export function oauthEnvelope(error: AppError): OAuthEnvelope {
   const code = codeOf(error);
-  return { ...errorEnvelope(error), error: code, error_description: DESCRIPTIONS[code] };
+  const faults = error.issues?.map(({ path, message }) => `${path || 'the body'} ${message}`).join('; ');
+  return { ...errorEnvelope(error), error: code, error_description: faults?.replace(UNTOLD, '') ?? DESCRIPTIONS[code] };
 }
+
+/** Matches the characters that a description must not have (RFC 6749 section 5.2). */
+const UNTOLD = /[^\x20\x21\x23-\x5b\x5d-\x7e]/g;
 
 function codeOf(error: AppError): OAuthErrorCode {
   if (error instanceof OAuthError) return error.code;

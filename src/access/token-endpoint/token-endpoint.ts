@@ -1,5 +1,5 @@
 import { runSteps, type Step } from '../../lib/steps.ts';
-import { invalidRequest, issuesOf } from '../../platform/errors.ts';
+import { invalidRequest, parsed } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { ClientGuards, LimitHeaders, Origin } from '../limits/guards.ts';
 import type { AccessDirectory } from '../sessions/access-directory.ts';
@@ -75,9 +75,8 @@ function parseCredentials(call: ClientCall): void {
     call.credentials = credentialsBesideBody(authorization, call.parameters);
     return;
   }
-  const parsed = clientInput.safeParse(call.parameters);
-  if (!parsed.success) throw invalidRequest(issuesOf(parsed.error));
-  call.credentials = { clientId: parsed.data.client_id, secret: parsed.data.client_secret };
+  const { client_id: clientId, client_secret: secret } = parsed(clientInput, call.parameters);
+  call.credentials = { clientId, secret };
 }
 
 /**
@@ -105,10 +104,8 @@ function guardClient(guards: ClientGuards): Step<ClientCall> {
 }
 
 function credentialsBesideBody(authorization: string, parameters: unknown): ClientCredentials | undefined {
-  const parsed = clientBesideBasicInput.safeParse(parameters);
-  if (!parsed.success) throw invalidRequest(issuesOf(parsed.error));
+  const { client_id: clientId } = parsed(clientBesideBasicInput, parameters);
   const basic = basicClient(authorization);
-  const { client_id: clientId } = parsed.data;
   if (basic && clientId !== undefined && clientId !== basic.clientId) {
     throw invalidRequest([{ path: 'client_id', message: 'must be the one of HTTP Basic' }]);
   }
@@ -141,7 +138,6 @@ export async function issueToken(steps: readonly TokenStep[], call: TokenCall): 
 
 function parseRequest(call: TokenCall): void {
   call.request = parseTokenRequest(call.parameters);
-  if (!call.request) throw invalidRequest();
   parseCredentials(call);
 }
 
@@ -199,8 +195,6 @@ function requireCredentials({ authorization, parameters }: ManagementCall): void
 }
 
 function parseToken(call: ManagementCall): void {
-  const parsed = tokenInput.safeParse(call.parameters);
-  if (!parsed.success) throw invalidRequest(issuesOf(parsed.error));
-  call.token = parsed.data.token;
+  call.token = parsed(tokenInput, call.parameters).token;
   parseCredentials(call);
 }

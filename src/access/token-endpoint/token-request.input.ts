@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
-import { decodeUtf8, Utf8Error } from '../../lib/json.ts';
-import { invalidRequest } from '../../platform/errors.ts';
+import { decodeUtf8, parsedOr, parsePlainJson } from '../../lib/json.ts';
+import { type AppError, invalidRequest, parsed } from '../../platform/errors.ts';
 
 const required = () => textInput().min(1, 'must not be empty');
 
@@ -21,8 +21,8 @@ export const grantInputs = {
   refresh_token: objectInput({ grant_type: z.literal('refresh_token'), refresh_token: required() }),
 };
 
-/** The schema for any other grant type, which is refused after its client has been authenticated. */
-const otherGrantInput = objectInput({ grant_type: required() });
+/** The schema for any grant type; one that is unknown is refused after its client has been authenticated. */
+const anyGrantInput = objectInput({ grant_type: required() });
 
 /**
  * The schema of the parameters of revocation and introspection (RFC 7009 section 2.1, RFC 7662 section 2.1);
@@ -35,14 +35,12 @@ export type GrantType = keyof typeof grantInputs;
 export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_type: undefined };
 
 /**
- * Parses the parameters of a grant; undefined when one is missing or malformed. For an unknown grant type, `grant_type`
- * of the result is undefined.
+ * Parses the parameters of a grant. For an unknown grant type, `grant_type` of the result is undefined.
+ * @throws AppError 400 that names each parameter that is missing or malformed.
  */
-export function parseTokenRequest(parameters: unknown): TokenRequest | undefined {
-  if (typeof parameters !== 'object' || parameters === null) return undefined;
-  const grantType = 'grant_type' in parameters ? parameters.grant_type : undefined;
-  if (typeof grantType === 'string' && isGrantType(grantType)) return grantInputs[grantType].safeParse(parameters).data;
-  return otherGrantInput.safeParse(parameters).success ? { grant_type: undefined } : undefined;
+export function parseTokenRequest(parameters: unknown): TokenRequest {
+  const { grant_type: grantType } = parsed(anyGrantInput, parameters);
+  return isGrantType(grantType) ? parsed(grantInputs[grantType], parameters) : { grant_type: undefined };
 }
 
 function isGrantType(grantType: string): grantType is GrantType {
@@ -51,19 +49,30 @@ function isGrantType(grantType: string): grantType is GrantType {
 
 /**
  * Parses an `application/x-www-form-urlencoded` body. A parameter without a value counts as absent (RFC 6749 section
- * 3.1). Undefined when a name is repeated, an escape is malformed, or the text is not UTF-8.
+ * 3.1).
+ * @throws AppError 400 when a name is repeated or an escape is malformed; Utf8Error when the text is not UTF-8.
  */
-export function parseForm(bytes: Uint8Array): Record<string, string> | undefined {
-  const text = utf8Of(bytes);
+export function parseForm(bytes: Uint8Array): Record<string, string> {
   const given = new Map<string, string>();
-  for (const pair of text?.split('&') ?? []) {
+  for (const pair of decodeUtf8(bytes).split('&')) {
     if (pair === '') continue;
     const [name, value] = splitOnce(pair, '=').map(decodeFormPart);
-    if (name === undefined || value === undefined || given.has(name)) return undefined;
+    if (name === undefined || value === undefined) {
+      throw invalidRequest([{ path: '', message: 'must have % only in escapes of UTF-8, such as %25' }]);
+    }
+    if (given.has(name)) throw repeated(name);
     given.set(name, value);
   }
-  if (text === undefined) return undefined;
   return Object.fromEntries([...given].filter(([, value]) => value !== ''));
+}
+
+/** Returns the 400 error for a repeated parameter, with its name unless that may be a misplaced secret. */
+function repeated(name: string): AppError {
+  return invalidRequest([
+    /^[a-z_]{1,32}$/.test(name)
+      ? { path: name, message: 'must be given once' }
+      : { path: '', message: 'must have each parameter once' },
+  ]);
 }
 
 /** Decodes a form-encoded name or value: `+` is a space, `%XX` a byte of UTF-8. Undefined when it is malformed. */
@@ -93,10 +102,10 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
 const COLON = /\s*:/y;
 
 /**
- * Checks whether the outermost object of a well-formed JSON text repeats a member; `JSON.parse` silently takes the last
- * one.
+ * Returns the first member that the outermost object of a well-formed JSON text repeats; `JSON.parse` silently takes
+ * the last one.
  */
-export function repeatsMember(text: string): boolean {
+export function repeatedMember(text: string): string | undefined {
   const names = new Set<string>();
   let depth = 0;
   for (const { 0: token, index } of text.matchAll(TOKEN)) {
@@ -104,11 +113,11 @@ export function repeatsMember(text: string): boolean {
     else if (token === '}' || token === ']') depth -= 1;
     else if (depth === 1 && isFollowedByColon(text, index + token.length)) {
       const name = token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1);
-      if (names.has(name)) return true;
+      if (names.has(name)) return name;
       names.add(name);
     }
   }
-  return false;
+  return undefined;
 }
 
 function isFollowedByColon(text: string, at: number): boolean {
@@ -164,11 +173,10 @@ export function parametersOf({ 'content-type': type }: Headers, bytes: Buffer): 
       { path: 'Content-Type', message: 'must be application/json or application/x-www-form-urlencoded' },
     ]);
   }
-  const parameters = isForm ? parseForm(bytes) : parseJsonOnce(bytes);
-  if (parameters === undefined) {
-    throw invalidRequest([{ path: '', message: 'must be well-formed in UTF-8, with each parameter once' }]);
-  }
-  return parameters;
+  return parsedOr(
+    () => (isForm ? parseForm(bytes) : parseJsonOnce(decodeUtf8(bytes))),
+    ({ message }) => invalidRequest([{ path: '', message }]),
+  );
 }
 
 /** Checks whether a client sends a form or HTTP Basic, as RFC 6749 specifies. */
@@ -176,13 +184,9 @@ export function isStandardRequest({ 'content-type': type, authorization }: Heade
   return isBasic(authorization) || FORM_TYPE.test(type ?? '');
 }
 
-function parseJsonOnce(bytes: Buffer): unknown {
-  try {
-    const text = decodeUtf8(bytes);
-    const value: unknown = JSON.parse(text);
-    return repeatsMember(text) ? undefined : value;
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof Utf8Error) return undefined;
-    throw error;
-  }
+function parseJsonOnce(text: string): unknown {
+  const value = parsePlainJson(text);
+  const name = repeatedMember(text);
+  if (name !== undefined) throw repeated(name);
+  return value;
 }

@@ -1,6 +1,6 @@
 import { compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { TokenClass } from '../../platform/config/secrets.ts';
-import { InvalidTokenError } from '../identity/invalid-token.ts';
+import { anotherClass, InvalidTokenError } from '../identity/invalid-token.ts';
 import type { SignedToken } from '../identity/principal.ts';
 import type { JwtKey, JwtKeys } from './jwt-keys.ts';
 
@@ -71,7 +71,7 @@ export class TokenVerifier {
 }
 
 function ofAccepted(signed: SignedToken, accepted: readonly TokenClass[]): SignedToken {
-  if (!accepted.includes(signed.tokenClass)) throw new InvalidTokenError('another_class');
+  if (!accepted.includes(signed.tokenClass)) throw anotherClass(signed.tokenClass, accepted.join(' or '));
   return signed;
 }
 

@@ -1,7 +1,7 @@
 import { withDeadLetters } from '../../events/bus/dead-letters.ts';
 import type { BatchHandler, EventBus, IncomingMessage, Subscription } from '../../events/bus/event-bus.ts';
 import { REFERENCE_TOPICS } from '../../events/bus/topics.ts';
-import { decodeUtf8, parseJson, Utf8Error } from '../../lib/json.ts';
+import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
 import { isRefusedValue } from '../../platform/database/sql-state.ts';
 import { parseReferenceChange } from './reference.input.ts';
 import type { Reference } from './reference.service.ts';
@@ -53,22 +53,11 @@ function handlerOf({ bus, reference }: HandlerParts, read: (message: IncomingMes
 function changeOf({ topic, key, value, offset, timestampMs }: IncomingMessage): ReferenceChange {
   const kind = kindOfTopic(topic);
   if (!kind) throw new Error(`${topic} is no topic of reference data`);
-  const change = parseReferenceChange(kind, key, value === null ? null : (jsonOf(value) ?? undefined));
+  // The JSON text `null` is not a tombstone, which is a message without a value.
+  const parse = () => (value === null ? null : (parseJson(decodeUtf8(value)) ?? undefined));
+  const row = parsedOr(parse, ({ message }) => new UnfitReferenceError(message));
+  const change = parseReferenceChange(kind, key, row);
   return { ...change, place: { offset: BigInt(offset), timeMs: BigInt(timestampMs) } };
-}
-
-/**
- * Parses the value of a message; null here is the JSON text `null`, which is not a tombstone (a message without a
- * value).
- * @throws UnfitReferenceError when the value is not JSON in UTF-8.
- */
-function jsonOf(value: Uint8Array): unknown {
-  try {
-    return parseJson(decodeUtf8(value));
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof Utf8Error) throw new UnfitReferenceError('not JSON in UTF-8');
-    throw error;
-  }
 }
 
 /**

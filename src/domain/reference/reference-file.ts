@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { decodeUtf8, parseJson, Utf8Error } from '../../lib/json.ts';
+import { decodeUtf8, JsonError, parseJson } from '../../lib/json.ts';
 import { isRefusedValue } from '../../platform/database/sql-state.ts';
 import { parseReferenceChange } from './reference.input.ts';
 import type { Reference } from './reference.service.ts';
@@ -160,7 +160,7 @@ function changeOf(
     return parseLine(parseJson(decodeUtf8(bytes)));
   } catch (error) {
     if (error instanceof UnfitReferenceError) reject(number, error.message);
-    else if (error instanceof SyntaxError || error instanceof Utf8Error) reject(number, 'is not JSON in UTF-8');
+    else if (error instanceof JsonError) reject(number, error.message);
     else throw error;
     return undefined;
   }

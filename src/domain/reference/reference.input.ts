@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isUuid, objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { integerOf } from '../../lib/json.ts';
+import { issuesOf } from '../../platform/errors.ts';
 import {
   isOfNode,
   type ReferenceChange,
@@ -74,12 +75,12 @@ export function parseReferenceChange(kind: ReferenceKind, key: unknown, value: u
   const id = key.toLowerCase();
   if (value === null) return { kind, id, version: undefined, row: undefined };
   const common = commonInput.safeParse(value);
-  if (!common.success) throw unfit(common.error);
+  if (!common.success) throw unfit(common.error, value);
   if (common.data.id !== undefined && common.data.id !== id) {
     throw new UnfitReferenceError('id must be what the key says');
   }
   const parsed = rowInputs[kind].safeParse(value);
-  if (!parsed.success) throw unfit(parsed.error);
+  if (!parsed.success) throw unfit(parsed.error, value);
   return { kind, id, version: common.data.version, row: completed(kind, parsed.data) };
 }
 
@@ -88,8 +89,8 @@ function completed(kind: ReferenceKind, given: Readonly<Record<string, string | 
   return isOfNode(kind) ? { ...row, updated_at: row.updated_at ?? row.created_at ?? null } : row;
 }
 
-function unfit(error: z.ZodError): UnfitReferenceError {
-  const faults = error.issues.map(({ path, message }) => `${path.join('.') || 'the value'} ${message}`);
+function unfit(error: z.ZodError, value: unknown): UnfitReferenceError {
+  const faults = issuesOf(error, value).map(({ path, message }) => `${path || 'the value'} ${message}`);
   return new UnfitReferenceError(faults.join('; '));
 }
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { objectInput, TEXT_PATTERN, textInput, uuidInput } from '../../lib/input.ts';
+import { objectInput, textInput, uuidInput } from '../../lib/input.ts';
 import { type Instant, parseInstant } from '../../lib/instants.ts';
-import { decodeUtf8, hasForbiddenText, integerOf, parseJson, Utf8Error } from '../../lib/json.ts';
+import { decodeUtf8, integerOf, JsonError, parsedOr, parseJson } from '../../lib/json.ts';
+import { type Issue, issuesOf } from '../../platform/errors.ts';
 import { TRANSACTION_COLLECTIONS, type TransactionCollection, type TransactionStatus } from './type-codes.rules.ts';
 
 /** A time as it was received, with the instant that it names. */
@@ -25,42 +26,27 @@ export interface Notification {
   readonly updatedAt: ReceivedTime;
 }
 
-/** An issue with one member: `path` is its name, "" for the body as a whole; `message` says what to send. */
-interface NotificationIssue {
-  readonly path: string;
-  readonly message: string;
-}
-
 type ParsedNotification =
   | { readonly ok: true; readonly notification: Notification }
-  | { readonly ok: false; readonly issues: readonly NotificationIssue[] };
+  | { readonly ok: false; readonly issues: readonly Issue[] };
 
 const ID_CHARACTERS = 128;
 const INT32 = { minimum: -(2 ** 31), maximum: 2 ** 31 - 1 };
 const MAX_UINT64 = 2n ** 64n - 1n;
-const TIME = 'an ISO 8601 date and time such as 2026-11-21T10:30:00Z';
-const STATUSES = '1 (Started), 2 (InProgress), 3 (Done), 4 (Error) or 5 (PendingReceipt)';
-
-function demand(what: string, value: unknown): string {
-  return value === undefined ? `is required: ${what}` : `must be ${what}`;
-}
-
-const text = z
-  .string({ error: ({ input }) => demand('a string', input) })
-  .refine((value) => !hasForbiddenText(value), 'must hold neither U+0000 nor a lone surrogate')
-  .meta({ pattern: TEXT_PATTERN });
+const TIME = 'must be an ISO 8601 date and time such as 2026-11-21T10:30:00Z';
+const STATUSES = 'must be 1 (Started), 2 (InProgress), 3 (Done), 4 (Error) or 5 (PendingReceipt)';
 
 // Counts Unicode code points, as PostgreSQL does, not UTF-16 units.
-const id = text
+const id = textInput()
   .refine((value) => value !== '' && [...value].length <= ID_CHARACTERS, `must have 1 to ${ID_CHARACTERS} characters`)
   .meta({ minLength: 1, maxLength: ID_CHARACTERS });
 
 const time = z
-  .string({ error: ({ input }) => demand(TIME, input) })
+  .string(TIME)
   .transform((value, context): ReceivedTime => {
     const instant = parseInstant(value);
     if (instant !== undefined) return { text: value, ...instant };
-    context.addIssue(demand(TIME, value));
+    context.addIssue(TIME);
     return z.NEVER;
   })
   .meta({ type: 'string', format: 'date-time' });
@@ -69,7 +55,7 @@ function integerIn(minimum: bigint, maximum: bigint) {
   return z.unknown().transform((value, context): bigint => {
     const integer = integerOf(value);
     if (integer !== undefined && integer >= minimum && integer <= maximum) return integer;
-    context.addIssue(demand(`an integer from ${minimum} to ${maximum}`, value));
+    context.addIssue(`must be an integer from ${minimum} to ${maximum}`);
     return z.NEVER;
   });
 }
@@ -84,7 +70,7 @@ const status = z
   .transform((value, context): TransactionStatus => {
     const code = Number(integerOf(value));
     if (code === 1 || code === 2 || code === 3 || code === 4 || code === 5) return code;
-    context.addIssue(demand(STATUSES, value));
+    context.addIssue(STATUSES);
     return z.NEVER;
   })
   .meta({ type: 'integer', enum: [1, 2, 3, 4, 5] });
@@ -96,23 +82,20 @@ const gasUsed = integerIn(0n, MAX_UINT64).meta({
   maximum: Number(MAX_UINT64),
 });
 
-const members = z.object(
-  {
-    id,
-    type,
-    status,
-    transaction_hash: text.optional(),
-    contract_address: text.optional(),
-    gas_used: gasUsed.optional(),
-    error: text.nullable().optional(),
-    created_at: time,
-    updated_at: time,
-  },
-  'must be a JSON object',
-);
+const members = objectInput({
+  id,
+  type,
+  status,
+  transaction_hash: textInput().optional(),
+  contract_address: textInput().optional(),
+  gas_used: gasUsed.optional(),
+  error: textInput().nullable().optional(),
+  created_at: time,
+  updated_at: time,
+});
 
 /** The schema of the inbound webhook's body, after `parseJson`. Unknown members are ignored; null counts as absent. */
-export const notificationInput = z.preprocess(withoutNulls, members).transform(
+export const notificationInput = members.transform(
   (body): Notification => ({
     id: body.id,
     type: body.type,
@@ -135,8 +118,7 @@ export function parseNotification(body: Uint8Array): ParsedNotification {
   try {
     value = parseJson(decodeUtf8(body));
   } catch (error) {
-    if (error instanceof Utf8Error) return refused('must be UTF-8');
-    if (error instanceof SyntaxError) return refused(`must be well-formed JSON${placeOf(error)}`);
+    if (error instanceof JsonError) return { ok: false, issues: [{ path: '', message: error.message }] };
     throw error;
   }
   return notificationOf(value);
@@ -146,23 +128,7 @@ export function parseNotification(body: Uint8Array): ParsedNotification {
 export function notificationOf(value: unknown): ParsedNotification {
   const parsed = notificationInput.safeParse(value);
   if (parsed.success) return { ok: true, notification: parsed.data };
-  return { ok: false, issues: parsed.error.issues.map(({ path, message }) => ({ path: path.join('.'), message })) };
-}
-
-function refused(message: string): ParsedNotification {
-  return { ok: false, issues: [{ path: '', message }] };
-}
-
-// Returns only the position of a syntax error: the engine's message quotes part of the body, which may be confidential.
-function placeOf(error: SyntaxError): string {
-  const place = /line \d+ column \d+/.exec(error.message);
-  return place === null ? '' : ` (${place[0]})`;
-}
-
-function withoutNulls(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  if (!Object.values(value).includes(null)) return value;
-  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+  return { ok: false, issues: issuesOf(parsed.error, value) };
 }
 
 /** A notification as received: the bytes of the body, and the correlation id of the request that brought it. */
@@ -223,17 +189,12 @@ export const registrationInput = objectInput({
  * @throws PoisonError when they are not a registration.
  */
 export function parseRegistration(value: Uint8Array): NewTransaction {
-  const parsed = registrationInput.safeParse(jsonOf(value));
+  const given = parsedOr(
+    () => parseJson(decodeUtf8(value)),
+    ({ message }) => new PoisonError(message),
+  );
+  const parsed = registrationInput.safeParse(given);
   if (!parsed.success) throw new PoisonError(`not a registration: ${z.prettifyError(parsed.error)}`);
   const { id, collection, type, node_id: nodeId, asset_id: assetId } = parsed.data;
   return { id, nodeId, collection, type, assetId: assetId ?? null };
-}
-
-function jsonOf(value: Uint8Array): unknown {
-  try {
-    return parseJson(decodeUtf8(value));
-  } catch (error) {
-    if (error instanceof SyntaxError || error instanceof Utf8Error) throw new PoisonError('not JSON in UTF-8');
-    throw error;
-  }
 }

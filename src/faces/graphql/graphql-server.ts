@@ -1,4 +1,4 @@
-import { InvalidTokenError } from '../../access/identity/invalid-token.ts';
+import { anotherClass } from '../../access/identity/invalid-token.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
@@ -54,7 +54,7 @@ export function createGraphqlServer(deps: GraphqlDeps): GraphqlServer {
         return;
       }
       if (!principal) throw noToken();
-      if (principal.tokenUse === 'forgot_password') throw new InvalidTokenError('wrong_use');
+      if (principal.tokenUse === 'forgot_password') throw anotherClass('forgot_password', 'login or api');
       runtime()
         .then((running) => running.answer(exchange, principal))
         .catch(failed);

@@ -22,7 +22,7 @@ const MAX_NESTING = 100;
  */
 export async function readMessage(exchange: Exchange): Promise<object> {
   const { req } = exchange;
-  if (req.headers['mcp-session-id'] !== undefined) throw notFound();
+  if (req.headers['mcp-session-id'] !== undefined) throw notFound('there are no sessions');
   if (req.method !== 'POST') throw new AppError(405, 'method_not_allowed', { headers: { Allow: 'POST' } });
   const bytes = await readBytes(exchange, exchange.found.endpoint?.max_body_bytes ?? 0);
   // Checked before the body is parsed and copied for the audit record. The limits of numbers are those of all JSON.
@@ -53,7 +53,7 @@ export function invalidParams(message: JSONRPCMessage): JSONRPCErrorResponse | u
   if (!('method' in message) || !('id' in message)) return undefined;
   const parsed = SCHEMAS.get(message.method as Parameters<typeof SCHEMAS.get>[0])?.safeParse(message);
   if (!parsed || parsed.success) return undefined;
-  const issues = issuesOf(parsed.error).map(({ path, message: wrong }) => `${path}: ${wrong}`);
+  const issues = issuesOf(parsed.error, message).map(({ path, message: wrong }) => `${path}: ${wrong}`);
   return {
     jsonrpc: '2.0',
     id: message.id,

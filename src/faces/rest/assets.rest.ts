@@ -2,10 +2,11 @@ import { z } from 'zod';
 import type { Assets } from '../../domain/assets/assets.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
+import { parsed } from '../../platform/errors.ts';
 import { NETWORK_ID, NODE_ID } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, responseOf } from '../openapi/operation.ts';
-import { orRefuse, parsed } from './rest-call.ts';
+import { orRefuse } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface AssetServices {

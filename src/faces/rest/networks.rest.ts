@@ -3,9 +3,10 @@ import { z } from 'zod';
 import type { NetworkAssignments } from '../../domain/networks/networks.service.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
+import { parsed } from '../../platform/errors.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { responseOf } from '../openapi/operation.ts';
-import { orRefuse, parsed } from './rest-call.ts';
+import { orRefuse } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface NetworkServices {

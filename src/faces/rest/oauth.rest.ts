@@ -4,7 +4,7 @@ import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { AccessDirectory } from '../../access/sessions/access-directory.ts';
 import type { TokenManagement } from '../../access/sessions/token-management.ts';
 import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
-import { oauthEnvelope, tokenEnvelope } from '../../access/token-endpoint/oauth-error.ts';
+import { oauthEnvelope } from '../../access/token-endpoint/oauth-error.ts';
 import {
   type ClientCall,
   clientOf,
@@ -24,7 +24,7 @@ import { originOf } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { runSteps, type Step } from '../../lib/steps.ts';
-import { type ErrorMessage, invalidRequest } from '../../platform/errors.ts';
+import { type ErrorMessage, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
 import { headersOf, limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, type Operation, refTo } from '../openapi/operation.ts';
@@ -195,7 +195,7 @@ export const issueToken = route({
       ...refused('TokenError'),
     },
   },
-  errorBody: (error, { headers }) => (isStandardRequest(headers) ? oauthEnvelope(error) : tokenEnvelope(error)),
+  errorBody: (error, { headers }) => (isStandardRequest(headers) ? oauthEnvelope(error) : errorEnvelope(error)),
   handlers: ({ tokenSteps, directory }: OAuthServices) => [
     ...beforeCall,
     async (req, res) => {

@@ -1,5 +1,4 @@
 import type { Request, Response } from 'express';
-import type { z } from 'zod';
 import {
   IDEMPOTENCY_KEY,
   type IdempotentResponses,
@@ -8,25 +7,7 @@ import {
 } from '../../domain/idempotency/idempotent-responses.ts';
 import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
-import {
-  AppError,
-  forbidden,
-  invalidRequest,
-  issuesOf,
-  notFound,
-  type Refusal,
-  RefusalError,
-} from '../../platform/errors.ts';
-
-/**
- * Parses an input.
- * @throws AppError 400 that names each invalid member.
- */
-export function parsed<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
-  const result = schema.safeParse(given);
-  if (!result.success) throw invalidRequest(issuesOf(result.error));
-  return result.data;
-}
+import { AppError, forbidden, invalidRequest, notFound, type Refusal, RefusalError } from '../../platform/errors.ts';
 
 /**
  * Awaits the result of a service.

@@ -16,7 +16,7 @@ export const showSwagger = route({
     async (req, res) => {
       // The gateway's pattern allows one segment, which may be empty.
       const file = await swagger.find([req.params.rest ?? []].flat().join('/'));
-      if (!file) throw notFound();
+      if (!file) throw notFound('no file has this name');
       // The files are public, so the audit record contains only their length.
       exchangeOf(req).audit.operations = () => [{ request: {}, response: { text: '' } }];
       res.setHeader('Content-Security-Policy', swagger.policy);

@@ -11,10 +11,11 @@ import {
 import { userView } from '../../domain/users/users.service.ts';
 import { readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { parsed } from '../../platform/errors.ts';
 import { MIGRATED, USER } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, parameterOf, refTo, responseOf } from '../openapi/operation.ts';
-import { answerOnce, parsed } from './rest-call.ts';
+import { answerOnce } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface MigrationServices {

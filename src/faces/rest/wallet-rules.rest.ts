@@ -6,11 +6,11 @@ import type { WalletRules } from '../../domain/wallet-rules/wallet-rules.service
 import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
-import { invalidRequest } from '../../platform/errors.ts';
+import { invalidRequest, parsed } from '../../platform/errors.ts';
 import { AUTO_TRANSFER, GROUPED, TRANSFER_LIMIT } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { parameterOf, refTo, responseOf } from '../openapi/operation.ts';
-import { answerOnce, orRefuse, parsed, sendEmpty } from './rest-call.ts';
+import { answerOnce, orRefuse, sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface WalletRuleServices {

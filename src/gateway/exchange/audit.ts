@@ -117,6 +117,9 @@ export function recordedHead(
   return { ...recordedTarget(target, maskedQuery), headers: maskHeaders(headers) };
 }
 
+/** The name under which the headers of a record have the reason of a refusal; no real header has it. */
+const REASON = ':reason';
+
 /** A store for audit records. */
 interface RecordSpool {
   /** Adds a record. Calls `kept` when the record survives the end of this process. */
@@ -221,7 +224,17 @@ export class AuditLog {
     const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
     this.#log.info(
-      { correlation_id: escaped(correlation_id), method, path, status, elapsed_ms, is_api, real_ip, aborted },
+      {
+        correlation_id: escaped(correlation_id),
+        method,
+        path,
+        status,
+        elapsed_ms,
+        is_api,
+        real_ip,
+        aborted,
+        reason: record.headers[REASON],
+      },
       'request',
     );
   }
@@ -231,7 +244,7 @@ function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperat
   const { req, found, audit } = exchange;
   const { principal, client } = found;
   const correlation_id = correlationKey(exchange.correlationId);
-  const headers = { ...req.headers, 'x-correlation-id': correlation_id };
+  const headers = { [REASON]: audit.reason, ...req.headers, 'x-correlation-id': correlation_id };
   audit.head ??= recordedHead(req.url ?? '', headers, operation?.query);
   return {
     at: new Date(exchange.startedAtMs).toISOString(),
@@ -266,7 +279,7 @@ function recordOfOperation(operation: EndedOperation): AuditRecordLine {
 }
 
 function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
-  const { correlationId, method, target, status, body, remoteAddress } = unparsed;
+  const { correlationId, method, target, status, body, remoteAddress, reason } = unparsed;
   return {
     at: new Date(atMs).toISOString(),
     id: uuidV7(atMs),
@@ -276,7 +289,7 @@ function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
     ...recordedTarget(target),
     status_code: status,
     elapsed: 0,
-    headers: {},
+    headers: { [REASON]: reason },
     remote_address: remoteAddress,
     real_ip: remoteAddress,
     request_body: null,

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, Response } from 'express';
 import { GatheredBytes } from '../../lib/gathered-bytes.ts';
-import { decodeUtf8, JsonLimitError, parseJson, Utf8Error } from '../../lib/json.ts';
-import { type AppError, invalidRequest, payloadTooLarge } from '../../platform/errors.ts';
+import { decodeUtf8, parsedOr, parseJson } from '../../lib/json.ts';
+import { type AppError, invalidRequest, payloadTooLarge, tooLong } from '../../platform/errors.ts';
 import { type Exchange, exchangeOf } from './exchange.ts';
 import { sendContinue } from './responses.ts';
 
@@ -18,7 +18,7 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
   if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
     return Promise.reject(invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]));
   }
-  if (Number(req.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge());
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge(maxBytes));
   exchange.audit.isBodyRead = true;
   sendContinue(exchange);
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
@@ -27,7 +27,7 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
     body.push(chunk);
     if (body.length <= maxBytes) return;
     req.off('data', take).off('end', finish).pause();
-    reject(tooLarge());
+    reject(tooLarge(maxBytes));
   }
   // Once the client has left, the promise never settles, and a timer would only hold the body in memory.
   const late = req.destroyed ? undefined : setTimeout(() => reject(tooSlow()), MAX_MS);
@@ -53,8 +53,9 @@ export async function readBody(req: Request, _res: Response, next: NextFunction)
   const exchange = exchangeOf(req);
   const { flags, max_body_bytes = 0 } = exchange.found.endpoint ?? {};
   const limit = flags?.bodyLimit;
-  const tooLarge = () => invalidRequest([{ path: '', message: `must be at most ${limit} bytes` }]);
-  req.body = await (limit === undefined ? readBytes(exchange, max_body_bytes) : readBytes(exchange, limit, tooLarge));
+  req.body = await (limit === undefined
+    ? readBytes(exchange, max_body_bytes)
+    : readBytes(exchange, limit, (maxBytes) => invalidRequest([tooLong(maxBytes)])));
   next();
 }
 
@@ -74,7 +75,10 @@ export function jsonOf(exchange: Exchange, bytes: Buffer): unknown {
   if (!/^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(exchange.req.headers['content-type'] ?? '')) {
     throw invalidRequest([{ path: 'Content-Type', message: 'must be application/json' }]);
   }
-  const value = parseBody(bytes);
+  const value = parsedOr(
+    () => parseJson(decodeUtf8(bytes)),
+    ({ message }) => invalidRequest([{ path: '', message }]),
+  );
   exchange.audit.isBodyJson = true;
   return value;
 }
@@ -82,16 +86,4 @@ export function jsonOf(exchange: Exchange, bytes: Buffer): unknown {
 /** Returns the body of a request that `readBody` has read; an empty buffer when it had none. */
 export function bytesOf(req: Request): Buffer {
   return Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0);
-}
-
-function parseBody(bytes: Buffer): unknown {
-  try {
-    return parseJson(decodeUtf8(bytes));
-  } catch (error) {
-    if (error instanceof JsonLimitError) throw invalidRequest([{ path: '', message: error.message }]);
-    if (error instanceof SyntaxError || error instanceof Utf8Error) {
-      throw invalidRequest([{ path: '', message: 'must be JSON in UTF-8' }]);
-    }
-    throw error;
-  }
 }

@@ -64,6 +64,8 @@ interface AuditNotes {
   head: RecordedHead | undefined;
   /** Returns the operations of a request that has several; called when it ends. */
   operations: (() => readonly AuditedOperation[]) | undefined;
+  /** The reason of a refusal; undefined if the response says it all. */
+  reason: string | undefined;
   /** Whether a handler has begun to read the body; otherwise the body is not recorded. */
   isBodyRead: boolean;
   /** Whether a handler has parsed the whole body as JSON in UTF-8. */
@@ -113,8 +115,14 @@ export class Exchange {
     this.req = req;
     this.res = res;
     this.upgrade = upgrade;
-    const capture = new Capture(req, res);
-    this.audit = { capture, head: undefined, operations: undefined, isBodyRead: false, isBodyJson: false };
+    this.audit = {
+      capture: new Capture(req, res),
+      head: undefined,
+      operations: undefined,
+      reason: undefined,
+      isBodyRead: false,
+      isBodyJson: false,
+    };
   }
 
   /** Whether the response has begun, so that it can be cut off but not replaced. */

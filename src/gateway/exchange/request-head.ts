@@ -103,7 +103,9 @@ export function correlation(request: Exchange): void {
   headers['x-correlation-id'] = request.correlationId;
   request.res.setHeader('X-Correlation-ID', request.correlationId);
   if (tooLong)
-    throw invalidRequest([{ path: 'X-Correlation-ID', message: `at most ${MAX_CORRELATION_ID_BYTES} bytes` }]);
+    throw invalidRequest([
+      { path: 'X-Correlation-ID', message: `must have at most ${MAX_CORRELATION_ID_BYTES} bytes` },
+    ]);
 }
 
 const UNRESERVED = /[A-Za-z0-9._~-]/;

@@ -68,6 +68,7 @@ export function refuse(
   const { req, res } = exchange;
   if (exchange.isBroken && exchange.isAnswered && isLate(error)) return;
   const refusal = refusalOf(exchange.found.endpoint, error);
+  exchange.audit.reason = refusal.reason;
   if (refusal.status >= 500) logFailure(exchange, error, log);
   // A complete response stays as it is.
   if (exchange.audit.capture.isEnded) return;
@@ -99,9 +100,7 @@ function isLate(error: unknown): boolean {
 function refusalOf(endpoint: Endpoint | undefined, error: unknown): AppError {
   const refusal = error instanceof AppError ? error : new AppError(500, 'internal_error', { cause: error });
   if (endpoint?.statuses !== 'closed') return refusal;
-  if (refusal.status === 413) {
-    return invalidRequest([{ path: '', message: `must be at most ${endpoint.max_body_bytes} bytes` }]);
-  }
+  if (refusal.status === 413) return invalidRequest(refusal.issues);
   if (refusal.status > 500) return new AppError(500, 'internal_error', { cause: refusal.cause });
   return refusal;
 }

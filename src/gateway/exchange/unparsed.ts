@@ -20,6 +20,8 @@ export interface Unparsed {
   status: number;
   body: string;
   remoteAddress: string;
+  /** The reason of the refusal, which only the record has. */
+  reason?: string | undefined;
 }
 
 const HEAD_BYTES = 16 * 1024;
@@ -35,8 +37,9 @@ export function readUnparsed(error: ParserError, isFirst: boolean): Omit<Unparse
   const [, method = '', target = ''] = REQUEST_LINE.exec(text) ?? [];
   const given = method === '' ? '' : (CORRELATION_ID.exec(text)?.[1] ?? '');
   const correlationId = given !== '' && given.length <= MAX_CORRELATION_ID_BYTES ? given : uuidV7();
-  const refusal = error.code === 'HPE_INVALID_URL' ? notFound() : invalidRequest([NOT_HTTP]);
-  return { correlationId, method, target, status: refusal.status, body: JSON.stringify(errorEnvelope(refusal)) };
+  const refusal = error.code === 'HPE_INVALID_URL' ? notFound('the target is no URL') : invalidRequest([NOT_HTTP]);
+  const { status, reason } = refusal;
+  return { correlationId, method, target, status, body: JSON.stringify(errorEnvelope(refusal)), reason };
 }
 
 /**

@@ -99,7 +99,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
       exchange,
       maxBytes: this.#maxBytes,
       onProgress: () => this.#timer?.refresh(),
-      onTooLong: () => this.#end(payloadTooLarge(), 'refused'),
+      onTooLong: () => this.#end(payloadTooLarge(this.#maxBytes), 'refused'),
     });
   }
 
@@ -109,7 +109,7 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
     res.once('close', () => this.#leave());
     const { retryAfterMs } = this.#upstream;
     if (this.#maxBytes > 0 && Number(req.headers['content-length'] ?? 0) > this.#maxBytes) {
-      this.#end(payloadTooLarge(), 'refused');
+      this.#end(payloadTooLarge(this.#maxBytes), 'refused');
     } else if (retryAfterMs !== undefined) {
       this.#end(unavailable(retryAfterMs), 'refused');
     } else {
@@ -206,7 +206,8 @@ export class Forwarding implements Dispatcher.DispatchHandler, Waiter {
   #replace(status: number): void {
     this.#settle('answered');
     this.#call?.answered(status, false);
-    this.#end(status === 413 ? payloadTooLarge() : unavailable(0), 'answered');
+    const message = 'must be shorter: its service does not take so much';
+    this.#end(status === 413 ? invalidRequest([{ path: '', message }]) : unavailable(0), 'answered');
   }
 
   get #semaphore(): Semaphore {

@@ -15,7 +15,7 @@ const encoded = (encoding: string, body: Buffer) => () =>
   raw(body, { 'content-type': 'application/json', 'content-encoding': encoding });
 const MUTATION = 'mutation { eraseUser(id: "aaaaaaaa-0000-4000-8000-000000000001") { __typename } }';
 const TYPE = /must be application\/json/;
-const NO_JSON = /must be JSON/;
+const NO_JSON = /must be (?:JSON|in UTF-8)/;
 const { authorization: _token, ...FORM_HEADERS } = formHeaders('');
 
 /** A form with these parts. */

@@ -89,7 +89,7 @@ describe('refused notifications', () => {
   const gas = integer('0 to 18446744073709551615');
   const status = 'must be 1 (Started), 2 (InProgress), 3 (Done), 4 (Error) or 5 (PendingReceipt)';
   const instant = 'must be an ISO 8601 date and time such as 2026-11-21T10:30:00Z';
-  const characters = 'must hold neither U+0000 nor a lone surrogate';
+  const characters = 'must not contain U+0000 or a lone surrogate';
 
   it.each<[string, string, string]>([
     ['id', '""', 'must have 1 to 128 characters'],
@@ -143,13 +143,13 @@ describe('refused notifications', () => {
   });
 
   it.each<[string, Uint8Array | string, string]>([
-    ['nothing', '', 'must be well-formed JSON'],
-    ['half a body', '{"id":', 'must be well-formed JSON'],
-    ['not JSON', '{"secret-in-body",}', 'must be well-formed JSON (line 1 column 18)'],
-    ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'must be UTF-8'],
-    ['an array', '[]', 'must be a JSON object'],
-    ['null', 'null', 'must be a JSON object'],
-    ['a text', '"id"', 'must be a JSON object'],
+    ['nothing', '', 'must be JSON, and is empty'],
+    ['half a body', '{"id":', 'must be JSON, and is malformed at line 1 column 7'],
+    ['not JSON', '{"secret-in-body",}', 'must be JSON, and is malformed at line 1 column 18'],
+    ['no UTF-8', Buffer.from([0x22, 0xff, 0x22]), 'must be in UTF-8'],
+    ['an array', '[]', 'must be an object'],
+    ['null', 'null', 'must be an object'],
+    ['a text', '"id"', 'must be an object'],
   ])('4.5-02: a body that is %s is refused as a whole', (_, body, message) => {
     expect(parseNotification(Buffer.from(body))).toEqual({ ok: false, issues: [{ path: '', message }] });
   });

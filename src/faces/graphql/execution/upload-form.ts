@@ -5,7 +5,7 @@ import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
-import { JsonLimitError, parseJson } from '../../../lib/json.ts';
+import { parsedOr, parseJson } from '../../../lib/json.ts';
 import { AppError, invalidRequest, payloadTooLarge } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { Upload } from '../kit/scalars.ts';
@@ -63,13 +63,10 @@ function withFile(operations: GraphQLParams, variable: string, file: unknown): G
 }
 
 function parsed(path: string, text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch (error) {
-    if (error instanceof JsonLimitError) throw badPart(path, error.message);
-    if (error instanceof SyntaxError) throw badPart(path, 'must be JSON');
-    throw error;
-  }
+  return parsedOr(
+    () => parseJson(text),
+    ({ message }) => badPart(path, message),
+  );
 }
 
 /** The limits of a multipart request. */
@@ -134,7 +131,7 @@ export class UploadForm {
   static async open(exchange: Exchange, limits: UploadLimits): Promise<{ form: UploadForm; params: GraphQLParams }> {
     const { req } = exchange;
     const { 'content-length': length = '0', 'content-encoding': encoding = '' } = req.headers;
-    if (Number(length) > limits.maxBytes) throw payloadTooLarge();
+    if (Number(length) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
     if (!/^(identity)?$/i.test(encoding)) throw badPart('Content-Encoding', 'must be identity');
     const form = new UploadForm(req, parserOf(req), limits);
     sendContinue(exchange);
@@ -169,7 +166,7 @@ export class UploadForm {
   readonly #onData = (chunk: Buffer): void => {
     this.#pause.refresh();
     this.#bytes += chunk.length;
-    if (this.#bytes > this.#maxBytes) this.refuse(payloadTooLarge());
+    if (this.#bytes > this.#maxBytes) this.refuse(payloadTooLarge(this.#maxBytes));
     else if (!this.#parser.write(chunk)) this.#waitForParser();
     if (!this.#file && this.#bytes > MAX_PREFACE_BYTES)
       this.refuse(badPart('', `has too much before the file: ${ORDER}`));

@@ -1,5 +1,6 @@
 import type { InputRef } from '@pothos/core';
 import { z } from 'zod';
+import { issuesIn } from '../../../lib/input.ts';
 import { ExactNumber } from '../../../lib/json.ts';
 import { camelName } from './graphql-errors.ts';
 
@@ -12,9 +13,10 @@ const JSON_MEMBER = 'ruleLogic';
  */
 export function camelInput<Schema extends z.ZodType>(schema: Schema): z.ZodType<z.output<Schema>> {
   return z.unknown().transform((given, context): z.output<Schema> => {
-    const parsed = schema.safeParse(inRestNames(given));
+    const renamed = inRestNames(given);
+    const parsed = schema.safeParse(renamed);
     if (parsed.success) return parsed.data;
-    for (const { path, message } of parsed.error.issues) {
+    for (const { path, message } of issuesIn(parsed.error, renamed)) {
       context.addIssue({ code: 'custom', path: camelPath(path), message });
     }
     return z.NEVER;

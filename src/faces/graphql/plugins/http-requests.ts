@@ -3,7 +3,7 @@ import { GraphQLError, getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { decodeUtf8, ExactNumber, JsonLimitError, parseJson } from '../../../lib/json.ts';
+import { decodeUtf8, ExactNumber, JsonLimitError, parsedOr, parseJson } from '../../../lib/json.ts';
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { limitError } from '../execution/documents.ts';
@@ -135,7 +135,10 @@ function isBatch(body: Buffer): boolean {
 
 /** Parses one operation or a batch; of what is neither, Yoga says so. */
 function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
-  const params = parseBody(body) as GraphQLParams | GraphQLParams[];
+  const params = parsedOr(
+    () => parseJson(decodeUtf8(body)),
+    (fault) => (fault instanceof JsonLimitError ? limitError : badRequest)(`the body ${fault.message}`),
+  ) as GraphQLParams | GraphQLParams[];
   // A number is an object here, which holds it exactly; Yoga refuses all other values that are no objects.
   for (const given of [params].flat()) {
     if ([given, given?.variables, given?.extensions].some((value) => (value as unknown) instanceof ExactNumber)) {
@@ -148,15 +151,6 @@ function parseParams(body: Buffer): GraphQLParams | GraphQLParams[] {
     throw limitError(`the batch has ${params.length} operations, at most ${MAX_BATCH} are allowed`);
   }
   return params;
-}
-
-function parseBody(body: Buffer): unknown {
-  try {
-    return parseJson(decodeUtf8(body));
-  } catch (error) {
-    if (error instanceof JsonLimitError) throw limitError(`the body ${error.message}`);
-    throw badRequest('the body must be JSON in UTF-8');
-  }
 }
 
 function badRequest(message: string): GraphQLError {

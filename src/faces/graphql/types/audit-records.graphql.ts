@@ -32,7 +32,12 @@ export function addAuditRecords(builder: Builder, refs: TypeRefs): void {
         description: 'Milliseconds until the response was complete.',
         resolve: (row) => Number(row.elapsed),
       }),
-      headers: t.field({ type: 'JSON', description: 'The headers of the request.', resolve: (row) => row.headers }),
+      headers: t.field({
+        type: 'JSON',
+        description:
+          'The headers of the request; under `:reason` why it was refused, where its response does not say it.',
+        resolve: (row) => row.headers,
+      }),
       remoteAddress: t.exposeString('remote_address', {
         description: 'The address at the other end of the connection: a proxy, where there is one.',
       }),

@@ -3,6 +3,7 @@ import { Counter } from 'prom-client';
 import type { z } from 'zod';
 import type { Permission } from '../../../access/identity/permissions.rules.ts';
 import type { Domain } from '../../../domain/domain.ts';
+import { sameName } from '../../../lib/input.ts';
 import type { PageCursors } from '../../../lib/keyset.ts';
 import {
   AppError,
@@ -177,9 +178,13 @@ export function defineTool<Input extends z.ZodType, Output extends z.ZodType<obj
     run(args, call) {
       const unknown = Object.keys(args).filter((member) => !known.includes(member));
       const parsed = input.safeParse(args);
-      const issues = parsed.success ? [] : issuesOf(parsed.error);
+      const issues = parsed.success ? [] : issuesOf(parsed.error, args);
       // Unknown arguments are refused, since ignoring one could give a result that was not requested.
-      for (const member of unknown) issues.push({ path: printableName(member), message: `is no argument of ${name}` });
+      for (const member of unknown) {
+        const meant = sameName(member, known);
+        const message = `is no argument of ${name}${meant === undefined ? '' : `: ${meant} is the member's name`}`;
+        issues.push({ path: printableName(member), message });
+      }
       if (!parsed.success || issues.length > 0) return Promise.reject(invalidArguments(issues.slice(0, MAX_ISSUES)));
       return spec.run(parsed.data, call);
     },
