@@ -96,20 +96,27 @@ export function parsePlainJson(text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     if (text.trim() === '') throw new JsonError('must be JSON, and is empty');
-    throw new JsonError(`must be JSON, and is malformed at ${placeOf(text, String(error))}`);
+    throw new JsonError(`must be JSON, and is malformed${placeOf(text, String(error))}`);
   }
 }
 
 /** Matches strings, to skip them, and each place where a value must begin but does not. */
 const NO_VALUE = /"[^"\\]*(?:\\.[^"\\]*)*"|(?:^|[,:]|\[(?![ \t\r\n]*\]))[ \t\r\n]*(?![ \t\r\n"{[\d-]|true|false|null)/g;
 
-/** Returns the place of a syntax error: the engine's message ends in it, or else a value is missing there. */
+/** The longest text that is searched for the place of its fault. */
+const MAX_SEARCHED = 65_536;
+
+/**
+ * Returns the place of a syntax error: the engine's message ends in it, or else a value is missing there. Of a longer
+ * text that the engine says nothing about, the place is not told.
+ */
 function placeOf(text: string, message: string): string {
   const [, told] = /\((line \d+ column \d+)\)$/.exec(message) ?? [];
-  if (told !== undefined) return told;
+  if (told !== undefined) return ` at ${told}`;
+  if (text.length > MAX_SEARCHED) return '';
   const fault = text.matchAll(NO_VALUE).find(([found]) => !found.startsWith('"'));
   const lines = text.slice(0, fault && fault.index + fault[0].length).split('\n');
-  return `line ${lines.length} column ${(lines.at(-1) ?? '').length + 1}`;
+  return ` at line ${lines.length} column ${(lines.at(-1) ?? '').length + 1}`;
 }
 
 /**

@@ -137,7 +137,7 @@ export function tooLong(maxBytes: number): Issue {
   return { path: '', message: `must be at most ${maxBytes} bytes` };
 }
 
-/** Makes the error for a body over its limit (413). The rest of the body is not read, so the connection is closed. */
+/** Makes the error for a body over its limit: a 413, or a 400 that names the limit where senders know no 413. The rest of the body is not read, so the connection is closed. */
 export function payloadTooLarge(maxBytes: number): AppError {
   return new AppError(413, 'payload_too_large', { issues: [tooLong(maxBytes)], headers: { Connection: 'close' } });
 }
@@ -152,7 +152,7 @@ export function gatewayTimeout(cause?: unknown): AppError {
   return new AppError(504, 'gateway_timeout', { cause });
 }
 
-/** The documented error body (specification section 2.3); only a 400 or 413 outside the token endpoint has `errors`. */
+/** The documented error body (specification section 2.3); only a 400 outside the token endpoint has `errors`. */
 export interface ErrorEnvelope {
   code: -1;
   domain: 0;
@@ -163,7 +163,7 @@ export interface ErrorEnvelope {
 /** Returns the error envelope for an error. */
 export function errorEnvelope(error: AppError): ErrorEnvelope {
   const envelope: ErrorEnvelope = { code: -1, domain: 0, message: error.message };
-  return error.issues ? { ...envelope, errors: error.issues } : envelope;
+  return error.issues && error.status === 400 ? { ...envelope, errors: error.issues } : envelope;
 }
 
 /**

@@ -357,7 +357,7 @@ const rules: Mistake[] = [
   ),
   rule('a priority of 0', autoTransfer({ priority: 0 }), '"priority"', 'must be a whole number from 1 to 100'),
   {
-    ...rule('over 1 MiB', autoTransfer({ name: 'x'.repeat(1024 * 1024) }), 'must be at most 1048576 bytes'),
+    ...rule('over 1 MiB', autoTransfer({ name: 'x'.repeat(1024 * 1024) }), 'payload_too_large'),
     status: 413,
   },
 ];
@@ -522,7 +522,7 @@ const operations: Mistake[] = [
     ...graphql('malformed', '{"query": {me}', 'the body must be JSON, and is malformed at line 1 column 12'),
     status: 400,
   },
-  { ...graphql('over 1 MiB', { query: ' '.repeat(1024 * 1024) }, 'must be at most 1048576 bytes'), status: 413 },
+  { ...graphql('over 1 MiB', { query: ' '.repeat(1024 * 1024) }, 'payload_too_large'), status: 413 },
   { ...graphql('an unknown field', { query: '{ me { node_id } }' }, 'Did you mean \\"nodeId\\"'), status: 400 },
   {
     ...graphql(
@@ -588,7 +588,7 @@ const messages: Mistake[] = [
   { ...message('no body', '', 'must be JSON, and is empty'), status: 400 },
   { ...message('malformed', '{"jsonrpc": 2.0.0}', 'must be JSON, and is malformed at line 1 column 16'), status: 400 },
   { ...message('a batch', [], 'must be one message'), status: 400 },
-  { ...message('over 1 MiB', { x: 'x'.repeat(1024 * 1024) }, 'must be at most 1048576 bytes'), status: 413 },
+  { ...message('over 1 MiB', { x: 'x'.repeat(1024 * 1024) }, 'payload_too_large'), status: 413 },
   {
     ...message('GET', {}, 'POST\n', 'method_not_allowed'),
     request: ({ p }) => ({ to: 'GET /v2/mcp', token: p.demo.client.client_secret, headers: ACCEPT }),

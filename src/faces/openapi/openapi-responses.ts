@@ -1,7 +1,7 @@
 import type { oas31 } from 'zod-openapi';
 import type { OAuthErrorCode } from '../../access/token-endpoint/oauth-error.ts';
 import type { SkipReason } from '../../domain/user-migrations/migration-outcome.rules.ts';
-import { type ErrorMessage, tooLong } from '../../platform/errors.ts';
+import type { ErrorMessage } from '../../platform/errors.ts';
 import { headersOf, limitedHeadersOf } from './openapi-headers.ts';
 import { type JsonSchema, refTo } from './operation.ts';
 
@@ -88,15 +88,9 @@ export const responses: Record<string, oas31.ResponseObject> = {
   PreconditionFailed: refusal('The rule has another version than `If-Match` names.', ['precondition_failed'], {
     headers: limitedHeadersOf(),
   }),
-  PayloadTooLarge: refusal(
-    'The body is too long; `errors` names the limit. The connection is closed.',
-    ['payload_too_large'],
-    {
-      headers: limitedHeadersOf(),
-      more: { errors: issues },
-      example: { errors: [tooLong(1_048_576)] },
-    },
-  ),
+  PayloadTooLarge: refusal('The body is too long. The connection is closed.', ['payload_too_large'], {
+    headers: limitedHeadersOf(),
+  }),
   TooManyRequests: refusal(
     'A rate or the monthly quota of the client is used up.',
     ['rate_limit_exceeded', 'monthly_limit_exceeded'],
