@@ -18,7 +18,8 @@ Every variable of the environment that the product reads, and what holds without
 A start whose configuration cannot be ends with exit code 78 and one message that lists every fault; \`npx portcullis config check\` says the same
 and connects to nothing. *Required* names where a start refuses to go without: in production (\`NODE_ENV=production\`), and, outside it, in the roles
 \`gateway\` and \`worker\`. *Read by* names the role that uses a variable; production requires the secrets of every role, so that replicas are
-configured alike. Values of variables marked ● are in no message, log or listing.
+configured alike. Values of variables marked ● are in no message, log or listing, and each can be in a file instead, as Docker and Kubernetes mount secrets: \`NAME_FILE\` names the file,
+of which one line break at its end is left out. A variable whose name differs from one of these by case or underscores alone is not read, and is warned of.
 
 What the outside can reach is in \`gateway.yaml\` ([operations](operations/remote-services.md)).
 `;
@@ -28,7 +29,7 @@ const TAIL = `
 
 | variable | meaning |
 |---|---|
-| the name in \`transactions_lookup.bearer_env\` of \`gateway.yaml\` | the bearer token for the owner of transactions; \`all\` and \`worker\` refuse to start without it |
+| the name in \`transactions_lookup.bearer_env\` of \`gateway.yaml\` | the bearer token for the owner of transactions, or with \`_FILE\` the file that has it; \`all\` and \`worker\` refuse to start without it |
 | \`NODE_EXTRA_CA_CERTS\` | a file of private certificate authorities that Node trusts beside its own |
 | \`UV_THREADPOOL_SIZE\` | Node's threads for passwords, files and names; unset: four more than passwords are hashed at once, which is one for each core but one |
 `;

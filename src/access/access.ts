@@ -142,6 +142,7 @@ export async function buildAccess(
     limits,
     guards,
     throttle,
+    issuer,
     tokenManagement: new TokenManagement({
       authenticator,
       directory,

@@ -19,7 +19,7 @@ const FIRST_AFTER_MS = 60_000;
 const EVERY_MS = 3_600_000;
 
 /** The housekeeping: runs its tasks one after another, a minute after the start and then an hour after each end. */
-export class Housekeeping {
+class Housekeeping {
   readonly #parts: HousekeepingParts;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> = Promise.resolve();
@@ -58,7 +58,7 @@ export class Housekeeping {
 }
 
 /** Makes the housekeeping of a worker: it deletes rows that are past their retention. */
-export function housekeepingOf({ config, database: { db }, idempotentResponses, nowMs, log }: Context): Housekeeping {
+function housekeepingOf({ config, database: { db }, idempotentResponses, nowMs, log }: Context): Housekeeping {
   const audit = new AuditRetention({ db, nowMs, retentionDays: config.auditRetentionDays });
   return new Housekeeping({
     tasks: {
@@ -98,12 +98,11 @@ function startRelay({ outbox, migrationJobs }: Context, stack: AsyncDisposableSt
  */
 export function startLookups(
   { database: { db }, log, nowMs, transactions }: Context,
-  { lookup, variables }: { lookup: LookupConfig | undefined; variables: NodeJS.ProcessEnv },
+  { lookup, bearer }: { lookup: LookupConfig | undefined; bearer: string | undefined },
   stack: AsyncDisposableStack,
 ): Metric[] {
   if (!lookup) return [];
-  const { url, timeout_ms: timeoutMs, bearer_env: name } = lookup;
-  const bearer = name === undefined ? undefined : variables[name];
+  const { url, timeout_ms: timeoutMs } = lookup;
   const owner = new TransactionOwner({ url, timeoutMs, bearer, connections: LOOKUPS_AT_ONCE });
   stack.defer(() => owner.close());
   const lookups = new TransactionLookups({ db, log, nowMs, transactions, owner, timeoutMs });

@@ -45,7 +45,7 @@ const LAST_DRAIN_MS = 5_000;
  * Opens the audit spool and makes its writer: records go into the spool at the end of each tick, and from there into
  * the database once `auditWriter` is started.
  */
-export function openAudit({ config, database, log, nowMs, trail, stack }: AuditParts) {
+function openAudit({ config, database, log, nowMs, trail, stack }: AuditParts) {
   const spool = AuditSpool.open({ dir: config.auditSpoolDir });
   const lost = new Counter({
     name: 'portcullis_audit_records_lost_total',

@@ -29,6 +29,9 @@ const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
 /** Matches the codes of Node's errors about TLS: a bad certificate, or no TLS at all. */
 const TLS_CODES = /^(?:ERR_(?:TLS|SSL)_|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|EPROTO)/;
 
+/** Matches what pg says of a database server that does not respond. */
+const SILENCE = /^timeout exceeded|^connection terminated/i;
+
 /** Returns why a start failed, in one sentence for the operator; undefined if only a stack trace can explain it. */
 export function startFailure(error: unknown, config: Config | undefined): string | undefined {
   if (error instanceof StartError) return error.message;
@@ -36,16 +39,21 @@ export function startFailure(error: unknown, config: Config | undefined): string
   const codes = chain.flatMap((link) => ('code' in link && typeof link.code === 'string' ? link.code : []));
   if (chain.some(({ name }) => name.startsWith('KafkaJS'))) return kafkaFailure(chain, config);
   const path = chain.map((link) => ('path' in link ? link.path : undefined)).find((found) => typeof found === 'string');
-  const host = databaseHost(config);
-  if (path !== undefined && isNamedByDatabaseUrl(path, config)) {
+  const url = config?.databaseUrl === undefined ? undefined : new URL(config.databaseUrl);
+  const host = url ? (url.searchParams.get('host') ?? url.host) : 'DATA_DIR';
+  // A certificate, or its key.
+  if (path !== undefined && [...(url?.searchParams.values() ?? [])].includes(path)) {
     return `${path} cannot be read (${codes[0]}): DATABASE_URL names it`;
   }
   if (path !== undefined) return `${path} cannot be used (${codes[0]}): DATA_DIR and AUDIT_SPOOL_DIR must be writable`;
   const refusal = codes.map((code) => DATABASE_REFUSALS[code]).find((found) => found !== undefined);
   if (refusal !== undefined) return `the database at ${host} cannot be used: ${refusal}`;
-  const tls = codes.find((code) => TLS_CODES.test(code)) ?? withoutTls(chain);
+  // pg has no codes for a server that refuses TLS, or that does not respond.
+  const says = (words: RegExp) => chain.some(({ message }) => words.test(message));
+  const refusesTls = says(/does not support SSL/) ? 'the server does not support it' : undefined;
+  const tls = codes.find((code) => TLS_CODES.test(code)) ?? refusesTls;
   if (tls !== undefined) return `the database at ${host} cannot be used by TLS (${tls}): see sslmode in DATABASE_URL`;
-  const code = codes.find((found) => UNREACHABLE.has(found)) ?? timeoutOf(chain);
+  const code = codes.find((found) => UNREACHABLE.has(found)) ?? (says(SILENCE) ? 'timeout' : undefined);
   if (code === undefined) return undefined;
   return `the database at ${host} does not answer (${code}): start it, or change DATABASE_URL`;
 }
@@ -54,34 +62,6 @@ function kafkaFailure(chain: readonly Error[], config: Config | undefined): stri
   const reason = chain.findLast(({ message }) => message !== '')?.message ?? 'no answer';
   const brokers = config?.kafka?.brokers.join(', ');
   return `Kafka at ${brokers} cannot be used (${reason}): start it, or change the KAFKA_ variables`;
-}
-
-/**
- * Returns `timeout` if the errors say that a database server does not respond, for which pg has no code; otherwise
- * undefined.
- */
-function timeoutOf(chain: readonly Error[]): string | undefined {
-  return chain.some(({ message }) => /^timeout exceeded|^connection terminated/i.test(message)) ? 'timeout' : undefined;
-}
-
-/**
- * Returns a reason if the errors say that a database server refuses TLS, for which pg has no code; otherwise undefined.
- */
-function withoutTls(chain: readonly Error[]): string | undefined {
-  return chain.some(({ message }) => message.includes('does not support SSL'))
-    ? 'the server does not support it'
-    : undefined;
-}
-
-function databaseHost(config: Config | undefined): string {
-  if (config?.databaseUrl === undefined) return 'DATA_DIR';
-  const { host, searchParams } = new URL(config.databaseUrl);
-  return searchParams.get('host') ?? host;
-}
-
-/** Checks whether DATABASE_URL names a file, such as a certificate or its key. */
-function isNamedByDatabaseUrl(path: string, config: Config | undefined): boolean {
-  return config?.databaseUrl !== undefined && [...new URL(config.databaseUrl).searchParams.values()].includes(path);
 }
 
 /** Yields an error, its causes, and the errors that an AggregateError contains. */
@@ -96,7 +76,7 @@ function* causes(error: unknown): Generator<Error> {
  * The handler of SIGHUP, which requests a reload. Only if the process's terminal has been closed, which sends the same
  * signal, does it end the process. A signal before `heed` is remembered.
  */
-export class Hangups {
+class Hangups {
   readonly #terminals = [0, 1, 2].filter((fd) => isatty(fd));
   #onAsk: (() => void) | undefined;
   #isAsked = false;
@@ -145,6 +125,7 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
     const secrets = readSecrets(config, read.env);
     log = await pinoLog(config.logLevel);
     dieOfTheUncaught(log);
+    for (const warning of read.warnings) log.warn({}, warning);
     // Imported late: a start that fails because of its configuration need not wait for it.
     const { startService } = await import('./service.ts');
     await using service = await startService({ config, secrets, log, variables: env });
@@ -174,14 +155,17 @@ async function stopInTime(service: Service, log: FlushableLog): Promise<number> 
   return 0;
 }
 
-async function greet({ demo, baseUrl, adminUrl, context: { config, secrets, publicUrl } }: Service): Promise<void> {
+async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<void> {
   if (!demo || baseUrl === undefined) return;
+  const { config, secrets, publicUrl, clients, issuer } = context;
   const { greeting } = await import('./demo/greeting.ts');
+  const client = await clients.find(demo.client.client_id);
+  const token = client && (await issuer.forClient(client)).access_token;
   const { username, password } = secrets.webhook;
   const webhook = { username, password: password.current };
   const startedInMs = process.uptime() * 1000;
   process.stdout.write(
-    greeting({ demo, baseUrl: publicUrl.value, adminUrl, dataDir: config.dataDir, webhook, startedInMs }),
+    greeting({ demo, token, baseUrl: publicUrl.value, adminUrl, dataDir: config.dataDir, webhook, startedInMs }),
   );
 }
 

@@ -6,7 +6,7 @@ import { withDiscovers } from '../gateway/table/discovers.ts';
 import {
   type Endpoint,
   type GatewayConfig,
-  lookupFaults,
+  lookupBearer,
   parseGatewayConfig,
 } from '../gateway/table/gateway-config.ts';
 import { Reloads, readTableText, watchTable } from '../gateway/table/reload.ts';
@@ -74,7 +74,8 @@ export async function startService({
   const gatewayConfig = complete(parseGatewayConfig(path, source));
   const isWorker = config.role !== 'gateway';
   const lookup = gatewayConfig.transactions_lookup;
-  const faults = isWorker ? lookupFaults(lookup, variables) : [];
+  const faults: string[] = [];
+  const bearer = isWorker ? lookupBearer(lookup, variables, faults) : undefined;
   if (faults.length > 0) throw new ConfigError(faults);
   const persisted = await PersistedFile.open(config.graphqlPersistedFile, log);
   if (config.databaseUrl === undefined) await openDataDir(config, stack);
@@ -87,7 +88,7 @@ export async function startService({
   await context.clock.start();
   await context.changes.start();
   if (isWorker) await startConsumers(context, stack);
-  const lookupMetrics = isWorker ? startLookups(context, { lookup, variables }, stack) : [];
+  const lookupMetrics = isWorker ? startLookups(context, { lookup, bearer }, stack) : [];
   const calls = new UpstreamCalls(context.telemetry.tracer);
   const upstreams = new Upstreams(gatewayConfig, { log: context.log, nowMs: context.nowMs, calls });
   stack.defer(() => upstreams.close());

@@ -34,29 +34,31 @@ async function ensureOpens(dataDir: string, { db }: Database): Promise<void> {
 }
 
 /** Opens Redis if it is configured, or else the cache of this process. */
-export async function openCache(config: Config, log: Log, stack: AsyncDisposableStack): Promise<Cache> {
-  const cache = await openRedisCache(config, log);
-  return stack.adopt(cache ?? new MemoryCache(), (opened) => opened.stop());
-}
-
-async function openRedisCache({ redisUrl, topicPrefix }: Config, log: Log): Promise<Cache | undefined> {
-  if (redisUrl === undefined) return undefined;
-  const { RedisCache } = await import('../platform/cache/redis-cache.ts');
-  const onOutage = (error: unknown) => log.warn({ err: error }, 'the cache does not answer');
-  return RedisCache.open({ url: redisUrl, keyPrefix: topicPrefix, onOutage });
+export async function openCache(
+  { redisUrl: url, topicPrefix: keyPrefix }: Config,
+  log: Log,
+  stack: AsyncDisposableStack,
+): Promise<Cache> {
+  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'the cache does not answer');
+  const cache: Cache =
+    url === undefined
+      ? new MemoryCache()
+      : await (await import('../platform/cache/redis-cache.ts')).RedisCache.open({ url, keyPrefix, onOutage });
+  return stack.adopt(cache, (opened) => opened.stop());
 }
 
 /** Opens wake-ups between processes by Redis if it is configured, or else those of this process. */
-export async function openWakeUps(config: Config, log: Log, stack: AsyncDisposableStack): Promise<WakeUps> {
-  const wakeUps = await openRedisWakeUps(config, log);
-  return stack.adopt(wakeUps ?? new MemoryWakeUps(), (opened) => opened.stop());
-}
-
-async function openRedisWakeUps({ redisUrl, topicPrefix }: Config, log: Log): Promise<WakeUps | undefined> {
-  if (redisUrl === undefined) return undefined;
-  const { RedisWakeUps } = await import('../events/streams/redis-wake-ups.ts');
-  const onOutage = (error: unknown) => log.warn({ err: error }, 'wake-ups are lost, readers poll');
-  return RedisWakeUps.open({ url: redisUrl, channelPrefix: topicPrefix, onOutage });
+export async function openWakeUps(
+  { redisUrl: url, topicPrefix: channelPrefix }: Config,
+  log: Log,
+  stack: AsyncDisposableStack,
+): Promise<WakeUps> {
+  const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'wake-ups are lost, readers poll');
+  const wakeUps: WakeUps =
+    url === undefined
+      ? new MemoryWakeUps()
+      : await (await import('../events/streams/redis-wake-ups.ts')).RedisWakeUps.open({ url, channelPrefix, onOutage });
+  return stack.adopt(wakeUps, (opened) => opened.stop());
 }
 
 /** Makes the reader of the topics on the bus that `openBus` opens with the same configuration. */
@@ -68,12 +70,11 @@ export async function openLogReader({ kafka, topicPrefix }: Config, db: Db, log:
 
 /** Opens Kafka if it is configured, or else the embedded bus, which is durable in the database. */
 export async function openBus(config: Config, db: Db, log: Log, stack: AsyncDisposableStack): Promise<EventBus> {
-  const { kafka, topicPrefix } = config;
-  const busLog = busLogOf(log);
-  if (!kafka) return stack.adopt(new EmbeddedBus(db, busLog), (bus) => bus.stop());
-  const { KafkaBus } = await import('../events/bus/kafka-bus.ts');
-  const bus = new KafkaBus({ ...kafka, topicPrefix, clientId: CLIENT_ID }, busLog);
-  return stack.adopt<EventBus>(bus, (opened) => opened.stop());
+  const connection = config.kafka && { ...config.kafka, topicPrefix: config.topicPrefix, clientId: CLIENT_ID };
+  const bus: EventBus = connection
+    ? new (await import('../events/bus/kafka-bus.ts')).KafkaBus(connection, busLogOf(log))
+    : new EmbeddedBus(db, busLogOf(log));
+  return stack.adopt(bus, (opened) => opened.stop());
 }
 
 function busLogOf(log: Log): BusLog {

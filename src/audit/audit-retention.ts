@@ -18,7 +18,7 @@ function addMonths({ year, month }: Month, count: number): Month {
 }
 
 /** Returns the table name of a month's partition and its range of times: `from` is inclusive, `to` exclusive. */
-export function partitionOf(month: Month): { name: string; from: string; to: string } {
+function partitionOf(month: Month): { name: string; from: string; to: string } {
   const name = `audit_records_${month.year}_${String(month.month).padStart(2, '0')}`;
   return { name, from: startOf(month), to: startOf(addMonths(month, 1)) };
 }

@@ -1,9 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startFailure } from '../app/run.ts';
-import { ConfigError, readConfig } from '../platform/config/config.ts';
-import { COMMAND_NAMES, loadCommand, loadCommands } from './commands.ts';
-import { type Command, CommandError, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './kit/command.ts';
+import { COMMAND_NAMES, COMMAND_TITLES, loadCommand } from './commands.ts';
+import { CommandError, type CommandTitle, EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError } from './kit/command.ts';
 import { findCommand, missing, parse, unknownCommand } from './kit/parse.ts';
 import { commandHelp, programHelp } from './kit/usage.ts';
 
@@ -20,9 +18,9 @@ interface Terminal {
  */
 export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
   const { out, err, readLine = async () => undefined } = terminal;
-  if (isHelp(args[0])) return tell(out, programHelp(await loadCommands()));
+  if (isHelp(args[0])) return tell(out, programHelp(COMMAND_TITLES));
   if (args[0] === '--version') return tell(out, `${version()}\n`);
-  const group = await groupToHelp(args);
+  const group = groupToHelp(args);
   if (group.length > 0) return tell(out, programHelp(group));
   const found = findCommand(COMMAND_NAMES, args);
   const command = found && (await loadCommand(found.name));
@@ -40,17 +38,15 @@ export async function cli(args: readonly string[], env: NodeJS.ProcessEnv, termi
     return await command.run({ flags, positionals, env, json, stack, readLine, print: out, complain: err, answer });
   } catch (error) {
     if (error instanceof UsageError) return misused(err, error.message, `portcullis ${command.name}`);
-    err(`${explain(error, env)}\n`);
+    err(`${await explain(error, env)}\n`);
     return EXIT_FAILED;
   }
 }
 
 /** Returns the commands whose name begins with a word, if only their help is requested; otherwise an empty list. */
-async function groupToHelp([word, ...flags]: readonly string[]): Promise<readonly Command[]> {
+function groupToHelp([word, ...flags]: readonly string[]): readonly CommandTitle[] {
   if (flags.length !== 1 || !isHelp(flags[0])) return [];
-  const names = COMMAND_NAMES.filter((name) => name.startsWith(`${word} `));
-  const commands = await Promise.all(names.map(loadCommand));
-  return commands.filter((command) => command !== undefined);
+  return COMMAND_TITLES.filter(({ name }) => name.startsWith(`${word} `));
 }
 
 function isHelp(word: string | undefined): boolean {
@@ -67,8 +63,12 @@ function misused(err: Terminal['err'], what: string, program: string): number {
   return EXIT_USAGE;
 }
 
-function explain(error: unknown, env: NodeJS.ProcessEnv): string {
+async function explain(error: unknown, env: NodeJS.ProcessEnv): Promise<string> {
   if (error instanceof CommandError) return `portcullis: ${error.message}`;
+  const [{ ConfigError, readConfig }, { startFailure }] = await Promise.all([
+    import('../platform/config/config.ts'),
+    import('../app/run.ts'),
+  ]);
   if (error instanceof ConfigError) {
     return ['portcullis: the configuration must change:', ...error.faults.map((fault) => `  - ${fault}`)].join('\n');
   }

@@ -1,49 +1,109 @@
-import type { Command } from './kit/command.ts';
+import type { Command, CommandBody, CommandTitle } from './kit/command.ts';
 
-type Loaders = Readonly<Record<string, () => Promise<Command>>>;
-
-const WORKING: Loaders = {
-  start: async () => (await import('./commands/start.ts')).start,
-  migrate: async () => (await import('./commands/migrate.ts')).migrateCommand,
-  seed: async () => (await import('./commands/seed.ts')).seed,
-  'audit list': async () => (await import('./commands/audit-list.ts')).auditList,
-  'config check': async () => (await import('./commands/config-check.ts')).configCheck,
-  'node create': async () => (await import('./commands/node-create.ts')).nodeCreate,
-  'reference load': async () => (await import('./commands/reference-load.ts')).referenceLoad,
-  'client create': async () => (await import('./commands/clients.ts')).clientCreate,
-  'client list': async () => (await import('./commands/clients.ts')).clientList,
-  'client rotate-secret': async () => (await import('./commands/clients.ts')).clientRotateSecret,
-  'client disable': async () => (await import('./commands/clients.ts')).clientDisable,
-  'supervisor create': async () => (await import('./commands/supervisors.ts')).supervisorCreate,
-  'supervisor disable': async () => (await import('./commands/supervisors.ts')).supervisorDisable,
-  'supervisor set-password': async () => (await import('./commands/supervisors.ts')).supervisorSetPassword,
-  'supervisor unlock': async () => (await import('./commands/supervisors.ts')).supervisorUnlock,
-  'users import': async () => (await import('./commands/users-import.ts')).usersImport,
-  'users erase': async () => (await import('./commands/users-erase.ts')).usersErase,
-  'transactions replay': async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
-};
+interface Listed {
+  summary: string;
+  load(): Promise<CommandBody>;
+}
 
 /**
- * The functions that load each command, by name and in the order of the help. Each imports only its own command, so
- * that running one does not wait for the dependencies of the others.
+ * Every command, by name and in the order of the help. Its summary is here and the rest in a file of its own, so that
+ * the help waits for no command, and a command for no other.
  */
-const LOADERS: Loaders = {
-  ...WORKING,
-  completion: async () => (await import('./commands/completion.ts')).completionOf(() => loaded(WORKING)),
+const LISTED: Readonly<Record<string, Listed>> = {
+  start: {
+    summary: 'run an instance until SIGINT or SIGTERM',
+    load: async () => (await import('./commands/start.ts')).start,
+  },
+  migrate: {
+    summary: 'bring the schema up to date and create missing topics',
+    load: async () => (await import('./commands/migrate.ts')).migrateCommand,
+  },
+  seed: {
+    summary: 'put the demo into the database and write DATA_DIR/demo.json',
+    load: async () => (await import('./commands/seed.ts')).seed,
+  },
+  'audit list': {
+    summary: 'list audit records, newest first',
+    load: async () => (await import('./commands/audit-list.ts')).auditList,
+  },
+  'config check': {
+    summary: 'show the configuration in force, or everything that is wrong with it',
+    load: async () => (await import('./commands/config-check.ts')).configCheck,
+  },
+  'node create': {
+    summary: 'create a node: a tenant, to which everything else belongs',
+    load: async () => (await import('./commands/node-create.ts')).nodeCreate,
+  },
+  'reference load': {
+    summary: 'load nodes, chains, networks, currencies, accounts, wallets and assets from a file',
+    load: async () => (await import('./commands/reference-load.ts')).referenceLoad,
+  },
+  'client create': {
+    summary: 'create a client of a node and show its secret once',
+    load: async () => (await import('./commands/clients.ts')).clientCreate,
+  },
+  'client list': {
+    summary: 'list the clients of a node, or of every node',
+    load: async () => (await import('./commands/clients.ts')).clientList,
+  },
+  'client rotate-secret': {
+    summary: 'give a client another secret and show it once',
+    load: async () => (await import('./commands/clients.ts')).clientRotateSecret,
+  },
+  'client disable': {
+    summary: 'end the credentials and tokens of a client, and the logins made through it',
+    load: async () => (await import('./commands/clients.ts')).clientDisable,
+  },
+  'supervisor create': {
+    summary: 'create a supervisor of a node',
+    load: async () => (await import('./commands/supervisors.ts')).supervisorCreate,
+  },
+  'supervisor disable': {
+    summary: 'disable a supervisor and end the sessions',
+    load: async () => (await import('./commands/supervisors.ts')).supervisorDisable,
+  },
+  'supervisor set-password': {
+    summary: 'set the password of a supervisor and end the sessions',
+    load: async () => (await import('./commands/supervisors.ts')).supervisorSetPassword,
+  },
+  'supervisor unlock': {
+    summary: 'let a supervisor log in again after too many failed logins',
+    load: async () => (await import('./commands/supervisors.ts')).supervisorUnlock,
+  },
+  'users import': {
+    summary: 'migrate the users of a CSV file, of any size',
+    load: async () => (await import('./commands/users-import.ts')).usersImport,
+  },
+  'users erase': {
+    summary: "blank a user's personal data for good",
+    load: async () => (await import('./commands/users-erase.ts')).usersErase,
+  },
+  'transactions replay': {
+    summary: 'publish dead letters, or what came in a time, to their topics again',
+    load: async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
+  },
+  completion: {
+    summary: 'print the script that makes bash complete commands, flags and files',
+    load: async () => (await import('./commands/completion.ts')).completionOf(loadCommands),
+  },
 };
 
-export const COMMAND_NAMES: readonly string[] = Object.keys(LOADERS);
+export const COMMAND_NAMES: readonly string[] = Object.keys(LISTED);
+
+/** Every command as the help lists it, in the order of the help. */
+export const COMMAND_TITLES: readonly CommandTitle[] = Object.entries(LISTED).map(([name, { summary }]) => ({
+  name,
+  summary,
+}));
 
 /** Returns the command with a name; undefined if the name is not among `COMMAND_NAMES`. */
 export async function loadCommand(name: string): Promise<Command | undefined> {
-  return await LOADERS[name]?.();
+  const listed = LISTED[name];
+  return listed && { name, summary: listed.summary, ...(await listed.load()) };
 }
 
 /** Returns every command, in the order of the help. */
-export function loadCommands(): Promise<readonly Command[]> {
-  return loaded(LOADERS);
-}
-
-function loaded(loaders: Loaders): Promise<readonly Command[]> {
-  return Promise.all(Object.values(loaders).map((load) => load()));
+export async function loadCommands(): Promise<readonly Command[]> {
+  const commands = await Promise.all(COMMAND_NAMES.map(loadCommand));
+  return commands.filter((command) => command !== undefined);
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { hasForbiddenText } from './json.ts';
+import { respelt } from './spelling.ts';
 
 // Without the flag i, since published schemas contain the source of the expression only.
 const UUID = /^[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}$/;
@@ -63,18 +64,12 @@ type Members = Readonly<Record<PropertyKey, unknown>>;
 /** How many names are compared, and of how many characters: a body may have a hundred thousand. */
 const MAX_COMPARED = 64;
 
-/**
- * Returns the first of the names that differs from `name` only in case, underscores and hyphens; looks at the first 64.
- */
+/** Returns the other one of the names that spells `name` in another way; looks at the first 64. */
 export function sameName(name: string, names: readonly string[]): string | undefined {
-  const letters = lettersOf(name);
-  return names
-    .slice(0, MAX_COMPARED)
-    .find((other) => other !== name && other.length <= MAX_COMPARED && lettersOf(other) === letters);
-}
-
-function lettersOf(name: string): string {
-  return name.replaceAll(/[_-]/g, '').toLowerCase();
+  return respelt(
+    name,
+    names.slice(0, MAX_COMPARED).filter((other) => other !== name && other.length <= MAX_COMPARED),
+  );
 }
 
 /** Checks whether a text is a UUID, in upper or lower case. */

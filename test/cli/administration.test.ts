@@ -1,8 +1,9 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { startPortcullis } from '../harness.ts';
@@ -188,26 +189,64 @@ it('D1-12 D3-26: what cannot be done ends with 1 and one sentence', async () => 
   await refused('the last active admin of a node stays', 'supervisor', 'disable', ada.id);
 });
 
-it('D1-12: while a server has DATA_DIR, each command names what does the same in GraphQL', async () => {
+/** What a command says while a server has its database: the operation that does the same, and its variables. */
+const TWIN = /, with a token of the node\n\n(?<query>[\s\S]+)\n\nVariables:\n\n(?<variables>\{[\s\S]*\})\n$/;
+
+it('D1-12: while a server has DATA_DIR, each command shows the operation that does the same there, to be pasted', async () => {
   await using folder = await migratedFolder();
   await using server = await startPortcullis({ dataDir: folder.path });
-  const id = randomUUID();
-  const twins: Record<string, string[]> = {
-    'mutation createClient': client(id),
-    'query clients': ['client', 'list'],
-    'mutation rotateClientSecret': ['client', 'rotate-secret', id],
-    'mutation setClientStatus': ['client', 'disable', id],
-    'mutation createSupervisor': ['supervisor', 'create', '--node', id, '--username', 'ada', '--role', 'admin'],
-    'mutation setSupervisorStatus': ['supervisor', 'disable', id],
-    'mutation setSupervisorPassword': ['supervisor', 'set-password', id],
-    'mutation unlockSupervisor': ['supervisor', 'unlock', id],
-  };
-  for (const [twin, args] of Object.entries(twins)) {
-    const { code, out, err } = await portcullis(args, { DATA_DIR: folder.path });
+  const env = { DATA_DIR: folder.path, PORT: new URL(server.url).port };
+  const token = await server.clientToken();
+  const node = server.demo.node_id;
+  const said = async (args: string[], line?: string) => {
+    const { code, out, err } = await portcullis(args, env, line);
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toBe(
-      `portcullis: another Portcullis is running on ${folder.path}: use its GraphQL ${twin}, which does the same\n`,
-    );
-  }
-  expect((await server.call('GET', '/health')).status).toBe(200);
+    expect(err).toContain(`portcullis: another Portcullis is running on ${folder.path}: what follows does the same`);
+    expect(err).toContain(`${server.url}/graphql`);
+    return err;
+  };
+  /** Pastes what a command has shown, and returns the answer's data. */
+  const pasted = async (...args: string[]) => {
+    const { query, variables = '' } = TWIN.exec(await said(args))?.groups ?? {};
+    const answer = await server.call('POST', '/graphql', { token, json: { query, variables: JSON.parse(variables) } });
+    expect(answer.json.errors).toBeUndefined();
+    return answer.json.data;
+  };
+
+  const limits = ['--requests-per-second', '5', '--allowed-ips', '192.0.2.7', '--token-duration', '60'];
+  const { createClient } = await pasted(...client(node, ...limits));
+  expect(createClient).toMatchObject({ __typename: 'CreatedClient', clientSecret: expect.any(String) });
+  const { clientId } = createClient.client;
+  const { clients } = await pasted('client', 'list');
+  expect(clients.edges.at(-1).node).toMatchObject({ clientId, nodeId: node, name: 'Billing', status: 'ACTIVE' });
+  const { rotateClientSecret } = await pasted('client', 'rotate-secret', clientId, '--overlap', '60');
+  expect(rotateClientSecret.client).toEqual({ clientId });
+  const { setClientStatus } = await pasted('client', 'disable', clientId);
+  expect(setClientStatus).toEqual({ __typename: 'Client', id: clientId, status: 'DISABLED' });
+
+  const create = ['supervisor', 'create', '--node', node, '--username', 'ada', '--role', 'viewer'];
+  expect(await said(create, PASSWORD)).not.toContain(PASSWORD);
+  const { createSupervisor } = await pasted(...create);
+  expect(createSupervisor).toMatchObject({ __typename: 'Supervisor', username: 'ada', role: 'viewer' });
+  const ada = { ...createSupervisor, status: 'ACTIVE' };
+  expect(await pasted('supervisor', 'set-password', ada.id)).toEqual({ setSupervisorPassword: ada });
+  expect(await pasted('supervisor', 'unlock', ada.id)).toEqual({ unlockSupervisor: ada });
+  expect(await pasted('supervisor', 'disable', ada.id)).toEqual({
+    setSupervisorStatus: { ...ada, status: 'DISABLED' },
+  });
+
+  const erased = { __typename: 'User', id: server.demo.user_id };
+  expect(await pasted('users', 'erase', server.demo.user_id)).toEqual({ eraseUser: erased });
+  const since = ['--since', '2026-01-01T00:00:00Z', '--status', '200', '--method', 'POST'];
+  const list = await pasted('audit', 'list', ...since, '--path', '/v2/oauth/token', '--limit', '500');
+  expect(list.auditRecords.edges[0].node).toMatchObject({ statusCode: 200, path: '/v2/oauth/token' });
+
+  const file = join(folder.path, "users of 'Acme'.csv");
+  await writeFile(file, 'wallet_address,email\n0x1,grace@example.com\n');
+  const script = /\n\n(?<curl>curl [\s\S]+)$/.exec(await said(['users', 'import', file, '--node', node]))?.groups?.curl;
+  const { stdout } = await promisify(execFile)('sh', ['-c', script ?? ''], { env: { ...process.env, TOKEN: token } });
+  const { startUserMigration } = JSON.parse(stdout).data;
+  expect(startUserMigration.__typename).toBe('Migration');
+  const { migration } = await pasted('users', 'import', '--node', node, '--resume', startUserMigration.id);
+  expect(migration).toMatchObject({ id: startUserMigration.id, total: 1 });
 });

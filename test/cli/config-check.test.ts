@@ -41,6 +41,20 @@ it('config check masks secrets, those in addresses too', async () => {
   expect(variables.find(({ name }) => name === 'REDIS_URL')?.value).toBe('redis://cache.example:6379');
 });
 
+it('D1-12: config check masks a secret from a file, says that it is from one, and warns of a misspelt name', async () => {
+  await using file = await temporaryFile('password', SECRET);
+  const env = { WEBHOOK_PASSWORD_FILE: file.path, Redis_Url: `redis://:${SECRET}@cache` };
+  const warning = 'Redis_Url is not read: did you mean REDIS_URL?';
+  const text = await portcullis(['config', 'check'], env);
+  expect(text).toMatchObject({ code: 0, err: `${warning}\n` });
+  expect(text.out).toMatch(/^\+ WEBHOOK_PASSWORD +\*\*\*$/m);
+  const { out } = await portcullis(['config', 'check', '--json'], env);
+  const { variables, warnings } = JSON.parse(out);
+  expect(variables).toContainEqual({ name: 'WEBHOOK_PASSWORD', value: '***', source: 'file' });
+  expect(warnings).toEqual([warning]);
+  for (const shown of [text.out, text.err, out]) expect(shown).not.toContain(SECRET);
+});
+
 it('config check masks a secret that could be read as an address', async () => {
   const env = { WEBHOOK_PASSWORD: 'correct://horse/battery', JWT_SECRET_USER: `k://${'staple'.repeat(6)}` };
   const { code, out } = await portcullis(['config', 'check'], env);
@@ -71,9 +85,19 @@ it('D6-20, D1-12: config check names the variable that transactions_lookup needs
     code: 1,
     err: 'OWNER_TOKEN is missing: transactions_lookup in gateway.yaml names it\n',
   });
-  const given = await portcullis(['config', 'check'], { ...env, OWNER_TOKEN: SECRET.replaceAll(' ', '') });
-  expect(given.code).toBe(0);
-  expect(given.out).not.toContain(SECRET.replaceAll(' ', ''));
+  const token = SECRET.replaceAll(' ', '');
+  await using secret = await temporaryFile('token', token);
+  for (const variable of [{ OWNER_TOKEN: token }, { OWNER_TOKEN_FILE: secret.path }]) {
+    const given = await portcullis(['config', 'check'], { ...env, ...variable });
+    expect(given.code).toBe(0);
+    expect(given.out).not.toContain(token);
+  }
+  const { err: both } = await portcullis(['config', 'check'], {
+    ...env,
+    OWNER_TOKEN: token,
+    OWNER_TOKEN_FILE: secret.path,
+  });
+  expect(both).toBe('OWNER_TOKEN and OWNER_TOKEN_FILE are both set: set one of them\n');
 });
 
 it('DG-11, D1-12: config check names each persisted operation that cannot run on the schema', async () => {

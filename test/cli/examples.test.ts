@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { manualPage } from '../../scripts/cli-page.ts';
 import { COMMAND_NAMES, loadCommands } from '../../src/cli/commands.ts';
 import { findCommand, missing, parse } from '../../src/cli/kit/parse.ts';
 import { PROGRAM_EXAMPLES } from '../../src/cli/kit/usage.ts';
-import { manualPage } from '../../src/cli/manual-page.ts';
 import { ROOT } from '../start/process.ts';
 
 const COMMANDS = await loadCommands();

@@ -2,22 +2,24 @@ import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { ROOT } from '../start/process.ts';
 
-/** Tells at the third descriptor which packages a process has loaded. */
+/** Tells at the third descriptor which packages, and how many files of the product, a process has loaded. */
 const TELLING = `data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module';
   import { writeSync } from 'node:fs';
   const packages = new Set();
+  let own = 0;
   registerHooks({
     load(url, context, next) {
       const name = /node_modules[/]((?:@[^/]+[/])?[^/]+)/.exec(url)?.[1];
       if (name) packages.add(name);
+      else own += url.startsWith('file:');
       return next(url, context);
     },
   });
-  process.on('exit', () => writeSync(3, JSON.stringify([...packages])));
+  process.on('exit', () => writeSync(3, JSON.stringify({ packages: [...packages], own })));
 `)}`;
 
-function packagesOf(command: string): string[] {
+function loadedBy(command: string): { packages: string[]; own: number } {
   const args = ['--import', TELLING, 'src/cli/portcullis.ts', ...command.split(' ')];
   const env = { PATH: process.env.PATH, PORT: 'http' };
   const script = '"$@" 3>&1 >/dev/null 2>&1 || true';
@@ -26,16 +28,24 @@ function packagesOf(command: string): string[] {
   );
 }
 
-it.each(['--version', 'strat', 'start'])(
+// What completes every command has loaded them all, as the help of each does with its own.
+it.each(['completion', 'start'])(
   'D1-12 D1-14: %s, refused or answered at once, waits for no store and no server',
   (command) => {
-    const packages = packagesOf(command);
-    for (const heavy of ['@mikro-orm/core', 'kysely', 'express', 'graphql', 'undici'])
+    const { packages } = loadedBy(command);
+    for (const heavy of ['@mikro-orm/core', 'kysely', 'express', 'graphql', 'undici', 'kafkajs'])
       expect(packages).not.toContain(heavy);
   },
 );
 
+it.each(['--version', '--help', 'client --help', 'strat'])('D1-12: %s loads no package, and little else', (command) => {
+  const { packages, own } = loadedBy(command);
+  expect(packages).toEqual([]);
+  expect(own).toBeGreaterThan(3);
+  expect(own).toBeLessThan(12);
+});
+
 it('D1-12: a command on the database waits for the database alone', () => {
-  const packages = packagesOf('client list');
+  const { packages } = loadedBy('client list');
   for (const heavy of ['express', 'graphql', 'undici']) expect(packages).not.toContain(heavy);
 });

@@ -116,7 +116,7 @@ describe('wrong usage', () => {
     [['--dlq', '--from', '2026-11-21T10:00:00Z'], /give either --dlq or --from TIME/],
     [['--dlq', '--to', '2026-11-21T10:00:00Z'], /--to goes with --from/],
     [['--to', '2026-11-21T10:00:00Z'], /give either --dlq or --from TIME/],
-    [['--from', 'yesterday'], /--from must be a time in ISO 8601/],
+    [['--from', 'yesterday'], /--from must be a date and time, like/],
     [['--from', '2026-11-21T10:00:00Z', '--to', '2026-11-21T10:00:00Z'], /--from must be before --to/],
     [['--from', '9999-01-01T00:00:00Z'], /--from must be before --to, and before now/],
     [['--dlq', '--topic', 'users.kyc-token'], /--topic has "users.kyc-token": write some of transactions\.admin/],

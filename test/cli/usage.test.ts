@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import { emptyFolder } from '../start/folders.ts';
 import { ROOT } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
@@ -30,18 +32,30 @@ const NAMES = [
 ];
 const ID = randomUUID();
 const CLIENT = ['client', 'create', '--node', ID, '--name', 'Billing', '--grants', 'password', '--scopes', ''];
-const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  version: string;
+  bin: { portcullis: string };
+};
 
 it('D1-12: npx portcullis runs from the repository', async () => {
   const { stdout } = await promisify(execFile)('npx', ['portcullis', '--version'], { cwd: ROOT });
-  expect(stdout).toBe(`${version}\n`);
+  expect(stdout).toBe(`${manifest.version}\n`);
+});
+
+it('D1-12: the command line runs on the Node of its packages, wherever it is linked to and whichever is first on the PATH', async () => {
+  await using folder = await emptyFolder();
+  await writeFile(join(folder.path, 'node'), '#!/bin/sh\necho another Node >&2\nexit 9\n', { mode: 0o755 });
+  await symlink(join(ROOT, manifest.bin.portcullis), join(folder.path, 'portcullis'));
+  const env = { PATH: `${folder.path}:/usr/bin:/bin` };
+  const { stdout } = await promisify(execFile)('portcullis', ['--version'], { cwd: folder.path, env });
+  expect(stdout).toBe(`${manifest.version}\n`);
 });
 
 it('D1-12: --help lists every command, and --version tells the version', async () => {
   const help = await portcullis(['--help']);
   expect(help).toMatchObject({ code: 0, err: '' });
   for (const command of NAMES) expect(help.out).toMatch(new RegExp(`^  ${command} +\\w`, 'm'));
-  expect(await portcullis(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' });
+  expect(await portcullis(['--version'])).toEqual({ code: 0, out: `${manifest.version}\n`, err: '' });
 });
 
 it.each(NAMES)('D1-12: %s --help shows its flags and examples, and does nothing else', async (command) => {
@@ -89,7 +103,7 @@ it.each([
   [CLIENT.with(7, 'password,implicit'), '--grants has "implicit": write some of password,client_credentials,'],
   [CLIENT.with(7, ''), '--grants must have at least one grant'],
   [CLIENT.with(9, 'accounts:read,accounts:eat'), '--scopes has "accounts:eat": write some of accounts:read,'],
-  [[...CLIENT, '--token-duration', '1h'], '--token-duration must be a whole number, like --token-duration 60'],
+  [[...CLIENT, '--token-duration', '1h'], '--token-duration must be a whole number, like --token-duration 3600'],
   [[...CLIENT, '--token-duration', '0'], '--token-duration must be at least 1 second'],
   [[...CLIENT, '--allowed-ips', '192.0.2.7,here'], '--allowed-ips must be an IP address or a network'],
   [[...CLIENT, '--requests-per-minute', '0'], '--requests-per-minute must be at least 1: leave it out'],
@@ -101,11 +115,12 @@ it.each([
   [['client', 'list', '--node', '7'], '--node must be a UUID'],
   [['client', 'rotate-secret'], 'wanted: portcullis client rotate-secret CLIENT_ID'],
   [['client', 'rotate-secret', 'billing'], 'CLIENT_ID must be a UUID'],
-  [['client', 'rotate-secret', ID, '--overlap', 'soon'], '--overlap must be a whole number, like --overlap 60'],
+  [['client', 'rotate-secret', ID, '--overlap', 'soon'], '--overlap must be a whole number, like --overlap 86400'],
   [['client', 'rotate-secret', ID, '--overlap', '9999999'], '--overlap must be at most 2592000'],
   [['client', 'rotate-secret', ID, '--overlap', '99999999999'], '--overlap must be a whole number, at most 2147483647'],
   [['client', 'disable', 'billing'], 'CLIENT_ID must be a UUID'],
   [['audit', 'list', '--limit', '0'], '--limit must be at least 1'],
+  [['audit', 'list', '--status', 'ok'], '--status must be a whole number, like --status 404'],
   [['supervisor', 'create', '--node', ID], 'without --role; wanted: portcullis supervisor create'],
   [['supervisor', 'create', '--node', ID, '--role', 'admin'], 'without --username: wanted --username NAME'],
   [

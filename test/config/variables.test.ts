@@ -1,5 +1,8 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ConfigError, readConfig, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
+import { emptyFolder } from '../start/folders.ts';
 
 const NETWORK = 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7';
 const LONG = 'x'.repeat(32);
@@ -69,6 +72,11 @@ it.each([
   ['GRAPHQL_INTROSPECTION', 'true'],
   ['GRAPHQL_MAX_COST', ''.padEnd(11, '9')],
   ['LOG_LEVEL', 'INFO'],
+  ['NODE_ENV', 'prod'],
+  ['NODE_ENV', 'PROD-eu'],
+  ['NODE_ENV', 'Production '],
+  ['NODE_ENV', 'producton'],
+  ['NODE_ENV', 'Roduction'],
 ])('D1-04: %s=%j is refused by its name', (name, value) => {
   expect(faults({ [name]: value })).toEqual([expect.stringContaining(name)]);
 });
@@ -90,8 +98,71 @@ it.each([
   [{ REDIS_URL: 'redis://cache/' }, { redisUrl: 'redis://cache/' }],
   [{ JWT_SECRET_USER: 'é'.repeat(16) }, {}],
   [{ GRAPHQL_INTROSPECTION: 'off' }, { graphqlIntrospection: false }],
+  [{ NODE_ENV: 'development' }, { production: false }],
+  [{ NODE_ENV: 'pre-production' }, { production: false }],
 ])('%j is read', (env: NodeJS.ProcessEnv, expected) => {
   expect(readConfig(env).config).toMatchObject(expected);
+});
+
+it('D1-04: a variable that is spelt like a known one is named with it, whether the rest holds or not', () => {
+  const env = { databaseurl: 'postgres://db/rows', Jwt_Secret_User_File: '/run/x', PATH: '/bin', REDIS_URLS: 'x' };
+  const warnings = [
+    'databaseurl is not read: did you mean DATABASE_URL?',
+    'Jwt_Secret_User_File is not read: did you mean JWT_SECRET_USER_FILE?',
+  ];
+  expect(readConfig(env).warnings).toEqual(warnings);
+  expect(faults({ ...env, PORT: 'x' })).toEqual(['PORT must be a port number, 0 to 65535', ...warnings]);
+});
+
+it.each(['\n', '\r\n', ''])('D1-04: every secret can be in a file, which may end with %j', async (end) => {
+  const signing = `whsec_${'c2ln'.repeat(8)}`;
+  const special: Record<string, string> = {
+    DATABASE_URL: 'postgres://me:hidden@db/rows',
+    REDIS_URL: 'redis://:hidden@cache',
+    GAS_RPC_URLS: `${NETWORK}=https://me:hidden@node.example`,
+    OTEL_EXPORTER_OTLP_HEADERS: 'key=hidden',
+    WEBHOOK_SIGNING_SECRET: signing,
+    WEBHOOK_SIGNING_SECRET_PREVIOUS: signing,
+  };
+  const secrets = [...SECRET_VARIABLES].map((name) => [name, special[name] ?? `${name} ${LONG}`] as const);
+  await using folder = await emptyFolder();
+  const login = { KAFKA_SASL_MECHANISM: 'plain', KAFKA_SASL_USERNAME: 'me' };
+  for (const [name, secret] of secrets) await writeFile(join(folder.path, name), secret + end);
+  const files = Object.fromEntries(secrets.map(([name]) => [`${name}_FILE`, join(folder.path, name)]));
+  const { env } = readConfig({ ...login, ...files });
+  expect(env).toEqual(readConfig({ ...login, ...Object.fromEntries(secrets) }).env);
+});
+
+it('D1-04: a secret that is set twice, or whose file cannot be used, is named and never shown', async () => {
+  await using folder = await emptyFolder();
+  const [bad, empty, short] = ['bad', 'empty', 'short'].map((name) => join(folder.path, name));
+  await writeFile(bad ?? '', Buffer.from([0xff, 0xfe]));
+  await writeFile(empty ?? '', '\n');
+  await writeFile(short ?? '', 'hidden\n');
+  const found = faults({
+    NODE_ENV: 'production',
+    SECRET_PEPPER: 'hidden'.repeat(6),
+    SECRET_PEPPER_FILE: short,
+    JWT_SECRET_USER_FILE: '/absent/secret',
+    JWT_SECRET_LEGACY_FILE: folder.path,
+    JWT_SECRET_DISCOVER_FILE: empty,
+    WEBHOOK_PASSWORD_FILE: short,
+    DATABASE_URL_FILE: bad,
+    REDIS_URL_FILE: short,
+  });
+  expect(found.filter((fault) => !fault.includes('is missing'))).toEqual([
+    expect.stringMatching(/^DATABASE_URL_FILE: \S+ cannot be read \(ERR_ENCODING_INVALID_ENCODED_DATA\)/),
+    expect.stringMatching(/^JWT_SECRET_USER_FILE: \/absent\/secret cannot be read \(ENOENT\)/),
+    `JWT_SECRET_DISCOVER_FILE: ${empty} is empty`,
+    expect.stringMatching(/^JWT_SECRET_LEGACY_FILE: \S+ cannot be read \(EISDIR\)/),
+    'SECRET_PEPPER and SECRET_PEPPER_FILE are both set: set one of them',
+    expect.stringMatching(/^REDIS_URL must be a URL/),
+    'WEBHOOK_PASSWORD must have at least 16 characters in production',
+  ]);
+  expect(found.join()).not.toContain('hidden');
+  for (const name of ['SECRET_PEPPER', 'JWT_SECRET_USER', 'DATABASE_URL']) {
+    expect(found).not.toContain(`${name} is missing: production requires it`);
+  }
 });
 
 it('D1-14: a role that shares the work requires all three servers', () => {

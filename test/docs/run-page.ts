@@ -55,12 +55,12 @@ function answered({ answer }: Step, output: string, { instead }: Reader): string
 
 /** A folder in which `node` and `npx portcullis` are this checkout's. */
 async function furnish(folder: string, { files = {}, dataDir }: Reader): Promise<void> {
-  await mkdir(join(folder, 'bin'));
-  await symlink(process.execPath, join(folder, 'bin/node'));
-  const npx = `#!/bin/sh\n[ "$1" = portcullis ] || exit 127\nshift\nexec ${join(ROOT, 'src/cli/portcullis.ts')} "$@"\n`;
-  await writeFile(join(folder, 'bin/npx'), npx);
-  await chmod(join(folder, 'bin/npx'), 0o755);
-  for (const name of ['node_modules', 'schema', 'src']) await symlink(join(ROOT, name), join(folder, name));
+  await mkdir(join(folder, 'path'));
+  await symlink(process.execPath, join(folder, 'path/node'));
+  const npx = `#!/bin/sh\n[ "$1" = portcullis ] || exit 127\nshift\nexec ${join(ROOT, 'bin/portcullis')} "$@"\n`;
+  await writeFile(join(folder, 'path/npx'), npx);
+  await chmod(join(folder, 'path/npx'), 0o755);
+  for (const name of ['bin', 'node_modules', 'schema', 'src']) await symlink(join(ROOT, name), join(folder, name));
   if (dataDir !== undefined) await symlink(dataDir, join(folder, '.data'));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
 }
@@ -87,7 +87,7 @@ async function run(folder: string, env: Readonly<Record<string, string>>): Promi
     detached: true,
     stdio: 'ignore',
     env: {
-      PATH: `${join(folder, 'bin')}:${PATH}`,
+      PATH: `${join(folder, 'path')}:${PATH}`,
       HOME,
       LANG: 'C.UTF-8',
       ...env,

@@ -74,6 +74,35 @@ describeReal('chromium', 'in a browser', () => {
     expectQuiet(open);
   });
 
+  it('GraphiQL without a token says in the pane of the docs where one comes from', async () => {
+    await using open = await openGraphiql();
+    await open.page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+    await open.page.locator('.graphiql-doc-explorer-error').waitFor();
+    const told = "getComputedStyle(document.querySelector('.graphiql-doc-explorer-error'), '::after').content";
+    expect(await open.page.evaluate(told)).toMatch(
+      /put one under Headers. npm start prints .* POST \/v2\/oauth\/token/,
+    );
+  });
+
+  it('a reload of GraphiQL keeps its tab and its token, which are gone with the browser’s tab', async () => {
+    await using open = await openGraphiql();
+    const { page } = open;
+    const token = await p.clientToken();
+    await enterToken(open, token);
+    const kept = (storage: string) => page.evaluate<string>(`JSON.stringify(window.${storage})`);
+    await expect.poll(async () => (await kept('sessionStorage')).split(token).length, SOON).toBeGreaterThan(2);
+    const tabs = await page.getByRole('tab').count();
+    await page.reload();
+    await page.getByRole('region', { name: 'Headers' }).getByText(token.slice(0, 30)).waitFor();
+    await run(page, 'Accounts');
+    await expect.poll(() => shown(page), SOON).toContain('"totalCount": 25');
+    expect(await page.getByRole('tab').count()).toBe(tabs);
+    expect(await kept('localStorage')).toBe('{}');
+    const other = await page.context().newPage();
+    await other.goto(`${p.url}/graphql`);
+    await other.getByRole('region', { name: 'Headers' }).getByText('"Bearer "').waitFor();
+  });
+
   it('GraphiQL shows updates as they come, describes the schema, marks an unknown field, and stops a subscription', async () => {
     await using open = await openGraphiql();
     const { page } = open;

@@ -11,6 +11,7 @@ import { type Running, startInstance } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 const COLUMNS = 80;
+const HEADER = /^\{"Authorization": "Bearer [\w-]+\.[\w-]+\.[\w-]+"\}$/;
 const UUID = expect.stringMatching(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/);
 
 /** What an instance has printed for its operator: all but its log. */
@@ -92,13 +93,36 @@ describe('an embedded instance', () => {
     });
   });
 
-  it('D1-01: the greeting fits 80 columns and names every credential', async () => {
+  it('D1-01: the greeting fits 80 columns, but for its header, and names every address and credential', async () => {
     const { supervisor, client, webhook } = await demoFile(folder);
     const lines = greeting(first).split('\n');
-    expect(lines.filter((line) => line.length > COLUMNS)).toEqual([]);
+    expect(lines.filter((line) => line.length > COLUMNS && !HEADER.test(line))).toEqual([]);
     const secrets = [client.client_id, client.client_secret, supervisor.password, webhook.password, first.baseUrl];
     for (const secret of secrets) expect(greeting(first)).toContain(secret);
     expect(greeting(first)).toContain('not of the machine');
+    const addresses = /^ {2}(?:GraphiQL|Swagger UI|MCP|Metrics) +(?<url>http\S+)/gm;
+    const urls = Array.from(greeting(first).matchAll(addresses), ({ groups }) => groups?.url);
+    const paths = ['/graphql', '/swagger/', '/v2/mcp'].map((path) => `${first.baseUrl}${path}`);
+    expect(urls).toEqual([...paths, `${first.adminUrl}/metrics`]);
+    for (const url of urls) expect((await fetch(url ?? '', { headers: { accept: 'text/html' } })).status).not.toBe(404);
+  });
+
+  it('D1-01: the printed header is one to paste into GraphiQL, and no line of the log has its token', async () => {
+    const headers = JSON.parse(
+      greeting(first)
+        .split('\n')
+        .find((line) => HEADER.test(line)) ?? '',
+    );
+    const body = JSON.stringify({ query: '{ accounts { totalCount } }' });
+    const answer = await fetch(`${first.baseUrl}/graphql`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body,
+    });
+    expect(await answer.json()).toEqual({ data: { accounts: { totalCount: 25 } } });
+    const [, token = ''] = headers.Authorization.split(' ');
+    const log = first.stdout().split('\n');
+    expect(log.filter((line) => line.startsWith('{"level"') && line.includes(token))).toEqual([]);
   });
 
   it('D1-01: the three printed commands work as pasted', async () => {

@@ -1,11 +1,16 @@
 import { listAccounts } from '../../faces/rest/accounts.rest.ts';
 import { getGraphql } from '../../faces/rest/graphql.rest.ts';
+import { sendMcpMessage } from '../../faces/rest/mcp.rest.ts';
 import { issueToken } from '../../faces/rest/oauth.rest.ts';
+import { showSwagger } from '../../faces/rest/swagger.rest.ts';
 import { notifyTransaction } from '../../faces/rest/webhooks.rest.ts';
+import { shellWord } from '../../lib/shell-word.ts';
 import type { Demo } from './demo.ts';
 
 interface Greeting {
   demo: Demo;
+  /** An access token of the demo's client; undefined if there is no such client any more. */
+  token: string | undefined;
   baseUrl: string;
   adminUrl: string;
   dataDir: string;
@@ -14,15 +19,17 @@ interface Greeting {
 }
 
 /**
- * Returns the text that an embedded run prints at its start: the credentials, and three commands that can be pasted
- * into a POSIX shell.
+ * Returns the text that an embedded run prints at its start: the addresses, the credentials, a header to paste into
+ * GraphiQL, and three commands to paste into a POSIX shell.
  */
-export function greeting({ demo, baseUrl, adminUrl, dataDir, webhook, startedInMs }: Greeting): string {
+export function greeting({ demo, token, baseUrl, adminUrl, dataDir, webhook, startedInMs }: Greeting): string {
   const transaction = demo.transactions.token_transactions;
   const at = '2026-11-21T10:30:00Z';
   return `
 Portcullis is up: ${baseUrl} (in ${(startedInMs / 1000).toFixed(1)} s)
   GraphiQL    ${baseUrl}${getGraphql.path}
+  Swagger UI  ${baseUrl}${showSwagger.path.replace('*', '')}
+  MCP         ${baseUrl}${sendMcpMessage.path} (Bearer: the client's secret)
   Metrics     ${adminUrl}/metrics
   Client      ${demo.client.client_id}
               ${demo.client.client_secret}
@@ -32,6 +39,10 @@ Portcullis is up: ${baseUrl} (in ${(startedInMs / 1000).toFixed(1)} s)
 
 The embedded database survives the death of the process, not of the machine:
 it writes without fsync. Production runs on PostgreSQL, Redis and Kafka.
+
+Paste this into GraphiQL, under Headers; it is good for an hour:
+
+{"Authorization": "Bearer ${token ?? '…'}"}
 
 1. Get a token:
 
@@ -64,9 +75,4 @@ curl -s '${baseUrl}${listAccounts.path}?limit=3' \\
   }'; wait)
 
 `;
-}
-
-/** Returns a text as one word of a POSIX shell, quoted only if needed. */
-function shellWord(text: string): string {
-  return /^[\w.:@%+=/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,19 +1,26 @@
 import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../audit/audit-pages.service.ts';
-import { isoFromPg, parseInstant, pgFromInstant } from '../../lib/instants.ts';
+import { isoFromPg, pgFromInstant } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { type Command, type CommandInput, UsageError } from '../kit/command.ts';
-import { text, uuid, wholeNumber } from '../kit/flags.ts';
+import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
+import { instant, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { openReading } from '../kit/open-database.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
+import { graphql } from '../kit/running-instance.ts';
 
 const DEFAULT_LIMIT = 100;
 const PAGE_SIZE = 200;
+/** The most records that one query lists. */
+const MAX_PAGE = 100;
+const QUERY = `query ($first: Int, $after: String, $filter: AuditFilter) {
+  auditRecords(first: $first, after: $after, filter: $filter) {
+    edges { node { at statusCode elapsed method path correlationId } }
+    pageInfo { hasNextPage endCursor }
+  }
+}`;
 
 /** `portcullis audit list`: prints audit records, including those without a tenant. */
-export const auditList: Command = {
-  name: 'audit list',
-  summary: 'list audit records, newest first',
+export const auditList: CommandBody = {
   description: [
     'Lists what was asked and answered, newest first: of every node, or of none where neither token nor client was known.',
     'The columns are the time, the status, the milliseconds, the method, the path, the node and the correlation id.',
@@ -42,12 +49,12 @@ export const auditList: Command = {
       method: text(flags, 'method')?.toUpperCase(),
       path: text(flags, 'path'),
       statusCode: statusOf(flags),
-      since: instant(flags, 'since'),
-      until: instant(flags, 'until'),
+      since: time(flags, 'since'),
+      until: time(flags, 'until'),
     };
-    const limit = wholeNumber(flags, 'limit') ?? DEFAULT_LIMIT;
+    const limit = wholeNumber(flags, 'limit', DEFAULT_LIMIT) ?? DEFAULT_LIMIT;
     if (limit === 0) throw new UsageError('--limit must be at least 1');
-    const db = await openReading(input, 'query auditRecords');
+    const db = await openReading(input, graphql(QUERY, { first: Math.min(limit, MAX_PAGE), filter }));
     return printRows(input, { name: 'records', rows: recordsOf(db, { nodeId, filter, limit }), view, line });
   },
 };
@@ -55,17 +62,14 @@ export const auditList: Command = {
 type Flags = CommandInput['flags'];
 
 function statusOf(flags: Flags): number | undefined {
-  const status = wholeNumber(flags, 'status');
+  const status = wholeNumber(flags, 'status', 404);
   if (status === undefined || (status >= 100 && status <= 599)) return status;
   throw new UsageError('--status must be a status of HTTP, like 404');
 }
 
-function instant(flags: Flags, name: string): string | undefined {
-  const given = text(flags, name);
-  if (given === undefined) return undefined;
-  const parsed = parseInstant(given);
-  if (!parsed) throw new UsageError(`--${name} must be a date and time, like 2026-11-21T10:30:00Z`);
-  return pgFromInstant(parsed);
+function time(flags: Flags, name: string): string | undefined {
+  const given = instant(flags, name);
+  return given && pgFromInstant(given);
 }
 
 interface Wanted {

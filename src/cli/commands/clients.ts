@@ -1,17 +1,18 @@
-import { buildAccessPages } from '../../access/access.ts';
 import { OPERATOR } from '../../access/administration/administration.ts';
 import { clientInput, GRANT_TYPES, rotationInput } from '../../access/administration/client.input.ts';
 import { type ClientRow, DEFAULT_DURATION_SECONDS } from '../../access/clients/clients.service.ts';
 import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
+import { camelName } from '../../lib/camel-name.ts';
 import { isoFromPg, isoFromPgOrNull } from '../../lib/instants.ts';
 import type { PageKey } from '../../lib/keyset.ts';
 import type { Db } from '../../platform/database/database.ts';
-import { type Command, CommandError, type CommandInput } from '../kit/command.ts';
+import { type CommandBody, CommandError, type CommandInput } from '../kit/command.ts';
 import { checked, list, text, uuid, wholeNumber } from '../kit/flags.ts';
 import { openAdministration } from '../kit/open-administration.ts';
 import { nodeOf, nodesOf, openReading, orCommandError } from '../kit/open-database.ts';
 import { printRows } from '../kit/print-rows.ts';
 import { printable } from '../kit/progress.ts';
+import { type Advice, graphql, mutation } from '../kit/running-instance.ts';
 
 /** Returns a client in the REST names, without its secret; null stands for a limit that is not set. */
 function clientView(row: ClientRow) {
@@ -57,9 +58,7 @@ const FLAG_OF = {
 };
 
 /** `portcullis client create`: creates a client of a tenant and prints its secret. */
-export const clientCreate: Command = {
-  name: 'client create',
-  summary: 'create a client of a node and show its secret once',
+export const clientCreate: CommandBody = {
   description: [
     'Creates a client of a node, with one secret that is shown this once. The secret is kept as a hash',
     "under the servers' pepper: SECRET_PEPPER, or the one in their DATA_DIR, must be theirs here too.",
@@ -93,12 +92,27 @@ export const clientCreate: Command = {
   ],
   async run(input) {
     const nodeId = uuid('--node', text(input.flags, 'node'));
-    const client = checked(clientInput, members(input.flags), FLAG_OF);
-    const { clientAdministration } = await openAdministration(input, 'mutation createClient');
+    const given = members(input.flags);
+    const client = checked(clientInput, given, FLAG_OF);
+    const variables = {
+      input: { ...inCamelCase(given), grantTypes: client.grant_types.map((grant) => grant.toUpperCase()) },
+    };
+    const advice = mutation('createClient', '$input: ClientInput!', variables, SECRET_RESULT);
+    const { clientAdministration } = await openAdministration(input, advice);
     const creating = clientAdministration.create(nodeId, OPERATOR, client);
     return input.answer(...withSecret(await orCommandError(`there is no node ${nodeId}`, creating), ''));
   },
 };
+
+/** What the mutations select that give a client a secret. */
+const SECRET_RESULT = 'CreatedClient { clientSecret client { clientId } }';
+
+function inCamelCase(members: object): object {
+  const isObject = (value: unknown) => typeof value === 'object' && !Array.isArray(value);
+  return Object.fromEntries(
+    Object.entries(members).map(([name, value]) => [camelName(name), isObject(value) ? inCamelCase(value) : value]),
+  );
+}
 
 /** Returns the JSON document and the text that show a secret once; `more` is added to the text. */
 function withSecret({ client, secret }: { client: ClientRow; secret: string }, more: string): [object, string] {
@@ -116,27 +130,33 @@ function members(flags: CommandInput['flags']): object {
     scopes: list(flags, 'scopes', PERMISSIONS),
     token_expiry: {
       enabled: flags['no-token-expiry'] !== true,
-      duration: wholeNumber(flags, 'token-duration') ?? DEFAULT_DURATION_SECONDS,
+      duration: wholeNumber(flags, 'token-duration', DEFAULT_DURATION_SECONDS) ?? DEFAULT_DURATION_SECONDS,
     },
     allowed_ips: list(flags, 'allowed-ips'),
     require_certificate: flags['require-certificate'] === true,
     cert_fingerprint: text(flags, 'cert-fingerprint'),
     rate_limit: {
-      requests_per_second: wholeNumber(flags, 'requests-per-second'),
-      requests_per_minute: wholeNumber(flags, 'requests-per-minute'),
-      requests_per_hour: wholeNumber(flags, 'requests-per-hour'),
+      requests_per_second: wholeNumber(flags, 'requests-per-second', 10),
+      requests_per_minute: wholeNumber(flags, 'requests-per-minute', 600),
+      requests_per_hour: wholeNumber(flags, 'requests-per-hour', 10_000),
     },
-    monthly_limit: wholeNumber(flags, 'monthly-limit'),
+    monthly_limit: wholeNumber(flags, 'monthly-limit', 1_000_000),
     refresh_reuse_detection: flags['refresh-reuse-detection'] === true,
   };
 }
 
 const PAGE_SIZE = 500;
+/** The most clients that one query lists. */
+const MAX_PAGE = 100;
+const QUERY = `query ($first: Int, $after: String) {
+  clients(first: $first, after: $after) {
+    edges { node { clientId nodeId status grantTypes name } }
+    pageInfo { hasNextPage endCursor }
+  }
+}`;
 
 /** `portcullis client list`: prints the clients of one tenant or of all. */
-export const clientList: Command = {
-  name: 'client list',
-  summary: 'list the clients of a node, or of every node',
+export const clientList: CommandBody = {
   description: [
     'Lists clients, active or not: of each node the oldest first. No secret is shown: none is kept.',
     'The columns are the client, its node, its status, its grants and its name.',
@@ -146,7 +166,7 @@ export const clientList: Command = {
   async run(input) {
     const given = text(input.flags, 'node');
     const nodeId = given === undefined ? undefined : uuid('--node', given);
-    const db = await openReading(input, 'query clients');
+    const db = await openReading(input, graphql(QUERY, { first: MAX_PAGE }));
     const nodes = await nodesOf(db, nodeId);
     if (nodeId !== undefined && nodes.length === 0) throw new CommandError(`there is no node ${nodeId}`);
     return printRows(input, { name: 'clients', rows: rowsOf(db, nodes), view: clientView, line });
@@ -155,7 +175,7 @@ export const clientList: Command = {
 
 /** Yields the clients of the tenants page by page, so that only one page is in memory. */
 async function* rowsOf(db: Db, nodes: readonly string[]): AsyncGenerator<ClientRow> {
-  const { clientPages } = buildAccessPages(db);
+  const { clientPages } = (await import('../../access/access.ts')).buildAccessPages(db);
   for (const nodeId of nodes) {
     let after: PageKey | undefined;
     for (;;) {
@@ -175,24 +195,20 @@ function line({ id, node_id: nodeId, status, grant_types: grants, name }: Client
 
 type Administration = Awaited<ReturnType<typeof openAdministration>>['clientAdministration'];
 
-/**
- * Changes the client that the first positional names. `operation` is the GraphQL mutation that makes the same change.
- */
+/** Changes the client that the first positional names. */
 async function changeClient<Result>(
   input: CommandInput,
-  operation: string,
+  advice: Advice,
   work: (clients: Administration, nodeId: string) => Promise<Result>,
 ): Promise<Result> {
   const id = uuid('CLIENT_ID', input.positionals[0]);
-  const { clientAdministration, db } = await openAdministration(input, `mutation ${operation}`);
+  const { clientAdministration, db } = await openAdministration(input, advice);
   const absent = `there is no client ${id}`;
   return orCommandError(absent, work(clientAdministration, await nodeOf(db, 'clients', id, absent)));
 }
 
 /** `portcullis client rotate-secret`: adds a new secret and sets when the previous one expires. */
-export const clientRotateSecret: Command = {
-  name: 'client rotate-secret',
-  summary: 'give a client another secret and show it once',
+export const clientRotateSecret: CommandBody = {
   description: [
     'Gives a client another secret, which is shown this once. The one so far ends at once, or after the',
     'overlap: both are good until then, and never more than two. Running servers know within a second.',
@@ -206,9 +222,11 @@ export const clientRotateSecret: Command = {
   ],
   async run(input) {
     const clientId = uuid('CLIENT_ID', input.positionals[0]);
-    const members = { overlap_seconds: wholeNumber(input.flags, 'overlap') };
+    const members = { overlap_seconds: wholeNumber(input.flags, 'overlap', 86_400) };
     const { overlap_seconds: overlap } = checked(rotationInput, members, { overlap_seconds: '--overlap' });
-    const rotated = await changeClient(input, 'rotateClientSecret', (clients, nodeId) =>
+    const variables = { id: clientId, overlapSeconds: overlap };
+    const advice = mutation('rotateClientSecret', '$id: ID!, $overlapSeconds: Int', variables, SECRET_RESULT);
+    const rotated = await changeClient(input, advice, (clients, nodeId) =>
       clients.rotateSecret(nodeId, OPERATOR, clientId, overlap),
     );
     const before = overlap === 0 ? 'has ended' : `ends in ${overlap} s at the latest`;
@@ -217,9 +235,7 @@ export const clientRotateSecret: Command = {
 };
 
 /** `portcullis client disable`: revokes the credentials, tokens and sessions of a client. */
-export const clientDisable: Command = {
-  name: 'client disable',
-  summary: 'end the credentials and tokens of a client, and the logins made through it',
+export const clientDisable: CommandBody = {
   description: [
     'Disables a client: its secrets, every token that it has, and the logins that were made through it',
     'end, on running servers within a second. To enable it again does not bring tokens or logins back.',
@@ -228,7 +244,9 @@ export const clientDisable: Command = {
   examples: ['portcullis client disable CLIENT_ID', 'portcullis client disable CLIENT_ID --json'],
   async run(input) {
     const clientId = uuid('CLIENT_ID', input.positionals[0]);
-    const client = await changeClient(input, 'setClientStatus', (clients, nodeId) =>
+    const variables = { id: clientId, status: 'DISABLED' };
+    const advice = mutation('setClientStatus', '$id: ID!, $status: ClientStatus!', variables, 'Client { id status }');
+    const client = await changeClient(input, advice, (clients, nodeId) =>
       clients.setStatus(nodeId, OPERATOR, clientId, 'disabled'),
     );
     return input.answer(clientView(client), `Client ${client.id} is disabled.\n`);

@@ -1,24 +1,19 @@
-import type { Command } from '../kit/command.ts';
+import type { Command, CommandBody } from '../kit/command.ts';
 import { flagHelp } from '../kit/usage.ts';
 
-/**
- * Returns `portcullis completion`, the command that prints the script by which bash completes the `others` and itself.
- */
-export function completionOf(others: () => Promise<readonly Command[]>): Command {
-  const completion: Command = {
-    name: 'completion',
-    summary: 'print the script that makes bash complete commands, flags and files',
+/** Returns `portcullis completion`, which prints the script by which bash completes every command. */
+export function completionOf(loadCommands: () => Promise<readonly Command[]>): CommandBody {
+  return {
     description: [
       'Prints a completion script for bash: commands, their flags, and files. It completes nothing that the program would',
       'have to be asked for: no server is called.',
     ].join('\n'),
     examples: ['portcullis completion > ~/.local/share/bash-completion/completions/portcullis'],
     async run({ answer }) {
-      const script = scriptOf([...(await others()), completion]);
+      const script = scriptOf(await loadCommands());
       return answer({ script }, script);
     },
   };
-  return completion;
 }
 
 /** Returns the script: the words that bash offers after each beginning of a line, and files where it offers none. */

@@ -1,12 +1,10 @@
-import { lookupFaults, readGatewayConfig } from '../../gateway/table/gateway-config.ts';
+import { lookupBearer, readGatewayConfig } from '../../gateway/table/gateway-config.ts';
 import { ConfigError, gatewayConfigPath, readConfig } from '../../platform/config/config.ts';
 import { type ResolvedVariable, resolvedVariables } from '../../platform/config/resolved.ts';
-import { type Command, EXIT_FAILED } from '../kit/command.ts';
+import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
 
 /** `portcullis config check`: prints the configuration in force, or everything that is wrong with it. */
-export const configCheck: Command = {
-  name: 'config check',
-  summary: 'show the configuration in force, or everything that is wrong with it',
+export const configCheck: CommandBody = {
   description: [
     'Reads the environment, gateway.yaml and the persisted operations as a start would, validates those',
     'against the schema, and shows each variable with the value',
@@ -21,22 +19,29 @@ export const configCheck: Command = {
       else complain(found.faults.map((fault) => `${fault}\n`).join(''));
       return EXIT_FAILED;
     }
-    return answer({ variables: found.variables }, table(found.variables));
+    if (!json) complain(found.warnings.map((warning) => `${warning}\n`).join(''));
+    return answer(found, table(found.variables));
   },
 };
+
+interface Checked {
+  variables: ResolvedVariable[];
+  warnings: readonly string[];
+}
 
 /**
  * Reads the environment, `gateway.yaml` and the persisted documents, all of them even if one is invalid, so that every
  * issue is reported at once.
  */
-async function check(env: NodeJS.ProcessEnv): Promise<{ variables: ResolvedVariable[] } | { faults: string[] }> {
+async function check(env: NodeJS.ProcessEnv): Promise<Checked | { faults: string[] }> {
   const faults: string[] = [];
   const read = collecting(faults, () => readConfig(env));
   const table = collecting(faults, () => readGatewayConfig(gatewayConfigPath(env.GATEWAY_CONFIG)));
-  if (read?.config.role !== 'gateway') faults.push(...lookupFaults(table?.transactions_lookup, env));
+  if (read?.config.role !== 'gateway') lookupBearer(table?.transactions_lookup, env, faults);
   const file = read?.config.graphqlPersistedFile;
   if (file !== undefined) faults.push(...(await persistedFaults(file)));
-  return read && faults.length === 0 ? { variables: resolvedVariables(read.config, read.env, env) } : { faults };
+  if (!read || faults.length > 0) return { faults };
+  return { variables: resolvedVariables(read), warnings: read.warnings };
 }
 
 /** Returns what is wrong with the file of persisted documents or with a document in it; an empty list if nothing is. */
@@ -65,7 +70,7 @@ function collecting<Result>(faults: string[], read: () => Result): Result | unde
 
 function table(variables: readonly ResolvedVariable[]): string {
   const width = Math.max(...variables.map(({ name }) => name.length));
-  const mark = { environment: '*', default: ' ' };
+  const mark = { environment: '*', file: '+', default: ' ' };
   const lines = variables.map(({ name, value, source }) => `${mark[source]} ${name.padEnd(width)}  ${value}\n`);
-  return `${lines.join('')}\n* from the environment\n`;
+  return `${lines.join('')}\n* from the environment, + from a file that it names\n`;
 }

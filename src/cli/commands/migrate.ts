@@ -1,16 +1,12 @@
-import { openBus } from '../../app/stores.ts';
 import { ALL_TOPICS } from '../../events/bus/topics.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
-import { migrate } from '../../platform/database/schema-migrations.ts';
-import type { Command } from '../kit/command.ts';
+import type { CommandBody } from '../kit/command.ts';
 import { openForCommand } from '../kit/open-database.ts';
 import { Progress } from '../kit/progress.ts';
 
 /** `portcullis migrate`: migrates the schema of the database and creates missing topics. */
-export const migrateCommand: Command = {
-  name: 'migrate',
-  summary: 'bring the schema up to date and create missing topics',
+export const migrateCommand: CommandBody = {
   description: [
     'Brings the schema of the database up to date, under a lock, and creates the topics that are',
     'missing: 12 partitions, replication 3 (or as many as there are brokers), kept for 7 days.',
@@ -19,7 +15,11 @@ export const migrateCommand: Command = {
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
   async run({ env, stack, answer }) {
     const { config } = readConfig(env);
-    const database = await openForCommand(config, { advice: 'it migrated when it started', makes: true }, stack);
+    const [{ openBus }, { migrate }] = await Promise.all([
+      import('../../app/stores.ts'),
+      import('../../platform/database/schema-migrations.ts'),
+    ]);
+    const database = await openForCommand(config, { advice: () => 'it migrated when it started', makes: true }, stack);
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
     const migrations = await migrate(database, ({ name, ...step }) => progress.show({ ...step, text: name }));

@@ -1,6 +1,6 @@
 import { parseReferenceChange } from '../../domain/reference/reference.input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
-import { type Command, CommandError, UsageError } from '../kit/command.ts';
+import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
 import { openDomain, REFERENCE_OPENING } from '../kit/open-domain.ts';
 
@@ -8,9 +8,7 @@ import { openDomain, REFERENCE_OPENING } from '../kit/open-domain.ts';
 const VERSION = 0;
 
 /** `portcullis node create`: creates a tenant. */
-export const nodeCreate: Command = {
-  name: 'node create',
-  summary: 'create a node: a tenant, to which everything else belongs',
+export const nodeCreate: CommandBody = {
   description: [
     'Creates a node and prints its id. It does what a row of the topic reference.nodes does, at version 0,',
     'so that the row that the platform sends later outranks it. An id that is or was in use is refused.',

@@ -1,5 +1,5 @@
 import { type LoadCounts, loadReference } from '../../domain/reference/reference-file.ts';
-import { type Command, EXIT_FAILED } from '../kit/command.ts';
+import { type CommandBody, EXIT_FAILED } from '../kit/command.ts';
 import { openInput } from '../kit/input-file.ts';
 import { openDomain, REFERENCE_OPENING } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
@@ -12,9 +12,7 @@ interface Rejection {
 }
 
 /** `portcullis reference load`: loads reference data from a file. */
-export const referenceLoad: Command = {
-  name: 'reference load',
-  summary: 'load nodes, chains, networks, currencies, accounts, wallets and assets from a file',
+export const referenceLoad: CommandBody = {
   description: [
     'Reads a file of reference data, or the standard input where FILE is -. A line is a JSON object:',
     '  {"topic": "reference.accounts", "key": ID, "value": {"version": 1, "node_id": ID, "name": …}}',

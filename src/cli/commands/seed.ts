@@ -1,15 +1,12 @@
 import { Passwords } from '../../access/sessions/passwords.ts';
-import { ensureDemo } from '../../app/demo/ensure-demo.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { demoPath } from '../../platform/config/data-dir.ts';
 import { readSecrets } from '../../platform/config/secrets.ts';
-import { type Command, CommandError } from '../kit/command.ts';
+import { type CommandBody, CommandError } from '../kit/command.ts';
 import { openDomain } from '../kit/open-domain.ts';
 
 /** `portcullis seed`: creates the demo data of the embedded run in the configured database. */
-export const seed: Command = {
-  name: 'seed',
-  summary: 'put the demo into the database and write DATA_DIR/demo.json',
+export const seed: CommandBody = {
   description: [
     'Puts the demo into the database: two nodes with their clients, supervisors, accounts and',
     'transactions. Its ids and credentials are in DATA_DIR/demo.json (mode 0600), generated once;',
@@ -19,7 +16,8 @@ export const seed: Command = {
   async run({ env, stack, answer }) {
     const { config, env: variables } = readConfig(env);
     if (config.production) throw new CommandError('the demo never goes into production: unset NODE_ENV');
-    const domain = await openDomain({ env, stack }, { advice: 'it has the demo since its start', makes: true });
+    const domain = await openDomain({ env, stack }, { advice: () => 'it has the demo since its start', makes: true });
+    const { ensureDemo } = await import('../../app/demo/ensure-demo.ts');
     const demo = await ensureDemo({ ...domain, secrets: readSecrets(config, variables), passwords: new Passwords() });
     const path = demoPath(config.dataDir);
     const document = { demo: path, node_id: demo.node_id, client_id: demo.client.client_id };

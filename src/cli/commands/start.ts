@@ -1,10 +1,8 @@
 import { run } from '../../app/run.ts';
-import type { Command } from '../kit/command.ts';
+import type { CommandBody } from '../kit/command.ts';
 
 /** `portcullis start`: starts a process, as `npm start` does. */
-export const start: Command = {
-  name: 'start',
-  summary: 'run an instance until SIGINT or SIGTERM',
+export const start: CommandBody = {
   description: [
     'Runs an instance: on embedded stores, or on the servers that DATABASE_URL, REDIS_URL and',
     'KAFKA_BROKERS name. It ends with 0 after SIGINT or SIGTERM, with 1 when it cannot run, and',

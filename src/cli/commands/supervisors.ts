@@ -3,11 +3,12 @@ import { OPERATOR } from '../../access/administration/administration.ts';
 import { passwordInput, supervisorInput } from '../../access/administration/supervisor.input.ts';
 import type { SupervisorRow } from '../../access/supervisors/supervisors.service.ts';
 import { isoFromPg } from '../../lib/instants.ts';
-import { type Command, type CommandInput, UsageError } from '../kit/command.ts';
+import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
 import { checked, text, uuid } from '../kit/flags.ts';
 import { openAdministration } from '../kit/open-administration.ts';
 import { nodeOf, orCommandError } from '../kit/open-database.ts';
 import { printable } from '../kit/progress.ts';
+import { mutation } from '../kit/running-instance.ts';
 
 /** Returns a supervisor in the REST names, without the password. */
 function supervisorView(row: SupervisorRow) {
@@ -45,12 +46,15 @@ function withPassword(row: SupervisorRow, { password, isGenerated }: GivenPasswo
   return [document, lines.map((line) => `${line}\n`).join('')];
 }
 
+/** What stands for a password in what is shown. */
+const NOT_SHOWN = 'PUT THE PASSWORD HERE';
+/** What the mutations select of a supervisor. */
+const RESULT = 'Supervisor { id username role status }';
+
 const FLAG_OF = { username: '--username', role: '--role', password: 'the password' };
 
 /** `portcullis supervisor create`: creates a supervisor of a tenant. */
-export const supervisorCreate: Command = {
-  name: 'supervisor create',
-  summary: 'create a supervisor of a node',
+export const supervisorCreate: CommandBody = {
   description: [
     'Creates a supervisor of a node. The password is the first line of what is piped in; without one it',
     'is made here and shown this once. It is never a flag: others on the machine could read it there.',
@@ -72,7 +76,9 @@ export const supervisorCreate: Command = {
     const given = await givenPassword(input);
     const members = { username, role: text(flags, 'role'), password: given.password };
     const supervisor = checked(supervisorInput, members, FLAG_OF);
-    const { supervisorAdministration } = await openAdministration(input, 'mutation createSupervisor');
+    const variables = { input: { ...members, password: NOT_SHOWN } };
+    const advice = mutation('createSupervisor', '$input: SupervisorInput!', variables, RESULT);
+    const { supervisorAdministration } = await openAdministration(input, advice);
     const created = supervisorAdministration.create(nodeId, OPERATOR, supervisor);
     return input.answer(...withPassword(await orCommandError(`there is no node ${nodeId}`, created), given));
   },
@@ -90,23 +96,26 @@ type Administration = Awaited<ReturnType<typeof openAdministration>>['supervisor
 
 /**
  * Changes the supervisor that the first positional names. `operation` is the GraphQL mutation that makes the same
- * change.
+ * change; `types` declares its variables besides the id, which are `variables`.
  */
 async function change(
   input: CommandInput,
   operation: string,
+  types: string,
+  variables: object,
   work: (supervisors: Administration, nodeId: string, id: string) => Promise<SupervisorRow>,
 ): Promise<SupervisorRow> {
   const id = uuid('ID', input.positionals[0]);
-  const { supervisorAdministration, db } = await openAdministration(input, `mutation ${operation}`);
+  const { supervisorAdministration, db } = await openAdministration(
+    input,
+    mutation(operation, `$id: ID!${types}`, { id, ...variables }, RESULT),
+  );
   const absent = `there is no supervisor ${id}`;
   return orCommandError(absent, work(supervisorAdministration, await nodeOf(db, 'supervisors', id, absent), id));
 }
 
 /** `portcullis supervisor disable`: disables a supervisor and revokes the sessions. */
-export const supervisorDisable: Command = {
-  name: 'supervisor disable',
-  summary: 'disable a supervisor and end the sessions',
+export const supervisorDisable: CommandBody = {
   description: [
     'Disables a supervisor: no login and no refresh any more, and the sessions end, on running servers',
     'within a second. The last active admin of a node stays.',
@@ -114,17 +123,19 @@ export const supervisorDisable: Command = {
   positionals: ['ID'],
   examples: ['portcullis supervisor disable ID', 'portcullis supervisor disable ID --json'],
   async run(input) {
-    const supervisor = await change(input, 'setSupervisorStatus', (supervisors, nodeId, id) =>
-      supervisors.setStatus(nodeId, OPERATOR, id, 'disabled'),
+    const supervisor = await change(
+      input,
+      'setSupervisorStatus',
+      ', $status: SupervisorStatus!',
+      { status: 'DISABLED' },
+      (supervisors, nodeId, id) => supervisors.setStatus(nodeId, OPERATOR, id, 'disabled'),
     );
     return input.answer(supervisorView(supervisor), `Supervisor ${supervisor.id} is disabled.\n`);
   },
 };
 
 /** `portcullis supervisor set-password`: sets another password and revokes the sessions. */
-export const supervisorSetPassword: Command = {
-  name: 'supervisor set-password',
-  summary: 'set the password of a supervisor and end the sessions',
+export const supervisorSetPassword: CommandBody = {
   description: [
     'Sets the password of a supervisor; the sessions so far end, on running servers within a second. The',
     'password is the first line of what is piped in; without one it is made here and shown this once.',
@@ -135,17 +146,19 @@ export const supervisorSetPassword: Command = {
     uuid('ID', input.positionals[0]);
     const given = await givenPassword(input);
     const { password } = checked(passwordInput, { password: given.password }, { password: 'the password' });
-    const supervisor = await change(input, 'setSupervisorPassword', (supervisors, nodeId, id) =>
-      supervisors.setPassword(nodeId, OPERATOR, id, password),
+    const supervisor = await change(
+      input,
+      'setSupervisorPassword',
+      ', $password: String!',
+      { password: NOT_SHOWN },
+      (supervisors, nodeId, id) => supervisors.setPassword(nodeId, OPERATOR, id, password),
     );
     return input.answer(...withPassword(supervisor, given));
   },
 };
 
 /** `portcullis supervisor unlock`: ends the lockout of a supervisor's username. */
-export const supervisorUnlock: Command = {
-  name: 'supervisor unlock',
-  summary: 'let a supervisor log in again after too many failed logins',
+export const supervisorUnlock: CommandBody = {
   description: [
     'Forgets the failed logins of a supervisor: five of them in fifteen minutes lock a username for',
     'fifteen minutes. The sessions stay.',
@@ -153,7 +166,7 @@ export const supervisorUnlock: Command = {
   positionals: ['ID'],
   examples: ['portcullis supervisor unlock ID', 'portcullis supervisor unlock ID --json'],
   async run(input) {
-    const supervisor = await change(input, 'unlockSupervisor', (supervisors, nodeId, id) =>
+    const supervisor = await change(input, 'unlockSupervisor', '', {}, (supervisors, nodeId, id) =>
       supervisors.unlock(nodeId, OPERATOR, id),
     );
     return input.answer(supervisorView(supervisor), `Supervisor ${supervisor.id} is unlocked.\n`);

@@ -1,18 +1,16 @@
-import { openBus, openLogReader } from '../../app/stores.ts';
 import { lateReferenceHandler } from '../../domain/reference/reference-consumers.ts';
 import { deadLetterTopicOf } from '../../events/bus/dead-letters.ts';
 import { BusUnavailableError, type EventBus } from '../../events/bus/event-bus.ts';
 import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/replay.ts';
 import { isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
-import { parseInstant } from '../../lib/instants.ts';
 import { silentLog } from '../../lib/log.ts';
-import { type Command, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
-import { list, text } from '../kit/flags.ts';
+import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
+import { instant, list } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
 import { openDomain } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
-const ADVICE = 'stop it first; what is replayed is applied when it starts again';
+const ADVICE = () => 'stop it first; what is replayed is applied when it starts again';
 
 /** A replay, and what it has found so far. */
 interface OpenReplay {
@@ -40,6 +38,7 @@ async function openReplay(
   stack: AsyncDisposableStack,
 ): Promise<OpenReplay> {
   const { config, database, reference, dropped } = await openDomain({ env, stack }, { advice: ADVICE });
+  const { openBus, openLogReader } = await import('../../app/stores.ts');
   const { db } = database;
   const bus = await openBus(config, db, silentLog, stack);
   const missing = await bus.missingTopics(topics);
@@ -67,9 +66,7 @@ const REPUBLISHED: readonly string[] = [TOPICS.admin, TOPICS.user, TOPICS.regist
 const REPLAYABLE: readonly string[] = [...REPUBLISHED, ...REFERENCE_TOPICS];
 
 /** `portcullis transactions replay`: replays dead letters or a period. */
-export const transactionsReplay: Command = {
-  name: 'transactions replay',
-  summary: 'publish dead letters, or what came in a time, to their topics again',
+export const transactionsReplay: CommandBody = {
   description: [
     `Publishes messages of ${REPUBLISHED.join(', ')} once more, each with the`,
     'header replayed-from. With --dlq the dead letters that have not been replayed yet, with --from what was published',
@@ -134,11 +131,8 @@ function spanOf(flags: Flags): { fromMs: number; toMs: number } | undefined {
 
 /** Returns the time of a flag in ms since the epoch, rounded up; undefined without the flag. */
 function instantMs(flags: Flags, name: string): number | undefined {
-  const value = text(flags, name);
-  if (value === undefined) return undefined;
-  const instant = parseInstant(value);
-  if (!instant) throw new UsageError(`--${name} must be a time in ISO 8601, like 2026-11-21T10:30:00Z`);
-  return Number(instant.seconds) * 1_000 + Math.ceil(instant.nanos / 1_000_000);
+  const given = instant(flags, name);
+  return given && Number(given.seconds) * 1_000 + Math.ceil(given.nanos / 1_000_000);
 }
 
 /** Runs the plans one after the other, and returns the number of messages that each has published. */

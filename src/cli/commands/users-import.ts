@@ -3,15 +3,14 @@ import type { MigrationRowRow, MigrationTableRow } from '../../domain/user-migra
 import { backoffMs, pause } from '../../lib/backoff.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
 import { RefusalError } from '../../platform/errors.ts';
-import { type Command, CommandError, EXIT_FAILED, UsageError } from '../kit/command.ts';
+import { type CommandBody, CommandError, EXIT_FAILED, UsageError } from '../kit/command.ts';
 import { text, uuid } from '../kit/flags.ts';
 import { type InputFile, openInput } from '../kit/input-file.ts';
 import { Interruption } from '../kit/interruption.ts';
 import { nodesOf } from '../kit/open-database.ts';
 import { openDomain } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
-
-const ADVICE = 'use its GraphQL mutation startUserMigration, which does the same';
+import { graphql, upload } from '../kit/running-instance.ts';
 
 type Migrations = Pick<Awaited<ReturnType<typeof openDomain>>, 'migrationFiles' | 'migrationJobs'>;
 
@@ -58,15 +57,15 @@ async function importRun(run: ImportRun): Promise<MigrationTableRow> {
   }
 }
 
+/** The query for a migration with which a running instance goes on by itself. */
+const PROGRESS = 'query ($id: ID!) { migration(id: $id) { id status total success skipped failed } }';
 /** The creator of user migrations that were started from the command line. */
 const CREATED_BY = 'cli';
 const SHOWN_FAILURES = 10;
 const MB = 1_000_000;
 
 /** `portcullis users import`: migrates users from a CSV file. */
-export const usersImport: Command = {
-  name: 'users import',
-  summary: 'migrate the users of a CSV file, of any size',
+export const usersImport: CommandBody = {
   description: [
     'Stores a CSV file, or the standard input where FILE is -, and migrates its users to a node in batches. Its first line',
     'names the columns: wallet_address, email, external_id, name, surname, kyc_sent, in any order, the first one at least.',
@@ -89,11 +88,12 @@ export const usersImport: Command = {
     const given = resumed === undefined ? undefined : uuid('--resume', resumed);
     if (given === undefined && file === undefined) throw new UsageError('name a FILE, or --resume MIGRATION_ID');
     const input = given === undefined ? openInput(file ?? '-') : undefined;
+    const advice = given === undefined ? upload(file ?? '-') : graphql(PROGRESS, { id: given });
     const { signal } = stack.use(new Interruption());
     const progress = new Progress(process.stderr);
     const told = new Told(progress);
     const telling = { log: told.log, onBatch: (rows: number) => told.rows(rows) };
-    const { database, migrationPages, ...migrations } = await openDomain({ env, stack }, { advice: ADVICE }, telling);
+    const { database, migrationPages, ...migrations } = await openDomain({ env, stack }, { advice }, telling);
     if ((await nodesOf(database.db, nodeId)).length === 0) throw new CommandError(`there is no node ${nodeId}`);
     const id = given ?? (await store({ migrations, nodeId, input, signal, progress }));
     if (given === undefined) told.line(`Migration ${id} has begun.`);

@@ -31,10 +31,14 @@ export interface Flag {
   isSwitch?: boolean;
 }
 
-/** A command of the command line. Its name has one word or two, as in `config check`. */
-export interface Command {
+/** What the help says of a command in a line. Its name has one word or two, as in `config check`. */
+export interface CommandTitle {
   name: string;
   summary: string;
+}
+
+/** What a command takes and does. */
+export interface CommandBody {
   /** The description of the command, which the help shows below the synopsis. */
   description: string;
   /** The names of the positional arguments. All are required, except for a last one in brackets. */
@@ -49,6 +53,9 @@ export interface Command {
    */
   run(input: CommandInput): Promise<number>;
 }
+
+/** A command of the command line. */
+export type Command = CommandTitle & CommandBody;
 
 export const EXIT_OK = 0;
 export const EXIT_FAILED = 1;

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { isUuid } from '../../lib/input.ts';
+import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { UsageError } from './command.ts';
 
 type Flags = Readonly<Record<string, string | boolean | undefined>>;
@@ -22,14 +23,25 @@ export function uuid(what: string, value: string | undefined): string {
 }
 
 /**
- * Returns the whole number of a flag; undefined if the flag is not given.
+ * Returns the whole number of a flag, such as `example`; undefined if the flag is not given.
  * @throws UsageError for anything but a whole number of at most 15 digits.
  */
-export function wholeNumber(flags: Flags, name: string): number | undefined {
+export function wholeNumber(flags: Flags, name: string, example: number): number | undefined {
   const value = text(flags, name);
   if (value === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(value)) throw new UsageError(`--${name} must be a whole number, like --${name} 60`);
+  if (!/^\d{1,15}$/.test(value)) throw new UsageError(`--${name} must be a whole number, like --${name} ${example}`);
   return Number(value);
+}
+
+/**
+ * Returns the time of a flag in ISO 8601; undefined if the flag is not given.
+ * @throws UsageError for anything else.
+ */
+export function instant(flags: Flags, name: string): Instant | undefined {
+  const value = text(flags, name);
+  const parsed = value === undefined ? undefined : parseInstant(value);
+  if (parsed || value === undefined) return parsed;
+  throw new UsageError(`--${name} must be a date and time, like 2026-11-21T10:30:00Z`);
 }
 
 /**

@@ -1,19 +1,20 @@
-import { buildAdministration } from '../../access/access.ts';
 import { Passwords } from '../../access/sessions/passwords.ts';
 import { MemoryCache } from '../../platform/cache/memory-cache.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import { readSecrets } from '../../platform/config/secrets.ts';
 import type { CommandInput } from './command.ts';
-import { adviceOf, openMigrated } from './open-database.ts';
+import { openMigrated } from './open-database.ts';
+import type { Advice } from './running-instance.ts';
 
 /**
  * Opens the services that administer clients and supervisors; running processes learn of their changes from the
- * database. `operation` is the GraphQL operation with the same effect, which the user can call on an embedded run.
+ * database.
  * @throws CommandError when the schema is older than this release.
  */
-export async function openAdministration({ env, stack }: CommandInput, operation: string) {
+export async function openAdministration({ env, stack }: CommandInput, advice: Advice) {
   const { config, env: variables } = readConfig(env);
-  const database = await openMigrated(config, { advice: adviceOf(operation) }, stack);
+  const database = await openMigrated(config, { advice }, stack);
+  const { buildAdministration } = await import('../../access/access.ts');
   const administration = buildAdministration({
     database,
     cache: stack.adopt(new MemoryCache(), (opened) => opened.stop()),

@@ -1,17 +1,16 @@
 import { existsSync } from 'node:fs';
-import { openStore } from '../../app/stores.ts';
 import { type Config, readConfig } from '../../platform/config/config.ts';
 import { embeddedClusterDir } from '../../platform/config/data-dir.ts';
 import type { Database, Db } from '../../platform/database/database.ts';
-import { migrate, pendingSchemaMigrations } from '../../platform/database/schema-migrations.ts';
 import { lockDataDir } from '../../platform/embedded/data-dir-lock.ts';
 import { RefusalError } from '../../platform/errors.ts';
 import { CommandError, type CommandInput } from './command.ts';
+import type { Advice } from './running-instance.ts';
 
 /** How a command opens the database. */
 export interface Opening {
   /** What the user can do instead while an embedded run uses the database. */
-  advice: string;
+  advice: Advice;
   /**
    * Whether to create an embedded database if there is none; only useful for commands that do not read existing rows.
    */
@@ -34,11 +33,11 @@ export async function openForCommand(
       throw new CommandError(
         `there is no database in DATA_DIR ${dataDir}: portcullis start makes one, or name that of a server by DATABASE_URL`,
       );
-    stack.use(lockDataDir(dataDir, advice));
+    stack.use(lockDataDir(dataDir, advice(config)));
     const { prepareDataDir } = await import('../../app/demo/demo-data-dir.ts');
     await prepareDataDir(dataDir);
   }
-  return openStore(config, stack);
+  return (await import('../../app/stores.ts')).openStore(config, stack);
 }
 
 /**
@@ -48,6 +47,7 @@ export async function openForCommand(
  */
 export async function openMigrated(config: Config, opening: Opening, stack: AsyncDisposableStack): Promise<Database> {
   const database = await openForCommand(config, opening, stack);
+  const { migrate, pendingSchemaMigrations } = await import('../../platform/database/schema-migrations.ts');
   if (database.isEmbedded) await migrate(database);
   else if ((await pendingSchemaMigrations(database)).length > 0) {
     throw new CommandError('the schema is older than this release: run portcullis migrate first');
@@ -55,20 +55,9 @@ export async function openMigrated(config: Config, opening: Opening, stack: Asyn
   return database;
 }
 
-/**
- * Opens only the database, for commands that need no secrets, so that none are generated. `operation` is as in
- * `adviceOf`.
- */
-export async function openReading({ env, stack }: CommandInput, operation: string): Promise<Db> {
-  return (await openMigrated(readConfig(env).config, { advice: adviceOf(operation) }, stack)).db;
-}
-
-/**
- * Returns the advice for a user whose embedded run uses the database; `operation` is the GraphQL operation with the
- * same effect.
- */
-export function adviceOf(operation: string): string {
-  return `use its GraphQL ${operation}, which does the same`;
+/** Opens only the database, for commands that need no secrets, so that none are generated. */
+export async function openReading({ env, stack }: CommandInput, advice: Advice): Promise<Db> {
+  return (await openMigrated(readConfig(env).config, { advice }, stack)).db;
 }
 
 /**

@@ -1,6 +1,4 @@
 import { setTimeout } from 'node:timers/promises';
-import { AUDIT_DELAY_MS } from '../../audit/audit-writer.ts';
-import { buildStored } from '../../domain/domain.ts';
 import { type Log, silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import type { CommandInput } from './command.ts';
@@ -8,7 +6,7 @@ import { type Opening, openMigrated } from './open-database.ts';
 
 /** How commands that write reference data open the database. */
 export const REFERENCE_OPENING: Opening = {
-  advice: 'stop it first, or give this one the DATABASE_URL of a PostgreSQL that servers share',
+  advice: () => 'stop it first, or give this one the DATABASE_URL of a PostgreSQL that servers share',
   makes: true,
 };
 
@@ -30,6 +28,10 @@ export async function openDomain(
   { log = silentLog, onBatch }: Telling = {},
 ) {
   const { config } = readConfig(env);
+  const [{ AUDIT_DELAY_MS }, { buildStored }] = await Promise.all([
+    import('../../audit/audit-writer.ts'),
+    import('../../domain/domain.ts'),
+  ]);
   const database = await openMigrated(config, opening, stack);
   const dropped: string[] = [];
   const domain = buildStored({

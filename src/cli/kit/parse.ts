@@ -1,4 +1,5 @@
 import { type ParseArgsOptionDescriptor, parseArgs } from 'node:util';
+import { respelt } from '../../lib/spelling.ts';
 import type { Command } from './command.ts';
 import { flagHelp, flagNames, synopsis } from './usage.ts';
 
@@ -32,14 +33,12 @@ export function isSecretFlag(name: string): boolean {
 }
 
 /**
- * Returns the known word that was meant: the one that differs only in case, or by `_` in place of `-`, or else the only
- * one that begins with `word`; undefined if there is none.
+ * Returns the known word that was meant: the one that is only spelt otherwise, or else the only one that begins with
+ * `word`; undefined if there is none.
  */
 function closest(word: string, known: readonly string[]): string | undefined {
-  const written = word.toLowerCase().replaceAll('_', '-');
-  if (known.includes(written)) return written;
-  const [only, ...others] = known.filter((name) => written !== '' && name.startsWith(written));
-  return others.length === 0 ? only : undefined;
+  const [only, ...others] = known.filter((name) => word !== '' && name.startsWith(word.toLowerCase()));
+  return respelt(word, known) ?? (others.length === 0 ? only : undefined);
 }
 
 /** The flags and positionals of a command as the user wrote them. */

@@ -1,4 +1,4 @@
-import type { Command } from './command.ts';
+import type { Command, CommandBody, CommandTitle } from './command.ts';
 
 /** Breaks a text into lines of at most `width` characters; a longer word has a line of its own. */
 function wrap(text: string, width: number): string[] {
@@ -51,7 +51,7 @@ export const PROGRAM_EXAMPLES: readonly string[] = [
 ];
 
 /** Returns the help of the program. */
-export function programHelp(commands: readonly Command[]): string {
+export function programHelp(commands: readonly CommandTitle[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length));
   return [
     'Usage: portcullis COMMAND [FLAGS]',
@@ -103,12 +103,12 @@ export function synopsis({ name, positionals = [], flags = {} }: Command): strin
 }
 
 /** Returns the help of each flag that a command takes. */
-export function flagHelp({ flags = {} }: Command): Record<string, string> {
+export function flagHelp({ flags = {} }: CommandBody): Record<string, string> {
   return { ...Object.fromEntries(Object.entries(flags).map(([name, { help }]) => [name, help])), ...COMMON_FLAGS };
 }
 
 /** Returns the flags that a command takes, for an error message about an unknown one. */
-export function flagNames(command: Command): string {
+export function flagNames(command: CommandBody): string {
   return Object.keys(flagHelp(command))
     .map((name) => `--${name}`)
     .join(', ');

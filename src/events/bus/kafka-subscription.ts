@@ -46,8 +46,8 @@ export class KafkaSubscription implements Subscription {
         await this.#consume();
       } catch (error) {
         this.#crashes += 1;
-        const { groupId } = this.#options;
-        this.#log('warn', 'a consumer failed and will be replaced', { groupId, failures: this.#crashes, error });
+        const fields = { groupId: this.#options.groupId, failures: this.#crashes, error: String(error) };
+        this.#log('warn', 'a consumer failed and will be replaced', fields);
         await pause(backoffMs(this.#crashes), this.#stopping.signal);
       }
     }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { SCOPE_TOKEN } from '../../access/identity/permissions.rules.ts';
 import { ConfigError } from '../../platform/config/config.ts';
+import { secretOf } from '../../platform/config/secret-file.ts';
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import type { EndpointFlags } from './endpoint-flags.ts';
 import { type Fault, faultLines, parseYaml } from './yaml-text.ts';
@@ -108,15 +109,25 @@ export type LookupConfig = Readonly<z.output<typeof lookupSchema>>;
 const TOKEN = /^[\x21-\x7e]+$/;
 
 /**
- * Checks the environment variable that `transactions_lookup` names, and returns its issues; an empty array when it is
- * valid.
+ * Returns the bearer token that `transactions_lookup` names: a variable, or a file by the variable `NAME_FILE`.
+ * Undefined if it names none, or if that cannot be used, whose reason is added to `faults`.
  */
-export function lookupFaults(lookup: LookupConfig | undefined, variables: NodeJS.ProcessEnv): string[] {
+export function lookupBearer(
+  lookup: LookupConfig | undefined,
+  variables: NodeJS.ProcessEnv,
+  faults: string[],
+): string | undefined {
   const name = lookup?.bearer_env;
-  if (name === undefined) return [];
-  const value = variables[name];
-  if (value === undefined || value === '') return [`${name} is missing: transactions_lookup in gateway.yaml names it`];
-  return TOKEN.test(value) ? [] : [`${name} must be a token of visible ASCII characters`];
+  if (name === undefined) return undefined;
+  const before = faults.length;
+  const value = secretOf(name, variables, faults);
+  if (faults.length > before || (value !== undefined && TOKEN.test(value))) return value;
+  const place =
+    value === undefined
+      ? 'is missing: transactions_lookup in gateway.yaml names it'
+      : 'must be a token of visible ASCII characters';
+  faults.push(`${name} ${place}`);
+  return undefined;
 }
 
 const MEBIBYTE = 1024 * 1024;

@@ -19,7 +19,8 @@ export interface RedisRoute {
   checkHealth(): Promise<void>;
 }
 
-const CONNECT_TIMEOUT_MS = 500;
+/** Longer than this process stalls while it loads its code: the client would take that for a silent server. */
+const CONNECT_TIMEOUT_MS = 2_000;
 const WATCH_TICK_MS = 250;
 const SILENT_TICKS = 5;
 const RECONNECT_BACKOFF = { minMs: 50, maxMs: 1_000 };

@@ -1,5 +1,7 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
+import { respelt } from '../../lib/spelling.ts';
+import { secretOf } from './secret-file.ts';
 import { GROUPS } from './variables.ts';
 
 /** The schema of all environment variables, each by itself; `readConfig` checks how they fit together. */
@@ -34,7 +36,10 @@ export const REQUIRED_BY_ROLES = [
   'KAFKA_BROKERS',
 ] as const satisfies readonly (keyof Env)[];
 
-/** The variables that contain a secret, which no message, log or listing may show. */
+/**
+ * The variables that contain a secret, which no message, log or listing may show. Each may be in a file instead, which
+ * the variable of the same name and `_FILE` names.
+ */
 export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'REDIS_URL',
@@ -54,6 +59,9 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'WEBHOOK_SIGNING_SECRET',
   'WEBHOOK_SIGNING_SECRET_PREVIOUS',
 ]);
+
+/** The names of all variables that are read. */
+const NAMES = [...envSchema.keyof().options, ...Array.from(SECRET_VARIABLES, (name) => `${name}_FILE`)];
 
 /**
  * Thrown when the configuration prevents a start; the process exits with 78. It lists everything that is wrong, each
@@ -147,34 +155,55 @@ export interface Config {
 const MIN_WEBHOOK_PASSWORD = 16;
 const REPOSITORY = resolve(import.meta.dirname, '../../..');
 
+/** What the environment says. */
+export interface ReadConfig {
+  config: Config;
+  env: Env;
+  /** The texts of the variables that are set, secrets from files included. */
+  given: Given;
+  /** A message for each variable that is not read, although its name differs little from one that is. */
+  warnings: readonly string[];
+}
+
 /**
  * Reads the environment into a frozen configuration.
- * @throws ConfigError that lists every missing, malformed or contradictory variable.
+ * @throws ConfigError that lists every missing, malformed or contradictory variable, and the warnings.
  */
-export function readConfig(env: NodeJS.ProcessEnv): { config: Config; env: Env } {
-  const given = withoutEmpty(env);
+export function readConfig(env: NodeJS.ProcessEnv): ReadConfig {
+  const faults: string[] = [];
+  const given = givenIn(env, faults);
   const parsed = envSchema.safeParse(given);
   const production = given.NODE_ENV === 'production';
-  const faults = [
-    ...(parsed.success ? [] : malformed(parsed.error)),
+  faults.push(
+    ...(parsed.error?.issues ?? []).map((issue) => `${issue.path.join('.')} must be ${issue.message}`),
     ...missing(given, production),
     ...clashes(given, production),
-  ];
-  if (!parsed.success || faults.length > 0) throw new ConfigError(faults);
-  return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data };
-}
-
-type Given = Readonly<Record<string, string>>;
-
-/** Returns the variables that are set; one with an empty value counts as unset. */
-function withoutEmpty(env: NodeJS.ProcessEnv): Given {
-  return Object.fromEntries(
-    Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ''),
   );
+  const warnings = misspelt(Object.keys(env));
+  if (!parsed.success || faults.length > 0) throw new ConfigError([...faults, ...warnings]);
+  return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data, given, warnings };
 }
 
-function malformed({ issues }: z.ZodError): string[] {
-  return issues.map((issue) => `${issue.path.join('.')} must be ${issue.message}`);
+type Given = Readonly<NodeJS.ProcessEnv>;
+
+/**
+ * Returns the variables that are set; one with an empty value counts as unset. A secret that could not be read from its
+ * file is a member without a value, and its reason is added to `faults`.
+ */
+function givenIn(env: NodeJS.ProcessEnv, faults: string[]): Given {
+  const set = Object.keys(env).filter((name) => env[name]);
+  const secrets = [...SECRET_VARIABLES].filter((name) => env[name] || env[`${name}_FILE`]);
+  return Object.fromEntries([
+    ...set.map((name) => [name, env[name]]),
+    ...secrets.map((name) => [name, secretOf(name, env, faults)]),
+  ]);
+}
+
+function misspelt(names: readonly string[]): string[] {
+  return names.flatMap((name) => {
+    const meant = respelt(name, NAMES);
+    return meant === undefined || meant === name ? [] : `${name} is not read: did you mean ${meant}?`;
+  });
 }
 
 function missing(given: Given, production: boolean): string[] {
@@ -182,9 +211,7 @@ function missing(given: Given, production: boolean): string[] {
   const isShared = role === 'gateway' || role === 'worker';
   const reason = production ? 'production' : `PORTCULLIS_ROLE=${role}`;
   const required = production ? REQUIRED_IN_PRODUCTION : isShared ? REQUIRED_BY_ROLES : [];
-  return required
-    .filter((name) => given[name] === undefined)
-    .map((name) => `${name} is missing: ${reason} requires it`);
+  return required.filter((name) => !(name in given)).map((name) => `${name} is missing: ${reason} requires it`);
 }
 
 /** Returns a message for each conflict between variables that are valid by themselves. */

@@ -21,7 +21,16 @@ export function signingKey(secret: string): Buffer | undefined {
 
 const SECRET_BYTES = 32;
 
+/** Matches `production`, and a spelling of it that is cut short, has other cases, or is a letter off. */
+const LIKE_PRODUCTION = /^\s*(?:prod.*|.{3,5}uction\s*)$/is;
+
 export const text = z.string().min(1);
+export const environment = z
+  .string()
+  .refine(
+    (value) => value === 'production' || !LIKE_PRODUCTION.test(value),
+    'production to the letter, or a word unlike it',
+  );
 export const port = integer(0, 65_535, 'a port number, 0 to 65535');
 export const atLeastOne = integer(1, 2 ** 31 - 1, 'a whole number, at least 1');
 export const ratio = z
@@ -53,7 +62,7 @@ export const redisUrl = storeUrl(
 export const brokers = list.refine((hosts) => hosts.length > 0 && hosts.every((host) => /^[^\s:]+:\d+$/.test(host)), {
   error: 'a comma-separated list of host:port',
 });
-export const peers = list.refine(isPeerList, {
+export const peers = list.refine((all) => succeeds(() => proxyAddr.compile(all)), {
   error: 'a comma-separated list of addresses, networks, loopback, linklocal or uniquelocal',
 });
 export const origins = list.refine((all) => all.length > 0 && all.every(isOrigin), {
@@ -90,17 +99,12 @@ function isNodeUrl(text: string): boolean {
 }
 
 function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return succeeds(() => decodeURIComponent(text));
 }
 
-function isPeerList(all: string[]): boolean {
+function succeeds(work: () => unknown): boolean {
   try {
-    proxyAddr.compile(all);
+    work();
     return true;
   } catch {
     return false;

@@ -1,25 +1,25 @@
 import { baseUrlOf } from '../../lib/base-url.ts';
-import { type Config, type Env, envSchema, SECRET_VARIABLES } from './config.ts';
+import { type Config, type Env, envSchema, type ReadConfig, SECRET_VARIABLES } from './config.ts';
 
 /** An environment variable with its effective value. */
 export interface ResolvedVariable {
   name: keyof Env;
   /** The value in force, as text for the operator; secrets are masked. */
   value: string;
-  source: 'environment' | 'default';
+  source: 'environment' | 'file' | 'default';
 }
 
 const MASK = '***';
 const ADDRESSES: ReadonlySet<string> = new Set<keyof Env>(['DATABASE_URL', 'REDIS_URL']);
 
 /** Returns every variable with its value in force, in the order of the documentation. */
-export function resolvedVariables(config: Config, env: Env, given: NodeJS.ProcessEnv): ResolvedVariable[] {
+export function resolvedVariables({ config, env, given }: ReadConfig): ResolvedVariable[] {
   const defaults = defaultsOf(config);
   return envSchema.keyof().options.map((name) => {
     const text = given[name];
-    if (text === undefined || text === '')
-      return { name, value: defaults[name] ?? shown(env[name]), source: 'default' };
-    return { name, value: SECRET_VARIABLES.has(name) ? masked(name, text) : shown(env[name]), source: 'environment' };
+    if (text === undefined) return { name, value: defaults[name] ?? shown(env[name]), source: 'default' };
+    if (!SECRET_VARIABLES.has(name)) return { name, value: shown(env[name]), source: 'environment' };
+    return { name, value: masked(name, text), source: given[`${name}_FILE`] === undefined ? 'environment' : 'file' };
   });
 }
 

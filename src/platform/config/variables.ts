@@ -4,6 +4,7 @@ import {
   brokers,
   databaseUrl,
   days,
+  environment,
   flag,
   gasNodes,
   httpUrl,
@@ -50,8 +51,9 @@ function jwtSecret(tokens: string) {
 }
 
 const process = {
-  NODE_ENV: about(z.string().optional(), {
-    description: '`production` refuses to guess: no generated secret, no embedded store, no demo',
+  NODE_ENV: about(environment.optional(), {
+    description:
+      '`production` refuses to guess: no generated secret, no embedded store, no demo. A near spelling of it (`prod`, `Production`) is refused',
     unset: 'not production',
   }),
   PORTCULLIS_ROLE: about(z.enum(['all', 'gateway', 'worker'], 'one of all, gateway, worker').default('all'), {

@@ -174,7 +174,7 @@ export class DiskFullError extends Error {
 /**
  * Checks that a folder's disk has enough free space for the embedded database to write. @throws DiskFullError if not.
  */
-export function checkFreeSpace(folder: string): void {
+function checkFreeSpace(folder: string): void {
   const { bavail, bsize } = statfsSync(folder);
   if (bavail * bsize >= NEEDED_BYTES) return;
   throw new DiskFullError(`the disk of ${folder} has less than ${NEEDED_BYTES / 1024 / 1024} MiB left: make room`);

@@ -20,7 +20,7 @@ export type AccountFilter = {
 export type AutoTransferRuleInput = {
   /** How much is moved: more than 0. */
   amount: string | number;
-  /** A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 deep and 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. */
+  /** A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 deep and 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. It is JSON that all interfaces share: unlike those around it, names in it are spelt as REST spells them (`network_currency_id`). */
   ruleLogic: unknown;
   /** The UUID of the wallet that it goes to. */
   targetWalletId: string | number;

@@ -43,12 +43,15 @@ export const GRAPHIQL_HEADERS = {
   'referrer-policy': 'no-referrer',
 };
 
-/** The options of GraphiQL: subscriptions use SSE, and the headers editor offers an Authorization header. */
+/**
+ * The options of GraphiQL: subscriptions use SSE, and the headers editor offers an Authorization header. Headers persist
+ * in the storage that `ui/opening.js` gives it, which lives as long as the browser's tab.
+ */
 export const GRAPHIQL_OPTIONS: GraphiQLOptions = {
   title: 'Portcullis',
   defaultQuery: QUERY,
   headers: '{\n  "Authorization": "Bearer "\n}',
-  shouldPersistHeaders: false,
+  shouldPersistHeaders: true,
   subscriptionsProtocol: 'SSE',
 };
 

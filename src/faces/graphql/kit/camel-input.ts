@@ -1,8 +1,8 @@
 import type { InputRef } from '@pothos/core';
 import { z } from 'zod';
+import { camelName } from '../../../lib/camel-name.ts';
 import { issuesIn } from '../../../lib/input.ts';
 import { ExactNumber } from '../../../lib/json.ts';
-import { camelName } from './graphql-errors.ts';
 
 /** The member whose value is JSON and keeps the REST names inside. */
 const JSON_MEMBER = 'ruleLogic';

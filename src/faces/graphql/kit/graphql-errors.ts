@@ -6,6 +6,7 @@ import {
   StreamStoppedError,
   TokenEndedError,
 } from '../../../events/streams/stream-errors.ts';
+import { camelName } from '../../../lib/camel-name.ts';
 import { AppError, type Refusal, RefusalError } from '../../../platform/errors.ts';
 import type { Builder } from './builder.ts';
 
@@ -13,11 +14,6 @@ import type { Builder } from './builder.ts';
 interface InputIssue {
   path: string[];
   message: string;
-}
-
-/** Returns the GraphQL name of a REST member, such as `networkId` for `network_id`. */
-export function camelName(name: string): string {
-  return name.replace(/_([a-z0-9])/g, (_match, letter: string) => letter.toUpperCase());
 }
 
 /** The union member of mutations for an invalid input. */

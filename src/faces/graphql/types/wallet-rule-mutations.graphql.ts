@@ -15,7 +15,7 @@ export function walletRuleInputType(builder: Builder) {
         type: 'JSON',
         required: true,
         description:
-          'A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 deep and 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one.',
+          'A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 deep and 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. It is JSON that all interfaces share: unlike those around it, names in it are spelt as REST spells them (`network_currency_id`).',
       }),
       amount: t.field({ type: 'Decimal', required: true, description: 'How much is moved: more than 0.' }),
       targetWalletId: t.id({ required: true, description: 'The UUID of the wallet that it goes to.' }),

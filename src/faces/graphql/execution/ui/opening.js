@@ -2,6 +2,10 @@
 
 const TYPING_ENDS_AFTER_MS = 400;
 
+/** Stands below the error in the pane of the docs, which are not fetched without a token that is good. */
+const DOCS_ADVICE =
+  'The docs need a token: put one under Headers. npm start prints a header with one; POST /v2/oauth/token answers one.';
+
 function errorAnswer(message, extensions) {
   return Response.json({ errors: [{ message, extensions }] });
 }
@@ -19,6 +23,17 @@ async function readable(answer) {
 function bearerOf(headers) {
   const { authorization } = Object.fromEntries(new Headers(headers));
   return authorization;
+}
+
+/**
+ * Stores what the open tab has as what the editors had: GraphiQL opens another tab where the two differ, and keeps of the
+ * editors only what was edited.
+ */
+function reopenTab(storage) {
+  const { tabs, activeTabIndex } = JSON.parse(storage.getItem('graphiql:tabState') ?? '{"tabs":[]}');
+  for (const editor of ['query', 'variables', 'headers']) {
+    storage.setItem(`graphiql:${editor}`, tabs[activeTabIndex]?.[editor] ?? '');
+  }
 }
 
 /** Opens GraphiQL by the function of its bundle: the schema is fetched again as soon as there is another token. */
@@ -45,7 +60,12 @@ function openGraphiql(render, root, options) {
       window.dispatchEvent(new KeyboardEvent('keydown', { key: 'R', ctrlKey: true, shiftKey: true }));
     }, TYPING_ENDS_AFTER_MS);
   }
-  render(root, { ...options, onEditHeaders });
+  const style = document.createElement('style');
+  style.textContent = `.graphiql-doc-explorer-error::after { display: block; margin-top: 1em; content: '${DOCS_ADVICE}' }`;
+  document.head.append(style);
+  reopenTab(window.sessionStorage);
+  // Tabs and headers outlive a reload, but not the browser's tab: a token is not for everybody at this machine.
+  render(root, { ...options, onEditHeaders, storage: window.sessionStorage });
 }
 
 /** The Authorization header in the text of the editor, undefined while that is no JSON. */

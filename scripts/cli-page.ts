@@ -1,5 +1,5 @@
-import type { Command } from './kit/command.ts';
-import { COMMON_FLAGS, EXIT_CODES, PROGRAM_EXAMPLES, synopsis } from './kit/usage.ts';
+import type { Command } from '../src/cli/kit/command.ts';
+import { COMMON_FLAGS, EXIT_CODES, PROGRAM_EXAMPLES, synopsis } from '../src/cli/kit/usage.ts';
 
 /** Returns the text of docs/cli.md, which is the help of every command. */
 export function manualPage(commands: readonly Command[]): string {
@@ -8,9 +8,9 @@ export function manualPage(commands: readonly Command[]): string {
     '',
     '`npm run schema` makes this page of the commands themselves: `src/cli/commands/`.',
     '',
-    '`npx portcullis COMMAND [FLAGS]`, in the folder of the product; `portcullis` where that is on the `PATH`. Commands work on the database; variables of',
-    'the environment say which (`portcullis config check` lists them). While an embedded instance runs on `DATA_DIR`, a command says so and names the GraphQL',
-    'operation that does the same.',
+    '`bin/portcullis COMMAND [FLAGS]`, after `npm link` `portcullis`, or `npx portcullis`: whichever Node is first on the `PATH`, it runs on the one of its packages. Commands work on the database; variables of',
+    'the environment say which (`portcullis config check` lists them). While an embedded instance runs on `DATA_DIR`, a command says so and shows the GraphQL',
+    'operation that does the same, with its variables, to be pasted into GraphiQL.',
     '',
     ...table(
       ['command', 'what it does'],

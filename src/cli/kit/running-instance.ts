@@ -1,0 +1,49 @@
+import { baseUrlOf } from '../../lib/base-url.ts';
+import { shellWord } from '../../lib/shell-word.ts';
+import type { Config } from '../../platform/config/config.ts';
+
+/**
+ * Returns what the user can do instead of a command while the instance that runs with `config` uses the embedded
+ * database; the end of an error message.
+ */
+export type Advice = (config: Config) => string;
+
+/** Advises to paste an operation that does the same into GraphiQL. */
+export function graphql(document: string, variables: object): Advice {
+  return (config) =>
+    [
+      `what follows does the same in its GraphiQL, ${graphqlUrl(config)}, with a token of the node`,
+      document,
+      'Variables:',
+      JSON.stringify(variables, null, 2),
+    ].join('\n\n');
+}
+
+/**
+ * Advises to paste a mutation that does the same into GraphiQL. Its arguments are its variables, which `types` declares;
+ * `result` selects of what it answers when it succeeds.
+ */
+export function mutation(name: string, types: string, variables: object, result: string): Advice {
+  return graphql(documentOf(name, types, Object.keys(variables), result), variables);
+}
+
+/** Advises to start the migration of a file of users, which GraphiQL cannot send, by curl. */
+export function upload(file: string): Advice {
+  const query = documentOf('startUserMigration', '$file: File!', ['file'], 'Migration { id }');
+  const operations = shellWord(JSON.stringify({ query, variables: { file: null } }));
+  return (config) =>
+    [
+      'what follows does the same, with a token of the node',
+      `curl -sS ${shellWord(graphqlUrl(config))} -H "authorization: Bearer $TOKEN" -F operations=${operations} -F map='{"0":["variables.file"]}' -F ${shellWord(`0=@${file};filename=users.csv`)}`,
+    ].join('\n\n');
+}
+
+function documentOf(name: string, types: string, variables: readonly string[], result: string): string {
+  const given = variables.map((variable) => `${variable}: $${variable}`).join(', ');
+  const selected = `... on ${result} ... on ValidationError { issues { path message } } ... on Error { message }`;
+  return `mutation (${types}) { ${name}(${given}) { __typename ${selected} } }`;
+}
+
+function graphqlUrl({ publicUrl, host, port }: Config): string {
+  return `${publicUrl ?? baseUrlOf(host, port)}/graphql`;
+}
