@@ -32,10 +32,10 @@ const kyc = z.strictObject({
   token_tx_hash: z.string().nullable(),
 });
 
-const introspection = z.union([
-  z.strictObject({ active: z.literal(false) }),
-  z.strictObject({
-    active: z.literal(true),
+// One object: a generated client cannot have a boolean with a single value.
+const introspection = z
+  .strictObject({
+    active: z.boolean(),
     scope: z.string().optional(),
     username: z.string().optional(),
     token_type: z.literal('Bearer').optional(),
@@ -46,9 +46,9 @@ const introspection = z.union([
     aud: z.string().optional(),
     iss: z.string().optional(),
     jti: z.string().optional(),
-    token_use: z.enum(['login', 'api', 'forgot_password', 'refresh']),
-  }),
-]);
+    token_use: z.enum(['login', 'api', 'forgot_password', 'refresh']).optional(),
+  })
+  .meta({ description: 'Of a token that is not active `active` alone; of another `token_use` at least.' });
 
 const gasFee = z.union([
   z.strictObject({

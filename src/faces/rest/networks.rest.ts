@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { NetworkAssignments } from '../../domain/networks/networks.service.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
+import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { responseOf } from '../openapi/operation.ts';
 import { orRefuse, parsed } from './rest-call.ts';
@@ -12,7 +13,10 @@ interface NetworkServices {
   networkAssignments: NetworkAssignments;
 }
 
-const assignmentPath = z.object({ wallet_id: uuidInput(), network_id: uuidInput() });
+const assignmentPath = z.object({
+  wallet_id: uuidInput().meta({ example: IDS.wallet_id }),
+  network_id: uuidInput().meta({ example: IDS.network_id }),
+});
 
 /** Assigns a network to a wallet (specification section 4.4). */
 export const assignNetwork = route({

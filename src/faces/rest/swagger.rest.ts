@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { notFound } from '../../platform/errors.ts';
 import type { ServedFile, SwaggerFiles } from '../openapi/swagger-files.ts';
+import { sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface SwaggerServices {
@@ -21,6 +22,18 @@ export const showSwagger = route({
       exchangeOf(req).audit.operations = () => [{ request: {}, response: { text: '' } }];
       res.setHeader('Content-Security-Policy', swagger.policy);
       send(req, res, file);
+    },
+  ],
+});
+
+/** Leads to the page of Swagger UI. */
+export const leadToSwagger = route({
+  method: 'GET',
+  path: '/swagger',
+  handlers: () => [
+    (_req, res) => {
+      res.setHeader('Location', '/swagger/');
+      sendEmpty(res, 308);
     },
   ],
 });
