@@ -18,19 +18,17 @@ export const IDS = {
   asset_id: '3c5e7a91-b2d4-4f68-9a0c-1e3d5b7f9a2c',
 };
 
-const { network_id, network_currency_id, target_wallet_id } = IDS;
-
 export const AUTO_TRANSFER = {
   name: 'Top up the hot wallet',
   type: 'auto_transfer',
-  network_id,
-  network_currency_id,
+  network_id: IDS.network_id,
+  network_currency_id: IDS.network_currency_id,
   priority: 10,
   auto_transfer_rule: {
     type: 'auto_with_approve',
-    rule_logic: { field: 'target.balance', op: 'lt', value: 100, network_currency_id },
+    rule_logic: { field: 'target.balance', op: 'lt', value: 100, network_currency_id: IDS.network_currency_id },
     amount: 250.5,
-    target_wallet_id,
+    target_wallet_id: IDS.target_wallet_id,
   },
   sign_and_approve_rule: { min_priority: 1, max_priority: 50, min_user_count: 2 },
 };
@@ -38,8 +36,8 @@ export const AUTO_TRANSFER = {
 export const TRANSFER_LIMIT = {
   name: 'At most 1000 a day',
   type: 'permissionless_transfer_limit',
-  network_id,
-  network_currency_id,
+  network_id: IDS.network_id,
+  network_currency_id: IDS.network_currency_id,
   permissionless_transfer_limit_rule: { max_amount: 1000, time_period: 'day', time_period_value: 1 },
 };
 
@@ -51,7 +49,7 @@ export const GROUPED = {
     rule_logic: {
       or: [
         AUTO_TRANSFER.auto_transfer_rule.rule_logic,
-        { not: { field: 'source.balance', op: '>=', value: 1000, network_currency_id } },
+        { not: { field: 'source.balance', op: '>=', value: 1000, network_currency_id: IDS.network_currency_id } },
       ],
     },
   },

@@ -102,37 +102,35 @@ const LOGIC: Readonly<Record<string, Members>> = {
   NotOf: { not: refTo('RuleLogic') },
 };
 
-const schemas: Record<string, JsonSchema> = {
-  PasswordGrant: merged(read(grantInputs.password), client),
-  ClientCredentialsGrant: merged(read(grantInputs.client_credentials), client),
-  RefreshTokenGrant: merged(read(grantInputs.refresh_token), client),
-  TokenRequest: {
-    oneOf: Object.values(GRANTS).map(refTo),
-    discriminator: { propertyName: 'grant_type', mapping: GRANTS },
-  },
-  TokenToManage: merged(read(tokenInput), client),
-  ...Object.fromEntries(Object.entries(LOGIC).map(([name, properties]) => [name, formOfLogic(properties)])),
-  RuleLogic: {
-    description: `A condition, or a group: at most ${MAX_DEPTH} deep, with at most ${MAX_LEAVES} conditions.`,
-    oneOf: Object.keys(LOGIC).map(refTo),
-  },
-  WalletRule: demanding(read(walletRuleInput), {
-    anyOf: [ownObject('auto_transfer'), ownObject('permissionless_transfer_limit')],
-  }),
-  Notification: read(notificationInput),
-  MigrateUser: demanding(read(migrateUserInput), {
-    anyOf: [given('email', [null, '']), given('external_id', [null, ''])],
-  }),
-  MigrateUserRow: read(bulkRows.out.element),
-  MigrateUsers: read(migrateUsersInput),
-};
-
 /**
  * The schemas of request bodies by name, generated from the schemas that parse them. Unknown members are ignored, so
  * they are allowed.
  */
 export const inputSchemas: Record<string, JsonSchema> = Object.fromEntries(
-  Object.entries(schemas).map(([name, schema]) => [name, withNulls(schema)]),
+  Object.entries<JsonSchema>({
+    PasswordGrant: merged(read(grantInputs.password), client),
+    ClientCredentialsGrant: merged(read(grantInputs.client_credentials), client),
+    RefreshTokenGrant: merged(read(grantInputs.refresh_token), client),
+    TokenRequest: {
+      oneOf: Object.values(GRANTS).map(refTo),
+      discriminator: { propertyName: 'grant_type', mapping: GRANTS },
+    },
+    TokenToManage: merged(read(tokenInput), client),
+    ...Object.fromEntries(Object.entries(LOGIC).map(([name, properties]) => [name, formOfLogic(properties)])),
+    RuleLogic: {
+      description: `A condition, or a group: at most ${MAX_DEPTH} deep, with at most ${MAX_LEAVES} conditions.`,
+      oneOf: Object.keys(LOGIC).map(refTo),
+    },
+    WalletRule: demanding(read(walletRuleInput), {
+      anyOf: [ownObject('auto_transfer'), ownObject('permissionless_transfer_limit')],
+    }),
+    Notification: read(notificationInput),
+    MigrateUser: demanding(read(migrateUserInput), {
+      anyOf: [given('email', [null, '']), given('external_id', [null, ''])],
+    }),
+    MigrateUserRow: read(bulkRows.out.element),
+    MigrateUsers: read(migrateUsersInput),
+  }).map(([name, schema]) => [name, withNulls(schema)]),
 );
 
 function read(schema: z.ZodType): JsonSchema {
@@ -141,10 +139,13 @@ function read(schema: z.ZodType): JsonSchema {
 
 /** Returns the schema of a form of a condition tree, beside which the members of every other form are absent. */
 function formOfLogic(properties: Members): JsonSchema {
-  const required = Object.keys(properties);
-  const others = Object.keys(Object.assign({}, ...Object.values(LOGIC))).filter((name) => !required.includes(name));
-  const absent = { properties: Object.fromEntries(others.map((name) => [name, { type: 'null' }])) };
-  return demanding({ type: 'object', properties, required }, absent);
+  const absent = Object.values(LOGIC).flatMap((other) =>
+    other === properties ? [] : Object.keys(other).map((name) => [name, { type: 'null' }]),
+  );
+  return demanding(
+    { type: 'object', properties, required: Object.keys(properties) },
+    { properties: Object.fromEntries(absent) },
+  );
 }
 
 /**

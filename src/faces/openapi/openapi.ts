@@ -70,7 +70,7 @@ export function openApiDocument(
       schemas: described({ ...inputSchemas, ...Object.fromEntries(outputs), ...errorSchemas }),
       responses,
       parameters,
-      headers: withExamples(headers, routes),
+      headers,
       securitySchemes: securitySchemes(routes),
     },
   };
@@ -195,17 +195,6 @@ function securitySchemes(routes: readonly DescribedRoute[]) {
     webhookBasic: { type: 'http', scheme: 'basic', description: 'The credentials of the chain processor.' },
     clientSecret: { type: 'http', scheme: 'bearer', description: 'The secret of a client.' },
   } satisfies Record<string, oas31.SecuritySchemeObject>;
-}
-
-/** Returns the headers with the examples that operations declare for them. */
-function withExamples(known: typeof headers, routes: readonly DescribedRoute[]): typeof headers {
-  const examples: Record<string, string> = Object.assign({}, ...routes.map((route) => route.operation?.headerExamples));
-  return Object.fromEntries(
-    Object.entries(known).map(([name, header]) => {
-      const example = examples[name];
-      return [name, example === undefined ? header : { ...header, example }];
-    }),
-  );
 }
 
 /**

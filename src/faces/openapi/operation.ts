@@ -21,8 +21,6 @@ export interface Operation {
   responses: Record<number, oas31.ResponseObject | oas31.ReferenceObject>;
   /** The credentials that the handler of a public endpoint requires. */
   security?: oas31.SecurityRequirementObject[];
-  /** The examples of headers that only this operation returns, by name. */
-  headerExamples?: Readonly<Record<string, string>>;
 }
 
 /** The part of a route that the OpenAPI document is made from. */

@@ -81,8 +81,12 @@ export class SwaggerFiles {
   #ofHere(document: Buffer): Buffer {
     const base = JSON.stringify(this.#publicUrl?.replace(/\/+$/, '') ?? '/');
     const text = document.toString('utf8').replace(/(?<="servers": \[\s*\{\s*"url": )"\/"/, () => base);
-    const examples = Object.entries(IDS) as [keyof typeof IDS, string][];
-    return Buffer.from(examples.reduce((made, [name, id]) => made.replaceAll(id, this.#ids[name] ?? id), text));
+    return Buffer.from(
+      Object.entries(IDS).reduce(
+        (made, [name, id]) => made.replaceAll(id, String(Reflect.get(this.#ids, name) ?? id)),
+        text,
+      ),
+    );
   }
 }
 

@@ -30,12 +30,7 @@ export const showSwagger = route({
 export const leadToSwagger = route({
   method: 'GET',
   path: '/swagger',
-  handlers: () => [
-    (_req, res) => {
-      res.setHeader('Location', '/swagger/');
-      sendEmpty(res, 308);
-    },
-  ],
+  handlers: () => [(_req, res) => sendEmpty(res.location('/swagger/'), 308)],
 });
 
 /** Sends a file, or 304 to a client that has the current version. */

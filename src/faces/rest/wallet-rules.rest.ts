@@ -58,9 +58,6 @@ const createWalletRule = route({
       409: responseOf('Conflict'),
       413: responseOf('PayloadTooLarge'),
     },
-    headerExamples: {
-      Location: locationOf(IDS.wallet_id, '0193501f-2c1f-7c0a-9c4e-5b1f3a0d7e11'),
-    },
   },
   handlers: ({ walletRules, idempotentResponses: answers }: WalletRuleServices) => [
     readBody,
