@@ -140,7 +140,7 @@ describeReal('chromium', 'in a browser', () => {
     const { page } = open;
     expect(new URL(page.url()).pathname).toBe('/swagger/');
     await authorize(page, p.demo.client.client_secret);
-    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Close' }).first().click();
     const accounts = await opened(page, 'listAccounts');
     await accounts.getByRole('button', { name: 'Execute' }).click();
     await expect.poll(() => accounts.locator('.live-responses-table').innerText(), SOON).toContain('"total": 25');
@@ -157,7 +157,9 @@ describeReal('chromium', 'in a browser', () => {
     await using open = await openPage(browser, p.url, '/swagger/');
     const { page } = open;
     const dialog = await authorize(page, 'wrong');
-    await expect.poll(() => dialog.locator('.errors').first().innerText(), SOON).toContain('401');
+    await expect
+      .poll(() => dialog.locator('.errors').first().innerText(), SOON)
+      .toContain('The client could not be authenticated');
     const first = dialog.locator('.auth-container').first();
     expect(await first.innerText()).toContain('clientCredentials');
     expect(await first.innerText()).toContain('Lists accounts.');
@@ -167,7 +169,7 @@ describeReal('chromium', 'in a browser', () => {
     await using open = await openPage(browser, p.url, '/swagger/');
     const { page } = open;
     await authorize(page, p.demo.client.client_secret);
-    await page.getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('button', { name: 'Close' }).first().click();
     const rules = await opened(page, 'createWalletRule');
     const filled = await rules.locator('.parameters input').evaluateAll('inputs => inputs.map(({ value }) => value)');
     expect(filled).toEqual([p.demo.wallet_id, '', '']);
