@@ -171,11 +171,10 @@ describeReal('chromium', 'in a browser', () => {
     await authorize(page, p.demo.client.client_secret);
     await page.getByRole('button', { name: 'Close' }).first().click();
     const rules = await opened(page, 'createWalletRule');
-    const filled = await rules.locator('.parameters input').evaluateAll('inputs => inputs.map(({ value }) => value)');
-    expect(filled).toEqual([p.demo.wallet_id, '', '']);
-    expect(await rules.locator('.parameters select').evaluateAll('lists => lists.map(({ value }) => value)')).toContain(
-      '',
-    );
+    const valuesOf = async (kind: string) =>
+      Promise.all((await rules.locator(`.parameters ${kind}`).all()).map((field) => field.inputValue()));
+    expect(await valuesOf('input')).toEqual([p.demo.wallet_id, '', '']);
+    expect(await valuesOf('select')).toContain('');
     const made: (string | undefined)[] = [];
     for (const _time of ['first', 'second']) {
       const answer = page.waitForResponse(
