@@ -16,6 +16,7 @@ import { type Endpoint, type GatewayConfig, isRemote } from '../gateway/table/ga
 import type { Upstreams } from '../gateway/upstream/upstreams.ts';
 import { inRequest } from '../platform/database/tenant-db.ts';
 import type { Context } from './context.ts';
+import type { Demo } from './demo/demo.ts';
 import { mcpOf } from './faces.ts';
 
 /** The flags of routes that the gateway must know, by path. */
@@ -34,6 +35,7 @@ interface PublicServer {
 interface Behind {
   graphql: RouteServices['graphql'];
   upstreams: Upstreams;
+  demo: Demo | undefined;
 }
 
 /**
@@ -85,10 +87,10 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
 const MAX_NAMED = 20;
 
 /** Returns a function that makes the chain for an endpoint table; the services behind the chain are made only once. */
-function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainParts['onEnd']) {
+function chains(context: Context, behind: Behind, onEnd: ChainParts['onEnd']) {
   const { log, nowMs, authenticator: tokens, guards } = context;
   const same = { tokens, clientGuards: (exchange: Exchange) => guardRequest(guards, exchange), onEnd, nowMs };
-  const services = routeServices(context, graphql);
+  const services = routeServices(context, behind);
   return (config: GatewayConfig, table: EndpointTable) => {
     const unserved = unservedEndpoints(config, ROUTES);
     if (unserved.length > 0) {
@@ -101,9 +103,9 @@ function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainPa
     return gatewayChain({
       ...same,
       table,
-      services: new Services(config, upstreams),
+      services: new Services(config, behind.upstreams),
       local: restApplication(ROUTES, { ...services, webhookAlias: config.webhook_alias }, log),
-      remote: upstreams,
+      remote: behind.upstreams,
     });
   };
 }
@@ -111,7 +113,7 @@ function chains(context: Context, { graphql, upstreams }: Behind, onEnd: ChainPa
 /**
  * Returns the services that the routes use, except the dates of the webhook's alias, which are in the endpoint table.
  */
-function routeServices(context: Context, graphql: Behind['graphql']): Omit<RouteServices, 'webhookAlias'> {
+function routeServices(context: Context, { graphql, demo }: Behind): Omit<RouteServices, 'webhookAlias'> {
   const { config, secrets } = context;
   const { username, password, signingKeys: keys } = secrets.webhook;
   const passwords = password.previous === undefined ? [password.current] : [password.current, password.previous];
@@ -119,7 +121,7 @@ function routeServices(context: Context, graphql: Behind['graphql']): Omit<Route
     ...context,
     webhookCredentials: { username, passwords },
     webhookSignature: { keys, isRequired: config.webhookSignature === 'required' },
-    swagger: new SwaggerFiles(config.publicUrl),
+    swagger: new SwaggerFiles(config.publicUrl, demo),
     graphql,
     mcp: mcpOf(context),
   };

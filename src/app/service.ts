@@ -114,7 +114,7 @@ export async function startService({
   const baseUrl =
     config.role === 'worker'
       ? undefined
-      : await startPublic(context, { gatewayConfig, upstreams, reloads, persisted }, stack);
+      : await startPublic(context, { gatewayConfig, upstreams, reloads, persisted, demo }, stack);
   if (demo && baseUrl !== undefined) await publishDemo(context, demo, context.publicUrl.value);
   const running = stack.move();
   return {
@@ -165,17 +165,18 @@ interface PublicParts {
   upstreams: Upstreams;
   reloads: Reloads;
   persisted: PersistedFile;
+  demo: Demo | undefined;
 }
 
 async function startPublic(
   context: Context,
-  { gatewayConfig, upstreams, reloads, persisted }: PublicParts,
+  { gatewayConfig, upstreams, reloads, persisted, demo }: PublicParts,
   stack: AsyncDisposableStack,
 ): Promise<string> {
   const { config, publicUrl } = context;
   let table = gatewayConfig;
   const graphql = graphqlOf(context, { persisted, socketEndpoint: () => socketEndpointOf(table) });
-  const { server, use } = publicServer(context, gatewayConfig, { graphql, upstreams });
+  const { server, use } = publicServer(context, gatewayConfig, { graphql, upstreams, demo });
   const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
   const baseUrl = baseUrlOf(config.host, port);
   publicUrl.value = config.publicUrl ?? baseUrl;

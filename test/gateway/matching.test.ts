@@ -25,7 +25,7 @@ describe('matching', () => {
     ['POST', '/v1/accounts'],
     ['GET', '/health/'],
     ['GET', '/Health'],
-    ['GET', '/swagger'],
+    ['HEAD', '/swagger'],
     ['GET', '/swagger/a/b'],
     ['HEAD', '/swagger/a'],
     ['HEAD', '/v2/blockchain/gas-fee'],

@@ -163,6 +163,7 @@ describe('a client that takes its time', () => {
     const graphql = { handle: () => expect.fail(), upgrade: () => expect.fail() };
     const config = readGatewayConfig(join(import.meta.dirname, '../../gateway.yaml'));
     const { server } = publicServer(p.service.context, config, {
+      demo: undefined,
       graphql,
       upstreams: new Upstreams(config, p.service.context),
     });

@@ -54,6 +54,7 @@ const documented: [string, string, string[], string, string[]][] = [
   ['HEAD', '/v1/health', [], 'public', []],
   ['GET', '/v2/health', [], 'public', []],
   ['HEAD', '/v2/health', [], 'public', []],
+  ['GET', '/swagger', [], 'public', []],
   ['GET', '/swagger/*', [], 'public', []],
   ['GET', '/v2/blockchain/gas-fee', [], 'public', []],
   ['OPTIONS', '**', [], 'public', []],

@@ -65,6 +65,7 @@ const ENDPOINTS: Record<string, Needs> = {
   'HEAD /v1/health': 'nothing',
   'GET /v2/health': 'nothing',
   'HEAD /v2/health': 'nothing',
+  'GET /swagger': 'nothing',
   'GET /swagger/*': 'nothing',
   'GET /v2/blockchain/gas-fee': 'nothing',
   'OPTIONS **': 'nothing',

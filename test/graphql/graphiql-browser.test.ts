@@ -46,6 +46,27 @@ function expectQuiet({ requests, complaints, loads }: OpenPage): void {
   expect(loads()).toBe(1);
 }
 
+/** Asks for a token in the dialog of Swagger UI, with the demo's client. */
+async function authorize(page: Page, secret: string) {
+  await page.getByRole('button', { name: 'Authorize' }).first().click();
+  const dialog = page.locator('.modal-ux');
+  const first = dialog.locator('.auth-container').first();
+  await first.locator('#client_id_clientCredentials').fill(p.demo.client.client_id);
+  await first.locator('#client_secret_clientCredentials').fill(secret);
+  const answer = page.waitForResponse(`${p.url}/v2/oauth/token`);
+  await first.locator('button.authorize').click();
+  await answer;
+  return dialog;
+}
+
+/** An operation of Swagger UI, open to be tried. */
+async function opened(page: Page, operationId: string) {
+  const operation = page.locator(`[id$="-${operationId}"]`);
+  await operation.getByRole('button').first().click();
+  await operation.getByRole('button', { name: 'Try it out' }).click();
+  return operation;
+}
+
 async function takeScreenshot(page: Page): Promise<void> {
   await page.getByRole('region', { name: 'Headers' }).locator('.monaco-editor').last().click();
   await page.keyboard.press('ControlOrMeta+Home');
@@ -143,12 +164,55 @@ describeReal('chromium', 'in a browser', () => {
     expect(new Set(open.complaints)).toEqual(new Set([expect.stringContaining('status of 401')]));
   });
 
-  it('D8-02 4.9-04: Swagger UI shows the operations and what they take', async () => {
-    await using open = await openPage(browser, p.url, '/swagger/');
-    const operation = open.page.locator('.opblock').filter({ hasText: '/v1/accounts' }).first();
-    await operation.getByRole('button').first().click();
-    await expect.poll(() => operation.innerText(), SOON).toContain('Parameters');
-    expect(await open.page.locator('.opblock').count()).toBeGreaterThan(10);
+  it('D8-02 4.9-04: /swagger leads to Swagger UI, where a page of accounts is had by what one authorizes with', async () => {
+    await using open = await openPage(browser, p.url, '/swagger');
+    const { page } = open;
+    expect(new URL(page.url()).pathname).toBe('/swagger/');
+    await authorize(page, p.demo.client.client_secret);
+    await page.getByRole('button', { name: 'Close' }).first().click();
+    const accounts = await opened(page, 'listAccounts');
+    await accounts.getByRole('button', { name: 'Execute' }).click();
+    await expect.poll(() => accounts.locator('.live-responses-table').innerText(), SOON).toContain('"total": 25');
+    const headers = accounts.locator('.responses-inner > .responses-table tr', { hasText: 'A page of accounts' });
+    expect(await headers.locator('details').innerText()).toBe(
+      "X-Ratelimit-*, X-MonthlyLimit-*: what is left of the client's limits",
+    );
+    expect(await headers.innerText()).toContain('X-Correlation-ID');
+    expect(await page.locator('.opblock').count()).toBeGreaterThan(10);
     expectQuiet(open);
+  });
+
+  it('D8-02: in Swagger UI the client comes first in Authorize, scopes say what they allow, and a wrong secret shows its error', async () => {
+    await using open = await openPage(browser, p.url, '/swagger/');
+    const { page } = open;
+    const dialog = await authorize(page, 'wrong');
+    await expect
+      .poll(() => dialog.locator('.errors').first().innerText(), SOON)
+      .toContain('The client could not be authenticated');
+    const first = dialog.locator('.auth-container').first();
+    expect(await first.innerText()).toContain('clientCredentials');
+    expect(await first.innerText()).toContain('Lists accounts.');
+  });
+
+  it('D8-02 4.2-01: in Swagger UI the path is of the demo and no optional header is filled: pressed twice, Execute makes two rules', async () => {
+    await using open = await openPage(browser, p.url, '/swagger/');
+    const { page } = open;
+    await authorize(page, p.demo.client.client_secret);
+    await page.getByRole('button', { name: 'Close' }).first().click();
+    const rules = await opened(page, 'createWalletRule');
+    const valuesOf = async (kind: string) =>
+      Promise.all((await rules.locator(`.parameters ${kind}`).all()).map((field) => field.inputValue()));
+    expect(await valuesOf('input')).toEqual([p.demo.wallet_id, '', '']);
+    expect(await valuesOf('select')).toContain('');
+    const made: (string | undefined)[] = [];
+    for (const _time of ['first', 'second']) {
+      const answer = page.waitForResponse(
+        (response) => response.request().method() === 'POST' && response.url().endsWith('/rules'),
+      );
+      await rules.getByRole('button', { name: 'Execute' }).click();
+      made.push((await answer).headers().location);
+    }
+    expect(made).toEqual([expect.stringContaining(p.demo.wallet_id), expect.stringContaining(p.demo.wallet_id)]);
+    expect(new Set(made).size).toBe(2);
   });
 });

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { oas31 } from 'zod-openapi';
+import type { JsonSchema } from '../../src/faces/openapi/operation.ts';
 import { followed } from './described.ts';
 
 type Schema = oas31.SchemaObject;
@@ -18,7 +19,11 @@ const TEXTS = fc.oneof(
 /** Values that a schema of the document allows; what a schema leaves open stays small. */
 export function valuesOf(schema: Schema | oas31.ReferenceObject, depth = 0): fc.Arbitrary<unknown> {
   if ('$ref' in schema) return valuesOf(followed(String(schema.$ref).split('/').slice(1)).value as Schema, depth);
-  const { oneOf, anyOf, ...own } = schema;
+  const { oneOf, anyOf: _anyOf, not, ...own } = schema;
+  if (not && 'enum' in not) return valuesOf(own as Schema, depth).filter((value) => !not.enum?.includes(value));
+  // What a schema demands besides depends on a member that it requires.
+  const [demanded] = Object.values((schema as JsonSchema).dependentSchemas ?? {}) as Schema[];
+  const anyOf = schema.anyOf ?? demanded?.anyOf;
   if (oneOf)
     return fc.oneof(
       { withCrossShrink: true },
@@ -27,6 +32,7 @@ export function valuesOf(schema: Schema | oas31.ReferenceObject, depth = 0): fc.
   if (anyOf && own.type !== 'object') return fc.oneof(...anyOf.map((one) => valuesOf(one, depth)));
   if (anyOf) return fc.oneof(...anyOf.map((one) => objectsOf(both(own, one as Schema), depth)));
   if ('const' in own) return fc.constant((own as { const: unknown }).const);
+  if (Array.isArray(own.type)) return fc.oneof(...own.type.map((type) => valuesOf({ ...own, type } as Schema, depth)));
   if (own.enum) return fc.constantFrom(...own.enum);
   return typedValues(own, depth);
 }
@@ -93,5 +99,9 @@ function objectsOf({ properties = {}, required = [] }: Schema, depth: number): f
 /** An object that is of two schemas: what the second says of a member narrows what the first does. */
 function both(first: Schema, second: Schema): Schema {
   const required = [...(first.required ?? []), ...(second.required ?? [])];
-  return { ...first, properties: { ...first.properties, ...second.properties }, required };
+  const narrowed = Object.entries(second.properties ?? {}).map(([name, schema]) => [
+    name,
+    { ...first.properties?.[name], ...schema },
+  ]);
+  return { ...first, properties: { ...first.properties, ...Object.fromEntries(narrowed) }, required };
 }

@@ -44,6 +44,7 @@ addFormats.default(ajv);
 ajv.addFormat('uint64', true);
 ajv.addVocabulary(KEYWORDS);
 ajv.addKeyword('example');
+ajv.addKeyword('discriminator');
 ajv.addSchema({ ...document, $id: 'https://portcullis.test/openapi' });
 
 /** What is wrong with a value of the schema at a place in the document; nothing where it is valid. */

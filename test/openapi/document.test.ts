@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { validate } from '@readme/openapi-parser';
 import { describe, expect, it } from 'vitest';
@@ -10,6 +11,7 @@ import {
 } from '../../src/access/token-endpoint/token-request.input.ts';
 import { parseNotification } from '../../src/domain/transactions/notification.input.ts';
 import { migrateUserInput, migrateUsersInput } from '../../src/domain/user-migrations/migration.input.ts';
+import { evaluateRule } from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { openApiDocument, printedOpenApi } from '../../src/faces/openapi/openapi.ts';
 import { ROUTES } from '../../src/faces/rest/routes.ts';
@@ -144,6 +146,26 @@ describe('the examples', () => {
 
   it.each([...requests, ...responses, ...parts])('D8-02: $name is valid', ({ value, at }) => {
     expect(faultsOf(value, [...at, 'schema'])).toEqual([]);
+  });
+
+  it('2.6-09: those of conditions fire in a preview, with the fields that GraphQL, MCP and the quickstart name', () => {
+    const fields = ['target.balance', 'source.balance'];
+    const rules = requests
+      .map(({ value }) => walletRuleInput.safeParse(value).data)
+      .filter((rule) => rule !== undefined);
+    const conditional = rules.filter(({ type }) => type === 'auto_transfer');
+    expect(conditional.length).toBeGreaterThan(1);
+    for (const rule of conditional) {
+      const { network_currency_id } = rule;
+      const balances = fields.map((field) => ({ field, network_currency_id, value: '40' }));
+      const at = { seconds: 0n, nanos: 0 };
+      expect(evaluateRule(rule, { balances, transfers: undefined, at })).toMatchObject({ fires: true });
+    }
+    for (const file of ['schema/schema.graphql', 'schema/tools.json', 'docs/quickstart/integrator.md']) {
+      const text = readFileSync(join(import.meta.dirname, '../..', file), 'utf8');
+      const named = text.match(/\b(?:\w+\.balance|balance\.\w+)\b/g) ?? [];
+      expect([file, named.length > 0, named.filter((field) => !fields.includes(field))]).toEqual([file, true, []]);
+    }
   });
 
   it('D8-02: those of requests are what the handlers take, as a form too', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { IDS } from '../../src/faces/openapi/examples.ts';
 import { SwaggerFiles } from '../../src/faces/openapi/swagger-files.ts';
 import { recordOf } from '../audit/records.ts';
 import { envelope } from '../gateway/envelopes.ts';
@@ -10,6 +11,14 @@ beforeAll(async () => {
   p = await startPortcullis();
 });
 afterAll(() => p[Symbol.asyncDispose]());
+
+/** The committed document, with the ids of the demo in the place of those of the examples. */
+function ofDemo(): string {
+  return Object.entries(IDS).reduce(
+    (text, [name, id]) => text.replaceAll(id, String(Reflect.get(p.demo, name))),
+    committed,
+  );
+}
 
 /** What a page loads, by its own words. */
 function loadedBy(page: string): string[] {
@@ -74,10 +83,14 @@ describe('Swagger UI', () => {
     '/swagger/__proto__',
     '/swagger/openapi.json/',
     '/swagger/OPENAPI.JSON',
-    '/swagger',
   ])('D2-04 D2-15 4.9-04: %s is a 404', async (path) => {
     const answer = await p.call('GET', path);
     expect([answer.status, answer.text]).toEqual([404, envelope('not_found')]);
+  });
+
+  it('4.9-04: /swagger leads to /swagger/', async () => {
+    const answer = await fetch(`${p.url}/swagger`, { redirect: 'manual' });
+    expect([answer.status, answer.headers.get('location'), await answer.text()]).toEqual([308, '/swagger/', '']);
   });
 
   it.each(['HEAD', 'POST', 'PUT', 'DELETE'])('D2-15: %s /swagger/openapi.json is a 404', async (method) => {
@@ -86,15 +99,16 @@ describe('Swagger UI', () => {
 
   it.each(['bytes=0-10', 'bytes=99999999-', 'items=1'])('4.9-04: a range (%s) gets the whole', async (range) => {
     const answer = await p.call('GET', '/swagger/openapi.json', { headers: { range, 'if-match': '"x"' } });
-    expect([answer.status, answer.text === committed]).toEqual([200, true]);
+    expect([answer.status, answer.text === ofDemo()]).toEqual([200, true]);
   });
 });
 
 describe('/swagger/openapi.json', () => {
-  it('D8-02: is the committed document, as JSON', async () => {
+  it('D8-02: is the committed document, as JSON, with the ids of the demo in its examples', async () => {
     const answer = await p.call('GET', '/swagger/openapi.json');
     expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
-    expect(answer.text === committed).toBe(true);
+    expect(answer.text === ofDemo()).toBe(true);
+    expect(answer.json.paths['/v2/admin/tokens/{id}'].get.parameters[0].schema.example).toBe(p.demo.asset_id);
     expect(answer.json.servers).toEqual([{ url: '/' }]);
   });
 

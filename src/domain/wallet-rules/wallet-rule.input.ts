@@ -12,8 +12,10 @@ import {
 } from '../../tables/wallet-rules.entity.ts';
 import { operatorOf, spellingsOf } from './evaluate.rules.ts';
 
-const MAX_DEPTH = 8;
-const MAX_LEAVES = 64;
+/** The most levels of a condition tree. */
+export const MAX_DEPTH = 8;
+/** The most conditions of a condition tree. */
+export const MAX_LEAVES = 64;
 const GROUPS = ['and', 'or', 'not'] as const;
 const LEAF_MEMBERS = ['field', 'op', 'value', 'network_currency_id'] as const;
 

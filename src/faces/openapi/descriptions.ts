@@ -10,7 +10,7 @@ const DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> =
   PasswordGrant: { username: 'The login name of a supervisor.' },
   TokenToManage: { token: 'An access token or a refresh token.' },
   Condition: {
-    field: 'The field that is compared, such as the path of a balance.',
+    field: 'The field that is compared, such as `target.balance`.',
     op: 'The operator; every spelling is stored in its short form.',
     value: 'Kept exactly: at most 78 significant digits, an exponent from -78 to 78.',
   },

@@ -8,21 +8,27 @@ export const CLIENT = {
 export const JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJleGFtcGxlIn0.c2lnbmF0dXJl';
 export const REFRESH_JWT = 'eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJyZWZyZXNoIn0.c2lnbmF0dXJl';
 
-export const NETWORK_ID = 'c4b7e6a2-0d38-4f7c-8a11-6f2e9b35d0e4';
-const CURRENCY_ID = '7d9f1c34-2a6b-4e58-b0c7-91e3f8a5d276';
-export const NODE_ID = '2e8b6d10-7f4c-4a93-9d52-c05a1b3e7f68';
+/** The ids of the examples, by their names in a demo, whose own ids stand in their place where there is one. */
+export const IDS = {
+  node_id: '2e8b6d10-7f4c-4a93-9d52-c05a1b3e7f68',
+  wallet_id: '0b5d3f0e-58f2-4c55-9e6b-3a3c9ad0c9b1',
+  target_wallet_id: '9a1c5e73-64d8-4b20-8f3e-d7b2c6a09451',
+  network_id: 'c4b7e6a2-0d38-4f7c-8a11-6f2e9b35d0e4',
+  network_currency_id: '7d9f1c34-2a6b-4e58-b0c7-91e3f8a5d276',
+  asset_id: '3c5e7a91-b2d4-4f68-9a0c-1e3d5b7f9a2c',
+};
 
 export const AUTO_TRANSFER = {
   name: 'Top up the hot wallet',
   type: 'auto_transfer',
-  network_id: NETWORK_ID,
-  network_currency_id: CURRENCY_ID,
+  network_id: IDS.network_id,
+  network_currency_id: IDS.network_currency_id,
   priority: 10,
   auto_transfer_rule: {
     type: 'auto_with_approve',
-    rule_logic: { field: 'target.balance', op: 'lt', value: 100, network_currency_id: CURRENCY_ID },
+    rule_logic: { field: 'target.balance', op: 'lt', value: 100, network_currency_id: IDS.network_currency_id },
     amount: 250.5,
-    target_wallet_id: '9a1c5e73-64d8-4b20-8f3e-d7b2c6a09451',
+    target_wallet_id: IDS.target_wallet_id,
   },
   sign_and_approve_rule: { min_priority: 1, max_priority: 50, min_user_count: 2 },
 };
@@ -30,8 +36,8 @@ export const AUTO_TRANSFER = {
 export const TRANSFER_LIMIT = {
   name: 'At most 1000 a day',
   type: 'permissionless_transfer_limit',
-  network_id: NETWORK_ID,
-  network_currency_id: CURRENCY_ID,
+  network_id: IDS.network_id,
+  network_currency_id: IDS.network_currency_id,
   permissionless_transfer_limit_rule: { max_amount: 1000, time_period: 'day', time_period_value: 1 },
 };
 
@@ -43,7 +49,7 @@ export const GROUPED = {
     rule_logic: {
       or: [
         AUTO_TRANSFER.auto_transfer_rule.rule_logic,
-        { not: { field: 'source.balance', op: '>=', value: 1000, network_currency_id: CURRENCY_ID } },
+        { not: { field: 'source.balance', op: '>=', value: 1000, network_currency_id: IDS.network_currency_id } },
       ],
     },
   },

@@ -1,9 +1,20 @@
 import type { z } from 'zod';
 import { createSchema, type ZodOpenApiOverride } from 'zod-openapi';
-import { clientInput, grantInputs, tokenInput } from '../../access/token-endpoint/token-request.input.ts';
+import {
+  clientInput,
+  type GrantType,
+  grantInputs,
+  tokenInput,
+} from '../../access/token-endpoint/token-request.input.ts';
 import { notificationInput } from '../../domain/transactions/notification.input.ts';
 import { migrateUserInput, migrateUsersInput } from '../../domain/user-migrations/migration.input.ts';
-import { conditionInput, ruleLogicInput, walletRuleInput } from '../../domain/wallet-rules/wallet-rule.input.ts';
+import {
+  conditionInput,
+  MAX_DEPTH,
+  MAX_LEAVES,
+  ruleLogicInput,
+  walletRuleInput,
+} from '../../domain/wallet-rules/wallet-rule.input.ts';
 import { type JsonSchema, refTo } from './operation.ts';
 
 /** Returns the JSON Schema of the input or the output of a zod schema. */
@@ -32,14 +43,26 @@ export function merged(...schemas: readonly JsonSchema[]): JsonSchema {
   };
 }
 
-/** Returns an object schema with every member optional. */
-export function optional({ required: _required, ...schema }: JsonSchema): JsonSchema {
-  return schema;
+/** Returns a schema that requires a member with another value than these, which count as absent. */
+function given(name: string, absent: readonly unknown[] = [null]): JsonSchema {
+  return { properties: { [name]: { not: { enum: [...absent] } } }, required: [name] };
 }
 
 /** Returns a schema that requires the member `<type>_rule` of an object with this `type`. */
 function ownObject(type: string): JsonSchema {
-  return { properties: { type: { const: type } }, required: [`${type}_rule`] };
+  return merged({ properties: { type: { const: type } } }, given(`${type}_rule`));
+}
+
+/** Returns a schema in which every optional member, at any depth, may be null, which counts as absent. */
+function withNulls(schema: JsonSchema): JsonSchema {
+  const { properties, required = [] } = schema;
+  if (!properties) return schema;
+  const members = Object.entries(properties).map(([name, member]) => {
+    const own: JsonSchema = withNulls(member as JsonSchema);
+    const isNullable = typeof own.type === 'string' && !required.includes(name);
+    return [name, isNullable ? { ...own, type: [own.type, 'null'] } : own];
+  });
+  return { ...schema, properties: Object.fromEntries(members) };
 }
 
 const bulkRows = migrateUsersInput.out.shape.users;
@@ -57,59 +80,78 @@ const override: ZodOpenApiOverride = ({ zodSchema, jsonSchema }) => {
   if (schema === bulkRows) jsonSchema.items = refTo('MigrateUserRow');
 };
 
+/** The schema of each grant. */
+const GRANTS = {
+  password: 'PasswordGrant',
+  client_credentials: 'ClientCredentialsGrant',
+  refresh_token: 'RefreshTokenGrant',
+} as const satisfies Record<GrantType, string>;
+
+/** A client's credentials in the body, none of which is required: HTTP Basic is the alternative. */
+const { required: _required, ...client } = read(clientInput);
+
+type Members = NonNullable<JsonSchema['properties']>;
+
 const children: JsonSchema = { type: 'array', items: refTo('RuleLogic'), minItems: 1 };
+
+/** The members of each form of a condition tree. */
+const LOGIC: Readonly<Record<string, Members>> = {
+  Condition: read(conditionInput).properties ?? {},
+  AllOf: { and: children },
+  AnyOf: { or: children },
+  NotOf: { not: refTo('RuleLogic') },
+};
 
 /**
  * The schemas of request bodies by name, generated from the schemas that parse them. Unknown members are ignored, so
  * they are allowed.
  */
-export const inputSchemas: Record<string, JsonSchema> = {
-  ...grantRequests(),
-  TokenRequest: {
-    oneOf: [refTo('PasswordGrant'), refTo('ClientCredentialsGrant'), refTo('RefreshTokenGrant')],
-  },
-  TokenForm: {
-    oneOf: [refTo('PasswordForm'), refTo('ClientCredentialsForm'), refTo('RefreshTokenForm')],
-  },
-  TokenToManage: merged(read(tokenInput), optional(read(clientInput))),
-  Condition: read(conditionInput),
-  RuleLogic: {
-    oneOf: [
-      refTo('Condition'),
-      { type: 'object', properties: { and: children }, required: ['and'] },
-      { type: 'object', properties: { or: children }, required: ['or'] },
-      { type: 'object', properties: { not: refTo('RuleLogic') }, required: ['not'] },
-    ],
-  },
-  WalletRule: {
-    ...read(walletRuleInput),
-    anyOf: [ownObject('auto_transfer'), ownObject('permissionless_transfer_limit')],
-  },
-  Notification: read(notificationInput),
-  MigrateUser: { ...read(migrateUserInput), anyOf: [{ required: ['email'] }, { required: ['external_id'] }] },
-  MigrateUserRow: read(bulkRows.out.element),
-  MigrateUsers: read(migrateUsersInput),
-};
+export const inputSchemas: Record<string, JsonSchema> = Object.fromEntries(
+  Object.entries<JsonSchema>({
+    PasswordGrant: merged(read(grantInputs.password), client),
+    ClientCredentialsGrant: merged(read(grantInputs.client_credentials), client),
+    RefreshTokenGrant: merged(read(grantInputs.refresh_token), client),
+    TokenRequest: {
+      oneOf: Object.values(GRANTS).map(refTo),
+      discriminator: { propertyName: 'grant_type', mapping: GRANTS },
+    },
+    TokenToManage: merged(read(tokenInput), client),
+    ...Object.fromEntries(Object.entries(LOGIC).map(([name, properties]) => [name, formOfLogic(properties)])),
+    RuleLogic: {
+      description: `A condition, or a group: at most ${MAX_DEPTH} deep, with at most ${MAX_LEAVES} conditions.`,
+      oneOf: Object.keys(LOGIC).map(refTo),
+    },
+    WalletRule: demanding(read(walletRuleInput), {
+      anyOf: [ownObject('auto_transfer'), ownObject('permissionless_transfer_limit')],
+    }),
+    Notification: read(notificationInput),
+    MigrateUser: demanding(read(migrateUserInput), {
+      anyOf: [given('email', [null, '']), given('external_id', [null, ''])],
+    }),
+    MigrateUserRow: read(bulkRows.out.element),
+    MigrateUsers: read(migrateUsersInput),
+  }).map(([name, schema]) => [name, withNulls(schema)]),
+);
 
 function read(schema: z.ZodType): JsonSchema {
   return schemaOf(schema, 'input', override);
 }
 
+/** Returns the schema of a form of a condition tree, beside which the members of every other form are absent. */
+function formOfLogic(properties: Members): JsonSchema {
+  const absent = Object.values(LOGIC).flatMap((other) =>
+    other === properties ? [] : Object.keys(other).map((name) => [name, { type: 'null' }]),
+  );
+  return demanding(
+    { type: 'object', properties, required: Object.keys(properties) },
+    { properties: Object.fromEntries(absent) },
+  );
+}
+
 /**
- * Returns two schemas per grant: one with the client credentials in the body, and one of a form, where HTTP Basic may
- * carry them.
+ * Returns a schema that is met only where another is too. The other one depends on a required member, and so always
+ * holds; as `anyOf` or `not` it would be a class of generated clients, in the place of the members.
  */
-function grantRequests() {
-  const client = read(clientInput);
-  const password = read(grantInputs.password);
-  const clientCredentials = read(grantInputs.client_credentials);
-  const refreshToken = read(grantInputs.refresh_token);
-  return {
-    PasswordGrant: merged(password, client),
-    ClientCredentialsGrant: merged(clientCredentials, client),
-    RefreshTokenGrant: merged(refreshToken, client),
-    PasswordForm: merged(password, optional(client)),
-    ClientCredentialsForm: merged(clientCredentials, optional(client)),
-    RefreshTokenForm: merged(refreshToken, optional(client)),
-  };
+function demanding(schema: JsonSchema, demanded: object): JsonSchema {
+  return { ...schema, dependentSchemas: { [String(schema.required?.[0])]: demanded } };
 }

@@ -12,9 +12,7 @@ const WINDOWS = [
   ['-Hour', 'the hour'],
 ] as const;
 
-/**
- * The response headers by name. The example of a header that only one operation returns is declared by that operation.
- */
+/** The response headers by name. */
 export const headers: Record<string, oas31.HeaderObject> = {
   'X-Correlation-ID': {
     description: 'The correlation id of the request: its own, or else a UUID of version 7.',

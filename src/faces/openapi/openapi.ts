@@ -1,5 +1,5 @@
 import type { oas31 } from 'zod-openapi';
-import { PERMISSIONS } from '../../access/identity/permissions.rules.ts';
+import type { Permission } from '../../access/identity/permissions.rules.ts';
 import type { Endpoint, GatewayConfig } from '../../gateway/table/gateway-config.ts';
 import { VERSION } from '../../platform/health.ts';
 import { described } from './descriptions.ts';
@@ -22,6 +22,22 @@ const TAGS: oas31.TagObject[] = [
   { name: 'Blockchain', description: 'Gas fees of the networks.' },
   { name: 'MCP', description: 'The Model Context Protocol, for agents of tenants.' },
 ];
+
+/** What each permission allows, on every interface. */
+const SCOPES: Record<Permission, string> = {
+  'accounts:read': 'Lists accounts.',
+  'wallets:read': 'Shows wallets, networks and currencies.',
+  'wallets:write': 'Assigns networks to wallets.',
+  'wallet-rules:read': 'Shows and previews wallet rules.',
+  'wallet-rules:write': 'Creates, replaces, enables and disables wallet rules.',
+  'users:read': 'Shows users and their migrations.',
+  'users:migrate': 'Migrates users, alone, in bulk and from files; erases them.',
+  'transactions:read': 'Shows transactions and their updates.',
+  'transactions:write': 'Registers transactions.',
+  'tokens:read': 'Shows tokenized assets.',
+  'clients:manage': 'Manages clients and supervisors.',
+  'audit:read': 'Shows the audit log.',
+};
 
 const INTRODUCTION = [
   'The integration gateway of a custody and tokenization platform.',
@@ -54,7 +70,7 @@ export function openApiDocument(
       schemas: described({ ...inputSchemas, ...Object.fromEntries(outputs), ...errorSchemas }),
       responses,
       parameters,
-      headers: withExamples(headers, routes),
+      headers,
       securitySchemes: securitySchemes(routes),
     },
   };
@@ -151,8 +167,7 @@ function bearerSecurity({ tokens, permissions }: Endpoint): oas31.SecurityRequir
 /** Returns the security schemes, which describe how callers authenticate (specification section 5). */
 function securitySchemes(routes: readonly DescribedRoute[]) {
   const tokenUrl = routes.find(({ operation }) => operation?.operationId === 'issueToken')?.path ?? '';
-  const scopes = Object.fromEntries(PERMISSIONS.map((permission) => [permission, `The permission ${permission}.`]));
-  const flow = { tokenUrl, refreshUrl: tokenUrl, scopes };
+  const flow = { tokenUrl, refreshUrl: tokenUrl, scopes: SCOPES };
   return {
     oauth2: {
       type: 'oauth2',
@@ -180,17 +195,6 @@ function securitySchemes(routes: readonly DescribedRoute[]) {
     webhookBasic: { type: 'http', scheme: 'basic', description: 'The credentials of the chain processor.' },
     clientSecret: { type: 'http', scheme: 'bearer', description: 'The secret of a client.' },
   } satisfies Record<string, oas31.SecuritySchemeObject>;
-}
-
-/** Returns the headers with the examples that operations declare for them. */
-function withExamples(known: typeof headers, routes: readonly DescribedRoute[]): typeof headers {
-  const examples: Record<string, string> = Object.assign({}, ...routes.map((route) => route.operation?.headerExamples));
-  return Object.fromEntries(
-    Object.entries(known).map(([name, header]) => {
-      const example = examples[name];
-      return [name, example === undefined ? header : { ...header, example }];
-    }),
-  );
 }
 
 /**

@@ -2,7 +2,10 @@ import type { z } from 'zod';
 import type { oas31 } from 'zod-openapi';
 
 /** A JSON Schema (draft 2020-12) in the dialect of OpenAPI 3.1. */
-export type JsonSchema = oas31.SchemaObject & { dependentRequired?: Record<string, string[]> };
+export type JsonSchema = oas31.SchemaObject & {
+  dependentRequired?: Record<string, string[]>;
+  dependentSchemas?: Record<string, object>;
+};
 
 /** An OpenAPI operation as its route declares it; what the gateway does before every route is added to it. */
 export interface Operation {
@@ -18,8 +21,6 @@ export interface Operation {
   responses: Record<number, oas31.ResponseObject | oas31.ReferenceObject>;
   /** The credentials that the handler of a public endpoint requires. */
   security?: oas31.SecurityRequirementObject[];
-  /** The examples of headers that only this operation returns, by name. */
-  headerExamples?: Readonly<Record<string, string>>;
 }
 
 /** The part of a route that the OpenAPI document is made from. */

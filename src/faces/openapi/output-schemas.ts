@@ -14,55 +14,6 @@ const uri = () => z.string().meta({ format: 'uri' });
 const wei = () => z.string().regex(/^[0-9]+$/);
 const state = () => z.enum(['ok', 'down']);
 
-const account = z.strictObject({
-  id: uuid(),
-  name: z.string(),
-  node_id: uuid(),
-  type: z.string(),
-  status: z.int32(),
-  created_at: instant(),
-  updated_at: instant(),
-  deleted_at: instant().nullable(),
-}) satisfies z.ZodType<AccountRow>;
-
-const kyc = z.strictObject({
-  is_verified: z.boolean(),
-  token_sent: z.boolean(),
-  token_sent_at: instant(),
-  token_tx_hash: z.string().nullable(),
-});
-
-const introspection = z.union([
-  z.strictObject({ active: z.literal(false) }),
-  z.strictObject({
-    active: z.literal(true),
-    scope: z.string().optional(),
-    username: z.string().optional(),
-    token_type: z.literal('Bearer').optional(),
-    client_id: z.string().optional(),
-    exp: z.number().optional(),
-    iat: z.number().optional(),
-    sub: z.string().optional(),
-    aud: z.string().optional(),
-    iss: z.string().optional(),
-    jti: z.string().optional(),
-    token_use: z.enum(['login', 'api', 'forgot_password', 'refresh']),
-  }),
-]);
-
-const gasFee = z.union([
-  z.strictObject({
-    network_id: uuid(),
-    chain_id: z.union([z.int(), z.string()]),
-    base_fee: wei(),
-    priority_fee: z.strictObject({ slow: wei(), standard: wei(), fast: wei() }),
-    gas_price: wei(),
-    block_number: z.union([z.int(), z.string()]),
-    updated_at: instant(),
-  }),
-  z.strictObject({ network_id: uuid(), error: z.literal('unavailable') }),
-]);
-
 /**
  * The schemas of response bodies by name; bodies have no other members. Their types are checked against those of the
  * services.
@@ -76,7 +27,23 @@ export const outputSchemas = {
     scope: z.string(),
     created_at: z.int(),
   }) satisfies z.ZodType<TokenResponse>,
-  Introspection: introspection,
+  // One object: a generated client cannot have a boolean with a single value.
+  Introspection: z
+    .strictObject({
+      active: z.boolean(),
+      scope: z.string().optional(),
+      username: z.string().optional(),
+      token_type: z.literal('Bearer').optional(),
+      client_id: z.string().optional(),
+      exp: z.number().optional(),
+      iat: z.number().optional(),
+      sub: z.string().optional(),
+      aud: z.string().optional(),
+      iss: z.string().optional(),
+      jti: z.string().optional(),
+      token_use: z.enum(['login', 'api', 'forgot_password', 'refresh']).optional(),
+    })
+    .meta({ description: 'Of a token that is not active `active` alone; of another `token_use` at least.' }),
   ServerMetadata: z.strictObject({
     issuer: uri(),
     token_endpoint: uri(),
@@ -90,7 +57,18 @@ export const outputSchemas = {
     introspection_endpoint_auth_methods_supported: z.array(z.string()),
   }) satisfies z.ZodType<Omit<ReturnType<typeof serverMetadata>, 'scopes_supported'>>,
   AccountPage: z.strictObject({
-    data: z.array(account),
+    data: z.array(
+      z.strictObject({
+        id: uuid(),
+        name: z.string(),
+        node_id: uuid(),
+        type: z.string(),
+        status: z.int32(),
+        created_at: instant(),
+        updated_at: instant(),
+        deleted_at: instant().nullable(),
+      }) satisfies z.ZodType<AccountRow>,
+    ),
     page: z.int().min(1),
     per_page: z.int().min(1),
     total: z.int().min(0),
@@ -115,7 +93,14 @@ export const outputSchemas = {
     email: z.string(),
     address: z.string(),
     identity_number: z.literal(''),
-    kyc: kyc.nullable(),
+    kyc: z
+      .strictObject({
+        is_verified: z.boolean(),
+        token_sent: z.boolean(),
+        token_sent_at: instant(),
+        token_tx_hash: z.string().nullable(),
+      })
+      .nullable(),
   }) satisfies z.ZodType<Omit<ReturnType<typeof userView>, 'kyc'>>,
   BulkResult: z.strictObject({
     total: z.int().min(1),
@@ -138,5 +123,20 @@ export const outputSchemas = {
     uptime: z.int().min(0),
     checks: z.strictObject({ database: state(), cache: state(), bus: state() }),
   }) satisfies z.ZodType<HealthReport>,
-  GasFees: z.strictObject({ data: z.array(gasFee) }),
+  GasFees: z.strictObject({
+    data: z.array(
+      z.union([
+        z.strictObject({
+          network_id: uuid(),
+          chain_id: z.union([z.int(), z.string()]),
+          base_fee: wei(),
+          priority_fee: z.strictObject({ slow: wei(), standard: wei(), fast: wei() }),
+          gas_price: wei(),
+          block_number: z.union([z.int(), z.string()]),
+          updated_at: instant(),
+        }),
+        z.strictObject({ network_id: uuid(), error: z.literal('unavailable') }),
+      ]),
+    ),
+  }),
 };

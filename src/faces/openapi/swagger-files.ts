@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { IDS } from './examples.ts';
 
 /** A file as it is served. */
 export interface ServedFile {
@@ -43,14 +44,17 @@ export class SwaggerFiles {
   /** The `Content-Security-Policy` that the files are served with. */
   readonly policy: string;
   readonly #publicUrl: string | undefined;
+  readonly #ids: Readonly<Partial<typeof IDS>>;
   readonly #files = new Map<string, Promise<ServedFile>>();
 
   /**
    * @param publicUrl the server URL in the served document (`PUBLIC_URL`); undefined means the origin it was loaded
    * from
+   * @param ids the ids that exist, in the place of those of the examples
    */
-  constructor(publicUrl: string | undefined) {
+  constructor(publicUrl: string | undefined, ids: Readonly<Partial<typeof IDS>> = {}) {
     this.#publicUrl = publicUrl;
+    this.#ids = ids;
     this.policy = contentSecurityPolicy(publicUrl);
   }
 
@@ -68,18 +72,22 @@ export class SwaggerFiles {
 
   async #read(name: string, { path, type, cacheControl }: Source): Promise<ServedFile> {
     const read = await readFile(await path());
-    const bytes = name === 'openapi.json' ? withServer(read, this.#publicUrl) : read;
+    const bytes = name === 'openapi.json' ? this.#ofHere(read) : read;
     const etag = `"${createHash('sha256').update(bytes).digest('base64url')}"`;
     return { bytes, type, etag, cacheControl };
   }
-}
 
-/** Replaces the server URL in the text of the document, so that every number stays exactly as it is written. */
-function withServer(document: Buffer, publicUrl: string | undefined): Buffer {
-  if (publicUrl === undefined) return document;
-  const text = document.toString('utf8');
-  const base = JSON.stringify(publicUrl.replace(/\/+$/, ''));
-  return Buffer.from(text.replace(/("servers": \[\s*\{\s*"url": )"\/"/, (_match, before: string) => before + base));
+  /** Replaces the server URL and the ids in the text of the document: every number stays exactly as it is written. */
+  #ofHere(document: Buffer): Buffer {
+    const base = JSON.stringify(this.#publicUrl?.replace(/\/+$/, '') ?? '/');
+    const text = document.toString('utf8').replace(/(?<="servers": \[\s*\{\s*"url": )"\/"/, () => base);
+    return Buffer.from(
+      Object.entries(IDS).reduce(
+        (made, [name, id]) => made.replaceAll(id, String(Reflect.get(this.#ids, name) ?? id)),
+        text,
+      ),
+    );
+  }
 }
 
 function own(path: string, type: string): Source {

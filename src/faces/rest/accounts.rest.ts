@@ -3,7 +3,7 @@ import type { oas31 } from 'zod-openapi';
 import type { Accounts } from '../../domain/accounts/accounts.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
-import { NODE_ID } from '../openapi/examples.ts';
+import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json } from '../openapi/operation.ts';
 import { route } from './route.ts';
@@ -34,7 +34,6 @@ export const listAccounts = route({
         in: 'query',
         description: '`true` lists deleted accounts too; any other text does not.',
         schema: { type: 'string' },
-        example: 'true',
       },
     ],
     responses: {
@@ -46,7 +45,7 @@ export const listAccounts = route({
             {
               id: 'a7b0c9d8-1e2f-4a3b-8c5d-6e7f8a9b0c1d',
               name: 'Treasury',
-              node_id: NODE_ID,
+              node_id: IDS.node_id,
               type: 'organisation',
               status: 1,
               created_at: '2026-11-01T08:00:00.000Z',

@@ -3,7 +3,7 @@ import type { Assets } from '../../domain/assets/assets.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
-import { NETWORK_ID, NODE_ID } from '../openapi/examples.ts';
+import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json, responseOf } from '../openapi/operation.ts';
 import { orRefuse } from './rest-call.ts';
@@ -13,7 +13,7 @@ interface AssetServices {
   assets: Assets;
 }
 
-const assetPath = z.object({ id: uuidInput() });
+const assetPath = z.object({ id: uuidInput().meta({ example: IDS.asset_id }) });
 
 /** Returns a tokenized asset of the caller's tenant (specification section 4.9). */
 export const getAsset = route({
@@ -29,12 +29,12 @@ export const getAsset = route({
         'The asset.',
         'Asset',
         {
-          id: '3c5e7a91-b2d4-4f68-9a0c-1e3d5b7f9a2c',
+          id: IDS.asset_id,
           name: 'Harbour Bond 2030',
           symbol: 'HB30',
           type: 'bond',
-          node_id: NODE_ID,
-          network_id: NETWORK_ID,
+          node_id: IDS.node_id,
+          network_id: IDS.network_id,
           contract_address: null,
           status: 'active',
           created_at: '2026-11-01T08:00:00.000Z',

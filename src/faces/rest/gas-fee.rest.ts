@@ -1,5 +1,5 @@
 import { type GasFees, gasFeeView } from '../../domain/gas-fee/gas-fees.service.ts';
-import { NETWORK_ID } from '../openapi/examples.ts';
+import { IDS } from '../openapi/examples.ts';
 import { headersOf } from '../openapi/openapi-headers.ts';
 import { json } from '../openapi/operation.ts';
 import { route } from './route.ts';
@@ -23,7 +23,7 @@ export const getGasFees = route({
         {
           data: [
             {
-              network_id: NETWORK_ID,
+              network_id: IDS.network_id,
               chain_id: 1,
               base_fee: '12000000000',
               priority_fee: { slow: '100000000', standard: '1000000000', fast: '2500000000' },

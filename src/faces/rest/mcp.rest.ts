@@ -8,7 +8,12 @@ interface McpRouteServices {
   mcp: McpServer;
 }
 
-const message: JsonSchema = { type: 'object', properties: { jsonrpc: { const: '2.0' } }, required: ['jsonrpc'] };
+const message: JsonSchema = {
+  type: 'object',
+  description: 'A message as the schema of the Model Context Protocol has it.',
+  properties: { jsonrpc: { const: '2.0' } },
+  required: ['jsonrpc'],
+};
 
 /** Declares a route of the MCP server, which behaves the same at its path and at each path below it. */
 function mcpRoute(

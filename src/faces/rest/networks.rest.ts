@@ -4,6 +4,7 @@ import type { NetworkAssignments } from '../../domain/networks/networks.service.
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
+import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { responseOf } from '../openapi/operation.ts';
 import { orRefuse } from './rest-call.ts';
@@ -13,7 +14,10 @@ interface NetworkServices {
   networkAssignments: NetworkAssignments;
 }
 
-const assignmentPath = z.object({ wallet_id: uuidInput(), network_id: uuidInput() });
+const assignmentPath = z.object({
+  wallet_id: uuidInput().meta({ example: IDS.wallet_id }),
+  network_id: uuidInput().meta({ example: IDS.network_id }),
+});
 
 /** Assigns a network to a wallet (specification section 4.4). */
 export const assignNetwork = route({

@@ -97,6 +97,7 @@ function clientCallOf(req: Request): ClientCall {
     authorization,
     realIp: exchange.realIp,
     origin: originOf(exchange),
+    isPage: req.headers['sec-fetch-mode'] === 'cors',
     headers: {},
     credentials: undefined,
     client: undefined,
@@ -171,7 +172,7 @@ export const issueToken = route({
           },
         },
         'application/x-www-form-urlencoded': {
-          schema: refTo('TokenForm'),
+          schema: refTo('TokenRequest'),
           examples: {
             client_credentials: { summary: 'With HTTP Basic', value: { grant_type: 'client_credentials' } },
           },

@@ -7,7 +7,7 @@ import { mcpRoutes } from './mcp.rest.ts';
 import { assignNetwork } from './networks.rest.ts';
 import { oauthRoutes } from './oauth.rest.ts';
 import type { Route } from './route.ts';
-import { showSwagger } from './swagger.rest.ts';
+import { leadToSwagger, showSwagger } from './swagger.rest.ts';
 import { userMigrationRoutes } from './user-migrations.rest.ts';
 import { walletRuleRoutes } from './wallet-rules.rest.ts';
 import { webhookRoutes } from './webhooks.rest.ts';
@@ -21,6 +21,7 @@ const routes = [
   listAccounts,
   getAsset,
   ...healthRoutes,
+  leadToSwagger,
   showSwagger,
   getGasFees,
   ...mcpRoutes,

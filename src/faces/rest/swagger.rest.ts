@@ -2,6 +2,7 @@ import type { Request, Response } from 'express';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { notFound } from '../../platform/errors.ts';
 import type { ServedFile, SwaggerFiles } from '../openapi/swagger-files.ts';
+import { sendEmpty } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface SwaggerServices {
@@ -23,6 +24,13 @@ export const showSwagger = route({
       send(req, res, file);
     },
   ],
+});
+
+/** Leads to the page of Swagger UI. */
+export const leadToSwagger = route({
+  method: 'GET',
+  path: '/swagger',
+  handlers: () => [(_req, res) => sendEmpty(res.location('/swagger/'), 308)],
 });
 
 /** Sends a file, or 304 to a client that has the current version. */

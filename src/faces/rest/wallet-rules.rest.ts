@@ -7,7 +7,7 @@ import { jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { invalidRequest, parsed } from '../../platform/errors.ts';
-import { AUTO_TRANSFER, GROUPED, TRANSFER_LIMIT } from '../openapi/examples.ts';
+import { AUTO_TRANSFER, GROUPED, IDS, TRANSFER_LIMIT } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { parameterOf, refTo, responseOf } from '../openapi/operation.ts';
 import { answerOnce, orRefuse, sendEmpty } from './rest-call.ts';
@@ -23,8 +23,8 @@ const VERSION = /^[1-9]\d{0,9}$/;
 const MAX_VERSION = 2_147_483_647;
 
 const tag = 'Wallets';
-const walletPath = z.object({ wallet_id: uuidInput() });
-const rulePath = z.object({ wallet_id: uuidInput(), id: uuidInput() });
+const walletPath = z.object({ wallet_id: uuidInput().meta({ example: IDS.wallet_id }) });
+const rulePath = walletPath.extend({ id: uuidInput() });
 
 const requestBody: oas31.RequestBodyObject = {
   required: true,
@@ -57,9 +57,6 @@ const createWalletRule = route({
       404: responseOf('NotFound'),
       409: responseOf('Conflict'),
       413: responseOf('PayloadTooLarge'),
-    },
-    headerExamples: {
-      Location: locationOf('0b5d3f0e-58f2-4c55-9e6b-3a3c9ad0c9b1', '0193501f-2c1f-7c0a-9c4e-5b1f3a0d7e11'),
     },
   },
   handlers: ({ walletRules, idempotentResponses: answers }: WalletRuleServices) => [

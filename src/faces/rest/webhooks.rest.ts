@@ -231,7 +231,6 @@ const notifyTransactionByAlias = route({
       'Link',
     ]),
     deprecated: true,
-    headerExamples: { Link: SUCCESSOR },
   },
   handlers: (services: WebhookServices) => {
     const { deprecated_at, sunset } = services.webhookAlias;

@@ -30,7 +30,7 @@ export type AutoTransferRuleInput = {
 
 /** The value of a field in a currency. */
 export type BalanceInput = {
-  /** The field's name, as conditions have it. */
+  /** The field's name, as conditions have it, such as `target.balance`. */
   field: string;
   /** The UUID of the currency. */
   networkCurrencyId: string | number;

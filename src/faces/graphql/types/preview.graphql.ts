@@ -64,7 +64,10 @@ function previewInputType(builder: Builder, rule: WalletRuleInputType) {
   const balance = builder.inputType('BalanceInput', {
     description: 'The value of a field in a currency.',
     fields: (t) => ({
-      field: t.string({ required: true, description: "The field's name, as conditions have it." }),
+      field: t.string({
+        required: true,
+        description: "The field's name, as conditions have it, such as `target.balance`.",
+      }),
       networkCurrencyId: t.id({ required: true, description: 'The UUID of the currency.' }),
       value: t.field({ type: 'Decimal', required: true, description: 'Its value, in units of the currency.' }),
     }),

@@ -136,7 +136,7 @@ export const walletRuleTools = [
       ...RULE_MEMBERS,
       rule_id: 'A stored rule, from list_wallet_rules; or give rule.',
       balances: 'What the wallet has; may be empty.',
-      'balances.field': 'The field\'s name, as conditions have it, such as "balance.available".',
+      'balances.field': 'The field\'s name, as conditions have it, such as "target.balance".',
       'balances.network_currency_id': 'The currency of value.',
       'balances.value': 'In units of the currency.',
       transfers:

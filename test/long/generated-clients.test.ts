@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { copyFile, glob, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { runCommand } from '../services/commands.ts';
+import { type OpenApiGenerator, openApiGenerator, program } from '../services/openapi-generator.ts';
+
+const CALLERS = join(import.meta.dirname, '../openapi/clients');
+const TSC = join(import.meta.dirname, '../../node_modules/.bin/tsc');
+
+let p: Portcullis;
+let generator: OpenApiGenerator;
+let folder: string;
+beforeAll(async () => {
+  [p, generator, folder] = await Promise.all([
+    startPortcullis(),
+    openApiGenerator(),
+    mkdtemp(join(tmpdir(), 'portcullis-clients-')),
+  ]);
+});
+afterAll(async () => {
+  await p?.[Symbol.asyncDispose]();
+  if (folder) await rm(folder, { recursive: true });
+});
+
+/** Compiles the client with the code that calls it; returns the command that runs them. */
+async function compiled(kind: 'typescript-fetch' | 'java'): Promise<[string, string[]]> {
+  const sources = join(folder, kind);
+  const classes = join(folder, `${kind}-compiled`);
+  await generator.generate(kind, sources);
+  if (kind === 'java') {
+    const classPath = ['-cp', `${classes}:${generator.libraries}`];
+    const files = await Array.fromAsync(glob('src/main/**/*.java', { cwd: sources }));
+    const all = [join(CALLERS, 'Caller.java'), ...files.map((file) => join(sources, file))];
+    await runCommand(program('javac'), ['-nowarn', '-d', classes, ...classPath, ...all]);
+    return [program('java'), [...classPath, 'Caller']];
+  }
+  await copyFile(join(CALLERS, 'caller.ts'), join(sources, 'caller.ts'));
+  const compilerOptions = {
+    strict: true,
+    target: 'es2022',
+    module: 'nodenext',
+    lib: ['es2022', 'dom', 'dom.iterable'],
+  };
+  const types = { typeRoots: [join(import.meta.dirname, '../../node_modules/@types')], types: ['node'] };
+  const config = join(sources, 'tsconfig.json');
+  await writeFile(config, JSON.stringify({ compilerOptions: { ...compilerOptions, ...types, outDir: classes } }));
+  await runCommand(TSC, ['-p', config]);
+  return [process.execPath, [join(classes, 'caller.js')]];
+}
+
+it.each(['typescript-fetch', 'java'] as const)(
+  'D8-02: the %s client that openapi-generator makes of the document compiles; it gets a token, a page, a rule and a user',
+  async (kind) => {
+    const { demo, url } = p;
+    const email = `${randomUUID()}@example.com`;
+    const [command, args] = await compiled(kind);
+    const env = {
+      ...process.env,
+      BASE_URL: url,
+      CLIENT_ID: demo.client.client_id,
+      CLIENT_SECRET: demo.client.client_secret,
+      WALLET: demo.wallet_id,
+      TARGET_WALLET: demo.target_wallet_id,
+      NETWORK: demo.network_id,
+      CURRENCY: demo.network_currency_id,
+      ADDRESS: `0x${randomUUID()}`,
+      EMAIL: email,
+    };
+    const given = JSON.parse(await runCommand(command, args, { env }));
+    expect(given).toEqual({
+      scope: expect.stringContaining('accounts:read'),
+      total: 25,
+      accounts: 2,
+      location: expect.stringContaining(`/v1/wallets/${demo.wallet_id}/rules/`),
+      email,
+    });
+  },
+);
