@@ -24,7 +24,7 @@ describe('the faults of a command', () => {
     [
       'reference load, no JSON',
       () => ['reference', 'load', file('no.json')],
-      /^line 1: is not JSON/m,
+      /^line 1: must be JSON, and is malformed at line 1 column 1$/m,
       /^1 lines: /,
       true,
     ],

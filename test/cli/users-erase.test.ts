@@ -35,5 +35,5 @@ it('D7-09 D1-12: users erase blanks a user, again and again, and names one who i
   expect(await portcullis(['users', 'erase', 'ann'], env)).toMatchObject({ code: 2 });
   await using running = await startEmbedded();
   const taken = await portcullis(['users', 'erase', missing], { DATA_DIR: running.dataDir });
-  expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('mutation eraseUser') });
+  expect(taken).toMatchObject({ code: 1, err: expect.stringMatching(/mutation \(.*\) \{ eraseUser\(/) });
 });
