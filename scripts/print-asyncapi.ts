@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { printedAsyncApi } from '../src/faces/asyncapi/asyncapi.ts';
+import { printedAsyncApi } from './asyncapi.ts';
 
 // Writes schema/asyncapi.yaml, which is committed: a change of what the topics carry shows in the diff.
 const folder = resolve(import.meta.dirname, '../schema');

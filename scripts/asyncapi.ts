@@ -1,16 +1,16 @@
 import { stringify } from 'yaml';
-import { commonInput, rowInputs } from '../../domain/reference/reference.input.ts';
-import { REFERENCE_KINDS, type ReferenceKind } from '../../domain/reference/reference-kinds.ts';
-import { notificationInput, registrationInput } from '../../domain/transactions/notification.input.ts';
-import { NOTIFICATION_EVENT } from '../../domain/transactions/transaction-messages.ts';
-import { KYC_EVENT } from '../../domain/user-migrations/migration-outcome.rules.ts';
-import { isDeadLetterTopic } from '../../events/bus/dead-letters.ts';
-import { DAY_MS, PARTITIONS, retentionDays } from '../../events/bus/kafka-admin.ts';
-import { ALL_TOPICS, isCompactedTopic, TOPICS } from '../../events/bus/topics.ts';
-import { VERSION } from '../../platform/health.ts';
-import { describedAs } from '../openapi/descriptions.ts';
-import { merged, schemaOf, withExactNumbers } from '../openapi/input-schemas.ts';
-import type { JsonSchema } from '../openapi/operation.ts';
+import { commonInput, rowInputs } from '../src/domain/reference/reference.input.ts';
+import { REFERENCE_KINDS, type ReferenceKind } from '../src/domain/reference/reference-kinds.ts';
+import { notificationInput, registrationInput } from '../src/domain/transactions/notification.input.ts';
+import { NOTIFICATION_EVENT } from '../src/domain/transactions/transaction-messages.ts';
+import { KYC_EVENT } from '../src/domain/user-migrations/migration-outcome.rules.ts';
+import { isDeadLetterTopic } from '../src/events/bus/dead-letters.ts';
+import { DAY_MS, PARTITIONS, retentionDays } from '../src/events/bus/kafka-admin.ts';
+import { ALL_TOPICS, isCompactedTopic, TOPICS } from '../src/events/bus/topics.ts';
+import { describedAs } from '../src/faces/openapi/descriptions.ts';
+import { merged, schemaOf, withExactNumbers } from '../src/faces/openapi/input-schemas.ts';
+import type { JsonSchema } from '../src/faces/openapi/operation.ts';
+import { VERSION } from '../src/platform/health.ts';
 
 const text: JsonSchema = { type: 'string' };
 const offset: JsonSchema = { type: 'string', pattern: '^[0-9]+$' };
