@@ -6,7 +6,13 @@ const PROTECTED = [RULES, RULE, NETWORK, SINGLE, BULK, ACCOUNTS, ASSET, GRAPHQL,
 const WEBHOOKS = ['POST /v2/webhooks/custodial', 'POST /v2/webhooks'];
 const PUBLIC = [
   ...['GET /health', 'HEAD /health', 'GET /v1/health', 'HEAD /v1/health', 'GET /v2/health', 'HEAD /v2/health'],
-  ...['GET /.well-known/oauth-authorization-server', 'GET /swagger/*', 'GET /v2/blockchain/gas-fee', 'OPTIONS **'],
+  ...[
+    'GET /.well-known/oauth-authorization-server',
+    'GET /swagger',
+    'GET /swagger/*',
+    'GET /v2/blockchain/gas-fee',
+    'OPTIONS **',
+  ],
 ];
 const AGENTS = ['GET /v2/mcp', 'POST /v2/mcp', 'DELETE /v2/mcp', 'GET /v2/mcp/**', 'POST /v2/mcp/**'];
 const EVERY = [

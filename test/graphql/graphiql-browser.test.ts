@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type OpenPage, openPage, paste, startBrowser } from '../harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
 import { notify } from '../realtime/live.ts';
 import { describeReal } from '../services/real.ts';
 
@@ -77,7 +77,7 @@ async function takeScreenshot(page: Page): Promise<void> {
 
 describeReal('chromium', 'in a browser', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis(), startBrowser()]);
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
   });
   afterAll(async () => {
     await browser?.close();

@@ -3,12 +3,12 @@ import { IDS } from '../../src/faces/openapi/examples.ts';
 import { SwaggerFiles } from '../../src/faces/openapi/swagger-files.ts';
 import { recordOf } from '../audit/records.ts';
 import { envelope } from '../gateway/envelopes.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
 import { committed } from './described.ts';
 
 let p: Portcullis;
 beforeAll(async () => {
-  p = await startPortcullis();
+  p = await startEmbedded();
 });
 afterAll(() => p[Symbol.asyncDispose]());
 

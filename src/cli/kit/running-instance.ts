@@ -45,5 +45,5 @@ function documentOf(name: string, types: string, variables: readonly string[], r
 }
 
 function graphqlUrl({ publicUrl, host, port }: Config): string {
-  return `${publicUrl ?? baseUrlOf(host, port)}/graphql`;
+  return new URL('graphql', `${publicUrl ?? baseUrlOf(host, port)}/`).href;
 }
