@@ -99,7 +99,7 @@ describe('auditRecords', () => {
 describe('portcullis audit list', () => {
   it('D1-12 D2-07: lists the records of every node and of none, newest first, as lines and as JSON', async () => {
     const running = await portcullis(['audit', 'list'], { DATA_DIR: dataDir });
-    expect(running).toMatchObject({ code: 1, err: expect.stringContaining('query auditRecords') });
+    expect(running).toMatchObject({ code: 1, err: expect.stringContaining('  auditRecords(first: $first') });
     await p[Symbol.asyncDispose]();
     const list = (...args: string[]) => portcullis(['audit', 'list', ...args], { DATA_DIR: dataDir });
     const json = await list('--correlation-id', mark, '--json');

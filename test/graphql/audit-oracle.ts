@@ -17,6 +17,7 @@ import {
   Source,
   TokenKind,
 } from 'graphql';
+import { expect, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { AuditRecordLine } from '../../src/gateway/exchange/audit.ts';
 import { parseJson } from '../../src/lib/json.ts';
@@ -30,6 +31,7 @@ import { maskBody } from '../audit/oracle/old-mask.ts';
 import { EVERY_STRING, type JsonRule } from '../audit/oracle/old-mask-json.ts';
 import { maskTokens } from '../audit/oracle/old-mask-keys.ts';
 import { traceIn } from '../audit/secret-traces.ts';
+import { PATIENCE_MS } from '../harness/deadlines.ts';
 import { startAuditStand } from './audit-stand.ts';
 import { type Operation, SECRET_NUMBER, type Sending, schema, sendings } from './secret-operations.ts';
 
@@ -113,6 +115,9 @@ class AuditComparison implements AsyncDisposable {
     const isRefused = answer.texts[0]?.includes('"invalid_request"');
     const params = isRefused ? undefined : paramsOf(sending);
     const expected = params?.length ?? 1;
+    // The client may have read the end of a stream before the service has noted that it ended.
+    const isRecorded = () => expect(records.length).toBeGreaterThanOrEqual(expected);
+    await vi.waitFor(isRecorded, { timeout: PATIENCE_MS, interval: 1 }).catch(() => undefined);
     if (records.length !== expected) return [`${records.length} records instead of ${expected}`];
     const faults = records.flatMap((record, index) => {
       const one = params ? { params: params[index] } : undefined;

@@ -90,9 +90,9 @@ interface StandDeps extends Partial<Omit<GraphqlDeps, 'services'>> {
   services?: Partial<GraphqlServices>;
 }
 
-/** Starts one on a database of its own; `deps` replaces parts of the server. */
-export async function startStand(deps?: StandDeps): Promise<Stand> {
-  const database = await scratchDatabase();
+/** Starts one on a database that it disposes of; `deps` replaces parts of the server. */
+export async function startStand(deps?: StandDeps, given?: Database): Promise<Stand> {
+  const database = given ?? (await scratchDatabase());
   const stand = await startStandOn(database, deps);
   return {
     ...stand,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { MISSING, operate } from '../graphql/administration.ts';
 import { EraseUserDocument, MigrationsDocument, UserDocument } from '../graphql/generated/graphql.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { BULK, migrationsOf, SINGLE } from '../user-migrations/calls.ts';
 
@@ -11,7 +11,7 @@ let token: string;
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;
 
 beforeAll(async () => {
-  p = await startPortcullis();
+  p = await startEmbedded();
   token = await p.clientToken();
   migrate = await migrationsOf(p, token);
 });
