@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { request } from 'node:http';
+import { maxHeaderSize, request } from 'node:http';
 import fc from 'fast-check';
 import {
   type DocumentNode,
@@ -17,7 +17,6 @@ import {
   Source,
   TokenKind,
 } from 'graphql';
-import { expect, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import type { AuditRecordLine } from '../../src/gateway/exchange/audit.ts';
 import { parseJson } from '../../src/lib/json.ts';
@@ -31,7 +30,6 @@ import { maskBody } from '../audit/oracle/old-mask.ts';
 import { EVERY_STRING, type JsonRule } from '../audit/oracle/old-mask-json.ts';
 import { maskTokens } from '../audit/oracle/old-mask-keys.ts';
 import { traceIn } from '../audit/secret-traces.ts';
-import { PATIENCE_MS } from '../harness/deadlines.ts';
 import { startAuditStand } from './audit-stand.ts';
 import { type Operation, SECRET_NUMBER, type Sending, schema, sendings } from './secret-operations.ts';
 
@@ -79,6 +77,9 @@ export async function compareRecords(operations: number, seed: number): Promise<
 
 const REQUESTS_AT_ONCE = 100;
 
+/** The longest query of a GET, in characters: a longer head is none for Node's parser, and reaches no GraphQL. */
+const MAX_QUERY = maxHeaderSize - 1_024;
+
 /** A service over the schema of the surface, whose records are compared with those of the oracle. */
 class AuditComparison implements AsyncDisposable {
   readonly counts: Counts = { operations: 0, valid: 0, invalid: 0, masked: 0, words: 0 };
@@ -108,6 +109,7 @@ class AuditComparison implements AsyncDisposable {
 
   /** Sends operations and returns what is wrong with their records; an empty list if nothing is. */
   async faultsOf(sending: Sending): Promise<string[]> {
+    if (sending.how === 'get' && queryOf(sending.operations[0]).length > MAX_QUERY) return [];
     const { records, lines } = this.#stand;
     records.length = 0;
     lines.length = 0;
@@ -115,9 +117,6 @@ class AuditComparison implements AsyncDisposable {
     const isRefused = answer.texts[0]?.includes('"invalid_request"');
     const params = isRefused ? undefined : paramsOf(sending);
     const expected = params?.length ?? 1;
-    // The client may have read the end of a stream before the service has noted that it ended.
-    const isRecorded = () => expect(records.length).toBeGreaterThanOrEqual(expected);
-    await vi.waitFor(isRecorded, { timeout: PATIENCE_MS, interval: 1 }).catch(() => undefined);
     if (records.length !== expected) return [`${records.length} records instead of ${expected}`];
     const faults = records.flatMap((record, index) => {
       const one = params ? { params: params[index] } : undefined;
