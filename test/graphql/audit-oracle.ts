@@ -307,6 +307,9 @@ function secretIn(text: string): string | undefined {
   return at === -1 ? traceIn(text) : text.slice(Math.max(0, at - 200), at + 100);
 }
 
+/** Half a character, escaped as JSON does: one record may spell it so where the other has U+FFFD. */
+const LONE_SURROGATE = /\\ud[89a-f][0-9a-f]{2}/gi;
+
 /** The words that a record shows, however they are spelled; without those of comments, if they do not count. */
 function wordsOf({ request, response, query }: Shown, isWithoutComments = false): Set<string> {
   const texts: string[] = [];
@@ -314,7 +317,12 @@ function wordsOf({ request, response, query }: Shown, isWithoutComments = false)
   for (const root of [parsed(request ?? '') ?? request, Object.fromEntries(pairs), response]) {
     addTexts(root, texts, isWithoutComments);
   }
-  return new Set(texts.join(' ').match(/[\p{L}\p{N}]+/gu));
+  return new Set(
+    texts
+      .join(' ')
+      .replaceAll(LONE_SURROGATE, ' ')
+      .match(/[\p{L}\p{N}]+/gu),
+  );
 }
 
 function addTexts(value: unknown, texts: string[], isWithoutComments: boolean): void {
