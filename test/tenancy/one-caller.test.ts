@@ -59,7 +59,9 @@ describeReal('kafka', 'what one caller may take of the database', () => {
       await portcullis.clientToken(portcullis.demo.other_node.client);
       await locker.query('rollback');
       const answers = await Promise.all(asked);
-      expect(answers.filter(({ status }) => status !== 200).map(({ text }) => text)).toEqual([]);
+      // One that comes when the queue of its node is full, or waits too long there, is refused as a whole.
+      const others = answers.filter(({ status }) => status !== 200 && status !== 503 && status !== 504);
+      expect(others.map(({ status, text }) => `${status} ${text}`)).toEqual([]);
       const codes = new Set(answers.flatMap(({ text }) => text.match(/"code":"\w+"/g) ?? []));
       for (const code of codes) expect(['"code":"SERVICE_UNAVAILABLE"', '"code":"GATEWAY_TIMEOUT"']).toContain(code);
     });

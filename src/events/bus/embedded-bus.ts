@@ -79,7 +79,7 @@ class EmbeddedReader {
       return hasRead;
     } catch (error) {
       this.#failures += 1;
-      const fields = { ...at, failures: this.#failures, error };
+      const fields = { ...at, failures: this.#failures, error: String(error) };
       log('warn', 'a batch of events failed and will be given again', fields);
       throw error;
     }
@@ -203,7 +203,7 @@ export class EmbeddedBus implements EventBus {
 
   #removeInBackground(): void {
     this.#removing = this.removeRead().catch((error: unknown) => {
-      this.#log('warn', 'old events could not be removed', { error });
+      this.#log('warn', 'old events could not be removed', { error: String(error) });
     });
   }
 }

@@ -125,7 +125,7 @@ export class KafkaSubscription implements Subscription {
       const failures = (this.#failures.get(name) ?? 0) + 1;
       this.#failures.set(name, failures);
       const { groupId } = this.#options;
-      const fields = { groupId, topic, partition, failures, error };
+      const fields = { groupId, topic, partition, failures, error: String(error) };
       this.#log('warn', 'a batch of events failed and will be given again', fields);
       const resume = payload.pause();
       setTimeout(resume, backoffMs(failures)).unref();
