@@ -110,7 +110,10 @@ describe('users import', () => {
     });
     await using running = await startEmbedded();
     const taken = await portcullis(['users', 'import', file, '--node', node], { DATA_DIR: running.dataDir });
-    expect(taken).toMatchObject({ code: 1, err: expect.stringMatching(/curl .*mutation \(.*\) \{ startUserMigration\(/) });
+    expect(taken).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/curl .*mutation \(.*\) \{ startUserMigration\(/),
+    });
   });
 });
 
