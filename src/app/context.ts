@@ -64,7 +64,7 @@ function openAudit({ config, database, log, nowMs, trail, stack }: AuditParts) {
   const refused = new RefusedRecords({
     dir: config.auditSpoolDir,
     nowMs,
-    insert: (line) => store.insertAll([line]),
+    insert: (line) => store.insertAll([Buffer.from(line)]),
     takesOthers: () => store.takesOthers(),
     onGivenUp: onLost('refused', 'an audit record was refused for ten minutes: it is in refused.ndjson'),
     onError,

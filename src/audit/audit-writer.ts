@@ -4,15 +4,18 @@ import { withTimeout } from '../lib/with-timeout.ts';
 import type { Db } from '../platform/database/database.ts';
 import { sqlState } from '../platform/database/sql-state.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
+import { AUDIT_COLUMNS, isCopyLine, jsonOf } from './audit-record.ts';
 import type { AuditSpool } from './spool.ts';
 
-/** Called with an audit record that the database refuses, and its error. */
-type OnRefused = (error: unknown, line: string) => void;
+/** Called with the JSON text of an audit record that the database refuses, and its error. */
+type OnRefused = (error: unknown, json: string) => void;
 
 interface Refusal {
   error: unknown;
-  line: string;
+  line: Buffer;
 }
+
+const UNIQUE_VIOLATION = '23505';
 
 /** Inserts spooled audit records into the database. */
 export class AuditStore {
@@ -25,18 +28,30 @@ export class AuditStore {
   }
 
   /**
-   * Inserts audit records, given as JSON texts, into `audit_records`: all or none. Records already stored are skipped.
+   * Inserts lines of the spool into `audit_records`: all or none. Records already stored are skipped. Lines are copied
+   * as they are, which takes the database a third of the time that it takes to parse JSON; only a batch with lines of
+   * another form, or with records already stored, is inserted as JSON.
    */
-  async insertAll(lines: readonly string[]): Promise<void> {
-    const records = `[${lines.join(',')}]`;
+  async insertAll(lines: readonly Buffer[]): Promise<void> {
     // The timer that calls this may have been set within a request, whose transaction must not be used.
-    await outsideRequest(() =>
-      this.#unscoped.raw(
-        (sql) => sql`
-          insert into audit_records
-          select * from json_populate_recordset(null::audit_records, ${records}::json)
-          on conflict do nothing`,
-      ),
+    await outsideRequest(async () => {
+      if (!lines.every(isCopyLine)) return this.#insertJson(lines.map(jsonOf));
+      try {
+        await this.#unscoped.copy('audit_records', AUDIT_COLUMNS, lines);
+      } catch (error) {
+        if (sqlState(error) !== UNIQUE_VIOLATION) throw error;
+        await this.#insertJson(lines.map(jsonOf));
+      }
+    });
+  }
+
+  async #insertJson(records: readonly string[]): Promise<void> {
+    const json = `[${records.join(',')}]`;
+    await this.#unscoped.raw(
+      (sql) => sql`
+        insert into audit_records
+        select * from json_populate_recordset(null::audit_records, ${json}::json)
+        on conflict do nothing`,
     );
   }
 
@@ -45,7 +60,7 @@ export class AuditStore {
     try {
       await outsideRequest(() =>
         this.#db.transaction(async () => {
-          await this.insertAll([probe()]);
+          await this.#insertJson([probe()]);
           throw new TakenBack();
         }),
       );
@@ -60,20 +75,20 @@ export class AuditStore {
    * insert and `onRefused` for the rest.
    * @throws the database's error when the table accepts no record at all.
    */
-  async insert(lines: readonly string[], onBadValue: OnRefused, onRefused: OnRefused): Promise<void> {
+  async insert(lines: readonly Buffer[], onBadValue: OnRefused, onRefused: OnRefused): Promise<void> {
     for (const { error, line } of await this.#refusals(lines)) {
-      if (isBadValue(error)) onBadValue(error, line);
-      else onRefused(error, line);
+      if (isBadValue(error)) onBadValue(error, jsonOf(line));
+      else onRefused(error, jsonOf(line));
     }
   }
 
   /** Inserts the records, halving refused batches until the refused records are known, and returns those. */
-  async #refusals(lines: readonly string[]): Promise<Refusal[]> {
+  async #refusals(lines: readonly Buffer[]): Promise<Refusal[]> {
     try {
       await this.insertAll(lines);
       return [];
     } catch (error) {
-      const [line = ''] = lines;
+      const [line = Buffer.alloc(0)] = lines;
       if (!isBadValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
       if (lines.length <= 1) return this.#refusalOfOne(line, error);
       const half = Math.ceil(lines.length / 2);
@@ -85,7 +100,7 @@ export class AuditStore {
    * Retries a single refused record once, because a temporary failure may have refused it; returns it if it is refused
    * again.
    */
-  async #refusalOfOne(line: string, error: unknown): Promise<Refusal[]> {
+  async #refusalOfOne(line: Buffer, error: unknown): Promise<Refusal[]> {
     if (isBadValue(error)) return [{ error, line }];
     try {
       await this.insertAll([line]);
@@ -122,8 +137,8 @@ export const AUDIT_DELAY_MS = 1_000;
 
 export type AuditWriterOptions = {
   spool: AuditSpool;
-  /** Writes lines to the database, all or none. Must accept lines that were written before (same time and id). */
-  insert: (lines: string[]) => Promise<void>;
+  /** Writes lines to the database. Must accept lines that were written before (same time and id). */
+  insert: (lines: Buffer[]) => Promise<void>;
   /** Called once for each outage of the database, with its first error. */
   onError: (error: unknown) => void;
   intervalMs?: number;

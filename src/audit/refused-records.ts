@@ -8,7 +8,7 @@ const GIVEN_UP_AFTER_MS = 10 * 60_000;
 const FOLDER = 'refused';
 const FILE = 'refused.ndjson';
 
-/** A refused audit record that waits for a retry: `since` when, in ms since 1970, and the `pass` that tried it last. */
+/** A refused audit record, as JSON, that waits for a retry: `since` when, in ms since 1970, and the `pass` that tried it last. */
 interface Entry {
   since: number;
   line: string;
@@ -69,8 +69,8 @@ export class RefusedRecords {
     const end = new AbortController();
     spool.adopt();
     await spool.drain(
-      async ([text = '']) => {
-        const entry: Entry = JSON.parse(text);
+      async ([text]) => {
+        const entry: Entry = JSON.parse(String(text));
         if (entry.pass === pass) end.abort();
         // Appended again before the spool removes it.
         if (entry.pass === pass || !(await this.#isSettled(entry))) this.#keep({ ...entry, pass });

@@ -11,30 +11,44 @@ const NEWLINE = 0x0a;
 const MAX_BYTES_PER_UNIT = 3;
 
 /** Lines decoded from a buffer, the number of damaged lines, and the bytes that all of them took. */
-type DecodedLines = { lines: string[]; damaged: number; bytes: number };
+type DecodedLines = { lines: Buffer[]; damaged: number; bytes: number };
 
-/** A buffer that every encoding reuses, large enough for the lines of most ticks. */
-const scratch = Buffer.allocUnsafeSlow(256 * 1024);
+const SLAB_BYTES = 256 * 1024;
+
+/** The memory that lines are encoded into; what of it is kept stays until the last of its lines is handed on. */
+let slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+let slabUsed = 0;
+
+/** Returns `bytes` bytes or more to encode into. Those used by `encodeLines` are not returned again. */
+function room(bytes: number): Buffer {
+  if (bytes > SLAB_BYTES) return Buffer.allocUnsafeSlow(bytes);
+  if (slabUsed + bytes > SLAB_BYTES) {
+    slab = Buffer.allocUnsafeSlow(SLAB_BYTES);
+    slabUsed = 0;
+  }
+  return slab.subarray(slabUsed);
+}
 
 /**
- * Encodes lines for a segment. Returns their bytes, valid until the next call, and the number of bytes of each line.
+ * Encodes lines for a segment. Returns the bytes of all, and of each line without its checksum and line feed.
  * @throws TypeError when a line contains a line feed.
  */
-function encodeLines(lines: readonly string[]): { bytes: Buffer; sizes: number[] } {
-  const most = lines.reduce((sum, line) => sum + SUM_LENGTH + 2 + line.length * MAX_BYTES_PER_UNIT, 0);
-  const buffer = most <= scratch.length ? scratch : Buffer.allocUnsafe(most);
-  const sizes: number[] = [];
+function encodeLines(texts: readonly string[]): { bytes: Buffer; lines: Buffer[] } {
+  const buffer = room(texts.reduce((sum, text) => sum + SUM_LENGTH + 2 + text.length * MAX_BYTES_PER_UNIT, 0));
+  const lines: Buffer[] = [];
   let at = 0;
-  for (const line of lines) {
-    if (line.includes('\n')) throw new TypeError('a line of the audit spool must not hold a line feed');
+  for (const text of texts) {
+    if (text.includes('\n')) throw new TypeError('a line of the audit spool must not hold a line feed');
     const start = at + SUM_LENGTH + 1;
-    const end = start + buffer.write(line, start);
-    buffer.write(`${sumOf(crc32(buffer.subarray(start, end)))} `, at, 'latin1');
+    const end = start + buffer.write(text, start);
+    const line = buffer.subarray(start, end);
+    buffer.write(`${sumOf(crc32(line))} `, at, 'latin1');
     buffer[end] = NEWLINE;
-    sizes.push(end + 1 - at);
+    lines.push(line);
     at = end + 1;
   }
-  return { bytes: buffer.subarray(0, at), sizes };
+  if (buffer.buffer === slab.buffer) slabUsed += at;
+  return { bytes: buffer.subarray(0, at), lines };
 }
 
 /** Decodes at most `maxLines` lines from the start of `buffer`; ignores an incomplete line at its end. */
@@ -43,13 +57,18 @@ export function decodeLines(buffer: Buffer, maxLines: number): DecodedLines {
   while (decoded.lines.length < maxLines) {
     const end = buffer.indexOf(NEWLINE, decoded.bytes);
     if (end === -1) break;
-    const content = buffer.subarray(Math.min(decoded.bytes + SUM_LENGTH + 1, end), end);
+    const line = buffer.subarray(Math.min(decoded.bytes + SUM_LENGTH + 1, end), end);
     const sum = buffer.toString('latin1', decoded.bytes, decoded.bytes + SUM_LENGTH);
-    if (sum === sumOf(crc32(content))) decoded.lines.push(content.toString('utf8'));
+    if (sum === sumOf(crc32(line))) decoded.lines.push(line);
     else decoded.damaged += 1;
     decoded.bytes = end + 1;
   }
   return decoded;
+}
+
+/** Returns the bytes that a line takes in a segment. */
+function storedBytes(line: Buffer): number {
+  return SUM_LENGTH + 1 + line.length + 1;
 }
 
 function sumOf(value: number): string {
@@ -163,7 +182,7 @@ export class SegmentChain {
 }
 
 /** A batch of spooled lines and the number of damaged ones that were skipped; `done` marks all of them as consumed. */
-export type SpoolBatch = { lines: string[]; damaged: number; done: () => void };
+export type SpoolBatch = { lines: Buffer[]; damaged: number; done: () => void };
 
 type SpoolLogOptions = {
   /** Returns the path of the segment with this number. */
@@ -187,7 +206,7 @@ export class SpoolLog extends SegmentChain {
   #sequence = 0;
   #pendingLines = 0;
   // Memory holds the oldest lines. It accepts new ones only while every unconsumed line is in memory.
-  #memory: { line: string; bytes: number }[] = [];
+  #memory: Buffer[] = [];
   #memoryBytes = 0;
 
   constructor(options: SpoolLogOptions) {
@@ -206,12 +225,12 @@ export class SpoolLog extends SegmentChain {
    */
   append(lines: readonly string[], maxBytesOnDisk: number): boolean {
     if (lines.length === 0) return true;
-    const { bytes: encoded, sizes } = encodeLines(lines);
+    const { bytes: encoded, lines: kept } = encodeLines(lines);
     if (this.bytesOnDisk + encoded.length > maxBytesOnDisk) return false;
     const isAllInMemory = this.#memoryBytes === this.bytesLeft;
     this.#write(encoded);
     this.#pendingLines += lines.length;
-    if (isAllInMemory) this.#remember(lines, sizes);
+    if (isAllInMemory) this.#remember(kept);
     return true;
   }
 
@@ -249,11 +268,11 @@ export class SpoolLog extends SegmentChain {
     this.#closeActive();
   }
 
-  #remember(lines: readonly string[], sizes: readonly number[]): void {
-    for (const [index, line] of lines.entries()) {
-      const bytes = sizes[index] ?? 0;
+  #remember(lines: readonly Buffer[]): void {
+    for (const line of lines) {
+      const bytes = storedBytes(line);
       if (this.#memoryBytes + bytes > this.#options.memoryBytes) return;
-      this.#memory.push({ line, bytes });
+      this.#memory.push(line);
       this.#memoryBytes += bytes;
     }
   }
@@ -261,12 +280,12 @@ export class SpoolLog extends SegmentChain {
   #nextOfMemory({ maxLines, maxBytes }: BatchLimits): SpoolBatch {
     let count = 0;
     let bytes = 0;
-    for (const entry of this.#memory) {
-      if (count === maxLines || (count > 0 && bytes + entry.bytes > maxBytes)) break;
+    for (const line of this.#memory) {
+      if (count === maxLines || (count > 0 && bytes + storedBytes(line) > maxBytes)) break;
       count += 1;
-      bytes += entry.bytes;
+      bytes += storedBytes(line);
     }
-    const lines = this.#memory.slice(0, count).map((entry) => entry.line);
+    const lines = this.#memory.slice(0, count);
     const done = () => {
       this.#memory = this.#memory.slice(count);
       this.#memoryBytes -= bytes;

@@ -212,7 +212,7 @@ export class AuditSpool {
    * number. Concurrent drains run one after another. Each also checks whether a full disk has free space again.
    * @throws the error of `write`; the next drain passes that batch again.
    */
-  drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
+  drain(write: (lines: Buffer[]) => Promise<void>, options: DrainOptions): Promise<number> {
     return this.#draining.run(undefined, () => this.#drain(write, options));
   }
 
@@ -225,7 +225,7 @@ export class AuditSpool {
     releaseLock(this.#lock, this.#log.bytesLeft);
   }
 
-  async #drain(write: (lines: string[]) => Promise<void>, options: DrainOptions): Promise<number> {
+  async #drain(write: (lines: Buffer[]) => Promise<void>, options: DrainOptions): Promise<number> {
     const { batchSize, batchBytes = 4 * MIB } = options;
     // With an empty batch the loop would never end.
     const limits = { maxLines: Math.max(batchSize, 1), maxBytes: Math.max(batchBytes, 1) };

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { jsonOf } from '../../src/audit/audit-record.ts';
 import { BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { openSocket, request, sendRaw } from '../gateway/raw.ts';
@@ -168,7 +169,7 @@ describe('the spool', () => {
     const given = new Map<string, number>();
     const spy = vi.spyOn(spool, 'append').mockImplementation((...lines) => {
       for (const line of lines) {
-        const id = JSON.parse(line).correlation_id;
+        const id = JSON.parse(jsonOf(Buffer.from(line))).correlation_id;
         const request = started.find(({ response }) => response.getHeader('x-correlation-id') === id);
         if (request) given.set(id, bytesGiven(request.socket) - request.before);
       }

@@ -53,7 +53,7 @@ async function kill(child: ChildProcess): Promise<void> {
 
 async function drained(spool: AuditSpool): Promise<string[]> {
   const seen: string[] = [];
-  await spool.drain(async (batch) => void seen.push(...batch), { batchSize: 7 });
+  await spool.drain(async (batch) => void seen.push(...batch.map(String)), { batchSize: 7 });
   return seen;
 }
 

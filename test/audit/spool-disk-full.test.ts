@@ -34,7 +34,7 @@ function open(options: Partial<AuditSpoolOptions> = {}): AuditSpool {
 
 async function drained(spool: AuditSpool): Promise<string[]> {
   const lines: string[] = [];
-  await spool.drain(async (batch) => void lines.push(...batch), { batchSize: 3 });
+  await spool.drain(async (batch) => void lines.push(...batch.map(String)), { batchSize: 3 });
   return lines;
 }
 

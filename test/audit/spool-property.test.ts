@@ -60,7 +60,7 @@ function cut(at: number, part: number): string[] {
   const size = Math.floor(bytes.length * part);
   truncateSync(file, size);
   const left = decodeLines(bytes.subarray(0, size), Number.MAX_VALUE);
-  return decodeLines(bytes.subarray(left.bytes), Number.MAX_VALUE).lines;
+  return decodeLines(bytes.subarray(left.bytes), Number.MAX_VALUE).lines.map(String);
 }
 
 const appendStep = fc.record({
@@ -138,7 +138,8 @@ class Model {
   }
 
   async #drain(isFailing: boolean): Promise<void> {
-    const write = async (batch: string[]) => {
+    const write = async (lines: Buffer[]) => {
+      const batch = lines.map(String);
       if (isFailing && batch.length < 3) throw new Error('down');
       // Lines of a segment that a restart found half written may come again.
       const fresh = batch.filter((line) => this.#pending.includes(line));

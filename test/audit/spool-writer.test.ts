@@ -28,7 +28,7 @@ afterEach(async () => {
 });
 
 function start(options: Partial<AuditWriterOptions> = {}): AuditWriter {
-  const insert = async (lines: string[]) => void batches.push(lines);
+  const insert = async (lines: Buffer[]) => void batches.push(lines.map(String));
   const writer = new AuditWriter({ spool, insert, onError: (error) => errors.push(error), batchSize: 3, ...options });
   writers.push(writer);
   writer.start();
@@ -36,14 +36,14 @@ function start(options: Partial<AuditWriterOptions> = {}): AuditWriter {
 }
 
 /** A store that refuses as long as `isDown`. */
-function store(): { isDown: boolean; calls: number; insert: (lines: string[]) => Promise<void> } {
+function store(): { isDown: boolean; calls: number; insert: (lines: Buffer[]) => Promise<void> } {
   const state = {
     isDown: true,
     calls: 0,
-    insert: async (lines: string[]) => {
+    insert: async (lines: Buffer[]) => {
       state.calls += 1;
       if (state.isDown) throw new Error(`down ${state.calls}`);
-      batches.push(lines);
+      batches.push(lines.map(String));
     },
   };
   return state;
@@ -127,7 +127,7 @@ describe('the audit writer', () => {
     expect(vi.getTimerCount()).toBe(0);
     spool.close();
     spool = AuditSpool.open({ dir });
-    await spool.drain(async (lines) => void batches.push(lines), { batchSize: 10 });
+    await spool.drain(async (lines) => void batches.push(lines.map(String)), { batchSize: 10 });
     expect(batches).toEqual([['a']]);
   });
 

@@ -29,7 +29,7 @@ function lines(count: number, from = 0): string[] {
 
 async function drained(spool: AuditSpool, batchSize = 500): Promise<string[][]> {
   const batches: string[][] = [];
-  await spool.drain(async (batch) => void batches.push(batch), { batchSize });
+  await spool.drain(async (batch) => void batches.push(batch.map(String)), { batchSize });
   return batches;
 }
 
@@ -86,7 +86,7 @@ describe('a spool', () => {
     spool.append('0');
     await spool.drain(
       async (batch) => {
-        seen.push(...batch);
+        seen.push(...batch.map(String));
         if (seen.length < 10) for (const extra of ['a', 'b']) spool.append(`${seen.length}${extra}`);
       },
       { batchSize: 100 },

@@ -18,7 +18,7 @@ import {
   TokenKind,
 } from 'graphql';
 import { WebSocket } from 'ws';
-import type { AuditRecordLine } from '../../src/gateway/exchange/audit.ts';
+import type { AuditRecord } from '../../src/audit/audit-record.ts';
 import { parseJson } from '../../src/lib/json.ts';
 import {
   hasGoodVariables,
@@ -129,7 +129,7 @@ class AuditComparison implements AsyncDisposable {
 
   #compare(
     { how, body, isFaulty, operations: [sent] }: Sending,
-    record: AuditRecordLine,
+    record: AuditRecord,
     given: { params: unknown } | undefined,
     text: string,
     type: string,

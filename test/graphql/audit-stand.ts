@@ -2,9 +2,10 @@ import { createServer, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import type { Principal } from '../../src/access/identity/principal.ts';
+import { type AuditRecord, jsonOf } from '../../src/audit/audit-record.ts';
 import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
 import { createGraphqlRuntime } from '../../src/faces/graphql/runtime.ts';
-import { AuditLog, type AuditRecordLine } from '../../src/gateway/exchange/audit.ts';
+import { AuditLog } from '../../src/gateway/exchange/audit.ts';
 import { Exchange } from '../../src/gateway/exchange/exchange.ts';
 import { normalTarget } from '../../src/gateway/exchange/request-head.ts';
 import { refuse } from '../../src/gateway/exchange/responses.ts';
@@ -56,7 +57,7 @@ const rootValue = {
 
 interface AuditStand extends AsyncDisposable {
   url: string;
-  records: AuditRecordLine[];
+  records: AuditRecord[];
   lines: string[];
   socketUrl: string;
   post(body: unknown, headers?: Record<string, string>): Promise<string>;
@@ -71,9 +72,9 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
       JSON.stringify({ ...fields, message }, (_key, value) => (value instanceof Error ? `${value.stack}` : value)),
     );
   const log: Log = { debug: line, info: line, warn: line, error: line };
-  const records: AuditRecordLine[] = [];
+  const records: AuditRecord[] = [];
   const keep = (record: string, kept?: () => void) => {
-    records.push(JSON.parse(record));
+    records.push(JSON.parse(jsonOf(Buffer.from(record))));
     kept?.();
   };
   const audit = new AuditLog({ add: keep, commit: () => undefined }, log);

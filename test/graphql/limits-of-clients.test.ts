@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { jsonOf } from '../../src/audit/audit-record.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, type ClientCredentials, updateClient } from '../oauth/clients.ts';
 import { until } from './stand.ts';
@@ -111,7 +112,7 @@ describe('a batch', () => {
     const records = vi.spyOn(p.service.context.spool, 'append');
     try {
       await batch(token, 2);
-      const kept = records.mock.calls.flat().map((line) => JSON.parse(line));
+      const kept = records.mock.calls.flat().map((line) => JSON.parse(jsonOf(Buffer.from(line))));
       expect(kept.map((record) => record.response_body)).toEqual(
         [0, 1].map(() => expect.stringContaining('rate_limit_exceeded')),
       );

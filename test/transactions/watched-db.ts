@@ -14,6 +14,7 @@ export function watchedDb(db: Db, { statement, commit }: Hooks): Db {
     unscoped: (reason) => {
       const door = db.unscoped(reason);
       return {
+        ...door,
         run: async (build) => {
           await statement?.();
           return door.run(build);

@@ -28,6 +28,7 @@ export function steppedDb(db: Db, step: Step): Db {
     unscoped: (reason) => {
       const door = db.unscoped(reason);
       return {
+        ...door,
         run: async (build) => {
           await step('statement');
           return door.run(build);

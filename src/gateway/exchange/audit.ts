@@ -1,4 +1,5 @@
 import type { Principal } from '../../access/identity/principal.ts';
+import { type AuditRecord, lineOf } from '../../audit/audit-record.ts';
 import { maskBody } from '../../audit/mask.ts';
 import { cut, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
@@ -128,29 +129,6 @@ interface RecordSpool {
   commit(): void;
 }
 
-/** An audit record, with the columns of `audit_records` as members (specification section 1). */
-export interface AuditRecordLine {
-  at: string;
-  id: string;
-  node_id: string | null;
-  correlation_id: string;
-  method: string;
-  path: string;
-  query: string | null;
-  status_code: number;
-  /** The duration of the request, in ms. */
-  elapsed: number;
-  headers: Record<string, unknown>;
-  remote_address: string;
-  real_ip: string;
-  request_body: string | null;
-  request_bytes: number;
-  response_body: string | null;
-  response_bytes: number;
-  is_api: boolean;
-  aborted: boolean;
-}
-
 /** A WebSocket operation that has ended; it is recorded like a request. */
 interface EndedOperation {
   /** The exchange of the upgrade that opened the WebSocket. */
@@ -196,7 +174,7 @@ export class AuditLog {
   }
 
   /** Returns the audit records of a request, without bodies if they cannot be masked: the response is sent anyway. */
-  #recordsOf(exchange: Exchange, aborted: boolean): AuditRecordLine[] {
+  #recordsOf(exchange: Exchange, aborted: boolean): AuditRecord[] {
     try {
       const operations = exchange.audit.operations?.() ?? [WHOLE];
       return operations.map((operation) => recordOf(exchange, aborted, operation));
@@ -206,7 +184,7 @@ export class AuditLog {
     }
   }
 
-  #recordOfOperation(operation: EndedOperation): AuditRecordLine {
+  #recordOfOperation(operation: EndedOperation): AuditRecord {
     try {
       return recordOfOperation(operation);
     } catch (error) {
@@ -219,8 +197,8 @@ export class AuditLog {
     this.#log.error({ correlation_id: correlationId, err: error }, 'bodies could not be masked');
   }
 
-  #keep(record: AuditRecordLine, kept?: () => void): void {
-    this.#spool.add(JSON.stringify(record), kept);
+  #keep(record: AuditRecord, kept?: () => void): void {
+    this.#spool.add(lineOf(record), kept);
     const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
     this.#log.info(
@@ -240,7 +218,7 @@ export class AuditLog {
   }
 }
 
-function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecordLine {
+function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperation | undefined): AuditRecord {
   const { req, found, audit } = exchange;
   const { principal, client } = found;
   const correlation_id = correlationKey(exchange.correlationId);
@@ -263,7 +241,7 @@ function recordOf(exchange: Exchange, aborted: boolean, operation: AuditedOperat
   };
 }
 
-function recordOfOperation(operation: EndedOperation): AuditRecordLine {
+function recordOfOperation(operation: EndedOperation): AuditRecord {
   const { exchange, principal, audited } = operation;
   return {
     ...recordOf(exchange, false, undefined),
@@ -278,7 +256,7 @@ function recordOfOperation(operation: EndedOperation): AuditRecordLine {
   };
 }
 
-function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecordLine {
+function recordOfUnparsed(unparsed: Unparsed, atMs: number): AuditRecord {
   const { correlationId, method, target, status, body, remoteAddress, reason } = unparsed;
   return {
     at: new Date(atMs).toISOString(),

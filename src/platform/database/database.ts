@@ -6,8 +6,8 @@ import { Semaphore } from '../../lib/semaphore.ts';
 import { entities, type Tables } from '../../tables/tables.ts';
 import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
 import type { TableScopes } from './node-scope.ts';
-import { closeDeadConnections, DatabaseMetrics, limitStatements, type ServerPool } from './pool.ts';
-import { hasDeadline, TenantDb } from './tenant-db.ts';
+import { closeDeadConnections, copyFrom, DatabaseMetrics, limitStatements, type ServerPool } from './pool.ts';
+import { type CopyInto, hasDeadline, TenantDb } from './tenant-db.ts';
 
 /** The database as services use it: scoped to one tenant or unscoped, with transactions. */
 export type Db = TenantDb<Tables>;
@@ -70,13 +70,15 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     const timeoutMs = 'url' in location ? location.statementTimeoutMs : undefined;
     if (timeoutMs !== undefined) limitStatements(created, { timeoutMs, hasDeadline });
   };
-  const orm = 'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
+  const { orm, copyInto } =
+    'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
   const limits = { connections, timedOut: gatewayTimeout };
   // The query builder is made at the first statement, since that opens the database.
   const db = new TenantDb(
     () => orm.em.getKysely<Tables>(),
     scopes,
     limits,
+    copyInto,
     () => pool,
   );
   return {
@@ -103,9 +105,15 @@ const shared = {
   },
 };
 
-async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void): Promise<SqlMikroORM> {
+/** A database as its driver opens it. */
+interface Opened {
+  orm: SqlMikroORM;
+  copyInto: CopyInto;
+}
+
+async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void): Promise<Opened> {
   const { MikroORM } = await import('@mikro-orm/postgresql');
-  return MikroORM.init({
+  const orm = await MikroORM.init({
     ...shared,
     clientUrl: url,
     pool: { min: 0, max: POOL_SIZE },
@@ -118,6 +126,12 @@ async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void
       onPoolCreated,
     },
   });
+  return {
+    orm,
+    async copyInto(target, rows) {
+      await copyFrom(await orm.em.getConnection().getNativeClient(), `copy ${target} from stdin`, rows);
+    },
+  };
 }
 
 /**
@@ -130,9 +144,9 @@ function inUtc(text: string): string {
   return url.href;
 }
 
-async function openEmbedded(dataDir: string): Promise<SqlMikroORM> {
+async function openEmbedded(dataDir: string): Promise<Opened> {
   const [{ MikroORM }, { PGlite }] = await Promise.all([import('@mikro-orm/pglite'), import('@electric-sql/pglite')]);
-  return MikroORM.init({
+  const orm = await MikroORM.init({
     ...shared,
     dbName: 'postgres',
     onCreateConnection: async (connection) => refuseWhenFull(connection as Executor, () => checkFreeSpace(dataDir)),
@@ -142,6 +156,14 @@ async function openEmbedded(dataDir: string): Promise<SqlMikroORM> {
       parsers: { 20: (value: string) => value, 17: (value: string) => Buffer.from(value.slice(2), 'hex') },
     },
   });
+  return {
+    orm,
+    async copyInto(target, rows) {
+      checkFreeSpace(dataDir);
+      const pglite = await orm.em.getConnection().getNativeClient();
+      await pglite.query(`copy ${target} from '/dev/blob'`, [], { blob: new Blob([rows]) });
+    },
+  };
 }
 
 /**

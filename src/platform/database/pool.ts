@@ -1,3 +1,6 @@
+import { finished, Writable } from 'node:stream';
+import { finished as finishes } from 'node:stream/promises';
+import { from } from 'pg-copy-streams';
 import { Gauge, type Metric } from 'prom-client';
 import { durations } from '../../lib/durations.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
@@ -10,12 +13,15 @@ type Query = (text: unknown, ...rest: unknown[]) => unknown;
 interface PoolClient {
   query: Query;
   end(): Promise<void>;
+  /** Returns the connection to the pool or, after an error, closes it. */
+  release(error?: unknown): void;
 }
 
 /** The connection pool of the driver `pg`. */
 export interface ServerPool extends StatementPool {
   readonly totalCount: number;
   readonly idleCount: number;
+  connect(): Promise<PoolClient>;
   on(event: 'connect', listener: (client: PoolClient) => void): unknown;
 }
 
@@ -27,7 +33,7 @@ function wrapQueries(pool: ServerPool, wrap: (query: Query, client: PoolClient) 
 }
 
 const OPERATIONS: ReadonlySet<string> = new Set([
-  ...['select', 'insert', 'update', 'delete', 'with'],
+  ...['select', 'insert', 'update', 'delete', 'with', 'copy'],
   ...['begin', 'commit', 'rollback', 'savepoint', 'release'],
 ]);
 const LONGEST = 9;
@@ -95,6 +101,7 @@ export class DatabaseMetrics {
       }
       const result = query(text, ...rest);
       if (result instanceof Promise) result.then(() => done(), done);
+      else if (result instanceof Writable) finished(result, done);
       return result;
     });
   }
@@ -157,4 +164,16 @@ export function limitStatements(
       return Promise.resolve(query(`set statement_timeout to ${isLimited ? timeoutMs : 'default'}`)).then(run, run);
     };
   });
+}
+
+/** Runs a `copy … from stdin` on a connection of the pool, with `rows` in the format of the statement. */
+export async function copyFrom(pool: ServerPool, statement: string, rows: Buffer): Promise<void> {
+  const client = await pool.connect();
+  const copy = from(statement);
+  client.query(copy);
+  copy.end(rows);
+  const error: unknown = await finishes(copy).catch((fault) => fault);
+  // An error that the server tells leaves the connection as it was.
+  client.release(sqlState(error) === undefined ? error : undefined);
+  if (error !== undefined) throw error;
 }

@@ -90,6 +90,11 @@ export interface UnscopedDatabase<Tables> {
   run<Row>(build: (k: Kysely<Tables>) => Unexecuted<Row>): Promise<Row[]>;
   /** Runs a raw SQL statement, for what Kysely's builders cannot express. */
   raw<Row>(build: (text: typeof sql) => ReturnType<typeof sql<Row>>): Promise<Row[]>;
+  /**
+   * Inserts lines of PostgreSQL's `COPY` in the format `text`, without their line feeds: all or none. It joins no
+   * transaction.
+   */
+  copy(table: keyof Tables & string, columns: readonly string[], lines: readonly Buffer[]): Promise<void>;
 }
 
 /** A statement that each connection prepares once, under its name. */
@@ -113,6 +118,9 @@ export interface StatementPool {
   query<Row>(statement: NamedStatement): Promise<{ rows: Row[] }>;
 }
 
+/** Inserts `rows`, in the format `text` of `COPY`, into `target`, a table with its columns. */
+export type CopyInto = (target: string, rows: Buffer<ArrayBuffer>) => Promise<void>;
+
 /** The limits on the use of connections. */
 interface ConnectionLimits {
   /** The semaphore with a permit for each connection, keyed by tenant. */
@@ -125,6 +133,7 @@ interface ConnectionLimits {
 type NodeOf = () => string | undefined;
 
 const QUERY_CANCELED = '57014';
+const LINE_FEED = Buffer.from('\n');
 
 interface WaitingRequest {
   nodeOf: NodeOf;
@@ -176,24 +185,27 @@ export class TenantDb<Tables extends object> {
   readonly #transaction = new AsyncLocalStorage<Kysely<Tables>>();
   readonly #limits: ConnectionLimits;
   readonly #pool: () => StatementPool | undefined;
+  readonly #copyInto: CopyInto;
   readonly #prepared = new PreparedQueries<Kysely<Scoped<Tables>>>({
     scoped: (nodeId) => this.#scopedKysely(nodeId),
     run: (query, nodeId, name) => this.#runCompiled(query, nodeId, name),
   });
 
   /**
-   * Takes `client`, which returns the unscoped query builder, and `pool`, which returns the driver's pool once it
-   * exists; without one, prepared queries run like all others.
+   * Takes `client`, which returns the unscoped query builder, `copyInto`, and `pool`, which returns the driver's pool
+   * once it exists; without one, prepared queries run like all others.
    */
   constructor(
     client: () => Kysely<Tables>,
     scopes: TableScopes,
     limits: ConnectionLimits,
+    copyInto: CopyInto,
     pool: () => StatementPool | undefined = () => undefined,
   ) {
     this.#client = client;
     this.#scopes = scopes;
     this.#limits = limits;
+    this.#copyInto = copyInto;
     this.#pool = pool;
   }
 
@@ -219,6 +231,7 @@ export class TenantDb<Tables extends object> {
     return {
       run: (build) => this.#withConnection(() => build(this.#kysely()).execute()),
       raw: (build) => this.#withConnection(async () => (await build(sql).execute(this.#kysely())).rows),
+      copy: (table, columns, lines) => this.#copy(`${table} (${columns.join(', ')})`, lines),
     };
   }
 
@@ -230,6 +243,12 @@ export class TenantDb<Tables extends object> {
         .transaction()
         .execute((transaction) => this.#transaction.run(transaction, work)),
     );
+  }
+
+  async #copy(target: string, lines: readonly Buffer[]): Promise<void> {
+    if (this.#transaction.getStore()) throw new Error('a copy joins no transaction');
+    const rows = Buffer.concat(lines.flatMap((line) => [line, LINE_FEED]));
+    await this.#withConnection(() => this.#copyInto(target, rows));
   }
 
   /** Runs `work` with a permit for a connection; inside a transaction, the transaction already holds it. */

@@ -1,0 +1,107 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type AuditRecord, jsonOf, lineOf } from '../../src/audit/audit-record.ts';
+import { AuditStore } from '../../src/audit/audit-writer.ts';
+import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+
+type Opened = Pick<EmbeddedDatabase, 'db'> & AsyncDisposable;
+
+const text = fc
+  .oneof(
+    fc.string({ unit: 'binary' }),
+    fc.stringMatching(/^[\\nrtN.\t\n\r'"{},]*$/),
+    fc.constantFrom('\\N', '\\.', '\\', 'NULL', ''),
+  )
+  .map((drawn) => drawn.replaceAll('\0', ''));
+
+const records: fc.Arbitrary<AuditRecord> = fc.record({
+  at: fc.date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true }).map((date) => date.toISOString()),
+  id: fc.uuid(),
+  node_id: fc.option(fc.uuid()),
+  correlation_id: text,
+  method: text,
+  path: text,
+  query: fc.option(text),
+  status_code: fc.integer({ min: 100, max: 599 }),
+  elapsed: fc.double({ noNaN: true, min: 0, max: 1e9 }),
+  headers: fc.dictionary(fc.stringMatching(/^:?[a-z-]{1,9}$/), fc.oneof(text, fc.array(text)), {
+    noNullPrototype: true,
+  }),
+  remote_address: text,
+  real_ip: text,
+  request_body: fc.option(text),
+  request_bytes: fc.nat(),
+  response_body: fc.option(text),
+  response_bytes: fc.nat(),
+  is_api: fc.boolean(),
+  aborted: fc.boolean(),
+});
+
+function lineFor(record: AuditRecord): Buffer {
+  return Buffer.from(lineOf(record));
+}
+
+it('D2-07: the line of a record is one line, and gives the record back', () => {
+  fc.assert(
+    fc.property(records, (record) => {
+      const line = lineFor(record);
+      expect(line.includes('\n')).toBe(false);
+      expect(JSON.parse(jsonOf(line))).toEqual(JSON.parse(JSON.stringify(record)));
+    }),
+  );
+});
+
+function storeTests(open: () => Promise<Opened>): void {
+  let database: Opened;
+  let store: AuditStore;
+  beforeAll(async () => {
+    database = await open();
+    store = new AuditStore(database.db);
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  /** What the table has under these ids, with numbers as the records have them. */
+  async function stored(ids: string[]) {
+    const rows = await database.db
+      .unscoped('test')
+      .run((k) => k.selectFrom('audit_records').selectAll().where('id', 'in', ids));
+    return rows.map((row) => ({
+      ...row,
+      at: new Date(row.at).toISOString(),
+      request_bytes: Number(row.request_bytes),
+      response_bytes: Number(row.response_bytes),
+    }));
+  }
+
+  it('D2-07: a copied line and the JSON of it store the same record', async () => {
+    await fc.assert(
+      fc.asyncProperty(records, async (record) => {
+        const [copied, parsed] = [randomUUID(), randomUUID()];
+        await store.insertAll([lineFor({ ...record, id: copied })]);
+        await store.insertAll([Buffer.from(JSON.stringify({ ...record, id: parsed }))]);
+        const expected = { ...record, elapsed: record.elapsed + 0 };
+        const found = new Map((await stored([copied, parsed])).map((row) => [row.id, row]));
+        expect(found.get(copied)).toEqual({ ...expected, id: copied });
+        expect(found.get(parsed)).toEqual({ ...expected, id: parsed });
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('D2-07: of a batch that is repeated in part, in any form, each record is stored once', async () => {
+    const drawn = fc.sample(records, { numRuns: 6, seed: 7 }).map((record) => ({ ...record, id: randomUUID() }));
+    const ids = drawn.map(({ id }) => id);
+    await store.insertAll(drawn.slice(0, 3).map(lineFor));
+    await store.insertAll(drawn.map(lineFor));
+    await store.insertAll(drawn.map((record) => Buffer.from(JSON.stringify(record))));
+    await store.insertAll(
+      drawn.map((record, index) => (index % 2 ? lineFor(record) : Buffer.from(JSON.stringify(record)))),
+    );
+    expect((await stored(ids)).map(({ id }) => id).sort()).toEqual([...ids].sort());
+  });
+}
+
+describe('in the embedded database', () => storeTests(embeddedDatabase));
+describeReal('postgres', 'in PostgreSQL', () => storeTests(realDatabase));
