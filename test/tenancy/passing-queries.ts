@@ -1,3 +1,4 @@
+import { rowsOfIds } from '../../src/platform/database/tenant-db.ts';
 import type { Query } from './two-nodes.ts';
 
 /** Queries of every builder that reads, by what they show. */
@@ -33,6 +34,14 @@ export const reads: Record<string, Query> = {
         (join) => join.onTrue(),
       )
       .select(['n.name', 'x.asset']),
+  'a lateral join to the elements of an array': (k) =>
+    k
+      .selectFrom(rowsOfIds(['account 0', 'account 1'], 'text', 'wanted'))
+      .innerJoinLateral(
+        (eb) => eb.selectFrom('accounts').select('accounts.id').whereRef('accounts.name', '=', 'wanted.wanted').as('x'),
+        (join) => join.onTrue(),
+      )
+      .select(['wanted.wanted', 'x.id']),
   'a subquery to select from': (k) =>
     k.selectFrom((eb) => eb.selectFrom('users').select(['id', 'email']).as('u')).selectAll(),
   'a subquery in where': (k) =>

@@ -127,7 +127,7 @@ const refused: Record<string, Attempt> = {
   'an aggregate whose name is a text': (k) =>
     k.selectFrom('users').select((eb) => eb.fn.agg('max(1), count', ['id']).as('x')),
   'a function to select from': (k) =>
-    k.selectFrom((eb) => eb.fn<{ id: string }>('unnest', [eb.val('{}')]).as('x')).selectAll(),
+    k.selectFrom((eb) => eb.fn<{ id: string }>('lower', [eb.val('{}')]).as('x')).selectAll(),
   'a change of the schema': (k) => k.schema.dropTable('users'),
   'a view of another node': (k) => k.schema.createView('x').as(k.selectFrom('users').selectAll()),
   'a transaction of its own': (k) => ({ execute: () => k.transaction().execute(async () => undefined) }),

@@ -107,7 +107,7 @@ export class NetworkPages extends NetworkList {
 
   constructor(db: Db) {
     super(db);
-    this.ofWallets = nestedList(db, { owners: 'wallets', rows: assigned, owner: 'wallet_id', order: ['at', 'id'] });
+    this.ofWallets = nestedList(db, { ownerIds: 'uuid', rows: assigned, owner: 'wallet_id', order: ['at', 'id'] });
   }
 }
 

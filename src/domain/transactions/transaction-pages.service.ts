@@ -124,7 +124,7 @@ export class TransactionEventPages {
 
   constructor(db: Db) {
     this.ofTransactions = nestedList(db, {
-      owners: 'transactions',
+      ownerIds: 'text',
       rows: (k) => k.selectFrom('transaction_events').select(EVENT_COLUMNS),
       owner: 'transaction_id',
       order: ['seq'],

@@ -25,7 +25,7 @@ export class MigrationPages extends MigrationList {
     super(db);
     this.#db = db;
     this.rows = nestedList(db, {
-      owners: 'migrations',
+      ownerIds: 'uuid',
       rows: (k) => k.selectFrom('migration_rows').selectAll(),
       owner: 'migration_id',
       order: ['index'],

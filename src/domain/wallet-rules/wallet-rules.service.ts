@@ -38,7 +38,7 @@ export class WalletRulePages {
 
   constructor(db: Db) {
     this.ofWallets = nestedList(db, {
-      owners: 'wallets',
+      ownerIds: 'uuid',
       rows: (k) => k.selectFrom('wallet_rules').select(columns),
       owner: 'wallet_id',
       order: ['created_at', 'id'],

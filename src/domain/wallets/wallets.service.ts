@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely';
+import type { Kysely, NotNull } from 'kysely';
 import type { Db } from '../../platform/database/database.ts';
 import { keysetList, type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import type { Scoped } from '../../platform/database/tenant-db.ts';
@@ -19,22 +19,13 @@ export interface WalletFilter {
   networkId?: string | undefined;
 }
 
-/** Selects wallets. The chain is a subquery, so that counting wallets does not read it. */
+/** Selects wallets. The chain is a left join, which PostgreSQL leaves out where wallets are only counted. */
 function wallets(k: Kysely<Scoped<Tables>>) {
   return k
     .selectFrom('wallets')
-    .select((eb) => [
-      'wallets.id',
-      'wallets.account_id',
-      'wallets.created_at',
-      eb
-        .selectFrom('chains')
-        .select('chains.name')
-        .whereRef('chains.id', '=', 'wallets.chain_id')
-        .$asScalar()
-        .$notNull()
-        .as('chain'),
-    ]);
+    .leftJoin('chains', 'chains.id', 'wallets.chain_id')
+    .select(['wallets.id', 'wallets.account_id', 'wallets.created_at', 'chains.name as chain'])
+    .$narrowType<{ chain: NotNull }>();
 }
 
 const WalletList = keysetList({
@@ -62,7 +53,7 @@ export class WalletPages extends WalletList {
   constructor(db: Db) {
     super(db);
     this.ofAccounts = nestedList(db, {
-      owners: 'accounts',
+      ownerIds: 'uuid',
       rows: wallets,
       owner: 'account_id',
       order: ['created_at', 'id'],

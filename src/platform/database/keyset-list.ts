@@ -13,7 +13,7 @@ import {
 import type { Tables } from '../../tables/tables.ts';
 import { isOneOf, keysetPage } from './conditions.ts';
 import type { Db } from './database.ts';
-import type { Scoped } from './tenant-db.ts';
+import { type IdType, rowsOfIds, type Scoped } from './tenant-db.ts';
 
 type ScopedTables = Scoped<Tables>;
 type ScopedKysely = Kysely<ScopedTables>;
@@ -124,8 +124,8 @@ function rowsOf<Row>(query: Pick<Listed, 'selectAll'>): Compilable<Row> {
 }
 
 interface NestedSpec<DB, TB extends keyof DB, Row> {
-  /** The table of the rows that the lists belong to (the owners); its key is `id`. */
-  owners: keyof ScopedTables & string;
+  /** The type of the ids of the rows that the lists belong to (the owners). */
+  ownerIds: IdType;
   rows: Rows<DB, TB, Row>;
   /** The column in which a row of the list has its owner's id. */
   owner: keyof Row & string;
@@ -144,20 +144,18 @@ export interface NestedList<Row> {
 /** Makes the reader of a nested list, from the list's declaration. */
 export function nestedList<DB, TB extends keyof DB, Row>(
   db: Db,
-  { owners, rows, owner, order }: NestedSpec<DB, TB, Row>,
+  { ownerIds: idType, rows, owner, order }: NestedSpec<DB, TB, Row>,
 ): NestedList<Row> {
   const orderOf = <Of extends string>(of: Of) => order.map((name) => columnOf(of, name)) as [`${Of}.column`];
   const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: readonly string[]; page: PageRead }) => {
     const direction = page.backward ? 'desc' : 'asc';
-    const ownerId = `${owners}.id` as 'wallets.id';
     const own = listedRows(k, rows)
-      .whereRef(columnOf('listed', owner), '=', ownerId as never)
+      .whereRef(columnOf('listed', owner), '=', 'owner.owner' as never)
       .selectAll();
     return k
-      .selectFrom(owners as 'wallets')
+      .selectFrom(rowsOfIds(ownerIds, idType, 'owner'))
       .innerJoinLateral(keysetPage(own, page, orderOf('listed')).as('row'), (join) => join.onTrue())
       .selectAll('row')
-      .where((eb) => isOneOf(eb, ownerId, ownerIds))
       .$call((query) => orderOf('row').reduce((ordered, column) => ordered.orderBy(column, direction), query));
   });
   const counts = db.prepareForms((k, { ownerIds }: { ownerIds: readonly string[] }) => {
