@@ -8,7 +8,7 @@ import { DOCUMENT, postgraphileDocument } from './documents.ts';
 import type { FilledWorld } from './fill.ts';
 import type { PeerOptions } from './peer.ts';
 
-export type Kind = 'portcullis' | 'bare' | 'mercurius-jit' | 'mercurius' | 'apollo' | 'postgraphile';
+export type Kind = 'portcullis' | 'bare' | 'bare-recorded' | 'mercurius-jit' | 'mercurius' | 'apollo' | 'postgraphile';
 
 /** A server that answers the question; its connections to PostgreSQL go by its kind. */
 export interface Contender {
@@ -31,6 +31,7 @@ const ASK_TYPE = '/graphql?query=%7B__typename%7D';
 
 const PEERS: Record<Exclude<Kind, 'portcullis'>, Peer> = {
   bare: { title: 'by hand: node:http, pg', script: 'bare.ts' },
+  'bare-recorded': { title: 'by hand, with a record of each request', script: 'bare.ts' },
   'mercurius-jit': { title: 'Mercurius, jit: 1', script: 'mercurius.ts', jit: 1 },
   mercurius: { title: 'Mercurius without jit', script: 'mercurius.ts' },
   apollo: { title: 'Apollo Server', script: 'apollo.ts', ready: ASK_TYPE },
@@ -38,7 +39,7 @@ const PEERS: Record<Exclude<Kind, 'portcullis'>, Peer> = {
 };
 
 /** All but the product. */
-export const PEER_KINDS = ['bare', 'mercurius-jit', 'mercurius', 'apollo', 'postgraphile'] as const;
+export const PEER_KINDS = ['bare', 'bare-recorded', 'mercurius-jit', 'mercurius', 'apollo', 'postgraphile'] as const;
 
 /** How to start the product in production on a world that has been filled. */
 export function productOn(world: World) {
@@ -64,7 +65,14 @@ export async function startPeer(
 ): Promise<Contender> {
   const { title, script, jit = 0, ready } = PEERS[kind];
   const port = await freePort();
-  const options: PeerOptions = { port, databaseUrl: servers.DATABASE_URL ?? '', nodeId, jit };
+  const records = kind === 'bare-recorded' ? join(dataDir, 'records.txt') : undefined;
+  const options: PeerOptions = {
+    port,
+    databaseUrl: servers.DATABASE_URL ?? '',
+    nodeId,
+    jit,
+    ...(records && { records }),
+  };
   const path = join(dataDir, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));
   const server = await startServer({

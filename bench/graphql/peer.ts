@@ -7,6 +7,8 @@ export interface PeerOptions {
   nodeId: string;
   /** Of those that can compile documents: after how many requests for one; 0 for never. */
   jit: number;
+  /** The file of the one that keeps a record of each request. */
+  records?: string;
 }
 
 /** As many connections to PostgreSQL as the product has. */

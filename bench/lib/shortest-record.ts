@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { ftruncateSync, openSync, writeSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream/promises';
+import type { Pool } from 'pg';
+import { from } from 'pg-copy-streams';
+
+const COPY = `copy audit_records (at, id, node_id, correlation_id, method, path, status_code, elapsed, headers,
+  remote_address, real_ip, request_body, request_bytes, response_body, response_bytes, is_api) from stdin`;
+const INTERVAL_MS = 200;
+
+/** A request and its answer, as `keep` writes them. */
+export interface Recorded {
+  req: IncomingMessage;
+  nodeId: string;
+  startedTick: number;
+  requestBody: string;
+  responseBody: string;
+}
+
+/**
+ * The shortest program that keeps what the product's audit keeps: one record for each request, in a file before its
+ * answer ends, by one write a turn of the event loop, and copied into PostgreSQL five times a second. It masks nothing,
+ * limits nothing and adopts no file that a dead process left.
+ */
+export function shortestRecords(pool: Pool, file: string) {
+  const fd = openSync(file, 'w');
+  let turn: { line: string; answer: () => void }[] = [];
+  let written: Buffer[] = [];
+  const commit = () => {
+    const ended = turn;
+    turn = [];
+    const lines = Buffer.from(ended.map(({ line }) => line).join(''));
+    writeSync(fd, lines);
+    written.push(lines);
+    for (const { answer } of ended) answer();
+  };
+  setInterval(async () => {
+    if (written.length === 0) return;
+    const rows = Buffer.concat(written);
+    written = [];
+    const client = await pool.connect();
+    const copy = client.query(from(COPY));
+    copy.end(rows);
+    await finished(copy);
+    client.release();
+    if (written.length === 0) ftruncateSync(fd);
+  }, INTERVAL_MS);
+  return (recorded: Recorded, answer: () => void): void => {
+    if (turn.length === 0) setImmediate(commit);
+    turn.push({ line: lineOf(recorded), answer });
+  };
+}
+
+function lineOf({ req, nodeId, startedTick, requestBody, responseBody }: Recorded): string {
+  const { authorization: _, ...headers } = req.headers;
+  return `${[
+    ...[new Date().toISOString(), randomUUID(), nodeId, randomUUID(), req.method ?? '', req.url ?? '', 200],
+    ...[performance.now() - startedTick, escaped(JSON.stringify(headers)), '127.0.0.1', '127.0.0.1'],
+    ...[escaped(requestBody), requestBody.length, escaped(responseBody), responseBody.length, 't'],
+  ].join('\t')}\n`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t');
+}
