@@ -18,12 +18,17 @@ const ESCAPE = /(escape sequence): ".*"/s;
 const FOUND = /[,;] found: .*$/s;
 const FOUND_BEHIND_SUGGESTION = /\? Found: .*$/s;
 const NOT_REPRESENTED = /( cannot represent (?:[\w -]{1,40} )?value): .*$/s;
+/** Match what graphql-js and Yoga say of something missing, each in words of its own. */
+const NO_FIELD = / to include required field ("\w+")\.$/;
+const NOT_PROVIDED = / of required type ("[^"]*") was not provided\.$/;
+const NO_QUERY = /^Must provide query string\.$/;
 const OPERATION = /^(Unknown operation named) "(?![_A-Za-z]\w*"\.$).*"/s;
 const ENUM_VALUE = { before: 'Value "', behind: '" does not exist in "' };
 
 /**
  * Returns a message of graphql-js without the values it quotes from the request, since any of them may be a secret. It
- * still names the variable or argument, the path inside it and what was expected. Returns any other message unchanged.
+ * still names the variable or argument, the path inside it and what was expected; of what is missing it says that it is
+ * required. Returns any other message unchanged.
  * Runs in time linear in the length of the message.
  */
 export function withoutGivenValues(message: string): string {
@@ -32,7 +37,10 @@ export function withoutGivenValues(message: string): string {
     .replace(FOUND, '.')
     .replace(FOUND_BEHIND_SUGGESTION, '?')
     .replace(NOT_REPRESENTED, '$1.')
-    .replace(OPERATION, '$1 so');
+    .replace(OPERATION, '$1 so')
+    .replace(NO_FIELD, ': $1 is required in it.')
+    .replace(NOT_PROVIDED, ' of type $1 is required.')
+    .replace(NO_QUERY, 'query is required: a document');
   const from = told.indexOf(ENUM_VALUE.before);
   const to = told.lastIndexOf(ENUM_VALUE.behind);
   return from < 0 || to < from ? told : `${told.slice(0, from)}The value${told.slice(to + 1)}`;

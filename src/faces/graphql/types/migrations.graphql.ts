@@ -244,7 +244,7 @@ function memberOf(reason: SkipReason): Error {
   switch (reason) {
     case 'missing_email_and_external_id':
       return new ValidationError(
-        ['email', 'externalId'].map((name) => ({ path: [name], message: 'one of both is needed' })),
+        ['email', 'externalId'].map((name) => ({ path: [name], message: 'one of both is required' })),
       );
     case 'duplicate_email':
       return new DuplicateError(reason, 'a user with that email exists');
