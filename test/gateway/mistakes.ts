@@ -527,6 +527,14 @@ const operations: Mistake[] = [
   },
   { ...graphql('no query', { variables: {} }, 'query is required'), status: 400 },
   {
+    ...graphql(
+      'operation_name',
+      { query: '{ me { nodeId } }', operation_name: 'x' },
+      "operationName is the member's name",
+    ),
+    status: 400,
+  },
+  {
     ...graphql('without a member', { query: RULE_OF, variables: { input: { name: 'x' } } }, '\\"type\\" is required'),
     status: 400,
   },
@@ -542,7 +550,7 @@ const operations: Mistake[] = [
       'without a variable',
       { query: 'query ($id: ID!) { account(id: $id) { id } }' },
       'Variable \\"$id\\"',
-      'to be provided',
+      'a value of type \\"ID!\\" is required',
     ),
     status: 400,
   },

@@ -98,8 +98,9 @@ function isOfScript({ headers }: Exchange['req']): boolean {
 
 /** Checks whether an error occurred only because the request was refused meanwhile. */
 function isLate(error: unknown): boolean {
-  if (error instanceof AppError) return error.status < 500;
-  return error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT';
+  return error instanceof AppError
+    ? error.status < 500
+    : error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT';
 }
 
 /**
