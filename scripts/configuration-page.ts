@@ -15,7 +15,7 @@ const HEAD = `# Configuration
 Generated from the schema in \`src/config\` by \`npm run -s schema\`: what stands here is what a start validates.
 
 Every variable of the environment that the product reads, and what holds without it. A variable that is set to nothing is one that is not set.
-A start whose configuration cannot be ends with exit code 78 and one message that lists every fault; \`npx portcullis config check\` says the same
+A start whose configuration cannot be ends with exit code 78 and one message that lists every fault; \`bin/portcullis config check\` says the same
 and connects to nothing. *Required* names where a start refuses to go without: in production (\`NODE_ENV=production\`), and, outside it, in the roles
 \`gateway\` and \`worker\`. *Read by* names the role that uses a variable; production requires the secrets of every role, so that replicas are
 configured alike. Values of variables marked ● are in no message, log or listing, and each can be in a file instead, as Docker and Kubernetes mount secrets: \`NAME_FILE\` names the file,

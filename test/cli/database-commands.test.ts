@@ -29,7 +29,7 @@ it.each(['migrate', 'seed'])('D1-12: while a server has DATA_DIR, %s says so and
   await using server = await startPortcullis({ dataDir: folder.path });
   const { code, out, err } = await portcullis([command], { DATA_DIR: folder.path });
   expect({ code, out }).toEqual({ code: 1, out: '' });
-  expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: it .* start(ed)?\n$/);
+  expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: nothing is left to do, it .* start(ed)?\n$/);
   expect(err).toContain(folder.path);
   expect((await server.call('GET', '/health')).status).toBe(200);
 });

@@ -160,7 +160,7 @@ describe('transactions replay on the embedded bus', () => {
     await using _server = await startPortcullis({ dataDir: folder.path });
     const { code, err } = await portcullis([...REPLAY, '--dlq'], { DATA_DIR: folder.path });
     expect(code).toBe(1);
-    expect(err).toMatch(/another Portcullis is running on \S+: stop it first; what is replayed is applied/);
+    expect(err).toMatch(/another Portcullis is running on \S+: stop it first, repeat this, and start it again/);
   });
 });
 

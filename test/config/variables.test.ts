@@ -74,6 +74,7 @@ it.each([
   ['LOG_LEVEL', 'INFO'],
   ['NODE_ENV', 'prod'],
   ['NODE_ENV', 'PROD-eu'],
+  ['NODE_ENV', 'prd'],
   ['NODE_ENV', 'Production '],
   ['NODE_ENV', 'producton'],
   ['NODE_ENV', 'Roduction'],

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../start/process.ts';
@@ -53,13 +53,10 @@ function answered({ answer }: Step, output: string, { instead }: Reader): string
   }
 }
 
-/** A folder in which `node` and `npx portcullis` are this checkout's. */
+/** A folder in which `node` and `bin/portcullis` are this checkout's. */
 async function furnish(folder: string, { files = {}, dataDir }: Reader): Promise<void> {
   await mkdir(join(folder, 'path'));
   await symlink(process.execPath, join(folder, 'path/node'));
-  const npx = `#!/bin/sh\n[ "$1" = portcullis ] || exit 127\nshift\nexec ${join(ROOT, 'bin/portcullis')} "$@"\n`;
-  await writeFile(join(folder, 'path/npx'), npx);
-  await chmod(join(folder, 'path/npx'), 0o755);
   for (const name of ['bin', 'node_modules', 'schema', 'src']) await symlink(join(ROOT, name), join(folder, name));
   if (dataDir !== undefined) await symlink(dataDir, join(folder, '.data'));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);

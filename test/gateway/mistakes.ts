@@ -355,6 +355,12 @@ const rules: Mistake[] = [
     '"auto_transfer_rule.rule_logic.and[1].value"',
     'is required: a number',
   ),
+  rule(
+    'AND for and',
+    ruleOf({ AND: [leaf()] }),
+    '"auto_transfer_rule.rule_logic.and"',
+    "is required: a group of conditions; and is the member's name, not AND",
+  ),
   rule('a priority of 0', autoTransfer({ priority: 0 }), '"priority"', 'must be a whole number from 1 to 100'),
   {
     ...rule('over 1 MiB', autoTransfer({ name: 'x'.repeat(1024 * 1024) }), 'payload_too_large'),
@@ -502,6 +508,8 @@ const CREATE_RULE = `mutation ($logic: JSON!) {
   }) { __typename ... on ValidationError { issues { path message } } }
 }`;
 
+const RULE_OF = 'mutation ($input: WalletRuleInput!) { createWalletRule(walletId: "x", input: $input) { __typename } }';
+
 const operations: Mistake[] = [
   {
     ...graphql('no token', {}, 'Bearer\n', '"unauthorized"'),
@@ -517,6 +525,19 @@ const operations: Mistake[] = [
     }),
     status: 401,
   },
+  { ...graphql('no query', { variables: {} }, 'query is required'), status: 400 },
+  {
+    ...graphql(
+      'operation_name',
+      { query: '{ me { nodeId } }', operation_name: 'x' },
+      "operationName is the member's name",
+    ),
+    status: 400,
+  },
+  {
+    ...graphql('without a member', { query: RULE_OF, variables: { input: { name: 'x' } } }, '\\"type\\" is required'),
+    status: 400,
+  },
   { ...graphql('no body', '', 'the body must be JSON, and is empty'), status: 400 },
   {
     ...graphql('malformed', '{"query": {me}', 'the body must be JSON, and is malformed at line 1 column 12'),
@@ -529,7 +550,7 @@ const operations: Mistake[] = [
       'without a variable',
       { query: 'query ($id: ID!) { account(id: $id) { id } }' },
       'Variable \\"$id\\"',
-      'to be provided',
+      'a value of type \\"ID!\\" is required',
     ),
     status: 400,
   },
@@ -605,6 +626,14 @@ const messages: Mistake[] = [
     status: 404,
     closed: 'byte-equal 404',
     reason: 'there are no sessions',
+  },
+  {
+    ...message(
+      'Method for method',
+      { jsonrpc: '2.0', id: 1, Method: 'ping' },
+      "method is the member's name, not Method",
+    ),
+    status: 400,
   },
   message(
     'a call without a name',

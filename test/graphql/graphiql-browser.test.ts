@@ -174,12 +174,54 @@ describeReal('chromium', 'in a browser', () => {
     await accounts.getByRole('button', { name: 'Execute' }).click();
     await expect.poll(() => accounts.locator('.live-responses-table').innerText(), SOON).toContain('"total": 25');
     const headers = accounts.locator('.responses-inner > .responses-table tr', { hasText: 'A page of accounts' });
-    expect(await headers.locator('details').innerText()).toBe(
-      "X-Ratelimit-*, X-MonthlyLimit-*: what is left of the client's limits",
-    );
     expect(await headers.innerText()).toContain('X-Correlation-ID');
     expect(await page.locator('.opblock').count()).toBeGreaterThan(10);
     expectQuiet(open);
+  });
+
+  it('D8-02: Swagger UI says the headers of limits once, folded, and no response repeats them', async () => {
+    await using open = await openPage(browser, p.url, '/swagger/');
+    const { page } = open;
+    const limits = page.locator('#limits');
+    expect(await limits.innerText()).toBe('Every answer to a client with limits: X-Ratelimit-*, X-MonthlyLimit-*');
+    await limits.locator('summary').click();
+    expect(await limits.getByRole('cell', { name: /^X-(Ratelimit|MonthlyLimit)-/ }).count()).toBe(15);
+    const issue = await opened(page, 'issueToken');
+    expect(await issue.innerText()).toContain('WWW-Authenticate');
+    expect(await page.getByText('X-Ratelimit-Limit-Hour').count()).toBe(1);
+    expectQuiet(open);
+  });
+
+  it('D8-02: Authorize of Swagger UI shows what a client needs and folds every other way; of one operation it shows its own', async () => {
+    await using open = await openPage(browser, p.url, '/swagger/');
+    const { page } = open;
+    await page.getByRole('button', { name: 'Authorize' }).first().click();
+    const dialog = page.locator('.modal-ux');
+    const seen = () => dialog.locator('input:visible').count();
+    const ofClient = await dialog.locator('.auth-container').first().locator('input:visible').count();
+    expect([await seen(), await dialog.locator('details').count()]).toEqual([ofClient, 6]);
+    await dialog.getByText('userToken, bearer').click();
+    expect(await seen()).toBe(ofClient + 1);
+    await dialog.locator('.close-modal').click();
+    await page.locator('[id$="-notifyTransaction"] .authorization__btn').click();
+    expect(await dialog.innerText()).toContain('The credentials of the chain processor.');
+    expect([await seen(), await dialog.locator('details').count()]).toEqual([2, 0]);
+  });
+
+  it('D8-02 5.4-01: in Swagger UI a notification with wrong credentials shows its 401, and the browser asks for none', async () => {
+    await using open = await openPage(browser, p.url, '/swagger/');
+    const { page } = open;
+    await page.locator('[id$="-notifyTransaction"] .authorization__btn').click();
+    const [username, password] = await page.locator('.modal-ux input').all();
+    await username?.fill('somebody');
+    await password?.fill('wrong');
+    await page.locator('.modal-ux button.authorize').click();
+    await page.locator('.close-modal').click();
+    const notification = await opened(page, 'notifyTransaction');
+    const answer = page.waitForResponse((response) => response.request().method() === 'POST');
+    await notification.getByRole('button', { name: 'Execute' }).click();
+    expect((await answer).headers()).not.toHaveProperty('www-authenticate');
+    await expect.poll(() => notification.locator('.live-responses-table').innerText(), SOON).toContain('401');
   });
 
   it('D8-02: in Swagger UI the client comes first in Authorize, scopes say what they allow, and a wrong secret shows its error', async () => {

@@ -59,11 +59,10 @@ describe('how it is spoken to', () => {
     ['an empty batch', '[]', {}, ''],
     ['a text', '"ping"', {}, ''],
     ['null', 'null', {}, ''],
-    ['no message', '{"a":1}', {}, ''],
-    ['another JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"ping"}', {}, ''],
+    ['another JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"ping"}', {}, 'jsonrpc'],
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"ping"}', {}, ''],
     ['an id that is no double', '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}', {}, ''],
-    ['a method that is a number', '{"jsonrpc":"2.0","id":1,"method":1}', {}, ''],
+    ['a method that is a number', '{"jsonrpc":"2.0","id":1,"method":1}', {}, 'method'],
     ['params that are a list', '{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}', {}, ''],
     [
       '100,000 levels',
@@ -92,6 +91,17 @@ describe('how it is spoken to', () => {
   it('4.9-06: is told what a message has to be', async () => {
     const { json } = await post(p, secret, { ...PING, params: [1] });
     expect(json.errors[0].message).toBe('must be a JSON-RPC 2.0 message, whose params are an object if it has any');
+  });
+
+  it('4.9-06 D2-13: is told which member it lacks, or spells in another way', async () => {
+    const { status, json } = await post(p, secret, { id: 1, Method: 'ping' });
+    expect([status, json.errors]).toEqual([
+      400,
+      [
+        { path: 'jsonrpc', message: 'is required: 2.0' },
+        { path: 'method', message: "is required: a string; method is the member's name, not Method" },
+      ],
+    ]);
   });
 
   it('4.9-06 D2-14: a body over 1 MiB: 413', async () => {

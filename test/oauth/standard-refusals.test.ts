@@ -55,6 +55,21 @@ describe('401 to a standard client', () => {
     }
   });
 
+  it.each([
+    ['a script of a page is not challenged, whose browser would ask instead of it', 'same-origin', null],
+    ['a program that is no browser is challenged, though it names a mode as Node does', undefined, CHALLENGE],
+  ])('D3-11 5.4-01: by Basic, %s', async (_who, site, challenge) => {
+    const headers = {
+      authorization: basicText('somebody:wrong'),
+      'sec-fetch-mode': 'cors',
+      ...(site && { 'sec-fetch-site': site }),
+    };
+    for (const path of [TOKEN, '/v2/oauth/revoke', '/v2/webhooks/custodial']) {
+      const answer = await p.call('POST', path, { json: { ...CLIENT_CREDENTIALS, token: 'x' }, headers });
+      expect([answer.status, answer.headers.get('www-authenticate')]).toEqual([401, challenge]);
+    }
+  });
+
   it('7.2-02 D3-11: wrong credentials in a form, not challenged', async () => {
     const answer = await post({ ...CLIENT_CREDENTIALS, ...p.demo.client, client_secret: 'wrong' });
     expect([answer.status, answer.text]).toEqual([401, oauthEnvelope('invalid_request', 'invalid_client')]);

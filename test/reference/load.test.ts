@@ -203,7 +203,9 @@ describe('the commands', () => {
     await using _server = await startPortcullis({ dataDir: folder.path });
     const { code, out, err } = await portcullis(args, { DATA_DIR: folder.path });
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: stop it first/);
+    expect(err).toMatch(
+      /^portcullis: another Portcullis is running on \S+: stop it first, repeat this, and start it again/,
+    );
   });
 });
 

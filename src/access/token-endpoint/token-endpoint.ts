@@ -25,8 +25,6 @@ export interface ClientCall {
   /** The caller's IP address, for which wrong secrets are counted. */
   readonly realIp: string;
   readonly origin: Origin;
-  /** Whether a page of a browser asks, which would show a window of its own for a challenge of HTTP Basic. */
-  readonly isPage: boolean;
   /** The client's limit headers, which the steps add for the response, refusals included. */
   readonly headers: LimitHeaders;
   /** The credentials; undefined until they are parsed, and when no client can have them, which gives a 401. */
@@ -89,12 +87,12 @@ function parseCredentials(call: ClientCall): void {
 function authenticateClient(directory: AccessDirectory, throttle: SecretThrottle): Step<ClientCall> {
   return async function authenticateClient(call: ClientCall): Promise<void> {
     const { credentials } = call;
-    if (!credentials) throw invalidClient(!call.isPage);
+    if (!credentials) throw invalidClient(true);
     const { clientId, secret } = credentials;
     call.client = await directory.authenticate(clientId, secret);
     if (call.client) return;
     await throttle.failed(call.realIp, clientId);
-    throw invalidClient(!call.isPage && isBasic(call.authorization));
+    throw invalidClient(isBasic(call.authorization));
   };
 }
 
@@ -189,11 +187,11 @@ export function tokenOf({ token }: ManagementCall): string {
  * Refuses a caller without any secret before anything else about its request is disclosed.
  * @throws OAuthError 401 when there is no secret.
  */
-function requireCredentials({ authorization, parameters, isPage }: ManagementCall): void {
+function requireCredentials({ authorization, parameters }: ManagementCall): void {
   if (isBasic(authorization) || typeof parameters !== 'object' || parameters === null || Array.isArray(parameters))
     return;
   const secret = 'client_secret' in parameters ? parameters.client_secret : undefined;
-  if (secret === undefined || secret === null) throw invalidClient(!isPage);
+  if (secret === undefined || secret === null) throw invalidClient(true);
 }
 
 function parseToken(call: ManagementCall): void {

@@ -19,7 +19,11 @@ export const migrateCommand: CommandBody = {
       import('../../app/stores.ts'),
       import('../../platform/database/schema-migrations.ts'),
     ]);
-    const database = await openForCommand(config, { advice: () => 'it migrated when it started', makes: true }, stack);
+    const database = await openForCommand(
+      config,
+      { advice: () => 'nothing is left to do, it migrated when it started', makes: true },
+      stack,
+    );
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
     const migrations = await migrate(database, ({ name, ...step }) => progress.show({ ...step, text: name }));

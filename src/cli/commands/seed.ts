@@ -16,7 +16,10 @@ export const seed: CommandBody = {
   async run({ env, stack, answer }) {
     const { config, env: variables } = readConfig(env);
     if (config.production) throw new CommandError('the demo never goes into production: unset NODE_ENV');
-    const domain = await openDomain({ env, stack }, { advice: () => 'it has the demo since its start', makes: true });
+    const domain = await openDomain(
+      { env, stack },
+      { advice: () => 'nothing is left to do, it has the demo since its start', makes: true },
+    );
     const { ensureDemo } = await import('../../app/demo/ensure-demo.ts');
     const demo = await ensureDemo({ ...domain, secrets: readSecrets(config, variables), passwords: new Passwords() });
     const path = demoPath(config.dataDir);

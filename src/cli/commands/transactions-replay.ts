@@ -10,7 +10,7 @@ import { Interruption } from '../kit/interruption.ts';
 import { openDomain } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
 
-const ADVICE = () => 'stop it first; what is replayed is applied when it starts again';
+const ADVICE = () => 'stop it first, repeat this, and start it again: it applies then what was replayed';
 
 /** A replay, and what it has found so far. */
 interface OpenReplay {

@@ -6,7 +6,7 @@ import { type Opening, openMigrated } from './open-database.ts';
 
 /** How commands that write reference data open the database. */
 export const REFERENCE_OPENING: Opening = {
-  advice: () => 'stop it first, or give this one the DATABASE_URL of a PostgreSQL that servers share',
+  advice: () => 'stop it first, repeat this, and start it again; on a PostgreSQL that servers share nobody has to stop',
   makes: true,
 };
 

@@ -1,6 +1,7 @@
-import { baseUrlOf } from '../../lib/base-url.ts';
+import { readFileSync } from 'node:fs';
 import { shellWord } from '../../lib/shell-word.ts';
 import type { Config } from '../../platform/config/config.ts';
+import { demoPath } from '../../platform/config/data-dir.ts';
 
 /**
  * Returns what the user can do instead of a command while the instance that runs with `config` uses the embedded
@@ -44,6 +45,15 @@ function documentOf(name: string, types: string, variables: readonly string[], r
   return `mutation (${types}) { ${name}(${given}) { __typename ${selected} } }`;
 }
 
-function graphqlUrl({ publicUrl, host, port }: Config): string {
-  return new URL('graphql', `${publicUrl ?? baseUrlOf(host, port)}/`).href;
+/**
+ * Returns the address that the running instance has written when it was up: the command's own variables may name
+ * another port. Before, says where the address will stand.
+ */
+function graphqlUrl({ dataDir }: Config): string {
+  const path = demoPath(dataDir);
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')).graphql_url;
+  } catch {
+    return `graphql_url of ${path}`;
+  }
 }

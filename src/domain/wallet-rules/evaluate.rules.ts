@@ -37,25 +37,19 @@ export function spellingsOf(operator: Operator): string[] {
   return [...new Set(spellings.flatMap((spelling) => [spelling, spelling.replaceAll('_', '-')]))];
 }
 
+/** Whether an operator holds for an order: negative, zero or positive. */
+const HOLDS: Readonly<Record<Operator, (order: number) => boolean>> = {
+  lt: (order) => order < 0,
+  lte: (order) => order <= 0,
+  gt: (order) => order > 0,
+  gte: (order) => order >= 0,
+  eq: (order) => order === 0,
+  neq: (order) => order !== 0,
+};
+
 /** Checks whether `actual op expected` holds, with exact decimals. */
 export function holds(actual: string, op: Operator, expected: string): boolean {
-  const order = compareDecimals(actual, expected);
-  switch (op) {
-    case 'lt':
-      return order < 0;
-    case 'lte':
-      return order <= 0;
-    case 'gt':
-      return order > 0;
-    case 'gte':
-      return order >= 0;
-    case 'eq':
-      return order === 0;
-    case 'neq':
-      return order !== 0;
-    default:
-      return op satisfies never;
-  }
+  return HOLDS[op](compareDecimals(actual, expected));
 }
 
 const SECONDS = { hour: 3_600n, day: 86_400n, week: 604_800n } as const;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isJsonNumber, literalOf, MAX_DIGITS, readDecimal } from '../../lib/decimal.ts';
-import { objectInput, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
+import { objectInput, sameName, textInput, uuidInput, wholeNumberInput } from '../../lib/input.ts';
 import { ExactNumber } from '../../lib/json.ts';
 import {
   AUTO_TRANSFER_TYPES,
@@ -87,6 +87,8 @@ class LogicReader {
     this.#leaves += 1;
     const parsed = this.#leaf.safeParse(given);
     if (parsed.success) return parsed.data;
+    const group = GROUPS.find((name) => sameName(name, Object.keys(given)) !== undefined);
+    if (group !== undefined) return this.#end([...path, group], 'must be a group of conditions');
     for (const issue of parsed.error.issues)
       this.issues.push({ path: [...path, ...issue.path], message: issue.message });
     return undefined;

@@ -25,7 +25,7 @@ import {
   type ToolFailure,
   type ToolOutcome,
 } from './kit/tool.ts';
-import { argumentsOf, invalidParams, notAMessage, withoutTask } from './message-body.ts';
+import { argumentsOf, invalidParams, noMessage, notAMessage, withoutTask } from './message-body.ts';
 import { TOOLS } from './tools.ts';
 
 const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')).version;
@@ -139,7 +139,7 @@ export function createMcpRuntime(parts: McpRuntimeParts): McpRuntime {
       if (membersOfWideObject(message, MAX_MEMBERS))
         throw notAMessage(`have at most ${MAX_MEMBERS} members in an object`);
       const parsed = JSONRPCMessageSchema.safeParse(message);
-      if (!parsed.success) throw notAMessage('be a JSON-RPC 2.0 message, whose params are an object if it has any');
+      if (!parsed.success) throw noMessage(message);
       const { data } = parsed;
       const invalid = invalidParams(data);
       if (invalid) {

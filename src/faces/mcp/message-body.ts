@@ -6,8 +6,10 @@ import {
   type JSONRPCMessage,
   ListToolsRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
+import { z } from 'zod';
 import { jsonOf, readBytes } from '../../gateway/exchange/body.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import { objectInput } from '../../lib/input.ts';
 import { isNestedBeyond } from '../../lib/json.ts';
 import { AppError, invalidRequest, issuesOf, notFound } from '../../platform/errors.ts';
 
@@ -36,6 +38,20 @@ export async function readMessage(exchange: Exchange): Promise<object> {
 /** Returns the 400 error for a body that is not a message of the protocol. */
 export function notAMessage(expected: string): AppError {
   return invalidRequest([{ path: '', message: `must ${expected}` }]);
+}
+
+/** The members that each request has. */
+const requestOutline = objectInput({
+  jsonrpc: z.literal('2.0', 'must be 2.0'),
+  method: z.string('must be a string'),
+});
+
+/** Returns the 400 error for an object that is no message, which names what it lacks or misspells. */
+export function noMessage(given: object): AppError {
+  const { error } = requestOutline.safeParse(given);
+  return error
+    ? invalidRequest(issuesOf(error, given))
+    : notAMessage('be a JSON-RPC 2.0 message, whose params are an object if it has any');
 }
 
 const SCHEMAS = new Map(

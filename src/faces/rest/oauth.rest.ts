@@ -97,19 +97,10 @@ function clientCallOf(req: Request): ClientCall {
     authorization,
     realIp: exchange.realIp,
     origin: originOf(exchange),
-    isPage: isOfPage(req),
     headers: {},
     credentials: undefined,
     client: undefined,
   };
-}
-
-/**
- * Checks whether a script of a page in a browser makes a request (Fetch Metadata, `Sec-Fetch-Mode`). Node's own fetch
- * sends the same header.
- */
-function isOfPage({ headers }: Request): boolean {
-  return headers['sec-fetch-mode'] === 'cors' && headers['user-agent'] !== 'node';
 }
 
 /**

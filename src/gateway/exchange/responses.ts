@@ -76,7 +76,8 @@ export function refuse(
     res.destroy();
     return;
   }
-  for (const [name, value] of Object.entries(refusal.headers)) res.setHeader(name, value);
+  for (const [name, value] of Object.entries(refusal.headers))
+    if (!value.startsWith('Basic ') || !isOfScript(req)) res.setHeader(name, value);
   if (!req.complete && announcesBody(req)) {
     res.setHeader('Connection', 'close');
     lingerOnClose(exchange);
@@ -87,10 +88,19 @@ export function refuse(
   sendJson(res, refusal.status, envelope);
 }
 
+/**
+ * Checks whether a script of a page in a browser makes a request (Fetch Metadata). For a challenge of HTTP Basic the
+ * browser would show a window of its own instead of the page's error.
+ */
+function isOfScript({ headers }: Exchange['req']): boolean {
+  return headers['sec-fetch-mode'] === 'cors' && headers['sec-fetch-site'] !== undefined;
+}
+
 /** Checks whether an error occurred only because the request was refused meanwhile. */
 function isLate(error: unknown): boolean {
-  if (error instanceof AppError) return error.status < 500;
-  return error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT';
+  return error instanceof AppError
+    ? error.status < 500
+    : error instanceof Error && 'code' in error && error.code === 'ERR_HTTP_HEADERS_SENT';
 }
 
 /**

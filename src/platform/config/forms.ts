@@ -22,7 +22,7 @@ export function signingKey(secret: string): Buffer | undefined {
 const SECRET_BYTES = 32;
 
 /** Matches `production`, and a spelling of it that is cut short, has other cases, or is a letter off. */
-const LIKE_PRODUCTION = /^\s*(?:prod.*|.{3,5}uction\s*)$/is;
+const LIKE_PRODUCTION = /^\s*(?:pro?d.*|.{3,5}uction\s*)$/is;
 
 export const text = z.string().min(1);
 export const environment = z

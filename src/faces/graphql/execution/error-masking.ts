@@ -1,6 +1,7 @@
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import type { Log } from '../../../lib/log.ts';
+import { respelt } from '../../../lib/spelling.ts';
 import { AppError, type ErrorMessage } from '../../../platform/errors.ts';
 import { originOf, placeOf, shownError } from '../kit/graphql-errors.ts';
 
@@ -18,12 +19,20 @@ const ESCAPE = /(escape sequence): ".*"/s;
 const FOUND = /[,;] found: .*$/s;
 const FOUND_BEHIND_SUGGESTION = /\? Found: .*$/s;
 const NOT_REPRESENTED = /( cannot represent (?:[\w -]{1,40} )?value): .*$/s;
+/** Match what graphql-js and Yoga say of something missing, each in words of its own. */
+const NO_FIELD = / to include required field ("\w+")\.$/;
+const NOT_PROVIDED = /Expected (a value of) non-null type ("[^"]*") to be provided\.$/;
+const NO_QUERY = /^Must provide query string\.$/;
+/** Matches what Yoga says of a member of a request that it does not know. */
+const UNKNOWN_MEMBER = /^Unexpected parameter "(\w{1,64})" in the request body\.$/;
+const MEMBERS = ['query', 'variables', 'operationName', 'extensions', 'documentId'];
 const OPERATION = /^(Unknown operation named) "(?![_A-Za-z]\w*"\.$).*"/s;
 const ENUM_VALUE = { before: 'Value "', behind: '" does not exist in "' };
 
 /**
  * Returns a message of graphql-js without the values it quotes from the request, since any of them may be a secret. It
- * still names the variable or argument, the path inside it and what was expected. Returns any other message unchanged.
+ * still names the variable or argument, the path inside it and what was expected; of what is missing it says that it is
+ * required. Returns any other message unchanged.
  * Runs in time linear in the length of the message.
  */
 export function withoutGivenValues(message: string): string {
@@ -32,10 +41,19 @@ export function withoutGivenValues(message: string): string {
     .replace(FOUND, '.')
     .replace(FOUND_BEHIND_SUGGESTION, '?')
     .replace(NOT_REPRESENTED, '$1.')
-    .replace(OPERATION, '$1 so');
+    .replace(OPERATION, '$1 so')
+    .replace(NO_FIELD, ': $1 is required in it.')
+    .replace(NOT_PROVIDED, '$1 type $2 is required.')
+    .replace(NO_QUERY, 'query is required: a document')
+    .replace(UNKNOWN_MEMBER, withRespelt);
   const from = told.indexOf(ENUM_VALUE.before);
   const to = told.lastIndexOf(ENUM_VALUE.behind);
   return from < 0 || to < from ? told : `${told.slice(0, from)}The value${told.slice(to + 1)}`;
+}
+
+function withRespelt(told: string, name: string): string {
+  const meant = respelt(name, MEMBERS);
+  return meant === undefined ? told : `${told.slice(0, -1)}: ${meant} is the member's name`;
 }
 
 /**

@@ -205,7 +205,7 @@ function addMigrateMutations(builder: Builder, refs: TypeRefs): void {
         const caller = migrationCallerOf(context);
         const migrate = userMigrations.exclusively(caller.nodeId, () => userMigrations.migrateOne(caller, user));
         const migrated = await orMember(migrate);
-        if ('skipped' in migrated) throw memberOf(migrated.skipped);
+        if ('skipped' in migrated) throw SKIPPED[migrated.skipped](migrated.skipped);
         return migrated.user;
       },
     }),
@@ -239,23 +239,14 @@ function migrationCallerOf(context: GraphqlContext): MigrationCaller {
   return { nodeId: principal.nodeId, createdBy: principal.subject, correlationId, traceparent };
 }
 
-/** Returns the union member for the reason why a user was skipped. */
-function memberOf(reason: SkipReason): Error {
-  switch (reason) {
-    case 'missing_email_and_external_id':
-      return new ValidationError(
-        ['email', 'externalId'].map((name) => ({ path: [name], message: 'one of both is needed' })),
-      );
-    case 'duplicate_email':
-      return new DuplicateError(reason, 'a user with that email exists');
-    case 'duplicate_external_id':
-      return new DuplicateError(reason, 'a user with that external id exists');
-    case 'duplicate_wallet':
-      return new DuplicateError(reason, 'a user with that wallet address exists');
-    default:
-      return reason satisfies never;
-  }
-}
+/** What makes the union member for each reason why a user is skipped. */
+const SKIPPED: Readonly<Record<SkipReason, (reason: SkipReason) => Error>> = {
+  missing_email_and_external_id: () =>
+    new ValidationError(['email', 'externalId'].map((name) => ({ path: [name], message: 'one of both is required' }))),
+  duplicate_email: (reason) => new DuplicateError(reason, 'a user with that email exists'),
+  duplicate_external_id: (reason) => new DuplicateError(reason, 'a user with that external id exists'),
+  duplicate_wallet: (reason) => new DuplicateError(reason, 'a user with that wallet address exists'),
+};
 
 /** Adds the mutations that start and cancel the user migration of a file. */
 function addFileMutations(builder: Builder, refs: TypeRefs): void {

@@ -77,24 +77,16 @@ async function* bytesOf(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text, 'utf8');
 }
 
-/** Returns the error for a user who was skipped for a reason. */
-function skipped(reason: SkipReason): ToolError {
-  switch (reason) {
-    case 'missing_email_and_external_id':
-      return new ToolError({ code: reason, message: 'give email, external_id or both' });
-    case 'duplicate_email':
-      return duplicate(reason, 'email');
-    case 'duplicate_external_id':
-      return duplicate(reason, 'external_id');
-    case 'duplicate_wallet':
-      return duplicate(reason, 'wallet_address');
-    default:
-      return reason satisfies never;
-  }
-}
+/** What the agent is told for each reason why a user is skipped. */
+const SKIPPED: Readonly<Record<SkipReason, string>> = {
+  missing_email_and_external_id: 'one of email and external_id is required',
+  duplicate_email: taken('email'),
+  duplicate_external_id: taken('external_id'),
+  duplicate_wallet: taken('wallet_address'),
+};
 
-function duplicate(code: string, member: string): ToolError {
-  return new ToolError({ code, message: `a user of the node has that ${member}: list_users with search finds who` });
+function taken(member: string): string {
+  return `a user of the node has that ${member}: list_users with search finds who`;
 }
 
 export const migrationTools = [
@@ -157,7 +149,7 @@ export const migrationTools = [
       const { userMigrations } = call.services;
       const work = async () => {
         const migrated = await userMigrations.migrateOne(callerOf(call), input);
-        if ('skipped' in migrated) throw skipped(migrated.skipped);
+        if ('skipped' in migrated) throw new ToolError({ code: migrated.skipped, message: SKIPPED[migrated.skipped] });
         return userView(migrated.user);
       };
       const around = <Outcome>(run: () => Promise<Outcome>) => userMigrations.exclusively(call.caller.nodeId, run);

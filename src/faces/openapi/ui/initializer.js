@@ -2,22 +2,40 @@
 
 const LIMITS = /^X-(Ratelimit|MonthlyLimit)-/;
 
-/** Shows the headers of a response, with those of the client's limits, which are the same everywhere, folded. */
-function withFoldedLimits(Headers, { React: { createElement } }) {
-  return ({ headers, ...props }) => {
-    const limits = headers.filter((_header, name) => LIMITS.test(name));
+/** Shows the headers of a response without those of the client's limits: the page shows them once. */
+function withoutLimits(Headers, { React: { createElement } }) {
+  return ({ headers, areLimits = false, ...props }) =>
+    createElement(Headers, { ...props, headers: headers.filter((_header, name) => LIMITS.test(name) === areLimits) });
+}
+
+/** Adds the headers of the client's limits, folded, to what the page says before its operations. */
+function withLimits(InfoContainer, { React: { createElement }, getComponent, specSelectors }) {
+  return (props) => {
+    const headers = specSelectors.specJson().getIn(['components', 'headers']);
     return createElement(
       'div',
       null,
-      createElement(Headers, { ...props, headers: headers.filterNot((_header, name) => LIMITS.test(name)) }),
-      limits.size > 0 &&
+      createElement(InfoContainer, props),
+      headers &&
         createElement(
           'details',
-          null,
-          createElement('summary', null, "X-Ratelimit-*, X-MonthlyLimit-*: what is left of the client's limits"),
-          createElement(Headers, { ...props, headers: limits }),
+          { id: 'limits' },
+          createElement('summary', null, 'Every answer to a client with limits: X-Ratelimit-*, X-MonthlyLimit-*'),
+          createElement(getComponent('headers'), { headers, areLimits: true, getComponent }),
         ),
     );
+  };
+}
+
+/** Folds the ways to authorize behind the first, which is a client's own. */
+function withFoldedOthers(Auths, { React: { createElement } }) {
+  return (props) => {
+    const { definitions, authSelectors } = props;
+    const way = createElement(Auths, props);
+    if (definitions === authSelectors.shownDefinitions().first()) return way;
+    const [name, scheme] = definitions.entrySeq().first();
+    const kind = scheme.get('flow') ?? scheme.get('scheme');
+    return createElement('details', null, createElement('summary', null, `${name}, ${kind}`), way);
   };
 }
 
@@ -26,5 +44,5 @@ window.SwaggerUIBundle({
   dom_id: '#swagger-ui',
   deepLinking: true,
   validatorUrl: null,
-  plugins: [{ wrapComponents: { headers: withFoldedLimits } }],
+  plugins: [{ wrapComponents: { headers: withoutLimits, InfoContainer: withLimits, auths: withFoldedOthers } }],
 });
