@@ -56,13 +56,13 @@ describe('401 to a standard client', () => {
   });
 
   it.each([
-    ['a script of a page is not challenged, whose browser would ask instead of it', 'same-origin', null],
-    ['a program that is no browser is challenged, though it names a mode as Node does', undefined, CHALLENGE],
-  ])('D3-11 5.4-01: by Basic, %s', async (_who, site, challenge) => {
+    ['a script of a page is not challenged, whose browser would ask instead of it', 'Mozilla/5.0', null],
+    ["Node's own fetch is challenged, though it names the same mode", 'node', CHALLENGE],
+  ])('D3-11 5.4-01: by Basic, %s', async (_who, agent, challenge) => {
     const headers = {
       authorization: basicText('somebody:wrong'),
       'sec-fetch-mode': 'cors',
-      ...(site && { 'sec-fetch-site': site }),
+      'user-agent': agent,
     };
     for (const path of [TOKEN, '/v2/oauth/revoke', '/v2/webhooks/custodial']) {
       const answer = await p.call('POST', path, { json: { ...CLIENT_CREDENTIALS, token: 'x' }, headers });

@@ -89,11 +89,12 @@ export function refuse(
 }
 
 /**
- * Checks whether a script of a page in a browser makes a request (Fetch Metadata). For a challenge of HTTP Basic the
- * browser would show a window of its own instead of the page's error.
+ * Checks whether a script of a page in a browser makes a request (Fetch Metadata, `Sec-Fetch-Mode`). For a challenge of
+ * HTTP Basic the browser would show a window of its own instead of the page's error. Node's own fetch sends the same
+ * header, and clients of OAuth on it need the challenge.
  */
 function isOfScript({ headers }: Exchange['req']): boolean {
-  return headers['sec-fetch-mode'] === 'cors' && headers['sec-fetch-site'] !== undefined;
+  return headers['sec-fetch-mode'] === 'cors' && headers['user-agent'] !== 'node';
 }
 
 /** Checks whether an error occurred only because the request was refused meanwhile. */
