@@ -7,7 +7,7 @@ import { seedWorld, titleOf, type World } from '../lib/world.ts';
 import { type GatewayOptions, PATH } from './peer.ts';
 import { productionEnv } from './production.ts';
 
-export type PeerName = 'bare' | 'undici' | 'express' | 'fastify';
+export type PeerName = 'bare' | 'bare-recorded' | 'undici' | 'express' | 'fastify';
 
 /** A gateway in front of the common upstream. */
 export interface Contender {
@@ -21,6 +21,7 @@ export interface Contender {
 
 const TITLES: Record<PeerName, string> = {
   bare: 'bare node:http, http.Agent',
+  'bare-recorded': 'bare node:http, http.Agent, with a record of each request',
   undici: 'node:http, undici',
   express: 'Express: http-proxy-middleware, jose, rate-limiter-flexible',
   fastify: 'Fastify: http-proxy, jwt, rate-limit',
@@ -37,6 +38,12 @@ export async function startUpstream(folder: string): Promise<Server> {
 /** One of the others, as a process of its own; `folder` takes its options and its log. */
 export async function startPeer(kind: PeerName, folder: string, upstream: string): Promise<Contender> {
   return { title: TITLES[kind], server: await startScript(kind, folder, upstream) };
+}
+
+/** The bare server with a record of each request: what the audit's guarantee costs at least. */
+export async function startRecorded(folder: string, upstream: string, databaseUrl: string): Promise<Contender> {
+  const records = { file: join(folder, 'records.txt'), databaseUrl };
+  return { title: TITLES['bare-recorded'], server: await startScript('bare', folder, upstream, { records }) };
 }
 
 /**
@@ -100,10 +107,15 @@ export function requestOf({ url }: Server, token: string) {
   return { url: `${url}${PATH}`, method: 'GET' as const, headers: { authorization: `Bearer ${token}` } };
 }
 
-async function startScript(name: string, folder: string, upstream: string): Promise<Server> {
+async function startScript(
+  name: string,
+  folder: string,
+  upstream: string,
+  more: Pick<GatewayOptions, 'records'> = {},
+): Promise<Server> {
   const port = await freePort();
-  const options: GatewayOptions = { port, upstream, signingSecret: SIGNING_SECRET };
-  const path = join(folder, `${name}.json`);
+  const options: GatewayOptions = { port, upstream, signingSecret: SIGNING_SECRET, ...more };
+  const path = join(folder, `${name}-${port}.json`);
   writeFileSync(path, JSON.stringify(options));
   const args = [join(import.meta.dirname, `${name}.ts`), path];
   const env = { ...process.env, NODE_ENV: 'production' };

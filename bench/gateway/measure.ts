@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { type Effort, pairRounds, type Summary, summaryOf } from '../lib/pairs.ts';
 import { cpuOfLoad, idleCpuOf } from '../lib/round.ts';
-import type { World } from '../lib/world.ts';
+import { databasesOf, type World } from '../lib/world.ts';
 import {
   type Contender,
   type PeerName,
@@ -9,6 +9,7 @@ import {
   requestOf,
   SIGNING_SECRET,
   startPeer,
+  startRecorded,
   startUpstream,
 } from './contenders.ts';
 import { installedStarts } from './installed.ts';
@@ -37,6 +38,7 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
   for (const start of [
     ...worlds.flatMap((world) => portcullisStarts(world, upstream.url)),
     ...PEERS.map((name) => () => startPeer(name, folder, upstream.url)),
+    ...databasesOf(worlds).map((url) => () => startRecorded(folder, upstream.url, url)),
     ...installedStarts({ folder, upstream: upstream.url, signingSecret: SIGNING_SECRET }),
   ])
     contenders.push(await started(start()));

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { RecordOptions } from '../lib/shortest-record.ts';
 
 /** What a gateway is told: where it listens, where it forwards to, and what it judges tokens with. */
 export interface GatewayOptions {
@@ -6,6 +7,8 @@ export interface GatewayOptions {
   upstream: string;
   /** At least 32 bytes; the raw bytes of its UTF-8 text. */
   signingSecret: string;
+  /** Of the one that keeps a record of each request. */
+  records?: RecordOptions;
 }
 
 /** Of each client; none refuses. */

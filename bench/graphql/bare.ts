@@ -25,7 +25,7 @@ async function answer(): Promise<object> {
   return { data: { accounts: edgesOf(nodes) } };
 }
 
-const keep = options.records ? shortestRecords(rows.pool, options.records) : undefined;
+const keep = options.records && shortestRecords(options.records);
 
 createServer(async (req, res) => {
   const startedTick = performance.now();
@@ -33,6 +33,6 @@ createServer(async (req, res) => {
   req.resume();
   const responseBody = JSON.stringify(req.url === '/health' ? {} : await answer());
   res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(responseBody) });
-  if (keep) keep({ req, nodeId: options.nodeId, startedTick, requestBody, responseBody }, () => res.end(responseBody));
+  if (keep) keep({ req, startedTick, requestBody, responseBody }, () => res.end(responseBody));
   else res.end(responseBody);
 }).listen(options.port, '127.0.0.1');

@@ -65,14 +65,9 @@ export async function startPeer(
 ): Promise<Contender> {
   const { title, script, jit = 0, ready } = PEERS[kind];
   const port = await freePort();
-  const records = kind === 'bare-recorded' ? join(dataDir, 'records.txt') : undefined;
-  const options: PeerOptions = {
-    port,
-    databaseUrl: servers.DATABASE_URL ?? '',
-    nodeId,
-    jit,
-    ...(records && { records }),
-  };
+  const databaseUrl = servers.DATABASE_URL ?? '';
+  const records = kind === 'bare-recorded' ? { records: { file: join(dataDir, 'records.txt'), databaseUrl } } : {};
+  const options: PeerOptions = { port, databaseUrl, nodeId, jit, ...records };
   const path = join(dataDir, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));
   const server = await startServer({

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { RecordOptions } from '../lib/shortest-record.ts';
 
 /** What a peer is told: where it listens, where its rows are, and whose they are. */
 export interface PeerOptions {
@@ -7,8 +8,8 @@ export interface PeerOptions {
   nodeId: string;
   /** Of those that can compile documents: after how many requests for one; 0 for never. */
   jit: number;
-  /** The file of the one that keeps a record of each request. */
-  records?: string;
+  /** Of the one that keeps a record of each request. */
+  records?: RecordOptions;
 }
 
 /** As many connections to PostgreSQL as the product has. */

@@ -29,7 +29,6 @@ const WALLETS = `select wallet.id, wallet.account_id, chains.name as chain
 export function openRows({ databaseUrl, nodeId }: PeerOptions) {
   const pool = new Pool({ connectionString: databaseUrl, max: POOL_SIZE });
   return {
-    pool,
     async accounts(first: number): Promise<AccountRow[]> {
       const { rows } = await pool.query<AccountRow>({ name: 'accounts', text: ACCOUNTS, values: [nodeId, first] });
       return rows;

@@ -2,17 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { ftruncateSync, openSync, writeSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
-import type { Pool } from 'pg';
+import { Pool } from 'pg';
 import { from } from 'pg-copy-streams';
 
 const COPY = `copy audit_records (at, id, node_id, correlation_id, method, path, status_code, elapsed, headers,
   remote_address, real_ip, request_body, request_bytes, response_body, response_bytes, is_api) from stdin`;
 const INTERVAL_MS = 200;
+const NODE_ID = randomUUID();
 
-/** A request and its answer, as `keep` writes them. */
+/** Where records go: the file that they are spooled in, and the product's database. */
+export interface RecordOptions {
+  file: string;
+  databaseUrl: string;
+}
+
+/** A request and its answer, as they are recorded. */
 export interface Recorded {
   req: IncomingMessage;
-  nodeId: string;
   startedTick: number;
   requestBody: string;
   responseBody: string;
@@ -23,7 +29,8 @@ export interface Recorded {
  * answer ends, by one write a turn of the event loop, and copied into PostgreSQL five times a second. It masks nothing,
  * limits nothing and adopts no file that a dead process left.
  */
-export function shortestRecords(pool: Pool, file: string) {
+export function shortestRecords({ file, databaseUrl }: RecordOptions) {
+  const pool = new Pool({ connectionString: databaseUrl, max: 1 });
   const fd = openSync(file, 'w');
   let turn: { line: string; answer: () => void }[] = [];
   let written: Buffer[] = [];
@@ -52,10 +59,10 @@ export function shortestRecords(pool: Pool, file: string) {
   };
 }
 
-function lineOf({ req, nodeId, startedTick, requestBody, responseBody }: Recorded): string {
+function lineOf({ req, startedTick, requestBody, responseBody }: Recorded): string {
   const { authorization: _, ...headers } = req.headers;
   return `${[
-    ...[new Date().toISOString(), randomUUID(), nodeId, randomUUID(), req.method ?? '', req.url ?? '', 200],
+    ...[new Date().toISOString(), randomUUID(), NODE_ID, randomUUID(), req.method ?? '', req.url ?? '', 200],
     ...[performance.now() - startedTick, escaped(JSON.stringify(headers)), '127.0.0.1', '127.0.0.1'],
     ...[escaped(requestBody), requestBody.length, escaped(responseBody), responseBody.length, 't'],
   ].join('\t')}\n`;

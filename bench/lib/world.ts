@@ -136,3 +136,8 @@ export async function seedWorld({ dataDir, servers }: World, limits?: 'limits'):
   if (code !== 0) throw new Error(`seeding ended with ${code}`);
   return JSON.parse(readFileSync(path, 'utf8'));
 }
+
+/** The databases of those worlds that are on servers. */
+export function databasesOf(worlds: readonly World[]): string[] {
+  return worlds.flatMap(({ servers }) => servers.DATABASE_URL ?? []);
+}

@@ -1,34 +1,44 @@
 import { timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { shortestRecords } from '../lib/shortest-record.ts';
 import { type PeerOptions, peerOptions } from './peer.ts';
 import { LIFETIME_SECONDS, signer } from './sign.ts';
 
+const MASKED = JSON.stringify({ client_secret: '***', access_token: '***', refresh_token: '***' });
+
 /**
  * Run as a process of its own: the least that gives the documented answer. It reads the JSON body, compares the secret
- * and signs two tokens; no gateway, no guards, no audit, no store.
+ * and signs two tokens; no gateway, no guards, no audit (or a record of each request), no store.
  */
 async function serve(options: PeerOptions): Promise<void> {
   const sign = await signer(options);
+  const keep = options.records && shortestRecords(options.records);
   const expected = Buffer.from(options.clientSecret, 'utf8');
 
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     if (req.method !== 'POST') return send(res, 200, {});
-    const body = JSON.parse(await textOf(req)) as Record<string, string>;
-    const given = Buffer.from(body.client_secret ?? '', 'utf8');
-    const isKnown = given.length === expected.length && timingSafeEqual(given, expected);
+    const startedTick = performance.now();
+    const requestBody = await textOf(req);
+    const body = JSON.parse(requestBody) as Record<string, string>;
+    const secret = Buffer.from(body.client_secret ?? '', 'utf8');
+    const isKnown = secret.length === expected.length && timingSafeEqual(secret, expected);
     if (!isKnown || body.client_id !== options.clientId || body.grant_type !== 'client_credentials') {
       return send(res, 401, { error: 'invalid_request' });
     }
     const nowSeconds = Math.floor(Date.now() / 1000);
     const [access, refresh] = await Promise.all([sign('api', nowSeconds), sign('refresh', nowSeconds)]);
-    send(res, 200, {
+    const given = {
       access_token: access,
       refresh_token: refresh,
       expires_in: LIFETIME_SECONDS,
       token_type: 'Bearer',
       scope: options.scopes.join(' '),
       created_at: nowSeconds,
-    });
+    };
+    const end = () => send(res, 200, given);
+    // Both bodies hold secrets, which a record does not show.
+    if (keep) keep({ req, startedTick, requestBody: MASKED, responseBody: MASKED }, end);
+    else end();
   }
 
   createServer((req, res) => void answer(req, res)).listen(options.port, '127.0.0.1');

@@ -22,7 +22,7 @@ export interface TokenRequest {
   clientSecret: string;
 }
 
-export type PeerName = 'bare' | 'bare-hmac' | 'oidc-provider' | 'oauth2-server';
+export type PeerName = 'bare' | 'bare-hmac' | 'bare-hmac-recorded' | 'oidc-provider' | 'oauth2-server';
 
 interface Peer {
   title: string;
@@ -34,6 +34,12 @@ interface Peer {
 const PEERS: Record<PeerName, Peer> = {
   bare: { title: 'bare node:http, jose', script: 'bare.ts', signsBy: 'jose', asks: 'json' },
   'bare-hmac': { title: 'bare node:http, createHmac', script: 'bare.ts', signsBy: 'createHmac', asks: 'json' },
+  'bare-hmac-recorded': {
+    title: 'bare node:http, createHmac, with a record of each request',
+    script: 'bare.ts',
+    signsBy: 'createHmac',
+    asks: 'json',
+  },
   'oidc-provider': { title: titled('oidc-provider'), script: 'oidc-provider.ts', signsBy: 'jose', asks: 'form' },
   'oauth2-server': {
     title: `Express, ${titled('@node-oauth/oauth2-server')}`,
@@ -66,7 +72,7 @@ export function productRequest({ url }: Server, { dataDir }: World): TokenReques
 }
 
 /** One of the others, as a process of its own; `folder` takes its options and its log. */
-export async function startPeer(kind: PeerName, folder: string): Promise<Contender> {
+export async function startPeer(kind: PeerName, folder: string, databaseUrl?: string): Promise<Contender> {
   const { title, script, signsBy, asks } = PEERS[kind];
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
@@ -79,6 +85,7 @@ export async function startPeer(kind: PeerName, folder: string): Promise<Contend
     scopes: PERMISSIONS,
     signingSecret: SIGNING_SECRET,
     signsBy,
+    ...(databaseUrl === undefined ? {} : { records: { file: join(folder, 'records.txt'), databaseUrl } }),
   };
   const path = join(folder, `${kind}.json`);
   writeFileSync(path, JSON.stringify(options));

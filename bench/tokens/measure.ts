@@ -1,7 +1,7 @@
 import { tell } from '../lib/report.ts';
 import { cpuOfLoad, type Round } from '../lib/round.ts';
 import { median, percentile } from '../lib/statistics.ts';
-import type { World } from '../lib/world.ts';
+import { databasesOf, type World } from '../lib/world.ts';
 import { check } from './check.ts';
 import { type Contender, type PeerName, startPeer, startPortcullis } from './contenders.ts';
 
@@ -39,6 +39,7 @@ export async function compare(worlds: readonly World[], folder: string, effort: 
   const contenders: Contender[] = [];
   for (const world of worlds) contenders.push(await started(startPortcullis(world)));
   for (const name of PEERS) contenders.push(await started(startPeer(name, folder)));
+  for (const url of databasesOf(worlds)) contenders.push(await started(startPeer('bare-hmac-recorded', folder, url)));
   const refreshes = new Map<Contender, boolean>();
   for (const contender of [...contenders, bare]) refreshes.set(contender, await checked(contender));
   const rounds = await runRounds(contenders, bare, effort);

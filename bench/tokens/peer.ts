@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { RecordOptions } from '../lib/shortest-record.ts';
 
 /** What a peer is told: where it listens, the client that it knows, and what it signs with. */
 export interface PeerOptions {
@@ -13,6 +14,8 @@ export interface PeerOptions {
   signingSecret: string;
   /** What signs, where the peer has the choice. */
   signsBy: 'jose' | 'createHmac';
+  /** Of the one that keeps a record of each request. */
+  records?: RecordOptions;
 }
 
 /** The options in the file that the process was started with. */
