@@ -105,7 +105,7 @@ const shared = {
 
 async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void): Promise<SqlMikroORM> {
   const { MikroORM } = await import('@mikro-orm/postgresql');
-  return MikroORM.init({
+  return new MikroORM({
     ...shared,
     clientUrl: url,
     pool: { min: 0, max: POOL_SIZE },
@@ -132,7 +132,7 @@ function inUtc(text: string): string {
 
 async function openEmbedded(dataDir: string): Promise<SqlMikroORM> {
   const [{ MikroORM }, { PGlite }] = await Promise.all([import('@mikro-orm/pglite'), import('@electric-sql/pglite')]);
-  return MikroORM.init({
+  return new MikroORM({
     ...shared,
     dbName: 'postgres',
     onCreateConnection: async (connection) => refuseWhenFull(connection as Executor, () => checkFreeSpace(dataDir)),
