@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { print, type Table } from './lib/report.ts';
 import { median } from './lib/statistics.ts';
 import { emptyFolder, onEachStores, type Stores, seedWorld, storesNamed, type World } from './lib/world.ts';
-import { type Start, startOnce } from './start/measure.ts';
+import { type Start, startBare, startOnce } from './start/measure.ts';
 import { packageCounts } from './start/packages.ts';
 
 interface Effort {
@@ -11,23 +11,29 @@ interface Effort {
 }
 
 const EFFORT: Effort = { starts: 5, idleMs: 10_000 };
-const AIMS = { cold: '6 s', warm: '2 s', embedded: '300 MB', servers: '180 MB' };
+/** Of times those to a bare script on PGlite, in the same run. */
+const AIMS = { cold: 0.8, warm: 1.6, first: 300, embedded: 240, servers: 180 };
 
 /** Measures starts and idle memory on each of the stores: medians. */
 export async function measureStart(kinds: readonly Stores[], effort: Effort = EFFORT): Promise<Table> {
   const rows: string[][] = [];
-  const add = (title: string, starts: readonly Start[], aim: string, memoryAim: string) => {
-    const of = (member: keyof Start) => median(starts.map((start) => start[member]));
+  const add = (title: string, starts: readonly Start[], aim: number | undefined, memoryAim: number) => {
+    const of = (member: keyof Start) => median(starts.map((start) => start[member] ?? 0));
     const seconds = (ms: number) => (ms / 1000).toFixed(2);
-    const memory = [of('residentMb'), of('anonymousMb')].map((mb) => mb.toFixed(0));
-    rows.push([title, seconds(of('healthMs')), seconds(of('pageMs')), aim, ...memory, memoryAim]);
+    const memory = [of('residentMb'), of('anonymousMb'), memoryAim].map((mb) => mb.toFixed(0));
+    const bare = starts.flatMap(({ bareMs }) => bareMs ?? []);
+    const ratio = median(starts.map(({ pageMs, bareMs = Number.NaN }) => pageMs / bareMs)).toFixed(2);
+    const beside = bare.length > 0 ? [seconds(median(bare)), ratio, `${aim}`] : ['', '', ''];
+    rows.push([title, seconds(of('healthMs')), seconds(of('pageMs')), ...beside, ...memory]);
   };
   await onEachStores(kinds, async (world, title) => {
-    if (world.stores === 'embedded') add(`${title}, first start`, await coldStarts(effort), AIMS.cold, AIMS.embedded);
+    if (world.stores === 'embedded') add(`${title}, first start`, await coldStarts(effort), AIMS.cold, AIMS.first);
     else await seedWorld(world);
-    add(`${title}, later start`, await warmStarts(world, effort), AIMS.warm, AIMS[world.stores]);
+    const aim = world.stores === 'embedded' ? AIMS.warm : undefined;
+    add(`${title}, later start`, await warmStarts(world, effort), aim, AIMS[world.stores]);
   });
-  const head = ['start', 'health, s', 'token and page, s', 'aim', 'resident, MB', 'of it anonymous, MB', 'aim'];
+  const times = ['health, s', 'token and page, s', 'bare PGlite, s', 'ratio of the pairs', 'at most'];
+  const head = ['start', ...times, 'resident, MB', 'of it anonymous, MB', 'at most'];
   return { head, rows };
 }
 
@@ -37,9 +43,17 @@ async function coldStarts({ starts, idleMs }: Effort): Promise<Start[]> {
   while (results.length < starts) {
     await using cache = await emptyFolder();
     await using data = await emptyFolder();
-    results.push(await startOnce({ dataDir: data.path, compileCache: cache.path, idleMs }));
+    const start = await startOnce({ dataDir: data.path, compileCache: cache.path, idleMs });
+    results.push({ ...start, bareMs: await bareFirst() });
   }
   return results;
+}
+
+/** A bare script's start in an empty folder, with an empty cache of compiled code. */
+async function bareFirst(): Promise<number> {
+  await using cache = await emptyFolder();
+  await using data = await emptyFolder();
+  return await startBare(data.path, cache.path);
 }
 
 /** Each on the folder of one before. */
@@ -47,8 +61,10 @@ async function warmStarts({ dataDir, servers }: World, { starts, idleMs }: Effor
   await using cache = await emptyFolder();
   const options = { dataDir, servers, compileCache: cache.path };
   await startOnce({ ...options, idleMs: 0 });
+  const bare = () => (servers.DATABASE_URL === undefined ? startBare(dataDir, cache.path) : undefined);
+  await bare();
   const results: Start[] = [];
-  while (results.length < starts) results.push(await startOnce({ ...options, idleMs }));
+  while (results.length < starts) results.push({ ...(await startOnce({ ...options, idleMs })), bareMs: await bare() });
   return results;
 }
 

@@ -1,7 +1,15 @@
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { request } from 'undici';
 import { memoryMb } from '../lib/process-stats.ts';
-import { clientToken, readDemoFile, type ServerAddresses, startProduct } from '../lib/product.ts';
+import {
+  clientToken,
+  freePort,
+  readDemoFile,
+  type ServerAddresses,
+  startProduct,
+  startServer,
+} from '../lib/product.ts';
 
 /** One start, in milliseconds since the process was spawned; memory in megabytes after the idle time. */
 export interface Start {
@@ -10,6 +18,8 @@ export interface Start {
   pageMs: number;
   residentMb: number;
   anonymousMb: number;
+  /** A bare script's time to its first answer, measured right after; undefined where it has no peer. */
+  bareMs?: number | undefined;
 }
 
 interface StartOptions {
@@ -34,6 +44,20 @@ export async function startOnce({ dataDir, servers = {}, compileCache, idleMs }:
   } finally {
     await product.stop();
   }
+}
+
+/** Starts a bare script on PGlite, which makes a cluster where its folder has none; gives the time to its first answer. */
+export async function startBare(dataDir: string, compileCache: string): Promise<number> {
+  const port = await freePort();
+  const server = await startServer({
+    args: [join(import.meta.dirname, 'bare.ts'), join(dataDir, 'bare'), `${port}`],
+    env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
+    url: `http://127.0.0.1:${port}`,
+    logPath: join(dataDir, 'bare.log'),
+  });
+  const ms = performance.now() - server.startedAt;
+  await server.stop();
+  return ms;
 }
 
 async function firstPage(url: string, dataDir: string): Promise<void> {

@@ -1,5 +1,6 @@
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { createServer } from '../gateway/exchange/node-http.ts';
 import { isReady, type Readiness } from '../platform/health.ts';
 
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];

@@ -43,7 +43,8 @@ export function graphqlOf(context: Context, { persisted, socketEndpoint }: Surro
       return guardOperation(guards, exchange, principal);
     },
     recordOperation: (operation) => withinSpan(operation.exchange, () => audit.recordOperation(operation)),
-    observer: context.telemetry.operations,
+    durations: context.telemetry.operations,
+    tracer: context.telemetry.tracer,
     log,
     maxCost: config.graphqlMaxCost,
     introspection: config.graphqlIntrospection,

@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Metric } from 'prom-client';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { lagMetric, ObservedBus } from '../events/bus/observed-bus.ts';
-import { OperationObserver } from '../faces/graphql/execution/operation-observer.ts';
+import { type OperationDurations, operationDurations } from '../faces/graphql/execution/operation-durations.ts';
 import { toolOutcomes } from '../faces/mcp/kit/tool.ts';
 import { ConnectionMetrics } from '../gateway/connections.ts';
 import { RequestMetrics } from '../gateway/exchange/request-metrics.ts';
@@ -15,7 +15,7 @@ export interface Telemetry {
   tracer: Tracer | undefined;
   requests: RequestMetrics;
   connections: ConnectionMetrics;
-  operations: OperationObserver;
+  operations: OperationDurations;
   toolOutcomes: Counter<'outcome'>;
   bus: ObservedBus;
   exported: Metric;
@@ -27,7 +27,7 @@ export function openTelemetry({ tracer, exported }: Tracing, bus: EventBus): Tel
     tracer,
     requests: new RequestMetrics(),
     connections: new ConnectionMetrics(),
-    operations: new OperationObserver(tracer),
+    operations: operationDurations(),
     toolOutcomes: toolOutcomes(),
     bus: new ObservedBus(bus, tracer),
     exported,
@@ -50,7 +50,7 @@ export function metricsOf(context: Context): Metric[] {
   const ofGateway = [
     ...requests.metrics,
     ...telemetry.connections.metrics,
-    operations.durations,
+    operations,
     telemetry.toolOutcomes,
     limits.countedAlone,
     guards.decisions,

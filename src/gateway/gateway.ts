@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Log } from '../lib/log.ts';
@@ -8,6 +8,7 @@ import { invalidRequest } from '../platform/errors.ts';
 import type { Stage } from './chain.ts';
 import { limitChunks, PipelinedRequests } from './connections.ts';
 import { Exchange } from './exchange/exchange.ts';
+import { createServer, ServerResponse } from './exchange/node-http.ts';
 import { settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
 import { refuse } from './exchange/responses.ts';
 import { NOT_HTTP, type ParserError, readUnparsed, type Unparsed, unparsedResponse } from './exchange/unparsed.ts';

@@ -1,5 +1,6 @@
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher, Pool } from 'undici';
 import { GatheredBytes } from '../lib/gathered-bytes.ts';
+import { newPool } from './http-pool.ts';
 
 interface AgentOptions {
   /** The number of connections, each of which carries one request at a time. */
@@ -29,7 +30,7 @@ export class HttpAgent {
       'accept-encoding': 'identity',
       ...(authorization === undefined ? {} : { authorization }),
     };
-    this.#pool = new Pool(origin, {
+    this.#pool = newPool(origin, {
       connections,
       pipelining: 1,
       connect: { timeout: timeoutMs },

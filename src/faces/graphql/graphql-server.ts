@@ -2,7 +2,7 @@ import { anotherClass } from '../../access/identity/invalid-token.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import { lingerOnClose, refuse } from '../../gateway/exchange/responses.ts';
 import { noToken } from '../../platform/errors.ts';
-import { bringsForm } from './plugins/http-requests.ts';
+import { bringsForm } from './execution/form-type.ts';
 import type { GraphqlDeps, GraphqlRuntime } from './runtime.ts';
 
 /** Serves GraphQL behind the gateway. */

@@ -4,10 +4,12 @@ import { createYoga } from 'graphql-yoga';
 import type { Principal } from '../../access/identity/principal.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
 import type { Log } from '../../lib/log.ts';
+import type { Tracer } from '../../lib/tracing.ts';
 import { createEngine } from './execution/engine.ts';
 import { ErrorMask } from './execution/error-masking.ts';
 import { GRAPHIQL_HEADERS, GRAPHIQL_OPTIONS, renderGraphiql } from './execution/graphiql.ts';
-import type { OperationObserver } from './execution/operation-observer.ts';
+import type { OperationDurations } from './execution/operation-durations.ts';
+import { OperationObserver } from './execution/operation-observer.ts';
 import type { PersistedDocuments } from './execution/persisted-file.ts';
 import { SseStreams, sendResponse } from './execution/sse-streams.ts';
 import { UPLOAD_LIMITS, type UploadLimits } from './execution/upload-form.ts';
@@ -36,8 +38,10 @@ export interface GraphqlDeps extends ContextDeps {
   judge: (token: string | undefined, exchange: Exchange) => Promise<Principal | undefined>;
   /** Receives the audit record of each operation that was sent over a WebSocket. */
   recordOperation: (record: OperationRecord) => void;
-  /** Measures and traces operations. */
-  observer?: OperationObserver | undefined;
+  /** Receives how long operations take. */
+  durations?: OperationDurations;
+  /** Traces operations. */
+  tracer?: Tracer | undefined;
   log: Log;
   /** The maximum cost of an operation, roughly the number of objects that its result can have. */
   maxCost: number;
@@ -73,7 +77,7 @@ export interface GraphqlRuntime {
  * Creates the runtime for a schema: Yoga with the plugins of this service. Yoga's own masking and CORS are off.
  */
 export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): GraphqlRuntime {
-  const { services, log, introspection, jit, production, observer, uploadLimits = UPLOAD_LIMITS } = deps;
+  const { services, log, introspection, jit, production, durations, tracer, uploadLimits = UPLOAD_LIMITS } = deps;
   const mask = new ErrorMask(log);
   const sse = new SseStreams();
   const audits = new OperationAudits(schema);
@@ -81,7 +85,14 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
   const yoga = createYoga<GraphqlHttpRequest>({
     schema,
     plugins: [
-      useEngine(createEngine({ introspection, hideSuggestions: production || !introspection, jit, observer })),
+      useEngine(
+        createEngine({
+          introspection,
+          hideSuggestions: production || !introspection,
+          jit,
+          observer: new OperationObserver(tracer, durations),
+        }),
+      ),
       useHttpRequests(audits),
       usePersistedOperations(persisted),
       useHttpResults(mask, sse, audits),

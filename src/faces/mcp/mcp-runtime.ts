@@ -25,7 +25,8 @@ import {
   type ToolFailure,
   type ToolOutcome,
 } from './kit/tool.ts';
-import { argumentsOf, invalidParams, noMessage, notAMessage, withoutTask } from './message-body.ts';
+import { noMessage, notAMessage } from './message-body.ts';
+import { argumentsOf, invalidParams, withoutTask } from './message-params.ts';
 import { TOOLS } from './tools.ts';
 
 const version: string = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')).version;

@@ -1,6 +1,6 @@
-import { STATUS_CODES } from 'node:http';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import { errorEnvelope, invalidRequest, notFound } from '../../platform/errors.ts';
+import { STATUS_CODES } from './node-http.ts';
 import { MAX_CORRELATION_ID_BYTES } from './request-head.ts';
 
 /** The issue reported for bytes that are not valid HTTP. */

@@ -1,5 +1,6 @@
-import { Pool } from 'undici';
+import type { Pool } from 'undici';
 import { Semaphore } from '../../lib/semaphore.ts';
+import { newPool } from '../../platform/http-pool.ts';
 import type { RemoteService } from '../table/gateway-config.ts';
 import { type Admission, admit, type Circuit, CLOSED, type Outcome, settle } from './breaker.rules.ts';
 
@@ -69,20 +70,12 @@ export class Upstream {
     this.requests = new Semaphore({ permits: service.connections, maxWaiting: service.queue, mayBorrow: true });
     this.sockets = new Semaphore({ permits: service.websockets, mayBorrow: true });
     this.#origin = origin;
+    this.#pool = this.#newPool();
   }
 
   /** The connection pool, which opens no connection before the first request. */
   get pool(): Pool {
-    this.#pool ??= new Pool(this.#origin, {
-      connections: this.service.connections,
-      pipelining: 1,
-      // HTTP/2 is off: requests would share a connection, and WebSockets work differently.
-      connect: { timeout: CONNECT_TIMEOUT_MS },
-      allowH2: false,
-      // The timeout of the endpoint applies instead; it includes the time in the queue and connecting.
-      headersTimeout: 0,
-      bodyTimeout: this.service.idle_timeout_ms,
-    });
+    this.#pool ??= this.#newPool();
     return this.#pool;
   }
 
@@ -140,6 +133,19 @@ export class Upstream {
 
   async close(): Promise<void> {
     await this.pool.destroy();
+  }
+
+  #newPool(): Pool {
+    return newPool(this.#origin, {
+      connections: this.service.connections,
+      pipelining: 1,
+      // HTTP/2 is off: requests would share a connection, and WebSockets work differently.
+      connect: { timeout: CONNECT_TIMEOUT_MS },
+      allowH2: false,
+      // The timeout of the endpoint applies instead; it includes the time in the queue and connecting.
+      headersTimeout: 0,
+      bodyTimeout: this.service.idle_timeout_ms,
+    });
   }
 
   #closeDrained(): void {

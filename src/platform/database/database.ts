@@ -113,7 +113,7 @@ interface Opened {
 
 async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void): Promise<Opened> {
   const { MikroORM } = await import('@mikro-orm/postgresql');
-  const orm = await MikroORM.init({
+  const orm = new MikroORM({
     ...shared,
     clientUrl: url,
     pool: { min: 0, max: POOL_SIZE },
@@ -146,7 +146,7 @@ function inUtc(text: string): string {
 
 async function openEmbedded(dataDir: string): Promise<Opened> {
   const [{ MikroORM }, { PGlite }] = await Promise.all([import('@mikro-orm/pglite'), import('@electric-sql/pglite')]);
-  const orm = await MikroORM.init({
+  const orm = new MikroORM({
     ...shared,
     dbName: 'postgres',
     onCreateConnection: async (connection) => refuseWhenFull(connection as Executor, () => checkFreeSpace(dataDir)),

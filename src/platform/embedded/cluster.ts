@@ -1,7 +1,19 @@
-import { spawn } from 'node:child_process';
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync, statSync } from 'node:fs';
-import { glob, mkdtemp, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { glob, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { zstdDecompress } from 'node:zlib';
 import { crc32c } from '../../lib/crc32c.ts';
 import { embeddedClusterDir, notWhole, PARTS } from '../config/data-dir.ts';
 import { StartError } from '../errors.ts';
@@ -20,6 +32,7 @@ const CONTROL = { bytes: 8192, redo: 40, timeline: 48, segmentBytes: 228, crc: 2
  * header, in bytes (src/include/access/xlog_internal.h of PostgreSQL 18).
  */
 const SEGMENT = { address: 8, system: 24, headerBytes: 40 };
+const SEGMENT_NAME = /^pg_wal\/[0-9A-F]{24}$/;
 
 /**
  * Returns the system identifier of the embedded cluster, which its control file and every segment of its write-ahead
@@ -63,7 +76,7 @@ function redoSegment(control: Buffer, segmentBytes: number): string {
 function segments(dataDir: string): string[] {
   const folder = join(embeddedClusterDir(dataDir), 'pg_wal');
   const names = existsSync(folder) ? readdirSync(folder) : [];
-  return names.filter((name) => /^[0-9A-F]{24}$/.test(name)).map((name) => `pg_wal/${name}`);
+  return names.map((name) => `pg_wal/${name}`).filter((name) => SEGMENT_NAME.test(name));
 }
 
 function readPart(dataDir: string, name: string): Buffer {
@@ -96,50 +109,58 @@ function strange(dataDir: string, name: string): Error {
   return notWhole(dataDir, `${PARTS.cluster}/${name} is of another instance`);
 }
 
-const CHILD = join(import.meta.dirname, 'create-cluster.ts');
+/**
+ * The path of the files of a new cluster, in one archive: those of PostgreSQL and of the schema, with no row of anybody
+ * and no secret. `npm run -s cluster` makes it.
+ */
+export const NEW_CLUSTER = resolve(import.meta.dirname, '../../../schema/cluster.tar.zst');
 
 /**
- * Creates the embedded database if there is none. A child process does so, since initialising it would cost this
- * process some 100 MB for good; it works in a temporary folder, so that a kill leaves nothing half made.
- * @throws StartError if the child fails.
+ * Creates the embedded database if there is none. It is written into a temporary folder, so that a kill leaves nothing
+ * half made.
+ * @throws StartError if it cannot be written.
  */
 export async function ensureCluster(dataDir: string): Promise<void> {
   const cluster = embeddedClusterDir(dataDir);
   if (existsSync(cluster)) return;
-  // Each attempt has a folder of its own: after a kill, the child of the previous start may still write to its folder.
   for await (const left of glob('postgres.unfinished-*', { cwd: dataDir })) {
     // A folder that cannot be removed yet does no harm: a later start removes it.
     await rm(join(dataDir, left), { recursive: true, force: true, maxRetries: 3 }).catch(() => undefined);
   }
-  let unfinished = await makeCluster(cluster);
-  // A signal that this process obeys only after its start may have ended the child as well: try once more.
-  unfinished ??= await makeCluster(cluster);
-  if (unfinished === undefined) throw new StartError('the embedded database could not be made: it was interrupted');
+  const unfinished = await mkdtemp(`${cluster}.unfinished-`);
+  try {
+    writeCluster(unfinished, await promisify(zstdDecompress)(await readFile(NEW_CLUSTER)));
+  } catch (error) {
+    await rm(unfinished, { recursive: true, force: true });
+    throw new StartError(`the embedded database could not be made: ${error instanceof Error ? error.message : error}`);
+  }
   await rename(unfinished, cluster);
 }
 
-/**
- * Makes a cluster in a new folder, by a child process, and returns the folder's path; undefined if SIGINT or SIGTERM
- * ended the child. @throws StartError if the child fails for another reason.
- */
-async function makeCluster(cluster: string): Promise<string | undefined> {
-  const dir = await mkdtemp(`${cluster}.unfinished-`);
-  // A process group of its own keeps Ctrl-C in a terminal from ending the child; until the group exists, the signal
-  // still reaches it.
-  // The child lives too short for optimised WebAssembly code to pay: a third less CPU.
-  const child = spawn(process.execPath, ['--liftoff-only', CHILD, dir], {
-    stdio: ['pipe', 'ignore', 'pipe'],
-    detached: true,
-  });
-  let complaint = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    complaint += text;
-  });
-  const { promise, resolve, reject } = Promise.withResolvers<{ code: number | null; signal: NodeJS.Signals | null }>();
-  child.once('error', reject).once('close', (code, signal) => resolve({ code, signal }));
-  const { code, signal } = await promise;
-  if (code === 0) return dir;
-  await rm(dir, { recursive: true, force: true });
-  if (signal === 'SIGINT' || signal === 'SIGTERM') return undefined;
-  throw new StartError(`the embedded database could not be made: ${complaint.trim() || `exit ${code ?? signal}`}`);
+/** Writes the files of a new cluster into a folder, and gives them a system identifier of their own. */
+function writeCluster(dir: string, archive: Buffer): void {
+  const identifier = randomBytes(8);
+  for (const { name, bytes } of entriesOf(archive)) {
+    if (name === 'global/pg_control') {
+      identifier.copy(bytes, 0);
+      bytes.writeUInt32LE(crc32c(bytes, 0, CONTROL.crc), CONTROL.crc);
+    }
+    if (SEGMENT_NAME.test(name)) identifier.copy(bytes, SEGMENT.system);
+    if (name.endsWith('/')) mkdirSync(join(dir, name), { recursive: true, mode: 0o700 });
+    else writeFileSync(join(dir, name), bytes, { mode: 0o600 });
+  }
+}
+
+/** The length of a block of a tar archive, and the offsets of a name and a size in its headers, in bytes (POSIX ustar). */
+const TAR = { block: 512, name: 0, size: 124 };
+
+/** Yields the entries of a tar archive: files, and folders, whose names end with a slash. */
+function* entriesOf(archive: Buffer): Generator<{ name: string; bytes: Buffer }> {
+  for (let at = 0; archive[at]; ) {
+    const text = (offset: number) => archive.toString('latin1', at + offset, archive.indexOf(0, at + offset));
+    const size = Number.parseInt(text(TAR.size), 8);
+    at += TAR.block;
+    yield { name: text(TAR.name - TAR.block), bytes: archive.subarray(at, at + size) };
+    at += Math.ceil(size / TAR.block) * TAR.block;
+  }
 }

@@ -1,17 +1,11 @@
 import { type ExecutionArgs, type ExecutionResult, getOperationAST, type OperationDefinitionNode } from 'graphql';
-import { durations } from '../../../lib/durations.ts';
 import type { Span, Tracer } from '../../../lib/tracing.ts';
 import { shownError } from '../kit/graphql-errors.ts';
+import { type OPERATION_OUTCOMES, type OperationDurations, operationDurations } from './operation-durations.ts';
 import type { OperationRequest } from './operation-request.ts';
 import type { Awaitable } from './shared-results.ts';
 
-const OPERATION_TYPES = ['query', 'mutation', 'subscription'];
 type Transport = 'sse' | 'websocket';
-/**
- * How an operation ended: without errors, only with errors that the client may see, or with an unexpected error. Over
- * HTTP all three have the status 200.
- */
-const OUTCOMES = ['ok', 'error', 'failed'] as const;
 
 /** Begins the span of an event's delivery to one subscriber; returns undefined if this delivery is not traced. */
 export type StartDelivery = (transport: Transport) => Span | undefined;
@@ -24,18 +18,12 @@ const MAX_NAME_LENGTH = 64;
 
 /** Measures and traces operations. Operation names are not used as metric labels, because clients choose them. */
 export class OperationObserver {
-  readonly durations = durations({
-    name: 'graphql_operation_duration_seconds',
-    help: 'How long operations took to be executed (of a subscription: to begin), by type and outcome; parsing, limits and sending are not in it.',
-    labelNames: ['graphql_operation_type', 'outcome'],
-  });
+  readonly durations: OperationDurations;
   readonly #tracer: Tracer | undefined;
 
-  constructor(tracer?: Tracer) {
+  constructor(tracer?: Tracer, durations = operationDurations()) {
     this.#tracer = tracer;
-    for (const graphql_operation_type of OPERATION_TYPES) {
-      for (const outcome of OUTCOMES) this.durations.zero({ graphql_operation_type, outcome });
-    }
+    this.durations = durations;
   }
 
   /** Executes an operation or begins a subscription, and records its duration, outcome and span. */
@@ -94,7 +82,7 @@ export class OperationObserver {
   }
 }
 
-function outcomeOf(errors: readonly unknown[]): (typeof OUTCOMES)[number] {
+function outcomeOf(errors: readonly unknown[]): (typeof OPERATION_OUTCOMES)[number] {
   if (errors.length === 0) return 'ok';
   return errors.every((error) => shownError(error)) ? 'error' : 'failed';
 }

@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import { GraphQLError, getOperationAST } from 'graphql';
 import type { GraphQLParams, Plugin } from 'graphql-yoga';
 import { readBytes } from '../../../gateway/exchange/body.ts';
@@ -7,6 +6,7 @@ import { decodeUtf8, ExactNumber, JsonLimitError, parsedOr, parseJson } from '..
 import { errorEnvelope, invalidRequest } from '../../../platform/errors.ts';
 import { isObject } from '../../shared/nested-values.ts';
 import { limitError } from '../execution/documents.ts';
+import { bringsForm } from '../execution/form-type.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
 import { UploadForm, type UploadLimits } from '../execution/upload-form.ts';
 import type { OperationAudits } from './audit-masking.ts';
@@ -14,13 +14,6 @@ import { MAX_BATCH, type OperationParams } from './document-limits.ts';
 
 /** Matches the Content-Type of operations that are sent as JSON, not as a form with a file. */
 const JSON_TYPE = /^application\/json\s*(?:;|$)/i;
-
-const FORM_TYPE = /^multipart\/form-data\s*(?:;|$)/i;
-
-/** Checks whether a request carries a multipart form, as uploads do. */
-export function bringsForm({ method, headers }: Pick<IncomingMessage, 'method' | 'headers'>): boolean {
-  return method === 'POST' && FORM_TYPE.test(headers['content-type'] ?? '');
-}
 
 /** A GraphQL request over HTTP, as far as it was read before its operations begin. */
 export interface GraphqlHttpRequest extends OperationRequest {

@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { constants, zstdCompressSync } from 'node:zlib';
+import type { PGlite } from '@electric-sql/pglite';
+import { openDatabase, SCHEMA_MIGRATIONS } from '../src/platform/database/database.ts';
+import { migrate } from '../src/platform/database/schema-migrations.ts';
+
+/** What a new cluster is made of: another one of these needs another cluster. */
+export interface ClusterOrigin {
+  pglite: string;
+  migrations: Record<string, string>;
+}
+
+/** Tells of which PGlite a cluster would be now, and of which migrations, each with the SHA-256 of its text. */
+export function clusterOrigin(): ClusterOrigin {
+  const manifest = new URL('../package.json', import.meta.resolve('@electric-sql/pglite'));
+  const paths = globSync(join(SCHEMA_MIGRATIONS, 'migration-*.ts')).sort();
+  const hash = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
+  return {
+    pglite: JSON.parse(readFileSync(manifest, 'utf8')).version,
+    migrations: Object.fromEntries(paths.map((path) => [basename(path, '.ts'), hash(path)])),
+  };
+}
+
+/** Finds what the three databases of a cluster have in common, 8 MB apart. */
+const SMALL = {
+  [constants.ZSTD_c_compressionLevel]: 19,
+  [constants.ZSTD_c_enableLongDistanceMatching]: 1,
+  [constants.ZSTD_c_windowLog]: 25,
+};
+
+/** Makes a cluster with the current schema, and gives its files in one compressed archive. */
+export async function newClusterArchive(): Promise<Buffer> {
+  const dir = await mkdtemp(join(tmpdir(), 'portcullis-cluster-'));
+  try {
+    await makeCluster(dir);
+    return zstdCompressSync(tarOf(dir), { params: SMALL });
+  } finally {
+    await rm(dir, { recursive: true });
+  }
+}
+
+async function makeCluster(dir: string): Promise<void> {
+  await using database = await openDatabase({ dataDir: dir });
+  await migrate(database);
+  const connection = database.orm.em.getConnection() as unknown as { getNativeClient(): Promise<PGlite> };
+  const pglite = await connection.getNativeClient();
+  // The log begins anew, so that the segment that a start reads is all but empty.
+  for (const statement of ['vacuum', 'select pg_switch_wal()', 'checkpoint']) await pglite.exec(statement);
+}
+
+const BLOCK = 512;
+
+/** Gives the folders and files below a folder in a tar archive; of the write-ahead log the first segment alone. */
+function tarOf(dir: string): Buffer {
+  const names = globSync('**', { cwd: dir })
+    .filter((name) => name !== '.' && name !== '')
+    .sort();
+  const [segment] = names.filter((name) => /^pg_wal\/[0-9A-F]{24}$/.test(name));
+  const kept = names.filter((name) => !/^pg_wal\/[0-9A-F]{24}$/.test(name) || name === segment);
+  return Buffer.concat([...kept.flatMap((name) => entryOf(dir, name)), Buffer.alloc(2 * BLOCK)]);
+}
+
+function entryOf(dir: string, name: string): Buffer[] {
+  const path = join(dir, name);
+  const isFolder = statSync(path).isDirectory();
+  const bytes = isFolder ? Buffer.alloc(0) : readFileSync(path);
+  const header = Buffer.alloc(BLOCK);
+  const octal = (value: number, digits: number) => value.toString(8).padStart(digits, '0');
+  if (header.write(isFolder ? `${name}/` : name, 0, 'latin1') > 99)
+    throw new Error(`${name} is too long for the archive`);
+  header.write(octal(isFolder ? 0o700 : 0o600, 7), 100);
+  header.write(octal(0, 7), 108);
+  header.write(octal(0, 7), 116);
+  header.write(octal(bytes.length, 11), 124);
+  header.write(octal(0, 11), 136);
+  header.write(isFolder ? '5' : '0', 156);
+  header.write('ustar\u000000', 257);
+  header.fill(' ', 148, 156);
+  header.write(
+    `${octal(
+      header.reduce((sum, byte) => sum + byte, 0),
+      6,
+    )}\u0000`,
+    148,
+  );
+  return [header, bytes, Buffer.alloc(-bytes.length & (BLOCK - 1))];
+}
+
+/** Reads what `schema/cluster.json` tells of the committed cluster; undefined if there is none. */
+export function readOrigin(path: string): unknown {
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined;
+}

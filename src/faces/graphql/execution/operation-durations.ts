@@ -1,0 +1,24 @@
+import { durations } from '../../../lib/durations.ts';
+
+const OPERATION_TYPES = ['query', 'mutation', 'subscription'];
+/**
+ * How an operation ended: without errors, only with errors that the client may see, or with an unexpected error. Over
+ * HTTP all three have the status 200.
+ */
+export const OPERATION_OUTCOMES = ['ok', 'error', 'failed'] as const;
+
+/** How long operations take, by type and outcome. */
+export type OperationDurations = ReturnType<typeof operationDurations>;
+
+/** Creates the metric of operations, with zeros for what has not occurred yet. */
+export function operationDurations() {
+  const metric = durations({
+    name: 'graphql_operation_duration_seconds',
+    help: 'How long operations took to be executed (of a subscription: to begin), by type and outcome; parsing, limits and sending are not in it.',
+    labelNames: ['graphql_operation_type', 'outcome'],
+  });
+  for (const graphql_operation_type of OPERATION_TYPES) {
+    for (const outcome of OPERATION_OUTCOMES) metric.zero({ graphql_operation_type, outcome });
+  }
+  return metric;
+}
