@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Assets } from '../../domain/assets/assets.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { sendJson } from '../../gateway/exchange/responses.ts';
 import { uuidInput } from '../../lib/input.ts';
 import { parsed } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
@@ -48,7 +49,7 @@ export const getAsset = route({
   handlers: ({ assets }: AssetServices) => [
     async (req, res) => {
       const { id } = parsed(assetPath, req.params);
-      res.json(await orRefuse(assets.view(callerOf(req).nodeId, id)));
+      sendJson(res, 200, await orRefuse(assets.view(callerOf(req).nodeId, id)));
     },
   ],
 });

@@ -1,4 +1,5 @@
 import { type GasFees, gasFeeView } from '../../domain/gas-fee/gas-fees.service.ts';
+import { sendJson } from '../../gateway/exchange/responses.ts';
 import { IDS } from '../openapi/examples.ts';
 import { headersOf } from '../openapi/openapi-headers.ts';
 import { json } from '../openapi/operation.ts';
@@ -39,6 +40,6 @@ export const getGasFees = route({
     },
   },
   handlers: ({ gasFees }: GasFeeServices) => [
-    async (_req, res) => res.json({ data: (await gasFees.list()).map(gasFeeView) }),
+    async (_req, res) => sendJson(res, 200, { data: (await gasFees.list()).map(gasFeeView) }),
   ],
 });

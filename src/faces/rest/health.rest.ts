@@ -1,3 +1,4 @@
+import { sendJson } from '../../gateway/exchange/responses.ts';
 import type { Health } from '../../platform/health.ts';
 import { headersOf } from '../openapi/openapi-headers.ts';
 import { json } from '../openapi/operation.ts';
@@ -37,7 +38,7 @@ function healthRoutesOf(path: string, name: string) {
       handlers: ({ health }: HealthServices) => [
         (_req, res) => {
           const report = health.report();
-          res.status(report.status === 'down' ? 503 : 200).json(report);
+          sendJson(res, report.status === 'down' ? 503 : 200, report);
         },
       ],
     }),
