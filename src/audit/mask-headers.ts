@@ -47,7 +47,8 @@ export function maskHeaders(headers: HeaderMap): Record<string, string | string[
 
 /** Returns how many characters of a header value are searched for secrets. */
 function lengthRead(value: string | string[]): number {
-  return [value].flat().reduce((sum, { length }) => sum + Math.min(length, MAX_VALUE_BYTES), 0);
+  if (typeof value === 'string') return Math.min(value.length, MAX_VALUE_BYTES);
+  return value.reduce((sum, { length }) => sum + Math.min(length, MAX_VALUE_BYTES), 0);
 }
 
 function maskHeader(value: string | string[]): string | string[] {
@@ -55,7 +56,9 @@ function maskHeader(value: string | string[]): string | string[] {
 }
 
 function maskHeaderText(value: string): string {
-  return maskPart(value, MAX_VALUE_BYTES, (text) => maskSpelled(maskAddresses(maskAddress(text))));
+  return maskPart(value, MAX_VALUE_BYTES, (text) =>
+    maskSpelled(/[?#]/.test(text) ? maskAddresses(maskAddress(text)) : text),
+  );
 }
 
 /**

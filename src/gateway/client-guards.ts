@@ -1,6 +1,7 @@
 import type { ClientRecord } from '../access/identity/client-record.ts';
 import type { Principal } from '../access/identity/principal.ts';
-import { type ClientGuards, checkOrigin, type LimitHeaders, type Origin } from '../access/limits/guards.ts';
+import { type ClientGuards, checkOrigin, type Origin } from '../access/limits/guards.ts';
+import { type LimitHeaders, setLimitHeaders } from '../access/limits/limits.rules.ts';
 import { AppError } from '../platform/errors.ts';
 import type { Exchange } from './exchange/exchange.ts';
 
@@ -43,7 +44,7 @@ export async function guardSocket(guards: ClientGuards, exchange: Exchange, prin
  * none.
  */
 export function guardClient(guards: ClientGuards, exchange: Exchange, client: ClientRecord): void | Promise<void> {
-  const headers: LimitHeaders = {};
+  const headers: LimitHeaders = [];
   let pending: void | Promise<void>;
   try {
     pending = guards.run(client, originOf(exchange), headers);
@@ -51,8 +52,16 @@ export function guardClient(guards: ClientGuards, exchange: Exchange, client: Cl
     setHeaders(exchange, headers);
     throw error;
   }
-  if (pending) return pending.finally(() => setHeaders(exchange, headers));
+  if (pending) return guardLater(pending, exchange, headers);
   setHeaders(exchange, headers);
+}
+
+async function guardLater(pending: Promise<void>, exchange: Exchange, headers: LimitHeaders): Promise<void> {
+  try {
+    await pending;
+  } finally {
+    setHeaders(exchange, headers);
+  }
 }
 
 /** Returns the client address and certificate fingerprint of a request, for the client guards. */
@@ -77,6 +86,5 @@ function refuseRequest({ req, found }: Exchange, error: unknown): void {
 }
 
 function setHeaders({ res, upgrade }: Exchange, headers: LimitHeaders): void {
-  if (upgrade) return;
-  for (const name in headers) res.setHeader(name, headers[name] ?? '');
+  if (!upgrade) setLimitHeaders(res, headers);
 }

@@ -178,7 +178,9 @@ export class Gateway {
     exchange.isUnrecordable = this.#parts.isAuditFull();
     this.#parts.cors(exchange);
     const { around, flags = {} } = this.#parts;
-    exchange.pathFlags = flags[exchange.req.url?.split('?', 1)[0] ?? ''];
+    const { url = '' } = exchange.req;
+    const mark = url.indexOf('?');
+    exchange.pathFlags = flags[mark < 0 ? url : url.slice(0, mark)];
     if (around) around(exchange, () => this.#pass(exchange));
     else this.#pass(exchange);
   }

@@ -1,9 +1,11 @@
+const NOTHING = Buffer.alloc(0);
+
 /**
  * Collects chunks of bytes in one growing buffer: to keep a buffer object for each would cost a hundred times the
  * memory of a chunk of one byte. A single chunk is used without copying it.
  */
 export class GatheredBytes {
-  #buffer: Uint8Array = Buffer.alloc(0);
+  #buffer: Uint8Array = NOTHING;
   #length = 0;
 
   push(chunk: Uint8Array): void {

@@ -12,11 +12,10 @@ export function uuidV7(nowMs: number = Date.now()): string {
     randomFillSync(random);
     used = 0;
   }
-  const bytes = random.subarray(used, used + 16);
+  random.writeUIntBE(nowMs, used, 6);
+  random[used + 6] = 0x70 | ((random[used + 6] ?? 0) & 0x0f);
+  random[used + 8] = 0x80 | ((random[used + 8] ?? 0) & 0x3f);
+  const hex = random.toString('hex', used, used + 16);
   used += 16;
-  bytes.writeUIntBE(nowMs, 0, 6);
-  bytes[6] = 0x70 | ((bytes[6] ?? 0) & 0x0f);
-  bytes[8] = 0x80 | ((bytes[8] ?? 0) & 0x3f);
-  const hex = bytes.toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }

@@ -65,6 +65,19 @@ describe('CORS', () => {
 
   it.each([
     [200, 'GET', '/health'],
+    [204, 'OPTIONS', '/v1/accounts'],
+    [401, 'GET', '/v1/accounts'],
+    [404, 'GET', '/nowhere'],
+  ])('D1-06: a %i (%s %s) to a request without an origin has none of them, and varies by it', async (...row) => {
+    const [status, method, path] = row;
+    const answer = await p.call(method, path);
+    expect(answer.status).toBe(status);
+    expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control-'))).toEqual([]);
+    expect(answer.headers.get('vary')).toBe('Origin');
+  });
+
+  it.each([
+    [200, 'GET', '/health'],
     [400, 'POST', '/v2/oauth/token'],
     [401, 'GET', '/v1/accounts'],
     [401, 'POST', '/v2/webhooks'],
@@ -74,6 +87,7 @@ describe('CORS', () => {
     expect(answer.status).toBe(status);
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+    expect(answer.headers.get('vary')).toBe('Origin');
     expect(names(answer.headers.get('access-control-expose-headers')).sort()).toEqual([...EXPOSED].sort());
   });
 
@@ -83,6 +97,7 @@ describe('CORS', () => {
       Upgrade: 'websocket',
       'Sec-WebSocket-Key': 'x',
       'Sec-WebSocket-Version': '13',
+      Origin: 'https://dashboard.example',
     };
     const answer = await sendRaw(p.url, request('GET', '/v1/accounts', upgrade));
     expect(answer.status).toBe(401);

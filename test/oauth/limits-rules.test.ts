@@ -26,9 +26,9 @@ function used(second: number, minute: number, hour: number, month: number, nowMs
 }
 
 function headersOf(limits: RequestLimits, counts: RequestCounts, nowMs = NOW): Record<string, string> {
-  const headers: Record<string, string> = {};
+  const headers: string[] = [];
   addLimitHeaders(headers, limits, counts, nowMs);
-  return headers;
+  return Object.fromEntries(headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1] ?? '']] : [])));
 }
 
 describe('the headers of the limits', () => {

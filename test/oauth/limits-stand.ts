@@ -45,16 +45,16 @@ export function counter(db: Db, { cache = new MemoryCache(), save = (real) => re
     nowMs: () => clock.nowMs,
   });
   const headers = async (client: ClientRecord) => {
-    const given: Record<string, string> = {};
+    const given: string[] = [];
     await limits.check(client, given);
-    return given;
+    return Object.fromEntries(given.flatMap((name, at) => (at % 2 === 0 ? [[name, given[at + 1] ?? '']] : [])));
   };
   return {
     limits,
     logged,
     clock,
     headers,
-    count: async (client) => (await limits.check(client, {})).refusal ?? 'passed',
+    count: async (client) => (await limits.check(client, [])).refusal ?? 'passed',
     countedAlone: async () => (await limits.countedAlone.get()).values[0]?.value ?? 0,
   };
 }

@@ -6,7 +6,7 @@ import { type CountedRequest, monthAtOf, type RequestLimits } from '../../platfo
 import { MemoryRequestCounts } from '../../platform/cache/memory-cache.ts';
 import { serviceUnavailable } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
-import { addLimitHeaders, type LimitVerdict, refusalOf, WITHIN_LIMITS } from './limits.rules.ts';
+import { addLimitHeaders, type LimitHeaders, type LimitVerdict, refusalOf, WITHIN_LIMITS } from './limits.rules.ts';
 import { type QuotaCount, QuotaCounts } from './quota-counts.ts';
 import type { QuotaStore } from './quota-store.ts';
 
@@ -24,7 +24,7 @@ interface LimitsParts {
 interface Count {
   readonly use: QuotaCount;
   readonly limits: RequestLimits;
-  readonly headers: Record<string, string>;
+  readonly headers: LimitHeaders;
   readonly nowMs: number;
 }
 
@@ -72,7 +72,7 @@ export class ClientLimits {
    * limit headers. Synchronous when the cache is.
    * @throws AppError 503 when neither the cache nor the database can return the quota's count.
    */
-  check(client: ClientRecord, headers: Record<string, string>): LimitVerdict | Promise<LimitVerdict> {
+  check(client: ClientRecord, headers: LimitHeaders): LimitVerdict | Promise<LimitVerdict> {
     const { cache } = this.#parts;
     const nowMs = this.#parts.nowMs();
     const use = this.#uses.of(client);

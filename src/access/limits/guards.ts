@@ -4,7 +4,7 @@ import { AppError } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 import type { Principal } from '../identity/principal.ts';
 import { isAllowedAddress } from './ip-allowlist.ts';
-import type { LimitVerdict } from './limits.rules.ts';
+import type { LimitHeaders, LimitVerdict } from './limits.rules.ts';
 
 /** The origin of a client's request. */
 export interface Origin {
@@ -13,9 +13,6 @@ export interface Origin {
   /** The `ssl-client-fingerprint` header forwarded by a trusted proxy; undefined when there is none. */
   fingerprint: string | undefined;
 }
-
-/** The response headers that state a client's limits and what remains of them. */
-export type LimitHeaders = Record<string, string>;
 
 /** A client's request while it passes the guards. */
 interface GuardedRequest {
@@ -103,8 +100,8 @@ export class ClientGuards {
   #runFrom(first: number, request: GuardedRequest): void | Promise<void> {
     for (let at = first; at < this.#guards.length; at += 1) {
       const guard = this.#guards[at];
-      const pending = guard && runCounted(guard, request);
-      if (pending) return pending.then(() => this.#runFrom(at + 1, request));
+      const pending = guard && runCounted(guard, request, () => this.#runFrom(at + 1, request));
+      if (pending) return pending;
     }
   }
 }
@@ -152,8 +149,8 @@ function counted(name: string, guard: Step<GuardedRequest>): CountedGuard {
   return { name, guard, passed: 0, refused: 0, failed: 0 };
 }
 
-/** Runs a guard and counts its decision. */
-function runCounted(guard: CountedGuard, request: GuardedRequest): void | Promise<void> {
+/** Runs a guard and counts its decision; calls `next` after one that was not synchronous. */
+function runCounted(guard: CountedGuard, request: GuardedRequest, next: Step<void>): void | Promise<void> {
   let pending: void | Promise<void>;
   try {
     pending = guard.guard(request);
@@ -167,6 +164,7 @@ function runCounted(guard: CountedGuard, request: GuardedRequest): void | Promis
   return pending.then(
     () => {
       guard.passed += 1;
+      return next();
     },
     (error: unknown) => countThrown(guard, error),
   );

@@ -17,9 +17,24 @@ export interface LimitVerdict {
 /** The verdict for a request that was counted. */
 export const WITHIN_LIMITS: LimitVerdict = { refusal: undefined, retryAfterSeconds: 0 };
 
+/** The response headers that state a client's limits and what remains of them: names and values alternating. */
+export type LimitHeaders = string[];
+
+/** The names of the headers of a rate: its limit, what remains, and the seconds until its window ends. */
+type RateNames = readonly [limit: string, remaining: string, reset: string];
+
+const SECOND = rateNames('-Second');
+const MINUTE = rateNames('-Minute');
+const HOUR = rateNames('-Hour');
+const TIGHTEST = rateNames('');
+
+function rateNames(suffix: string): RateNames {
+  return [`X-Ratelimit-Limit${suffix}`, `X-Ratelimit-Remaining${suffix}`, `X-Ratelimit-Reset${suffix}`];
+}
+
 /** A rate with the number of requests in its present window and the window's end, in ms since 1970. */
 interface Rate {
-  suffix: '-Second' | '-Minute' | '-Hour';
+  names: RateNames;
   limit: number;
   used: number;
   endsAtMs: number;
@@ -28,9 +43,9 @@ interface Rate {
 /** Returns the rates that the client has, shortest window first. */
 function ratesOf({ perSecond, perMinute, perHour }: RequestLimits, counts: RequestCounts): Rate[] {
   const rates: Rate[] = [
-    { suffix: '-Second', limit: perSecond, used: counts.second, endsAtMs: (counts.secondAt + 1) * SECOND_MS },
-    { suffix: '-Minute', limit: perMinute, used: counts.minute, endsAtMs: (counts.minuteAt + 1) * MINUTE_MS },
-    { suffix: '-Hour', limit: perHour, used: counts.hour, endsAtMs: (counts.hourAt + 1) * HOUR_MS },
+    { names: SECOND, limit: perSecond, used: counts.second, endsAtMs: (counts.secondAt + 1) * SECOND_MS },
+    { names: MINUTE, limit: perMinute, used: counts.minute, endsAtMs: (counts.minuteAt + 1) * MINUTE_MS },
+    { names: HOUR, limit: perHour, used: counts.hour, endsAtMs: (counts.hourAt + 1) * HOUR_MS },
   ];
   return rates.filter(({ limit }) => limit > 0);
 }
@@ -55,34 +70,38 @@ export function refusalOf(limits: RequestLimits, counts: RequestCounts, nowMs: n
  * window.
  */
 export function addLimitHeaders(
-  headers: Record<string, string>,
+  headers: LimitHeaders,
   limits: RequestLimits,
   counts: RequestCounts,
   nowMs: number,
 ): void {
   let tightest = { limit: 0, left: Number.POSITIVE_INFINITY, reset: 0 };
-  for (const { suffix, limit, used, endsAtMs } of ratesOf(limits, counts)) {
+  for (const { names, limit, used, endsAtMs } of ratesOf(limits, counts)) {
     const rate = { limit, left: Math.max(0, limit - used), reset: secondsUntil(endsAtMs, nowMs) };
-    addRate(headers, suffix, rate);
+    addRate(headers, names, rate);
     const { left, reset } = tightest;
     if (rate.left < left || (rate.left === left && rate.reset >= reset)) tightest = rate;
   }
-  if (tightest.limit > 0) addRate(headers, '', tightest);
+  if (tightest.limit > 0) addRate(headers, TIGHTEST, tightest);
   if (limits.perMonth > 0) {
-    headers['X-MonthlyLimit-Limit'] = String(limits.perMonth);
-    headers['X-MonthlyLimit-Remaining'] = String(Math.max(0, limits.perMonth - counts.month));
-    headers['X-MonthlyLimit-Reset'] = String(secondsUntil(monthStartsAtMs(counts.monthAt + 1), nowMs));
+    const left = Math.max(0, limits.perMonth - counts.month);
+    const reset = secondsUntil(monthStartsAtMs(counts.monthAt + 1), nowMs);
+    headers.push('X-MonthlyLimit-Limit', String(limits.perMonth));
+    headers.push('X-MonthlyLimit-Remaining', String(left), 'X-MonthlyLimit-Reset', String(reset));
   }
 }
 
 function addRate(
-  headers: Record<string, string>,
-  suffix: Rate['suffix'] | '',
+  headers: LimitHeaders,
+  [nameOfLimit, nameOfLeft, nameOfReset]: RateNames,
   { limit, left, reset }: { limit: number; left: number; reset: number },
 ): void {
-  headers[`X-Ratelimit-Limit${suffix}`] = String(limit);
-  headers[`X-Ratelimit-Remaining${suffix}`] = String(left);
-  headers[`X-Ratelimit-Reset${suffix}`] = String(reset);
+  headers.push(nameOfLimit, String(limit), nameOfLeft, String(left), nameOfReset, String(reset));
+}
+
+/** Sets the limit headers on a response. */
+export function setLimitHeaders(res: { setHeader(name: string, value: string): unknown }, headers: LimitHeaders): void {
+  for (let at = 1; at < headers.length; at += 2) res.setHeader(headers[at - 1] ?? '', headers[at] ?? '');
 }
 
 /** Returns the number of seconds from `nowMs` to `endsAtMs`, rounded up, at least 1. */

@@ -1,7 +1,8 @@
-import { runSteps, type Step } from '../../lib/steps.ts';
+import type { Step } from '../../lib/steps.ts';
 import { invalidRequest, parsed } from '../../platform/errors.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
-import type { ClientGuards, LimitHeaders, Origin } from '../limits/guards.ts';
+import type { ClientGuards, Origin } from '../limits/guards.ts';
+import type { LimitHeaders } from '../limits/limits.rules.ts';
 import type { AccessDirectory } from '../sessions/access-directory.ts';
 import type { TokenResponse } from '../tokens/token-issuer.ts';
 import type { Grant, Granted } from './grants.ts';
@@ -129,9 +130,11 @@ export function tokenSteps({ directory, throttle, guards, grants }: TokenEndpoin
   return [parseRequest, authenticateClient(directory, throttle), guardClient(guards), allowGrant, runGrant(grants)];
 }
 
-/** Runs the steps of the token endpoint and returns the token response. */
-export async function issueToken(steps: readonly TokenStep[], call: TokenCall): Promise<TokenResponse> {
-  await runSteps(steps, call);
+/**
+ * Returns the token response.
+ * @throws Error before the last step, which gives it.
+ */
+export function grantedResponse(call: TokenCall): TokenResponse {
   if (!call.granted) throw new Error('the last step gives the response');
   return call.granted.response;
 }

@@ -39,12 +39,17 @@ export type TokenRequest = z.output<(typeof grantInputs)[GrantType]> | { grant_t
  * @throws AppError 400 that names each parameter that is missing or malformed.
  */
 export function parseTokenRequest(parameters: unknown): TokenRequest {
-  const { grant_type: grantType } = parsed(anyGrantInput, parameters);
-  return isGrantType(grantType) ? parsed(grantInputs[grantType], parameters) : { grant_type: undefined };
+  const grantType = grantTypeOf(parameters);
+  if (grantType) return parsed(grantInputs[grantType], parameters);
+  parsed(anyGrantInput, parameters);
+  return { grant_type: undefined };
 }
 
-function isGrantType(grantType: string): grantType is GrantType {
-  return Object.hasOwn(grantInputs, grantType);
+/** Returns the grant type of parameters; undefined if they have none, or one that is unknown. */
+function grantTypeOf(parameters: unknown): GrantType | undefined {
+  const isObject = typeof parameters === 'object' && parameters !== null && !Array.isArray(parameters);
+  const given = isObject && 'grant_type' in parameters ? parameters.grant_type : undefined;
+  return typeof given === 'string' && Object.hasOwn(grantInputs, given) ? (given as GrantType) : undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import type { oas31 } from 'zod-openapi';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
+import { setLimitHeaders } from '../../access/limits/limits.rules.ts';
 import type { AccessDirectory } from '../../access/sessions/access-directory.ts';
 import type { TokenManagement } from '../../access/sessions/token-management.ts';
 import { serverMetadata } from '../../access/token-endpoint/metadata.ts';
@@ -8,7 +9,7 @@ import { oauthEnvelope } from '../../access/token-endpoint/oauth-error.ts';
 import {
   type ClientCall,
   clientOf,
-  issueToken as issue,
+  grantedResponse,
   type ManagementCall,
   type TokenCall,
   type TokenStep,
@@ -97,7 +98,7 @@ function clientCallOf(req: Request): ClientCall {
     authorization,
     realIp: exchange.realIp,
     origin: originOf(exchange),
-    headers: {},
+    headers: [],
     credentials: undefined,
     client: undefined,
   };
@@ -112,7 +113,7 @@ async function endCall(
   call: ClientCall,
   isApi: boolean,
 ): Promise<void> {
-  for (const [name, value] of Object.entries(call.headers)) res.setHeader(name, value);
+  setLimitHeaders(res, call.headers);
   const client = call.client ?? (await namedClient(call, directory));
   if (client) exchangeOf(req).found.client = { nodeId: client.nodeId, isApi };
 }
@@ -200,10 +201,13 @@ export const issueToken = route({
     ...beforeCall,
     async (req, res) => {
       const call: TokenCall = { ...clientCallOf(req), request: undefined, granted: undefined };
-      const response = await issue(tokenSteps, call).finally(() =>
-        endCall({ req, res, directory }, call, call.granted?.isApi ?? call.request?.grant_type !== 'password'),
-      );
-      res.json(response);
+      try {
+        await runSteps(tokenSteps, call);
+      } finally {
+        const isApi = call.granted?.isApi ?? call.request?.grant_type !== 'password';
+        await endCall({ req, res, directory }, call, isApi);
+      }
+      res.json(grantedResponse(call));
     },
   ],
 });
@@ -225,7 +229,11 @@ function managing(work: (tokens: TokenManagement, token: string, client: ClientR
     ...beforeCall,
     async (req: Request, res: Response): Promise<void> => {
       const call: ManagementCall = { ...clientCallOf(req), token: undefined };
-      await runSteps(managementSteps, call).finally(() => endCall({ req, res, directory }, call, true));
+      try {
+        await runSteps(managementSteps, call);
+      } finally {
+        await endCall({ req, res, directory }, call, true);
+      }
       res.json(await work(tokenManagement, tokenOf(call), clientOf(call)));
     },
   ];

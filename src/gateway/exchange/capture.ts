@@ -14,7 +14,7 @@ class BodyPrefix {
   push(chunk: Buffer): void {
     this.totalBytes += chunk.length;
     const freeBytes = KEPT_BYTES - this.#kept.length;
-    if (freeBytes > 0) this.#kept.push(chunk.subarray(0, freeBytes));
+    if (freeBytes > 0) this.#kept.push(chunk.length > freeBytes ? chunk.subarray(0, freeBytes) : chunk);
   }
 
   get bytes(): Buffer {

@@ -155,27 +155,29 @@ const EXPOSED_HEADERS = [
   'X-MonthlyLimit-Reset',
 ].join(', ');
 
-/** Creates the function that sets the CORS headers of every response, errors included. Does not allow credentials. */
+/**
+ * Creates the function that sets the CORS headers of a response, of an error too: `Vary` on every one, and the others
+ * where the request names an origin. Does not allow credentials.
+ */
 export function cors(origins: readonly string[]): (request: Exchange) => void {
   const any = origins.includes('*');
   const allowed = new Set(origins);
   return function setCors({ req, res }: Exchange): void {
     const { origin } = req.headers;
-    if (any) res.setHeader('Access-Control-Allow-Origin', '*');
-    else {
-      res.setHeader('Vary', 'Origin');
-      if (origin === undefined || !allowed.has(origin)) return;
-      res.setHeader('Access-Control-Allow-Origin', origin);
-    }
+    res.setHeader('Vary', 'Origin');
+    if (origin === undefined || !(any || allowed.has(origin))) return;
+    res.setHeader('Access-Control-Allow-Origin', any ? '*' : origin);
     res.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
   };
 }
 
-/** Answers a CORS preflight request (OPTIONS on any path). */
-export function answerPreflight({ res }: Exchange): void {
-  res.setHeader('Access-Control-Allow-Methods', METHODS);
-  res.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS);
-  res.setHeader('Access-Control-Max-Age', '600');
+/** Answers an OPTIONS request on any path: with the headers of a CORS preflight if it names an origin. */
+export function answerPreflight({ req, res }: Exchange): void {
+  if (req.headers.origin !== undefined) {
+    res.setHeader('Access-Control-Allow-Methods', METHODS);
+    res.setHeader('Access-Control-Allow-Headers', REQUEST_HEADERS);
+    res.setHeader('Access-Control-Max-Age', '600');
+  }
   res.statusCode = 204;
   res.end();
 }

@@ -24,9 +24,17 @@ export class UpstreamCalls {
   /** Starts the duration and the span of an attempt; `attempt` counts from 1. */
   begin(service: string, { req, span }: Exchange, attempt: number): UpstreamCall {
     const method = methodOf(req.method);
-    const resent = attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {};
-    const attributes = { 'http.request.method': method, 'peer.service': service, ...resent };
-    const child = span && this.#tracer?.start(method, { kind: 'client', parent: span.traceparent, attributes });
+    const child =
+      span &&
+      this.#tracer?.start(method, {
+        kind: 'client',
+        parent: span.traceparent,
+        attributes: {
+          'http.request.method': method,
+          'peer.service': service,
+          ...(attempt > 1 ? { 'http.request.resend_count': attempt - 1 } : {}),
+        },
+      });
     return new UpstreamCall(child, (status, error, seconds) =>
       this.#observe(service, method, { status, error, seconds }),
     );
