@@ -102,7 +102,11 @@ const JSON_LINES_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 
  * everything from the first syntax error on. Returns null when there is no body, or when its type has no keys to mask
  * by (multipart, binary, markup): then only its length may be recorded.
  */
-export function maskBody(contentType: string | undefined, body: Buffer, options: MaskBodyOptions): string | null {
+export function maskBody(
+  contentType: string | undefined,
+  body: Buffer | string,
+  options: MaskBodyOptions,
+): string | null {
   if (body.length === 0) return null;
   const mask = maskOf(contentType, body);
   if (mask === undefined) return null;
@@ -113,14 +117,14 @@ export function maskBody(contentType: string | undefined, body: Buffer, options:
   return cut(mask(text, options.maxBytes, options.names), options.maxBytes);
 }
 
-function maskOf(contentType: string | undefined, body: Buffer): Mask | undefined {
+function maskOf(contentType: string | undefined, body: Buffer | string): Mask | undefined {
   const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (JSON_TYPES.has(type) || type.endsWith('+json')) return maskJsonText;
   if (JSON_LINES_TYPES.has(type)) return maskJsonLines;
   if (type === 'text/event-stream') return maskEventStream;
   if (type === 'text/plain') return maskPlain;
   // Clients that set no type send JSON as a form (curl -d) or without a type.
-  const isDocument = startsDocument(body.toString('utf8', 0, 256));
+  const isDocument = startsDocument(typeof body === 'string' ? body.slice(0, 256) : body.toString('utf8', 0, 256));
   if (type === 'application/x-www-form-urlencoded') return isDocument ? maskJsonText : maskFormText;
   return type === '' && isDocument ? maskJsonText : undefined;
 }
@@ -144,6 +148,7 @@ function maskFormText(text: string, maxLength: number): string {
   return maskForm(text, maxLength);
 }
 
-function decode(body: Buffer, truncated: boolean): string {
+function decode(body: Buffer | string, truncated: boolean): string {
+  if (typeof body === 'string') return body;
   return truncated ? new StringDecoder('utf8').write(body) : body.toString('utf8');
 }

@@ -101,7 +101,7 @@ export const DEFECTS: readonly Defect[] = [
   {
     name: 'spool: a damaged line is believed',
     file: 'src/audit/spool-log.ts',
-    find: 'if (sum === sumOf(crc32(content)))',
+    find: 'if (sum === sumOf(crc32(line)))',
     replacement: 'if (sum.length === SUM_LENGTH)',
     caughtBy: ['test/audit/spool-crash.test.ts'],
   },

@@ -70,7 +70,9 @@ describe('an answer', () => {
     res?.end();
     await vi.waitFor(() => expect(got.text).toMatch(/0\r\n\r\n$/));
     expect(f.ended.slice(before)).toMatchObject([{ aborted: false, status: 200 }]);
-    expect(String(f.ended[before]?.exchange().audit.capture.response.bytes)).toBe('data: 1\n\ndata: 2\n\ndata: 3\n\n');
+    expect(String(f.ended[before]?.exchange().audit.capture.response.content)).toBe(
+      'data: 1\n\ndata: 2\n\ndata: 3\n\n',
+    );
   });
 
   it('D2-10: an upstream waits while the client does not read, and goes on when it does', async () => {

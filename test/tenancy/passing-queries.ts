@@ -1,4 +1,3 @@
-import { rowsOfIds } from '../../src/platform/database/tenant-db.ts';
 import type { Query } from './two-nodes.ts';
 
 /** Queries of every builder that reads, by what they show. */
@@ -36,12 +35,18 @@ export const reads: Record<string, Query> = {
       .select(['n.name', 'x.asset']),
   'a lateral join to the elements of an array': (k) =>
     k
-      .selectFrom(rowsOfIds(['account 0', 'account 1'], 'text', 'wanted'))
+      .selectFrom((eb) =>
+        eb
+          .fn<{ value: string }>('json_array_elements_text', [
+            eb.cast<string>(eb.val('["account 0", "account 1"]'), 'json'),
+          ])
+          .as('wanted'),
+      )
       .innerJoinLateral(
-        (eb) => eb.selectFrom('accounts').select('accounts.id').whereRef('accounts.name', '=', 'wanted.wanted').as('x'),
+        (eb) => eb.selectFrom('accounts').select('accounts.id').whereRef('accounts.name', '=', 'wanted.value').as('x'),
         (join) => join.onTrue(),
       )
-      .select(['wanted.wanted', 'x.id']),
+      .select(['wanted.value', 'x.id']),
   'a subquery to select from': (k) =>
     k.selectFrom((eb) => eb.selectFrom('users').select(['id', 'email']).as('u')).selectAll(),
   'a subquery in where': (k) =>

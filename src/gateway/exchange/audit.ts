@@ -64,11 +64,11 @@ export function storable(text: string): string {
 function bodyText(
   { text, maskedNames: names }: AuditedBody,
   type: string | undefined,
-  { bytes, truncated }: Capture['request'],
+  { content, truncated }: Capture['request'],
   wellFormed: boolean,
 ): string | null {
   if (text !== undefined) return storedText(text);
-  return storedText(maskBody(type, bytes, { maxBytes: MAX_BODY_BYTES, truncated, wellFormed, names }));
+  return storedText(maskBody(type, content, { maxBytes: MAX_BODY_BYTES, truncated, wellFormed, names }));
 }
 
 function storedText(masked: string | null | undefined): string | null {

@@ -8,6 +8,7 @@ const ONE_WRITE_BYTES = 64 * 1024;
 /** Collects the beginning of a body. */
 class BodyPrefix {
   readonly #kept = new GatheredBytes();
+  #text: string | undefined;
   /** The length of the whole body, in bytes. */
   totalBytes = 0;
 
@@ -17,12 +18,18 @@ class BodyPrefix {
     if (freeBytes > 0) this.#kept.push(chunk.length > freeBytes ? chunk.subarray(0, freeBytes) : chunk);
   }
 
-  get bytes(): Buffer {
-    return this.#kept.bytes;
+  /** Takes an ASCII text that is the whole body. */
+  pushText(text: string): void {
+    this.totalBytes = text.length;
+    this.#text = text;
+  }
+
+  get content(): Buffer | string {
+    return this.#text ?? this.#kept.bytes;
   }
 
   get truncated(): boolean {
-    return this.totalBytes > this.#kept.length;
+    return this.#text === undefined && this.totalBytes > this.#kept.length;
   }
 }
 
@@ -117,6 +124,11 @@ export class Capture {
     this.#res.end = ((chunk?: unknown, ...rest: unknown[]) => {
       if (this.isEnded) return this.#res;
       this.isEnded = true;
+      if (this.response.totalBytes === 0 && isShortAscii(chunk, rest[0])) {
+        if (method !== 'HEAD') this.response.pushText(chunk);
+        this.#record(socket.destroyed, () => finish([chunk, 'latin1', ...onSentOf(rest)]));
+        return this.#res;
+      }
       const last = chunk === undefined || chunk === null || typeof chunk === 'function' ? chunk : keep(chunk, rest[0]);
       const [body, ...others] = [...(this.#lastWrite ?? []), last, ...rest];
       const given = Buffer.isBuffer(body) ? asOneWrite(body, others) : [body, ...others];
@@ -146,8 +158,18 @@ function bytesOf(chunk: unknown, encoding: unknown): unknown {
  * byte for byte. A buffer would cost a second write, and UTF-8 text would send the headers in that encoding.
  */
 function asOneWrite(bytes: Buffer, rest: readonly unknown[]): unknown[] {
+  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...onSentOf(rest)];
+  return [bytes.toString('latin1'), 'latin1', ...onSentOf(rest)];
+}
+
+/** Checks whether a chunk is a text that is the same bytes in UTF-8 and in Latin-1, and short enough for one write. */
+function isShortAscii(chunk: unknown, encoding: unknown): chunk is string {
+  if (typeof encoding === 'string' && encoding !== 'utf8') return false;
+  return typeof chunk === 'string' && chunk.length <= ONE_WRITE_BYTES && Buffer.byteLength(chunk) === chunk.length;
+}
+
+/** Returns the callback among the arguments of a write, if any; one that calls all, if there are several. */
+function onSentOf(rest: readonly unknown[]): unknown[] {
   const callbacks = rest.filter((argument) => typeof argument === 'function');
-  const onSent = callbacks.length > 0 ? [() => callbacks.forEach((callback) => void callback())] : [];
-  if (bytes.length > ONE_WRITE_BYTES) return [bytes, ...onSent];
-  return [bytes.toString('latin1'), 'latin1', ...onSent];
+  return callbacks.length > 0 ? [() => callbacks.forEach((callback) => void callback())] : [];
 }

@@ -13,7 +13,7 @@ import {
 import type { Tables } from '../../tables/tables.ts';
 import { isOneOf, keysetPage } from './conditions.ts';
 import type { Db } from './database.ts';
-import { type IdType, rowsOfIds, type Scoped } from './tenant-db.ts';
+import type { Scoped } from './tenant-db.ts';
 
 type ScopedTables = Scoped<Tables>;
 type ScopedKysely = Kysely<ScopedTables>;
@@ -125,7 +125,7 @@ function rowsOf<Row>(query: Pick<Listed, 'selectAll'>): Compilable<Row> {
 
 interface NestedSpec<DB, TB extends keyof DB, Row> {
   /** The type of the ids of the rows that the lists belong to (the owners). */
-  ownerIds: IdType;
+  ownerIds: 'uuid' | 'text';
   rows: Rows<DB, TB, Row>;
   /** The column in which a row of the list has its owner's id. */
   owner: keyof Row & string;
@@ -147,13 +147,18 @@ export function nestedList<DB, TB extends keyof DB, Row>(
   { ownerIds: idType, rows, owner, order }: NestedSpec<DB, TB, Row>,
 ): NestedList<Row> {
   const orderOf = <Of extends string>(of: Of) => order.map((name) => columnOf(of, name)) as [`${Of}.column`];
-  const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: readonly string[]; page: PageRead }) => {
+  const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: string; page: PageRead }) => {
     const direction = page.backward ? 'desc' : 'asc';
     const own = listedRows(k, rows)
-      .whereRef(columnOf('listed', owner), '=', 'owner.owner' as never)
+      .where((eb) => {
+        const ownerId = eb.ref('owner.value' as never);
+        return eb(columnOf('listed', owner), '=', (idType === 'uuid' ? eb.cast(ownerId, 'uuid') : ownerId) as never);
+      })
       .selectAll();
     return k
-      .selectFrom(rowsOfIds(ownerIds, idType, 'owner'))
+      .selectFrom((eb) =>
+        eb.fn<{ value: string }>('json_array_elements_text', [eb.cast<string>(eb.val(ownerIds), 'json')]).as('owner'),
+      )
       .innerJoinLateral(keysetPage(own, page, orderOf('listed')).as('row'), (join) => join.onTrue())
       .selectAll('row')
       .$call((query) => orderOf('row').reduce((ordered, column) => ordered.orderBy(column, direction), query));
@@ -167,7 +172,7 @@ export function nestedList<DB, TB extends keyof DB, Row>(
   });
   return {
     async pages(nodeId, ownerIds, request) {
-      const read = await pages.run(nodeId, { ownerIds, page: pageRead(request) });
+      const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page: pageRead(request) });
       return pagesBy(read as Row[], (row) => String(row[owner]), request);
     },
     async counts(nodeId, ownerIds) {

@@ -119,8 +119,8 @@ export interface TableScopes {
 
 const STATEMENTS = new Set(['SelectQueryNode', 'InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode']);
 
-/** The raw texts that Kysely's builders insert by themselves, and the types of arrays of ids; any other is refused. */
-const RAW_TEXTS = new Set([
+/** The raw texts that Kysely's builders insert by themselves; any other is raw SQL, and refused. */
+const BUILDERS_TEXTS = new Set([
   'asc',
   'desc',
   'asc nulls first',
@@ -128,8 +128,6 @@ const RAW_TEXTS = new Set([
   'desc nulls first',
   'desc nulls last',
   'true',
-  'uuid[]',
-  'text[]',
 ]);
 
 /**
@@ -138,7 +136,8 @@ const RAW_TEXTS = new Set([
 const FUNCTIONS = new Set(
   (
     'abs any array_agg avg bool_and bool_or char_length coalesce concat count date_trunc dense_rank floor ceil greatest ' +
-    'json_agg jsonb_agg lag lead least length lower max min now nullif rank round row_number sum to_json to_jsonb trim unnest upper'
+    'json_agg json_array_elements_text jsonb_agg lag lead least length lower max min now nullif rank round row_number ' +
+    'sum to_json to_jsonb trim upper'
   ).split(' '),
 );
 
@@ -246,7 +245,7 @@ export class NodeScope extends OperationNodeTransformer {
 
   protected override transformRaw(node: RawNode): RawNode {
     const text = node.sqlFragments.join('');
-    if (node.parameters.length > 0 || !RAW_TEXTS.has(text)) throw refusal(`raw SQL: ${text}`);
+    if (node.parameters.length > 0 || !BUILDERS_TEXTS.has(text)) throw refusal(`raw SQL: ${text}`);
     return node;
   }
 
@@ -282,11 +281,12 @@ export class NodeScope extends OperationNodeTransformer {
 
   /**
    * Returns the tenant's condition for a source of rows; undefined for a subquery, which has its own, for the elements of
-   * an array, for a global table and for a common table expression.
+   * a JSON array, for a global table and for a common table expression.
    */
   #condition(source: OperationNode): OperationNode | undefined {
     const named = AliasNode.is(source) ? source.node : source;
-    if (SelectQueryNode.is(named) || (FunctionNode.is(named) && named.func === 'unnest')) return undefined;
+    if (SelectQueryNode.is(named) || (FunctionNode.is(named) && named.func === 'json_array_elements_text'))
+      return undefined;
     const name = tableName(named);
     if (!this.#isTenant(name)) return undefined;
     return isOfNode(AliasNode.is(source) && IdentifierNode.is(source.alias) ? source.alias.name : name, this.#nodeId);

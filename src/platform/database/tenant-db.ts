@@ -6,7 +6,6 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
-  expressionBuilder,
   Kysely,
   PostgresAdapter,
   type QueryCompiler,
@@ -65,16 +64,6 @@ function driverOf(connection: DatabaseConnection): Driver {
 
 function refuse(what: string): never {
   throw refusal(what);
-}
-
-/** The type of a column of ids. */
-export type IdType = 'uuid' | 'text';
-
-/** Returns ids as rows of one column, a source of rows for a tenant's query; the source and the column have one name. */
-export function rowsOfIds<Name extends string>(ids: readonly string[], type: IdType, name: Name) {
-  const { fn, cast, val } = expressionBuilder<object, never>();
-  const array = cast<readonly string[]>(val(ids), type === 'uuid' ? sql`uuid[]` : sql`text[]`);
-  return fn<Record<Name, string>>('unnest', [array]).as(name);
 }
 
 /** A query that has not run yet, such as any Kysely builder. */

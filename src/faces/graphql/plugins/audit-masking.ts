@@ -159,7 +159,7 @@ function textOf(params: unknown, replacer?: (this: unknown, name: string, value:
 
 function withResponse({ request, response: { maskedNames } }: AuditedOperation, lines: string): AuditedOperation {
   const form = { maxBytes: MAX_BODY_BYTES, truncated: true, wellFormed: true, names: maskedNames };
-  const text = maskBody('application/x-ndjson', Buffer.from(lines), form);
+  const text = maskBody('application/x-ndjson', lines, form);
   return { request, response: { text, bytes: Buffer.byteLength(lines) } };
 }
 
