@@ -15,6 +15,7 @@ import { busyShare } from './lib/process-stats.ts';
 import { ROOT } from './lib/product.ts';
 import { markdown, type Table, tell, writeSection } from './lib/report.ts';
 import { measureRealtime } from './realtime.ts';
+import { measureRecords } from './records.ts';
 import { measureRoutes } from './routes.ts';
 import { measureStart, packagesTable } from './start.ts';
 import { measureStorm } from './storm.ts';
@@ -35,6 +36,7 @@ const SECTIONS: Record<string, () => Promise<readonly Table[]>> = {
   gateway: async () => [await measureGateway(STORES), ...(await measureFrozen(['servers']))],
   graphql: () => measureGraphql(),
   audit: () => measureAudit(['servers']),
+  records: async () => [await measureRecords()],
   attacks: () => measureAttacks(['servers']),
   routes: () => measureRoutes(),
   storm: async () => [await measureStorm(STORES)],
