@@ -20,7 +20,7 @@ const logged: string[] = [];
 
 const endpoints = [
   { methods: ['GET', 'POST', 'PUT'], path: '/held', services: ['held'] },
-  { methods: ['GET', 'POST'], path: '/short', services: ['held'], timeout_ms: 60 },
+  { methods: ['GET', 'POST'], path: '/short', services: ['held'], timeout_ms: 1_000 },
   { methods: ['POST'], path: '/small', services: ['held'], max_body_bytes: 10 },
   { methods: ['GET', 'POST', 'PUT'], path: '/raw', services: ['raw'] },
   { methods: ['GET', 'POST'], path: '/nobody', services: ['nobody'] },
