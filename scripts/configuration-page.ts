@@ -12,7 +12,7 @@ const TITLES: Record<keyof typeof GROUPS, string> = {
 
 const HEAD = `# Configuration
 
-Generated from the schema in \`src/config\` by \`npm run -s schema\`: what stands here is what a start validates.
+Generated from the schema in \`src/platform/config\` by \`npm run -s schema\`: what stands here is what a start validates.
 
 Every variable of the environment that the product reads, and what holds without it. A variable that is set to nothing is one that is not set.
 A start whose configuration cannot be ends with exit code 78 and one message that lists every fault; \`bin/portcullis config check\` says the same

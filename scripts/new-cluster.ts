@@ -7,6 +7,7 @@ import { constants, zstdCompressSync } from 'node:zlib';
 import type { PGlite } from '@electric-sql/pglite';
 import { openDatabase, SCHEMA_MIGRATIONS } from '../src/platform/database/database.ts';
 import { migrate } from '../src/platform/database/schema-migrations.ts';
+import { SEGMENT_NAME } from '../src/platform/embedded/cluster.ts';
 
 /** What a new cluster is made of: another one of these needs another cluster. */
 export interface ClusterOrigin {
@@ -59,8 +60,8 @@ function tarOf(dir: string): Buffer {
   const names = globSync('**', { cwd: dir })
     .filter((name) => name !== '.' && name !== '')
     .sort();
-  const [segment] = names.filter((name) => /^pg_wal\/[0-9A-F]{24}$/.test(name));
-  const kept = names.filter((name) => !/^pg_wal\/[0-9A-F]{24}$/.test(name) || name === segment);
+  const [, ...laterSegments] = names.filter((name) => SEGMENT_NAME.test(name));
+  const kept = names.filter((name) => !laterSegments.includes(name));
   return Buffer.concat([...kept.flatMap((name) => entryOf(dir, name)), Buffer.alloc(2 * BLOCK)]);
 }
 

@@ -41,7 +41,7 @@ export function lineOf(r: AuditRecord): string {
   return `${request}\t${result}\t${bodies}\t${r.is_api}\t${r.aborted}`;
 }
 
-// Four searches for one character each take a tenth of one search for any of them.
+// Four searches for one character each take a third of the time of one search for any of them.
 function field(text: string | null): string {
   if (text === null) return NULL;
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t');

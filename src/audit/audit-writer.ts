@@ -29,8 +29,8 @@ export class AuditStore {
 
   /**
    * Inserts lines of the spool into `audit_records`: all or none. Records already stored are skipped. Lines are copied
-   * as they are, which takes the database a third of the time that it takes to parse JSON; only a batch with lines of
-   * another form, or with records already stored, is inserted as JSON.
+   * as they are, so that the database parses no JSON; only a batch with lines of another form, or with records already
+   * stored, is inserted as JSON.
    */
   async insertAll(lines: readonly Buffer[]): Promise<void> {
     // The timer that calls this may have been set within a request, whose transaction must not be used.

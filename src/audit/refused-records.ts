@@ -8,7 +8,10 @@ const GIVEN_UP_AFTER_MS = 10 * 60_000;
 const FOLDER = 'refused';
 const FILE = 'refused.ndjson';
 
-/** A refused audit record, as JSON, that waits for a retry: `since` when, in ms since 1970, and the `pass` that tried it last. */
+/**
+ * A refused audit record, as JSON, that waits for a retry: `since` when, in ms since 1970, and the `pass` that tried it
+ * last.
+ */
 interface Entry {
   since: number;
   line: string;

@@ -32,7 +32,8 @@ const CONTROL = { bytes: 8192, redo: 40, timeline: 48, segmentBytes: 228, crc: 2
  * header, in bytes (src/include/access/xlog_internal.h of PostgreSQL 18).
  */
 const SEGMENT = { address: 8, system: 24, headerBytes: 40 };
-const SEGMENT_NAME = /^pg_wal\/[0-9A-F]{24}$/;
+/** Matches the path of a segment of the write-ahead log within a cluster. */
+export const SEGMENT_NAME = /^pg_wal\/[0-9A-F]{24}$/;
 
 /**
  * Returns the system identifier of the embedded cluster, which its control file and every segment of its write-ahead
