@@ -22,7 +22,7 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
   const push = req.push;
   let chunks = 0;
   let bytes = 0;
-  req.push = function counted(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding) {
+  function counted(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding): boolean {
     if (Buffer.isBuffer(chunk)) {
       chunks += 1;
       bytes += chunk.length;
@@ -30,7 +30,7 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
     if (chunks === CHUNKS) {
       if (bytes < MIN_BYTES) {
         // The parser continues to the end of the bytes that were read; their chunks are dropped.
-        req.push = () => true;
+        req.push = dropped;
         req.socket.destroy();
         onExceeded();
         return true;
@@ -39,13 +39,18 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
       bytes = 0;
     }
     return push.call(this, chunk, encoding);
-  };
+  }
+  req.push = counted;
   // Without this, Node would discard an unread body after the response chunk by chunk, uncounted.
   res.prependOnceListener('finish', () => {
     if (req.complete || req.readableFlowing) return;
     req.read();
     req.resume();
   });
+}
+
+function dropped(): boolean {
+  return true;
 }
 
 /** The most unanswered requests of one connection. */

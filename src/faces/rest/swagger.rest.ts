@@ -1,5 +1,5 @@
 import type { Request, Response } from 'express';
-import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { type AuditedOperation, exchangeOf } from '../../gateway/exchange/exchange.ts';
 import { notFound } from '../../platform/errors.ts';
 import type { ServedFile, SwaggerFiles } from '../openapi/swagger-files.ts';
 import { sendEmpty } from './rest-call.ts';
@@ -19,12 +19,16 @@ export const showSwagger = route({
       const file = await swagger.find([req.params.rest ?? []].flat().join('/'));
       if (!file) throw notFound('no file has this name');
       // The files are public, so the audit record contains only their length.
-      exchangeOf(req).audit.operations = () => [{ request: {}, response: { text: '' } }];
+      exchangeOf(req).audit.operations = showLength;
       res.setHeader('Content-Security-Policy', swagger.policy);
       send(req, res, file);
     },
   ],
 });
+
+function showLength(): AuditedOperation[] {
+  return [{ request: {}, response: { text: '' } }];
+}
 
 /** Leads to the page of Swagger UI. */
 export const leadToSwagger = route({

@@ -24,13 +24,15 @@ const MAX_MS = 5_000;
 export function lingerOnClose({ req, res }: Exchange): void {
   const { socket } = req;
   const destroySoon = socket.destroySoon;
-  socket.destroySoon = () => {
-    if (req.complete) destroySoon.call(socket);
-    else linger();
-  };
+  socket.destroySoon = lingerOrDestroy;
   res.once('close', () => {
     socket.destroySoon = destroySoon;
   });
+
+  function lingerOrDestroy(): void {
+    if (req.complete) destroySoon.call(socket);
+    else linger();
+  }
 
   function linger(): void {
     const cut = setTimeout(() => socket.destroy(), MAX_MS);

@@ -82,16 +82,17 @@ export class OperationAudits {
 
   /** Begins to follow a request. Until its operations are known, its record shows nothing of its body. */
   begin({ audit }: Exchange): void {
-    audit.operations = () => [{ request: { text: null }, response: {} }];
+    audit.operations = showNothing;
   }
 
   /** Stores the parameters of a request's operation, or of each operation of a batch. */
   came({ audit, req }: Exchange, params: unknown): void {
-    audit.operations = () => {
+    const operations = (): AuditedOperation[] => {
       if (Array.isArray(params)) return params.map((one) => this.#operationOf(one, true));
       const operation = this.#operationOf(params, false);
       return [req.method === 'GET' ? { ...operation, query: queryOf(operation.request.text) } : operation];
     };
+    audit.operations = operations;
   }
 
   /** Creates the Envelop plugin that stores which operations have a valid document. */
@@ -108,7 +109,8 @@ export class OperationAudits {
   /** Stores the JSON of each result of a batch. */
   answered({ audit }: Exchange, texts: readonly string[]): void {
     const { operations = () => [] } = audit;
-    audit.operations = () => operations().map((operation, index) => withResponse(operation, texts[index] ?? ''));
+    const answered = () => operations().map((operation, index) => withResponse(operation, texts[index] ?? ''));
+    audit.operations = answered;
   }
 
   /** Returns what the audit record of an operation on a WebSocket shows, from what was sent in response. */
@@ -181,4 +183,8 @@ function hasGoodVariables(schema: GraphQLSchema, document: DocumentNode, params:
   const operation = getOperationAST(document, typeof operationName === 'string' ? operationName : undefined);
   if (!operation || !(variables === undefined || variables === null || isObject(variables))) return false;
   return areVariablesGood(schema, operation, variables ?? {});
+}
+
+function showNothing(): AuditedOperation[] {
+  return [{ request: { text: null }, response: {} }];
 }
