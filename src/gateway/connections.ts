@@ -22,7 +22,7 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
   const push = req.push;
   let chunks = 0;
   let bytes = 0;
-  req.push = function counted(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding) {
+  function counted(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding): boolean {
     if (Buffer.isBuffer(chunk)) {
       chunks += 1;
       bytes += chunk.length;
@@ -39,7 +39,9 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
       bytes = 0;
     }
     return push.call(this, chunk, encoding);
-  };
+  }
+  // A function literal that is assigned to a property is kept until the next full garbage collection, with all it knows.
+  req.push = counted;
   // Without this, Node would discard an unread body after the response chunk by chunk, uncounted.
   res.prependOnceListener('finish', () => {
     if (req.complete || req.readableFlowing) return;

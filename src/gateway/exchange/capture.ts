@@ -39,7 +39,8 @@ type OnEnd = (aborted: boolean, kept: () => void) => void;
 /**
  * Captures the bodies of a request and its response as they pass. Delays only the end of the response, until its record
  * is stored. Writes everything as bytes, because Node would otherwise send the headers of a text body in another
- * encoding.
+ * encoding. No function literal is assigned to a property: V8 would allocate it among old objects, where it would keep
+ * all of the request until the next full garbage collection.
  */
 export class Capture {
   readonly request = new BodyPrefix();
@@ -90,11 +91,12 @@ export class Capture {
 
   #tapRequest(): void {
     const push = this.#req.push;
-    this.#req.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    const pushKept = (chunk: unknown, encoding?: BufferEncoding) => {
       // Bytes that arrive after the response are discarded.
       if (Buffer.isBuffer(chunk) && !this.#isRecorded) this.request.push(chunk);
       return push.call(this.#req, chunk, encoding);
     };
+    this.#req.push = pushKept;
   }
 
   #tapResponse(): void {
@@ -114,14 +116,14 @@ export class Capture {
       if (Buffer.isBuffer(bytes) && method !== 'HEAD') this.response.push(bytes);
       return bytes;
     };
-    this.#res.write = ((chunk: unknown, ...rest: unknown[]) => {
+    const writeKept = (chunk: unknown, ...rest: unknown[]) => {
       if (this.isEnded) return false;
       const given = [keep(chunk, rest[0]), ...rest];
       if (!this.#isComplete()) return Reflect.apply(write, this.#res, given);
       this.#lastWrite ??= given;
       return true;
-    }) as ServerResponse['write'];
-    this.#res.end = ((chunk?: unknown, ...rest: unknown[]) => {
+    };
+    const endRecorded = (chunk?: unknown, ...rest: unknown[]) => {
       if (this.isEnded) return this.#res;
       this.isEnded = true;
       if (this.response.totalBytes === 0 && isShortAscii(chunk, rest[0])) {
@@ -135,7 +137,9 @@ export class Capture {
       // A handler may respond to the loss of its client before the response object notices it.
       this.#record(socket.destroyed, () => finish(given));
       return this.#res;
-    }) as ServerResponse['end'];
+    };
+    this.#res.write = writeKept as ServerResponse['write'];
+    this.#res.end = endRecorded as ServerResponse['end'];
   }
 
   /** Checks whether the response has as many bytes as its Content-Length. */
