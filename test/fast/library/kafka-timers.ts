@@ -1,0 +1,2 @@
+/** Leaves the timers of connections to kafkajs. */
+export function restWhenNothingWaits(): void {}
