@@ -22,7 +22,9 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
   const push = req.push;
   let chunks = 0;
   let bytes = 0;
-  req.push = function counted(this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding) {
+  // A function literal that is assigned to a property would be allocated as old, and hold its request until a full
+  // collection.
+  const counted = function (this: IncomingMessage, chunk: unknown, encoding?: BufferEncoding) {
     if (Buffer.isBuffer(chunk)) {
       chunks += 1;
       bytes += chunk.length;
@@ -40,6 +42,7 @@ export function limitChunks(req: IncomingMessage, res: ServerResponse, onExceede
     }
     return push.call(this, chunk, encoding);
   };
+  req.push = counted;
   // Without this, Node would discard an unread body after the response chunk by chunk, uncounted.
   res.prependOnceListener('finish', () => {
     if (req.complete || req.readableFlowing) return;

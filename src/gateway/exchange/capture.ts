@@ -90,11 +90,14 @@ export class Capture {
 
   #tapRequest(): void {
     const push = this.#req.push;
-    this.#req.push = (chunk: unknown, encoding?: BufferEncoding) => {
+    // A function literal that is assigned to a property is allocated as old by V8, and would hold its whole request
+    // until the next full collection: so here, and below, it has a name first.
+    const pushed = (chunk: unknown, encoding?: BufferEncoding) => {
       // Bytes that arrive after the response are discarded.
       if (Buffer.isBuffer(chunk) && !this.#isRecorded) this.request.push(chunk);
       return push.call(this.#req, chunk, encoding);
     };
+    this.#req.push = pushed;
   }
 
   #tapResponse(): void {
@@ -114,14 +117,14 @@ export class Capture {
       if (Buffer.isBuffer(bytes) && method !== 'HEAD') this.response.push(bytes);
       return bytes;
     };
-    this.#res.write = ((chunk: unknown, ...rest: unknown[]) => {
+    const written = (chunk: unknown, ...rest: unknown[]) => {
       if (this.isEnded) return false;
       const given = [keep(chunk, rest[0]), ...rest];
       if (!this.#isComplete()) return Reflect.apply(write, this.#res, given);
       this.#lastWrite ??= given;
       return true;
-    }) as ServerResponse['write'];
-    this.#res.end = ((chunk?: unknown, ...rest: unknown[]) => {
+    };
+    const ended = (chunk?: unknown, ...rest: unknown[]) => {
       if (this.isEnded) return this.#res;
       this.isEnded = true;
       if (this.response.totalBytes === 0 && isShortAscii(chunk, rest[0])) {
@@ -135,7 +138,9 @@ export class Capture {
       // A handler may respond to the loss of its client before the response object notices it.
       this.#record(socket.destroyed, () => finish(given));
       return this.#res;
-    }) as ServerResponse['end'];
+    };
+    this.#res.write = written as ServerResponse['write'];
+    this.#res.end = ended as ServerResponse['end'];
   }
 
   /** Checks whether the response has as many bytes as its Content-Length. */

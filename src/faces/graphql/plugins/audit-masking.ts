@@ -87,11 +87,13 @@ export class OperationAudits {
 
   /** Stores the parameters of a request's operation, or of each operation of a batch. */
   came({ audit, req }: Exchange, params: unknown): void {
-    audit.operations = () => {
+    // It has a name first, as in `Capture`.
+    const operations = () => {
       if (Array.isArray(params)) return params.map((one) => this.#operationOf(one, true));
       const operation = this.#operationOf(params, false);
       return [req.method === 'GET' ? { ...operation, query: queryOf(operation.request.text) } : operation];
     };
+    audit.operations = operations;
   }
 
   /** Creates the Envelop plugin that stores which operations have a valid document. */
