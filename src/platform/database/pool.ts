@@ -34,7 +34,7 @@ const OPERATIONS: ReadonlySet<string> = new Set([
   ...['select', 'insert', 'update', 'delete', 'with', 'copy'],
   ...['begin', 'commit', 'rollback', 'savepoint', 'release'],
 ]);
-const LONGEST = 9;
+const FIRST_WORD = /^\s*([a-z]+)/i;
 
 /** The metrics of the connections to PostgreSQL and of the statements that run on them. */
 export class DatabaseMetrics {
@@ -117,13 +117,8 @@ export class DatabaseMetrics {
 /** Returns the first word of a statement, in lower case, if it is in `OPERATIONS`; otherwise `other`. */
 function operationOf(statement: unknown): string {
   const text = typeof statement === 'object' && statement !== null && 'text' in statement ? statement.text : statement;
-  if (typeof text !== 'string') return 'other';
-  const [word = ''] = text
-    .trimStart()
-    .slice(0, LONGEST)
-    .toLowerCase()
-    .split(/[^a-z]/, 1);
-  return OPERATIONS.has(word) ? word : 'other';
+  const word = typeof text === 'string' ? FIRST_WORD.exec(text)?.[1]?.toLowerCase() : undefined;
+  return word !== undefined && OPERATIONS.has(word) ? word : 'other';
 }
 
 /**
