@@ -50,10 +50,11 @@ export class Clients {
   }
 
   /**
-   * Returns the hashes under which a secret may be stored: with the current pepper and, if there is one, the previous.
+   * Returns the hashes under which a secret may be stored, in base64url: with the current pepper and, if there is one,
+   * the previous.
    */
-  hashesOf(secret: string): Buffer[] {
-    return this.#peppers.map((pepper) => hashClientSecret(pepper, secret));
+  hashesOf(secret: string): string[] {
+    return this.#peppers.map((pepper) => hashClientSecret(pepper, secret).toString('base64url'));
   }
 }
 

@@ -158,7 +158,7 @@ interface Sources {
   clients: {
     find(clientId: string): Promise<ClientRecord | undefined>;
     findBySecret(hash: Buffer): Promise<ClientSecretRecord | undefined>;
-    hashesOf(secret: string): Buffer[];
+    hashesOf(secret: string): string[];
   };
   denied: DenyList;
   nowMs(): number;
@@ -246,7 +246,7 @@ export class AccessDirectory {
   /** Returns the active client that has this valid secret; undefined when there is none. */
   async clientOfSecret(secret: string): Promise<ClientRecord | undefined> {
     for (const hash of this.#sources.clients.hashesOf(secret)) {
-      const known = this.#secrets.get(hash.toString('base64url'));
+      const known = this.#secrets.get(hash);
       const found = known instanceof Promise ? await known : known;
       if (!found || (found.endsAtMs !== undefined && found.endsAtMs <= this.#sources.nowMs())) continue;
       const client = this.#clients.get(found.clientId);

@@ -191,7 +191,9 @@ export function isStandardRequest({ 'content-type': type, authorization }: Heade
 
 function parseJsonOnce(text: string): unknown {
   const value = parsePlainJson(text);
-  const name = repeatedMember(text);
+  // Each member has a colon, so that no name is repeated where there are no more colons than names.
+  const mayRepeat = text.split(':').length - 1 > Object.keys(Object(value)).length;
+  const name = mayRepeat ? repeatedMember(text) : undefined;
   if (name !== undefined) throw repeated(name);
   return value;
 }

@@ -31,10 +31,12 @@ const SKIPPED_AT_MOST = 256n;
 
 /** Reads the accounts of a tenant by page number. */
 export class Accounts {
+  readonly #db: Db;
   readonly #live: PageQueries;
   readonly #all: PageQueries;
 
   constructor(db: Db) {
+    this.#db = db;
     this.#live = pageQueries(db, 'live');
     this.#all = pageQueries(db, 'total');
   }
@@ -47,9 +49,9 @@ export class Accounts {
     const { counts, first, from } = includeDeleted ? this.#all : this.#live;
     const offset = BigInt(page - 1) * BigInt(limit);
     if (offset <= SKIPPED_AT_MOST) {
-      const total = await counts.total(nodeId);
-      if (offset >= BigInt(total)) return { data: [], total };
-      const rows = await first.run(nodeId, { limit, offset });
+      const [total, rows] = await this.#db.together(nodeId, () =>
+        Promise.all([counts.total(nodeId), first.run(nodeId, { limit, offset })]),
+      );
       return { data: rows.map(accountView), total };
     }
     const place = await counts.place(nodeId, offset);

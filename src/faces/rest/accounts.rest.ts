@@ -2,6 +2,7 @@ import type { Request } from 'express';
 import type { oas31 } from 'zod-openapi';
 import type { Accounts } from '../../domain/accounts/accounts.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
+import { sendJson } from '../../gateway/exchange/responses.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
@@ -66,7 +67,7 @@ export const listAccounts = route({
       const { page, limit } = pageQuery(req.query);
       const includeDeleted = req.query.include_deleted === 'true';
       const { data, total } = await accounts.page({ nodeId: callerOf(req).nodeId, page, limit, includeDeleted });
-      res.json({ data, page, per_page: limit, total });
+      sendJson(res, 200, { data, page, per_page: limit, total });
     },
   ],
 });

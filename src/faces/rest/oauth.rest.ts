@@ -24,6 +24,7 @@ import {
 import { originOf } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { sendJson } from '../../gateway/exchange/responses.ts';
 import { runSteps, type Step } from '../../lib/steps.ts';
 import { type ErrorMessage, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
@@ -207,7 +208,7 @@ export const issueToken = route({
         const isApi = call.granted?.isApi ?? call.request?.grant_type !== 'password';
         await endCall({ req, res, directory }, call, isApi);
       }
-      res.json(grantedResponse(call));
+      sendJson(res, 200, grantedResponse(call));
     },
   ],
 });

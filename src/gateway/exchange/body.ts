@@ -27,18 +27,20 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
     body.push(chunk);
     if (body.length <= maxBytes) return;
     req.off('data', take).off('end', finish).pause();
+    clearTimeout(late);
     reject(tooLarge(maxBytes));
   }
   // Once the client has left, the promise never settles, and a timer would only hold the body in memory.
   const late = req.destroyed ? undefined : setTimeout(() => reject(tooSlow()), MAX_MS);
   function finish(): void {
+    clearTimeout(late);
     resolve(body.bytes);
   }
   req
     .on('data', take)
     .once('end', finish)
     .once('close', () => clearTimeout(late));
-  return promise.finally(() => clearTimeout(late));
+  return promise;
 }
 
 function tooSlow(): AppError {

@@ -123,6 +123,7 @@ async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void
       connectionString: inUtc(url),
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
+      pipeline: true,
       onPoolCreated,
     },
   });

@@ -5,23 +5,21 @@ import { Gauge, type Metric } from 'prom-client';
 import { durations } from '../../lib/durations.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
 import { sqlState } from './sql-state.ts';
-import type { StatementPool } from './tenant-db.ts';
+import type { StatementConnection, StatementPool } from './tenant-db.ts';
 
 type Query = (text: unknown, ...rest: unknown[]) => unknown;
 
 /** A connection of the driver `pg`, with the members that are used here. */
-interface PoolClient {
+interface PoolClient extends Pick<StatementConnection, 'release'> {
   query: Query;
   end(): Promise<void>;
-  /** Returns the connection to the pool or, after an error, closes it. */
-  release(error?: unknown): void;
 }
 
 /** The connection pool of the driver `pg`. */
 export interface ServerPool extends StatementPool {
   readonly totalCount: number;
   readonly idleCount: number;
-  connect(): Promise<PoolClient>;
+  connect(): Promise<PoolClient & StatementConnection>;
   on(event: 'connect', listener: (client: PoolClient) => void): unknown;
 }
 
@@ -36,7 +34,7 @@ const OPERATIONS: ReadonlySet<string> = new Set([
   ...['select', 'insert', 'update', 'delete', 'with', 'copy'],
   ...['begin', 'commit', 'rollback', 'savepoint', 'release'],
 ]);
-const LONGEST = 9;
+const FIRST_WORD = /^\s*([a-z]+)/i;
 
 /** The metrics of the connections to PostgreSQL and of the statements that run on them. */
 export class DatabaseMetrics {
@@ -91,18 +89,22 @@ export class DatabaseMetrics {
     wrapQueries(pool, (query) => (text, ...rest) => {
       const startedTick = performance.now();
       const done = (error?: unknown) => this.#observe(text, error, (performance.now() - startedTick) / 1_000);
-      const last = rest.at(-1);
-      if (typeof last === 'function') {
-        const observed = (error: unknown, ...others: unknown[]) => {
-          done(error);
-          last(error, ...others);
-        };
-        return query(text, ...rest.slice(0, -1), observed);
+      if (text instanceof Writable) {
+        finished(text, done);
+        return query(text, ...rest);
       }
-      const result = query(text, ...rest);
-      if (result instanceof Promise) result.then(() => done(), done);
-      else if (result instanceof Writable) finished(result, done);
-      return result;
+      const last = rest.at(-1);
+      const isCalled = typeof last === 'function';
+      // Without a callback the driver makes three promises, and a function that V8 allocates as old.
+      const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+      const told = (error: unknown, answer: unknown) => {
+        done(error);
+        if (isCalled) last(error, answer);
+        else if (error) reject(error);
+        else resolve(answer);
+      };
+      query(text, ...(isCalled ? rest.slice(0, -1) : rest), told);
+      return promise;
     });
   }
 
@@ -115,13 +117,8 @@ export class DatabaseMetrics {
 /** Returns the first word of a statement, in lower case, if it is in `OPERATIONS`; otherwise `other`. */
 function operationOf(statement: unknown): string {
   const text = typeof statement === 'object' && statement !== null && 'text' in statement ? statement.text : statement;
-  if (typeof text !== 'string') return 'other';
-  const [word = ''] = text
-    .trimStart()
-    .slice(0, LONGEST)
-    .toLowerCase()
-    .split(/[^a-z]/, 1);
-  return OPERATIONS.has(word) ? word : 'other';
+  const word = typeof text === 'string' ? FIRST_WORD.exec(text)?.[1]?.toLowerCase() : undefined;
+  return word !== undefined && OPERATIONS.has(word) ? word : 'other';
 }
 
 /**

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Writable } from 'node:stream';
 import {
   type ColumnType,
   type Compilable,
@@ -114,8 +115,37 @@ interface NamedStatement {
  * has none: on its only connection, a statement that bypasses the query builder's queue would land in another's
  * transaction.
  */
-export interface StatementPool {
+export interface StatementPool extends Pick<StatementConnection, 'query'> {
+  connect(): Promise<StatementConnection>;
+}
+
+/** A connection of the pool. */
+export interface StatementConnection {
   query<Row>(statement: NamedStatement): Promise<{ rows: Row[] }>;
+  /** Returns the connection to the pool or, after an error, closes it. */
+  release(error?: unknown): void;
+  readonly connection: { readonly stream: Pick<Writable, 'cork' | 'uncork'> };
+}
+
+/** Runs `work` with one connection of the pool; what it sends before it first waits is sent by one write. */
+async function onOneConnection<Result>(
+  pool: StatementPool,
+  work: (one: StatementConnection) => Promise<Result>,
+): Promise<Result> {
+  const one = await pool.connect();
+  const { stream } = one.connection;
+  try {
+    stream.cork();
+    const working = work(one);
+    stream.uncork();
+    const result = await working;
+    one.release();
+    return result;
+  } catch (error) {
+    // Other statements of the work may still run on it.
+    one.release(error);
+    throw error;
+  }
 }
 
 /** Inserts `rows`, in the format `text` of `COPY`, into `target`, a table with its columns. */
@@ -183,6 +213,8 @@ export class TenantDb<Tables extends object> {
   readonly #client: () => Kysely<Tables>;
   readonly #scopes: TableScopes;
   readonly #transaction = new AsyncLocalStorage<Kysely<Tables>>();
+  /** The connection that the prepared queries of `together` share. */
+  readonly #shared = new AsyncLocalStorage<StatementConnection>();
   readonly #limits: ConnectionLimits;
   readonly #pool: () => StatementPool | undefined;
   readonly #copyInto: CopyInto;
@@ -226,6 +258,16 @@ export class TenantDb<Tables extends object> {
     return this.#prepared.forms(build);
   }
 
+  /**
+   * Runs work whose prepared queries share a connection: PostgreSQL gets those that it begins at once by one write, and
+   * answers them in their order. Inside a transaction and on the embedded database they run as if they were alone.
+   */
+  together<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
+    const pool = this.#transaction.getStore() ? undefined : this.#pool();
+    if (!pool) return work();
+    return this.#withConnection(() => onOneConnection(pool, (one) => this.#shared.run(one, work)), nodeId);
+  }
+
   /** Returns an unscoped database handle. `_reason` documents why no tenant applies; a test lists the callers. */
   unscoped(_reason: string): UnscopedDatabase<Tables> {
     return {
@@ -263,20 +305,17 @@ export class TenantDb<Tables extends object> {
     }
   }
 
-  #runCompiled<Row>(query: CompiledQuery<Row>, nodeId: string, name?: string): Promise<Row[]> {
-    return this.#withConnection(async () => {
-      const pool = this.#transaction.getStore() ? undefined : this.#pool();
-      const { rows } =
-        pool && name !== undefined
-          ? await pool.query<Row>({
-              name,
-              text: query.sql,
-              values: query.parameters,
-              hasDeadline: hasDeadline(undefined),
-            })
-          : await this.#kysely().executeQuery(query);
-      return rows;
-    }, nodeId);
+  async #runCompiled<Row>(query: CompiledQuery<Row>, nodeId: string, name?: string): Promise<Row[]> {
+    const isAlone = this.#transaction.getStore() === undefined;
+    const shared = isAlone && name !== undefined ? this.#shared.getStore() : undefined;
+    const run = (): Promise<{ rows: Row[] }> => {
+      const pool = isAlone ? (shared ?? this.#pool()) : undefined;
+      if (!pool || name === undefined) return this.#kysely().executeQuery(query);
+      const { sql: text, parameters: values } = query;
+      return pool.query<Row>({ name, text, values, hasDeadline: hasDeadline(undefined) });
+    };
+    const { rows } = await (shared ? run() : this.#withConnection(run, nodeId));
+    return rows;
   }
 
   #scopedKysely(nodeId: string): Kysely<Scoped<Tables>> {
