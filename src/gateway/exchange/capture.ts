@@ -39,8 +39,7 @@ type OnEnd = (aborted: boolean, kept: () => void) => void;
 /**
  * Captures the bodies of a request and its response as they pass. Delays only the end of the response, until its record
  * is stored. Writes everything as bytes, because Node would otherwise send the headers of a text body in another
- * encoding. No function literal is assigned to a property: V8 would allocate it among old objects, where it would keep
- * all of the request until the next full garbage collection.
+ * encoding.
  */
 export class Capture {
   readonly request = new BodyPrefix();

@@ -1,2 +1,0 @@
-/** Leaves the timers of connections to kafkajs. */
-export function restWhenNothingWaits(): void {}
