@@ -1,7 +1,7 @@
 import { type Log, withFields } from '../../lib/log.ts';
 
-/** How many characters are gathered until they are written. */
-const GATHERED = 16 * 1024;
+/** How much is buffered until it is written: less than pino writes at once. */
+const MAX_BUFFERED_BYTES = 16 * 1024 - 1;
 const FLUSH_EVERY_MS = 200;
 
 /** A log with a method that writes its buffered lines at once. */
@@ -17,25 +17,12 @@ export async function pinoLog(level: string): Promise<FlushableLog> {
     const stream = pretty({ ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss.l', singleLine: true });
     return withFlush(pino({ level }, stream), () => undefined);
   }
-  const destination = pino.destination({ dest: 1, sync: false });
-  let lines = '';
-  const hand = () => {
-    if (lines !== '') destination.write(lines);
-    lines = '';
-  };
-  // Gathered here, since a destination that gathers copies all that it holds for each line.
-  const write = (line: string) => {
-    lines += line;
-    if (lines.length >= GATHERED) hand();
-  };
-  // Without this, lines would wait until later ones are enough.
-  setInterval(hand, FLUSH_EVERY_MS).unref();
-  const flush = () => {
-    hand();
-    destination.flushSync();
-  };
+  const destination = pino.destination({ dest: 1, sync: false, minLength: MAX_BUFFERED_BYTES });
+  // Without this, lines would wait until later ones fill the buffer.
+  setInterval(() => destination.flush(), FLUSH_EVERY_MS).unref();
+  const flush = () => destination.flushSync();
   process.once('exit', flush);
-  return withFlush(pino({ level }, { write }), flush);
+  return withFlush(pino({ level }, destination), flush);
 }
 
 function withFlush(logger: Log, flush: () => void): FlushableLog {
