@@ -2,7 +2,6 @@ import type { Request } from 'express';
 import type { oas31 } from 'zod-openapi';
 import type { Accounts } from '../../domain/accounts/accounts.service.ts';
 import { callerOf } from '../../gateway/exchange/exchange.ts';
-import { sendJson } from '../../gateway/exchange/responses.ts';
 import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
@@ -67,7 +66,7 @@ export const listAccounts = route({
       const { page, limit } = pageQuery(req.query);
       const includeDeleted = req.query.include_deleted === 'true';
       const { data, total } = await accounts.page({ nodeId: callerOf(req).nodeId, page, limit, includeDeleted });
-      sendJson(res, 200, { data, page, per_page: limit, total });
+      res.json({ data, page, per_page: limit, total });
     },
   ],
 });

@@ -24,7 +24,6 @@ import {
 import { originOf } from '../../gateway/client-guards.ts';
 import { bytesOf, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
-import { sendJson } from '../../gateway/exchange/responses.ts';
 import { runSteps, type Step } from '../../lib/steps.ts';
 import { type ErrorMessage, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
 import { CLIENT, JWT, REFRESH_JWT } from '../openapi/examples.ts';
@@ -208,7 +207,7 @@ export const issueToken = route({
         const isApi = call.granted?.isApi ?? call.request?.grant_type !== 'password';
         await endCall({ req, res, directory }, call, isApi);
       }
-      sendJson(res, 200, grantedResponse(call));
+      res.json(grantedResponse(call));
     },
   ],
 });

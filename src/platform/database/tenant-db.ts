@@ -1,5 +1,4 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Writable } from 'node:stream';
 import {
   type ColumnType,
   type Compilable,
@@ -124,21 +123,16 @@ export interface StatementConnection {
   query<Row>(statement: NamedStatement): Promise<{ rows: Row[] }>;
   /** Returns the connection to the pool or, after an error, closes it. */
   release(error?: unknown): void;
-  readonly connection: { readonly stream: Pick<Writable, 'cork' | 'uncork'> };
 }
 
-/** Runs `work` with one connection of the pool; what it sends before it first waits is sent by one write. */
+/** Runs `work` with one connection of the pool, which sends its statements without waiting for the answers before. */
 async function onOneConnection<Result>(
   pool: StatementPool,
   work: (one: StatementConnection) => Promise<Result>,
 ): Promise<Result> {
   const one = await pool.connect();
-  const { stream } = one.connection;
   try {
-    stream.cork();
-    const working = work(one);
-    stream.uncork();
-    const result = await working;
+    const result = await work(one);
     one.release();
     return result;
   } catch (error) {
@@ -259,8 +253,8 @@ export class TenantDb<Tables extends object> {
   }
 
   /**
-   * Runs work whose prepared queries share a connection: PostgreSQL gets those that it begins at once by one write, and
-   * answers them in their order. Inside a transaction and on the embedded database they run as if they were alone.
+   * Runs work whose prepared queries share a connection: PostgreSQL gets those that it begins at once without a wait
+   * between them, and answers them in their order. Inside a transaction and on the embedded database they run as if they were alone.
    */
   together<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
     const pool = this.#transaction.getStore() ? undefined : this.#pool();
