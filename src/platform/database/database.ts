@@ -152,18 +152,24 @@ function inUtc(text: string): string {
 }
 
 async function openEmbedded(dataDir: string): Promise<Opened> {
-  const { PGlite } = await import('@electric-sql/pglite');
+  const [{ PGlite }, { pgliteCode }] = await Promise.all([
+    import('@electric-sql/pglite'),
+    import('../embedded/pglite-code.ts'),
+  ]);
   const text = (value: string) => value;
   let opened: Promise<PGlite> | undefined;
-  const pglite = () => {
-    opened ??= PGlite.create({
+  const create = async () =>
+    PGlite.create({
       dataDir,
+      pgliteWasmModule: await pgliteCode,
       startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', '-c', 'timezone=UTC'],
       parsers: {
         ...Object.fromEntries([20, ...TEXTS].map((oid) => [oid, text])),
         17: (value: string) => Buffer.from(value.slice(2), 'hex'),
       },
     });
+  const pglite = () => {
+    opened ??= create();
     return opened;
   };
   const onCreateConnection = async (connection: Executor) => refuseWhenFull(connection, () => checkFreeSpace(dataDir));
