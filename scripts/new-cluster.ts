@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { constants, zstdCompressSync } from 'node:zlib';
-import type { PGlite } from '@electric-sql/pglite';
 import { openDatabase, SCHEMA_MIGRATIONS } from '../src/platform/database/database.ts';
 import { migrate } from '../src/platform/database/schema-migrations.ts';
 import { SEGMENT_NAME } from '../src/platform/embedded/cluster.ts';
@@ -47,10 +46,11 @@ export async function newClusterArchive(): Promise<Buffer> {
 async function makeCluster(dir: string): Promise<void> {
   await using database = await openDatabase({ dataDir: dir });
   await migrate(database);
-  const connection = database.orm.em.getConnection() as unknown as { getNativeClient(): Promise<PGlite> };
-  const pglite = await connection.getNativeClient();
   // The log begins anew, so that the segment that a start reads is all but empty.
-  for (const statement of ['vacuum', 'select pg_switch_wal()', 'checkpoint']) await pglite.exec(statement);
+  const door = database.db.unscoped('the files of a cluster are of no node');
+  await door.raw((sql) => sql`vacuum`);
+  await door.raw((sql) => sql`select pg_switch_wal()`);
+  await door.raw((sql) => sql`checkpoint`);
 }
 
 const BLOCK = 512;

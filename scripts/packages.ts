@@ -37,6 +37,7 @@ const TOOLS = new Set([
 /** Comes with a package that is pinned to one of its versions; one of its own would be a second copy. */
 const CARRIED: Readonly<Record<string, string>> = {
   '@electric-sql/pglite': '@mikro-orm/pglite',
+  pg: '@mikro-orm/postgresql',
 };
 
 const IMPORTING = new Set([

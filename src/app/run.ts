@@ -122,6 +122,8 @@ export async function run(env: NodeJS.ProcessEnv, { greets = true }: RunOptions 
   try {
     const read = readConfig(env);
     config = read.config;
+    // PGlite's code compiles on other threads while this one loads the rest.
+    if (config.databaseUrl === undefined) void import('../platform/embedded/pglite-code.ts');
     const secrets = readSecrets(config, read.env);
     log = await pinoLog(config.logLevel);
     dieOfTheUncaught(log);

@@ -143,7 +143,7 @@ async function openDataDir(config: Config, stack: AsyncDisposableStack): Promise
  * already. @throws ConfigError in production if they are not.
  */
 async function prepareStores({ config, database, bus, log }: Context): Promise<void> {
-  if (!(await knowsLetterCase(database.db))) {
+  if (!database.isEmbedded && !(await knowsLetterCase(database.db))) {
     log.warn({}, 'the database has a locale without the case of letters: emails beyond ASCII count as different by it');
   }
   if (!config.production) {

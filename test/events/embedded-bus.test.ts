@@ -139,19 +139,9 @@ describe('the embedded bus and its database', () => {
     const gone = await embeddedDatabase();
     const bus = new EmbeddedBus(gone.db, () => undefined);
     await bus.publish([message('t', 'a')]);
-    await closeUnder(gone);
+    await gone[Symbol.asyncDispose]();
     await expect(bus.publish([message('t', 'b')])).rejects.toThrow(BusUnavailableError);
     await expect(bus.checkHealth()).rejects.toThrow(BusUnavailableError);
     await bus.stop();
-    await gone[Symbol.asyncDispose]();
   });
 });
-
-/** Ends the database below its driver: closing the driver would have the next query open it again. */
-async function closeUnder(open: EmbeddedDatabase): Promise<void> {
-  const connection = open.orm.driver.getConnection();
-  if (!('getNativeClient' in connection) || typeof connection.getNativeClient !== 'function')
-    throw new Error('no PGlite');
-  const client = (await connection.getNativeClient()) as { close(): Promise<void> };
-  await client.close();
-}

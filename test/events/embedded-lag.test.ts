@@ -1,9 +1,10 @@
-import { expect, it } from 'vitest';
+import { rm } from 'node:fs/promises';
+import { expect, it, onTestFinished } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { BusDatabase } from '../../src/events/bus/embedded-store.ts';
 import { type IncomingMessage, MAX_BATCH_MESSAGES } from '../../src/events/bus/event-bus.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
+import { embeddedClusterCopy, embeddedDatabase } from '../harness/databases.ts';
 import { message, Recorder } from './recorder.ts';
 
 // A hundred thousand messages go through the database in this process.
@@ -61,7 +62,9 @@ it('a consumer that lags by 100,000 messages holds one batch of them, and gets t
 });
 
 it('what was acknowledged is there after the database was closed and opened again, and what took effect is not given again', async () => {
-  await using database = await embeddedDatabase();
+  const dataDir = await embeddedClusterCopy();
+  onTestFinished(() => rm(dataDir, { recursive: true }));
+  const database = await openDatabase({ dataDir });
   const [before, after] = [new Recorder(), new Recorder()];
   const first = new EmbeddedBus(database.db, quiet);
   const member = await before.follow(first, 'kept', 'readers');
@@ -70,9 +73,9 @@ it('what was acknowledged is there after the database was closed and opened agai
   await member.stop();
   await first.publish([message('kept', 'b'), message('kept', 'c')]);
   await first.stop();
-  await database.orm.close(true);
+  await database[Symbol.asyncDispose]();
 
-  await using again = await openDatabase({ dataDir: database.dataDir });
+  await using again = await openDatabase({ dataDir });
   const second = new EmbeddedBus(again.db, quiet);
   await after.follow(second, 'kept', 'readers');
   await after.count(2);

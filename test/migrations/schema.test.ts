@@ -50,8 +50,9 @@ describe('the schema', () => {
 
   it.each(entities.map((entity) => entity.meta.tableName))(
     'has for %s the columns of the entity, and null where it says',
-    (table) => {
-      const meta = [...database.orm.getMetadata().getAll().values()].find((found) => found.tableName === table);
+    async (table) => {
+      const orm = await database.openOrm();
+      const meta = [...orm.getMetadata().getAll().values()].find((found) => found.tableName === table);
       const ofEntity = (meta?.props ?? []).flatMap((prop) =>
         prop.fieldNames.map((name) => ({ name, isNullable: prop.nullable === true })),
       );

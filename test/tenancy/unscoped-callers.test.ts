@@ -47,7 +47,9 @@ it('D4-01: statements of no node are in these files alone', () => {
 it('D4-01: what goes around both doors is in these files alone', () => {
   const around = globSync('src/**/*.ts', { cwd: ROOT })
     .filter((file) =>
-      /\.\s*(?:getKysely|getConnection|getExecutor|getDriver)/.test(readFileSync(join(ROOT, file), 'utf8')),
+      /\bnew Kysely\b|\.\s*(?:getKysely|getConnection|getExecutor|getDriver)/.test(
+        readFileSync(join(ROOT, file), 'utf8'),
+      ),
     )
     .sort();
   expect(around).toEqual(['src/platform/database/database.ts', 'src/platform/database/tenant-db.ts']);

@@ -6,7 +6,7 @@ import type {
   RuleLogic,
   TimePeriod,
   WalletRuleContent,
-} from '../../src/tables/wallet-rules.entity.ts';
+} from '../../src/tables/wallet-rule-content.ts';
 import { AT, CURRENCY, factsOf, OTHER_CURRENCY, ruleWith } from './logics.ts';
 
 const BIG = '1234567890123456789012345678901234567890';

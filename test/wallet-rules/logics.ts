@@ -5,7 +5,7 @@ import {
   OPERATORS,
   type RuleLogic,
   type WalletRuleContent,
-} from '../../src/tables/wallet-rules.entity.ts';
+} from '../../src/tables/wallet-rule-content.ts';
 
 export const CURRENCY = 'aaaaaaaa-0000-4000-8000-000000000001';
 export const OTHER_CURRENCY = 'bbbbbbbb-0000-4000-8000-000000000002';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { windowStart } from '../../src/domain/wallet-rules/evaluate.rules.ts';
 import { instantToIsoMillis, parseInstant } from '../../src/lib/instants.ts';
-import type { TimePeriod } from '../../src/tables/wallet-rules.entity.ts';
+import type { TimePeriod } from '../../src/tables/wallet-rule-content.ts';
 
 function startOf(end: string, count: number, period: TimePeriod): string | undefined {
   const instant = parseInstant(end);

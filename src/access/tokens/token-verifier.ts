@@ -1,4 +1,6 @@
-import { compactVerify, decodeProtectedHeader, errors } from 'jose';
+import { decodeProtectedHeader } from 'jose/decode/protected_header';
+import { JOSEError } from 'jose/errors';
+import { compactVerify } from 'jose/jws/compact/verify';
 import type { TokenClass } from '../../platform/config/secrets.ts';
 import { anotherClass, InvalidTokenError } from '../identity/invalid-token.ts';
 import type { SignedToken } from '../identity/principal.ts';
@@ -102,7 +104,7 @@ async function verifyWith(token: string, key: JwtKey): Promise<SignedToken | und
     if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return undefined;
     return { tokenClass: key.tokenClass, claims: { ...claims } };
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof SyntaxError) return undefined;
+    if (error instanceof JOSEError || error instanceof SyntaxError) return undefined;
     throw error;
   }
 }

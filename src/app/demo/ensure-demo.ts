@@ -28,14 +28,15 @@ interface DemoParts {
 export async function ensureDemo({ config, secrets, database, passwords, transactions }: DemoParts): Promise<Demo> {
   const { db, isEmbedded } = database;
   const kept = readDemo(config.dataDir);
-  if (isEmbedded && !(kept && (await isSeeded(db, kept))) && (await hasDemo(db))) {
+  const isThere = kept !== undefined && (await isSeeded(db, kept));
+  if (isEmbedded && !isThere && (await hasDemo(db))) {
     throw notWhole(config.dataDir, `${PARTS.demo} is ${kept ? 'of another instance' : 'gone'}`);
   }
   const demo = { ...(kept ?? newDemo()), ...(isEmbedded ? { instance_id: instanceOfSecrets(config.dataDir) } : {}) };
   const { username, password } = secrets.webhook;
   const baseUrl = config.publicUrl ?? baseUrlOf(config.host, config.port);
   writeDemo(config.dataDir, demo, { baseUrl, webhook: { username, password: password.current } });
-  await seedDemo({ db, passwords, transactions, pepper: secrets.pepper.current }, demo);
+  if (!isThere) await seedDemo({ db, passwords, transactions, pepper: secrets.pepper.current }, demo);
   return demo;
 }
 
@@ -53,10 +54,9 @@ interface NodeSeed {
   client: Demo['client'];
 }
 
-/** Inserts the demo into the database in one transaction; does nothing if it is there already. */
+/** Inserts the demo into the database in one transaction. */
 async function seedDemo(parts: SeedParts, demo: Demo): Promise<void> {
   const { db } = parts;
-  if (await isSeeded(db, demo)) return;
   const other = demo.other_node;
   const hashes = await Promise.all([demo, other].map((node) => parts.passwords.hash(node.supervisor.password)));
   await db.transaction(async () => {

@@ -10,7 +10,7 @@ import {
   type SignAndApproveRule,
   type TimePeriod,
   type WalletRuleContent,
-} from '../../tables/wallet-rules.entity.ts';
+} from '../../tables/wallet-rule-content.ts';
 
 /** The further spellings of each operator. In words, `-` may replace `_`. */
 const SPELLINGS: Record<Operator, readonly string[]> = {

@@ -9,7 +9,7 @@ import {
   type RuleLogic,
   TIME_PERIODS,
   type WalletRuleContent,
-} from '../../tables/wallet-rules.entity.ts';
+} from '../../tables/wallet-rule-content.ts';
 import { operatorOf, spellingsOf } from './evaluate.rules.ts';
 
 /** The most levels of a condition tree. */

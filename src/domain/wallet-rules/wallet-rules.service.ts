@@ -7,7 +7,7 @@ import { type NestedList, nestedList } from '../../platform/database/keyset-list
 import { sqlState } from '../../platform/database/sql-state.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
-import type { RuleStatus, WalletRuleContent } from '../../tables/wallet-rules.entity.ts';
+import type { RuleStatus, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
 
 /** A wallet rule as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type WalletRuleRow = Selectable<Tables['wallet_rules']>;

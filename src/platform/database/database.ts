@@ -1,9 +1,12 @@
 import { statfsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { PGlite } from '@electric-sql/pglite';
 import type { SqlMikroORM } from '@mikro-orm/sql';
+import { Kysely, PGliteDialect, PostgresDialect } from 'kysely';
 import type { Metric } from 'prom-client';
 import { Semaphore } from '../../lib/semaphore.ts';
-import { entities, type Tables } from '../../tables/tables.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { TENANT_TABLES } from '../../tables/tenant-tables.ts';
 import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
 import type { TableScopes } from './node-scope.ts';
 import { closeDeadConnections, copyFrom, DatabaseMetrics, limitStatements, type ServerPool } from './pool.ts';
@@ -23,8 +26,9 @@ export type DatabaseLocation = ServerLocation | { dataDir: string };
 
 /** An open database. An embedded one keeps the process alive until it is disposed of. */
 export interface Database extends AsyncDisposable {
-  orm: SqlMikroORM;
   db: Db;
+  /** Opens MikroORM on the same connections. It is loaded only now, since nothing but a schema migration needs it. */
+  openOrm(): Promise<SqlMikroORM>;
   /** The semaphore with a permit for each connection, shared fairly among tenants. */
   connections: Semaphore;
   isEmbedded: boolean;
@@ -45,16 +49,15 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 /** The tables that a tenant's queries may name. */
 const scopes: TableScopes = {
-  tenant: new Set(entities.filter((entity) => 'nodeId' in entity.properties).map((entity) => entity.meta.tableName)),
+  tenant: new Set(Object.keys(TENANT_TABLES)),
   global: new Set(['chains', 'networks', 'network_currencies']),
 };
 
 /**
  * Opens the database. Both drivers return timestamps as PostgreSQL's text in UTC, and 64-bit integers as decimal
- * strings.
+ * strings. The first statement connects.
  */
 export async function openDatabase(location: DatabaseLocation): Promise<Database> {
-  let pool: ServerPool | undefined;
   // Without `mayBorrow`: a tenant with long statements could not return borrowed connections when another needs them.
   const connections = new Semaphore({
     ...('url' in location ? { permits: POOL_SIZE, reserved: RESERVED } : { permits: 1 }),
@@ -63,27 +66,19 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     refusal: serviceUnavailable,
   });
   const observed = new DatabaseMetrics(POOL_SIZE, connections);
-  const onPoolCreated = (created: ServerPool) => {
-    pool = created;
-    observed.watch(created);
-    closeDeadConnections(created);
-    const timeoutMs = 'url' in location ? location.statementTimeoutMs : undefined;
-    if (timeoutMs !== undefined) limitStatements(created, { timeoutMs, hasDeadline });
-  };
-  const { orm, copyInto } =
-    'url' in location ? await openServer(location.url, onPoolCreated) : await openEmbedded(location.dataDir);
+  const { kysely, pool, copyInto } =
+    'url' in location ? await openServer(location, observed) : await openEmbedded(location.dataDir);
   const limits = { connections, timedOut: gatewayTimeout };
-  // The query builder is made at the first statement, since that opens the database.
   const db = new TenantDb(
-    () => orm.em.getKysely<Tables>(),
+    () => kysely,
     scopes,
     limits,
     copyInto,
     () => pool,
   );
   return {
-    orm,
     db,
+    openOrm: () => openOrm(kysely, location),
     connections,
     isEmbedded: 'dataDir' in location,
     metrics: 'dataDir' in location ? [] : observed.metrics,
@@ -91,47 +86,59 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
       if ('dataDir' in location) checkFreeSpace(location.dataDir);
       await db.unscoped('health').raw((sql) => sql`select 1`);
     },
-    [Symbol.asyncDispose]: () => orm.close(true),
+    [Symbol.asyncDispose]: () => kysely.destroy(),
   };
 }
 
-const shared = {
-  entities,
-  migrations: {
-    path: SCHEMA_MIGRATIONS,
-    glob: 'migration-*.ts',
-    snapshot: false,
-    silent: true,
-  },
-};
+async function openOrm(driverOptions: Kysely<Tables>, location: DatabaseLocation): Promise<SqlMikroORM> {
+  const { entities } = await import('../../tables/tables.ts');
+  const migrations = { path: SCHEMA_MIGRATIONS, glob: 'migration-*.ts', snapshot: false, silent: true };
+  const options = { entities, driverOptions, migrations };
+  return 'url' in location
+    ? new (await import('@mikro-orm/postgresql')).MikroORM({ ...options, clientUrl: location.url })
+    : new (await import('@mikro-orm/pglite')).MikroORM({ ...options, dbName: 'postgres' });
+}
 
 /** A database as its driver opens it. */
 interface Opened {
-  orm: SqlMikroORM;
+  kysely: Kysely<Tables>;
+  /** The driver's pool of connections to a server. */
+  pool?: ServerPool;
   copyInto: CopyInto;
 }
 
-async function openServer(url: string, onPoolCreated: (pool: ServerPool) => void): Promise<Opened> {
-  const { MikroORM } = await import('@mikro-orm/postgresql');
-  const orm = new MikroORM({
-    ...shared,
-    clientUrl: url,
-    pool: { min: 0, max: POOL_SIZE },
-    driverOptions: {
-      // The driver gets the whole URL: MikroORM itself reads only user, host and database from it, and ignores
-      // `sslmode`.
-      connectionString: inUtc(url),
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      keepAlive: true,
-      pipeline: true,
-      onPoolCreated,
-    },
+/** The types that both drivers leave as text: date, timestamp, timestamptz, interval. */
+const TEXTS = [1082, 1114, 1184, 1186];
+/** How pg reads them and their arrays: as `text` (25) and `text[]` (1009). PGlite makes the reader of an array itself. */
+const READ_AS = new Map<number, number>([
+  ...TEXTS.map((oid) => [oid, 25] as const),
+  ...[1182, 1115, 1185, 1187].map((oid) => [oid, 1009] as const),
+]);
+
+async function openServer(
+  { url, statementTimeoutMs: timeoutMs }: ServerLocation,
+  observed: DatabaseMetrics,
+): Promise<Opened> {
+  const { Pool, types } = await import('pg');
+  const pool = new Pool({
+    connectionString: inUtc(url),
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    pipeline: true,
+    max: POOL_SIZE,
+    types: { getTypeParser: (oid, format) => types.getTypeParser((READ_AS.get(oid) ?? oid) as typeof oid, format) },
   });
+  // The statement in flight fails with the connection, and the pool replaces it. Without a listener it would end the
+  // process.
+  const isReplaced = () => undefined;
+  pool.on('error', isReplaced).on('connect', (client) => client.on('error', isReplaced));
+  observed.watch(pool);
+  closeDeadConnections(pool);
+  if (timeoutMs !== undefined) limitStatements(pool, { timeoutMs, hasDeadline });
   return {
-    orm,
-    async copyInto(target, rows) {
-      await copyFrom(await orm.em.getConnection().getNativeClient(), `copy ${target} from stdin`, rows);
-    },
+    kysely: new Kysely({ dialect: new PostgresDialect({ pool }) }),
+    pool,
+    copyInto: (target, rows) => copyFrom(pool, `copy ${target} from stdin`, rows),
   };
 }
 
@@ -146,23 +153,32 @@ function inUtc(text: string): string {
 }
 
 async function openEmbedded(dataDir: string): Promise<Opened> {
-  const [{ MikroORM }, { PGlite }] = await Promise.all([import('@mikro-orm/pglite'), import('@electric-sql/pglite')]);
-  const orm = new MikroORM({
-    ...shared,
-    dbName: 'postgres',
-    onCreateConnection: async (connection) => refuseWhenFull(connection as Executor, () => checkFreeSpace(dataDir)),
-    driverOptions: {
+  const [{ PGlite }, { pgliteCode }] = await Promise.all([
+    import('@electric-sql/pglite'),
+    import('../embedded/pglite-code.ts'),
+  ]);
+  const text = (value: string) => value;
+  let opened: Promise<PGlite> | undefined;
+  const create = async () =>
+    PGlite.create({
       dataDir,
+      pgliteWasmModule: await pgliteCode,
       startParams: [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB', '-c', 'timezone=UTC'],
-      parsers: { 20: (value: string) => value, 17: (value: string) => Buffer.from(value.slice(2), 'hex') },
-    },
-  });
+      parsers: {
+        ...Object.fromEntries([20, ...TEXTS].map((oid) => [oid, text])),
+        17: (value: string) => Buffer.from(value.slice(2), 'hex'),
+      },
+    });
+  const pglite = () => {
+    opened ??= create();
+    return opened;
+  };
+  const onCreateConnection = async (connection: Executor) => refuseWhenFull(connection, () => checkFreeSpace(dataDir));
   return {
-    orm,
+    kysely: new Kysely({ dialect: new PGliteDialect({ pglite, onCreateConnection }) }),
     async copyInto(target, rows) {
       checkFreeSpace(dataDir);
-      const pglite = await orm.em.getConnection().getNativeClient();
-      await pglite.query(`copy ${target} from '/dev/blob'`, [], { blob: new Blob([rows]) });
+      await (await pglite()).query(`copy ${target} from '/dev/blob'`, [], { blob: new Blob([rows]) });
     },
   };
 }

@@ -34,7 +34,8 @@ async function runMigrations(database: Database, onMigration: OnSchemaMigration)
   if (total === 0) return [];
   const { Migrator } = await import('@mikro-orm/migrations');
   let begun = 0;
-  const migrator = new Migrator(database.orm.em).on('migrating', ({ name }) => {
+  const { em } = await database.openOrm();
+  const migrator = new Migrator(em).on('migrating', ({ name }) => {
     onMigration({ name, done: begun, total });
     begun += 1;
   });

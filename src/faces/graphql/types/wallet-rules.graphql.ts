@@ -6,7 +6,7 @@ import type {
   PermissionlessTransferLimitRule,
   RuleLogic,
   SignAndApproveRule,
-} from '../../../tables/wallet-rules.entity.ts';
+} from '../../../tables/wallet-rule-content.ts';
 import { ofOneOwner, RULES_OF_WALLETS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';

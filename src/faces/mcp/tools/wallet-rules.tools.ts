@@ -4,7 +4,7 @@ import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.in
 import type { WalletRuleRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
-import { AUTO_TRANSFER_TYPES, RULE_STATUSES, RULE_TYPES, TIME_PERIODS } from '../../../tables/wallet-rules.entity.ts';
+import { AUTO_TRANSFER_TYPES, RULE_STATUSES, RULE_TYPES, TIME_PERIODS } from '../../../tables/wallet-rule-content.ts';
 import { ofOneOwner, RULES_OF_WALLETS } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
