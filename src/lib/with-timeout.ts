@@ -8,21 +8,18 @@ const GRACE_MS = 100;
  * meanwhile, it waits 100 ms more, so that a result that has already arrived is read before the timer counts.
  * @throws what `timedOut` returns, when the time has passed; what `work` rejects with.
  */
-export async function withTimeout<Result>(
+export function withTimeout<Result>(
   work: Promise<Result>,
   ms: number,
   timedOut: () => Error = () => new Error(`no answer in ${ms} ms`),
 ): Promise<Result> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
   const expire = () => reject(timedOut());
   const dueTick = performance.now() + ms;
   let timer = setTimeout(() => {
     if (performance.now() > dueTick + LATE_MS) timer = setTimeout(expire, GRACE_MS);
     else expire();
   }, ms);
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
+  work.then(resolve, reject).finally(() => clearTimeout(timer));
+  return promise;
 }
