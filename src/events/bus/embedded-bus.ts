@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import { withTimeout } from '../../lib/with-timeout.ts';
 import { WorkLoop } from '../../lib/work-loop.ts';
-import { type BusDatabase, EmbeddedStore, type ReadPosition } from './embedded-store.ts';
+import { type BusDatabase, EmbeddedStore, isWhole, type ReadPosition } from './embedded-store.ts';
 import {
   type BatchHandler,
   type BusLog,
@@ -57,9 +57,9 @@ class EmbeddedReader {
       .catch(() => undefined);
   }
 
-  /** Starts the next read at once instead of at the next poll, because there may be new messages. */
-  notify(): void {
-    this.#loop.notify();
+  /** Starts the next read at once instead of at the next poll, if there are new messages of its topic. */
+  notify(topics: ReadonlySet<string>): void {
+    if (topics.has(this.#options.at.topic)) this.#loop.notify();
   }
 
   /** Resolves when the running handler has ended and its offset is stored. */
@@ -71,12 +71,12 @@ class EmbeddedReader {
   async #iterate(signal: AbortSignal): Promise<boolean> {
     const { at, log } = this.#options;
     try {
-      const hasRead = await this.#step(signal);
+      const hasMore = await this.#step(signal);
       this.#failures = 0;
       // The embedded database responds within one tick of the event loop: many batches in a row would block everything
       // else.
-      if (hasRead) await setImmediate();
-      return hasRead;
+      if (hasMore) await setImmediate();
+      return hasMore;
     } catch (error) {
       this.#failures += 1;
       const fields = { ...at, failures: this.#failures, error: String(error) };
@@ -85,6 +85,7 @@ class EmbeddedReader {
     }
   }
 
+  /** Reads a batch and gives it to the handler. Returns whether there may be more: those behind a whole batch. */
   async #step(signal: AbortSignal): Promise<boolean> {
     const { store, at, handle } = this.#options;
     const batch = await store.read(at);
@@ -92,7 +93,7 @@ class EmbeddedReader {
     if (!last || signal.aborted) return false;
     await handle(batch);
     await store.commit(at, last.offset);
-    return true;
+    return isWhole(batch);
   }
 }
 
@@ -191,7 +192,8 @@ export class EmbeddedBus implements EventBus {
 
   async #append(messages: readonly OutgoingMessage[]): Promise<void> {
     await this.#store.append(messages);
-    for (const reader of this.#readers) reader.notify();
+    const topics = new Set(messages.map(({ topic }) => topic));
+    for (const reader of this.#readers) reader.notify(topics);
   }
 
   #startReader(at: { groupId: string; topic: string }, handle: SubscribeOptions['handle']): EmbeddedReader {

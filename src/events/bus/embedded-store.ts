@@ -213,6 +213,12 @@ export class EmbeddedStore {
   }
 }
 
+/** Checks whether a batch has as many messages or bytes as one may have, so that others may follow it. */
+export function isWhole(batch: readonly IncomingMessage[]): boolean {
+  const bytes = batch.reduce((sum, { value }) => sum + (value?.length ?? 0), 0);
+  return batch.length >= MAX_BATCH_MESSAGES || bytes >= MAX_BATCH_BYTES;
+}
+
 /** Replaces lone surrogates by U+FFFD, as UTF-8 encoding does on the way to Kafka; `jsonb` would refuse them. */
 function wellFormed(headers: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, text]) => [name.toWellFormed(), text.toWellFormed()]));
