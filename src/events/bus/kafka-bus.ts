@@ -110,14 +110,7 @@ class KafkaProducer {
     const producer = kafka.producer({
       allowAutoTopicCreation: false,
       idempotent: false,
-      createPartitioner: () => {
-        const choose = Partitioners.DefaultPartitioner();
-        return (given) => {
-          const { message, partitionMetadata } = given;
-          if (!(message instanceof PlainMessage)) return choose(given);
-          return message.partitionAmong(partitionMetadata.length, () => choose(given));
-        };
-      },
+      createPartitioner: Partitioners.DefaultPartitioner,
       retry: { ...KAFKA_RETRY, retries: 0 },
     });
     return connected(producer);
@@ -125,14 +118,11 @@ class KafkaProducer {
 
   #byTopic(messages: readonly OutgoingMessage[]): TopicMessages[] {
     const byTopic = new Map<string, PlainMessage[]>();
-    let plain: PlainMessage | undefined;
     for (const message of messages) {
       const name = this.#connection.topicPrefix + message.topic;
-      // A message that goes to several topics is encoded for one of them.
-      if (!plain?.isOf(message)) plain = new PlainMessage(message);
       const sameTopic = byTopic.get(name);
-      if (sameTopic) sameTopic.push(plain);
-      else byTopic.set(name, [plain]);
+      if (sameTopic) sameTopic.push(new PlainMessage(message));
+      else byTopic.set(name, [new PlainMessage(message)]);
     }
     return Array.from(byTopic, ([topic, ofTopic]) => ({ topic, messages: ofTopic }));
   }

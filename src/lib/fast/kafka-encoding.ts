@@ -9,25 +9,11 @@ export class PlainMessage {
   readonly key: string;
   readonly value: Buffer | null;
   readonly headers: Record<string, string>;
-  #partition = 0;
-  #partitions = 0;
 
   constructor({ key, value, headers }: Pick<PlainMessage, 'key' | 'value' | 'headers'>) {
     this.key = key;
     this.value = value;
     this.headers = headers;
-  }
-
-  /** Checks whether it is made of a message with the same key, value and headers as this one. */
-  isOf({ key, value, headers }: Pick<PlainMessage, 'key' | 'value' | 'headers'>): boolean {
-    return this.headers === headers && this.value === value && this.key === key;
-  }
-
-  /** Returns the partition that `choose` gives among `partitions`: it is asked once for topics with as many of them. */
-  partitionAmong(partitions: number, choose: () => number): number {
-    if (partitions !== this.#partitions) this.#partition = choose();
-    this.#partitions = partitions;
-    return this.#partition;
   }
 }
 
@@ -55,7 +41,7 @@ const AT = { length: 8, magic: 16, crc: 17, attributes: 21 } as const;
 /**
  * Encodes the body of a Kafka produce request, versions 3 to 7 (Kafka protocol guide; record batches of magic 2),
  * without transactions, sequence numbers or compression. All messages get the timestamp `nowMs`. Everything is written
- * into one buffer. A record batch that another topic has in the partition of the same number is copied from there.
+ * into one buffer.
  */
 export function producePayload({ acks, timeout, topicData }: ProduceRequest, nowMs: number): Buffer {
   const to = new Writer(sizeOf(topicData));
@@ -63,7 +49,6 @@ export function producePayload({ acks, timeout, topicData }: ProduceRequest, now
   to.int16(acks);
   to.int32(timeout);
   to.int32(topicData.length);
-  const written = new Map<number, { messages: readonly PlainMessage[]; from: number }>();
   for (const { topic, partitions } of topicData) {
     to.shortText(topic);
     to.int32(partitions.length);
@@ -71,18 +56,11 @@ export function producePayload({ acks, timeout, topicData }: ProduceRequest, now
       to.int32(partition);
       const sizeAt = to.at;
       to.int32(0);
-      const known = written.get(partition);
-      if (known && isSame(known.messages, messages)) to.copy(known.from, to.bytes.readInt32BE(known.from - 4));
-      else writeBatch(to, messages, nowMs);
+      writeBatch(to, messages, nowMs);
       to.bytes.writeInt32BE(to.at - sizeAt - 4, sizeAt);
-      written.set(partition, { messages, from: sizeAt + 4 });
     }
   }
   return to.written;
-}
-
-function isSame(some: readonly PlainMessage[], others: readonly PlainMessage[]): boolean {
-  return some.length === others.length && some.every((message, index) => message === others[index]);
 }
 
 function writeBatch(to: Writer, messages: readonly PlainMessage[], nowMs: number): void {
@@ -173,11 +151,6 @@ class Writer {
 
   int64(value: bigint): void {
     this.at = this.bytes.writeBigInt64BE(value, this.at);
-  }
-
-  /** Writes what has been written from an offset on, once more. */
-  copy(from: number, length: number): void {
-    this.at += this.bytes.copy(this.bytes, this.at, from, from + length);
   }
 
   /** Writes a zigzag-encoded variable-length integer (the sign is in the lowest bit). */
