@@ -70,14 +70,16 @@ export function createBuilder() {
           'The cursor of the row that the page comes before. One of another list or node, or a forged one, is BAD_USER_INPUT.',
       },
       edgesFieldOptions: {
+        ...exposed('edges'),
         description: 'The rows of the page, in the order of the list.',
         nullable: { list: false, items: false },
       },
       cursorFieldOptions: {
         description: 'Opaque and signed; valid as `after` and `before` of this list and node only.',
       },
-      nodeFieldOptions: { description: 'The row itself.' },
+      nodeFieldOptions: { ...exposed('node'), description: 'The row itself.' },
       pageInfoFieldOptions: {
+        ...exposed('pageInfo'),
         description: 'The first and last cursor of the page, and whether there are more rows.',
         nullable: false,
       },
@@ -96,6 +98,14 @@ export function createBuilder() {
       endCursorFieldOptions: { description: "The last row's cursor; null where the page is empty.", nullable: true },
     },
   });
+}
+
+/**
+ * Returns the options of a field that shows the member of its name and needs no resolver. The plugin gives it one, which
+ * compiled operations would call for each edge.
+ */
+function exposed(name: string) {
+  return { extensions: { pothosExposedField: name } };
 }
 
 /** The schema builder, to which each noun adds its types and fields. */
