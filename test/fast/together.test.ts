@@ -6,6 +6,7 @@ import { seedTwoNodes } from '../tenancy/two-nodes.ts';
 
 describeReal('postgres', 'prepared queries together', () => {
   it('4.8-02: both of a page are sent before one is answered', async () => {
+    using asked = vi.spyOn(Client.prototype, 'query');
     await using database = await realDatabase();
     const { db } = database;
     const { mine } = await seedTwoNodes(db);
@@ -13,16 +14,16 @@ describeReal('postgres', 'prepared queries together', () => {
     const ids = db.prepareForms((k) => k.selectFrom('accounts').select('id').orderBy('id'));
     const both = () =>
       db.together(mine.nodeId, () => Promise.all([count.run(mine.nodeId, {}), ids.run(mine.nodeId, {})]));
-    await both();
-    const asked = vi.spyOn(Client.prototype, 'query');
     const [[counted], rows] = await both();
     expect(Number(counted?.n)).toBe(rows.length);
     expect(rows.map(({ id }) => id)).toEqual([...mine.accountIds].sort());
-    const [first, second] = asked.mock.contexts;
-    expect(asked.mock.calls).toHaveLength(2);
+    // Other suites of this process ask their databases meanwhile.
+    const isOurs = (given: string) => given.includes(mine.nodeId) && given.includes('"name":"portcullis_');
+    const ours = asked.mock.contexts.filter((_, at) => isOurs(JSON.stringify(asked.mock.calls[at])));
+    const [first, second] = ours;
+    expect(ours).toHaveLength(2);
     expect(second).toBe(first);
     expect(first).toHaveProperty('pipeline', true);
-    asked.mockRestore();
     expect(database.connections.held()).toBe(0);
   });
 
