@@ -1,4 +1,5 @@
-import type { SqlEntityManager } from '@mikro-orm/sql';
+import { PGlite } from '@electric-sql/pglite';
+import { Query } from 'pg';
 import { Accounts } from '../../src/domain/accounts/accounts.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 
@@ -21,7 +22,7 @@ export async function statementsOf(
     if (!/"account(s|_superblocks)"/.test(text)) return;
     statements.push({ text, values, ...(name === undefined ? {} : { name }) });
   };
-  const stop = await recordStatements(database, record);
+  const stop = recordStatements(database, record);
   await new Accounts(database.db).page({ nodeId, page, limit: 10, includeDeleted: false });
   stop();
   return statements;
@@ -37,14 +38,9 @@ interface Sent extends Partial<Statement> {
 }
 
 /** Tells of each statement as it reaches PGlite, or as pg sends it. Returns what ends that. */
-async function recordStatements(
-  { orm, isEmbedded }: Database,
-  record: (statement: Statement) => void,
-): Promise<() => void> {
-  const connection: unknown = (orm.em as SqlEntityManager).getConnection();
-  const native = await (connection as { getNativeClient(): Promise<unknown> }).getNativeClient();
+function recordStatements({ isEmbedded }: Database, record: (statement: Statement) => void): () => void {
   if (isEmbedded) {
-    const driver = native as Driver;
+    const driver = PGlite.prototype as unknown as Driver;
     const { query } = driver;
     driver.query = function recorded(this: unknown, text, values = [], ...rest) {
       record({ text, values });
@@ -54,7 +50,7 @@ async function recordStatements(
       driver.query = query;
     };
   }
-  const { prototype } = (native as { Client: { Query: { prototype: Sent } } }).Client.Query;
+  const { prototype } = Query as unknown as { prototype: Sent };
   const { submit } = prototype;
   prototype.submit = function recorded(this: Sent, ...args) {
     const { name, text = '', values = [] } = this;
