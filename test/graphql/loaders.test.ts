@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { GraphqlContext } from '../../src/faces/graphql/kit/graphql-context.ts';
 import { loaderPerField } from '../../src/faces/graphql/kit/loaders.ts';
 
-const context = () => ({}) as GraphqlContext;
+const context = () => ({ perOperation: new Map() }) as unknown as GraphqlContext;
 const at = (place: object) => ({ fieldNodes: [place] }) as unknown as GraphQLResolveInfo;
 
 function recorded() {

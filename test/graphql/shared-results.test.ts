@@ -218,7 +218,9 @@ describe('the engine', () => {
     const contextValue = { principal, caller, services, shown, exchange: {}, request: {} };
     const stream = await subscribe({ schema, document, contextValue });
     await streamOf(stream).next();
-    expect(seen).toEqual([{ context: { principal, caller: undefined, services }, asked: expect.any(Error) }]);
+    expect(seen).toEqual([
+      { context: { principal, caller: undefined, services, perOperation: expect.any(Map) }, asked: expect.any(Error) },
+    ]);
   });
 });
 

@@ -17,7 +17,7 @@ import {
   validateSubscriptionArgs,
 } from 'graphql';
 import { CompiledOperations } from '../../../lib/fast/compiled-operations.ts';
-import type { GraphqlContext } from '../kit/graphql-context.ts';
+import { freshContext, type GraphqlContext } from '../kit/graphql-context.ts';
 import { areVariablesGood, fragmentsOf, limitError } from './documents.ts';
 import { OperationObserver } from './operation-observer.ts';
 import { resultKeyOf, SharedResults } from './shared-results.ts';
@@ -75,9 +75,22 @@ export function createEngine({
     parse: parseWithinLimits,
     validate: (schema: GraphQLSchema, document: DocumentNode) =>
       validate(schema, document, rules, { maxErrors: MAX_FAULTS, hideSuggestions }),
-    execute: (args: ExecutionArgs) => observer.run(args, (given) => operations.run(given)),
+    execute: (args: ExecutionArgs) => observer.run(args, (given) => executed(given, operations)),
     subscribe: (args: ExecutionArgs) => observer.run(args, (given) => subscribe({ ...given, ...settings }, answers)),
   };
+}
+
+/**
+ * Executes an operation. Fields get a context without the request, and what they share is dropped at the end: Pothos keeps
+ * each context in a weak map, and V8's young collections take the values of one for live.
+ */
+async function executed(args: ExecutionArgs, operations: Pick<CompiledOperations, 'run'>): Promise<ExecutionResult> {
+  const contextValue = freshContext(args.contextValue as GraphqlContext);
+  try {
+    return await operations.run({ ...args, contextValue });
+  } finally {
+    contextValue.perOperation.clear();
+  }
 }
 
 function parseWithinLimits(source: string | Source): DocumentNode {
@@ -113,7 +126,7 @@ async function subscribe(
 
 function execution(args: ValidatedSubscriptionArgs): ReturnType<typeof executeSubscriptionEvent> {
   const { principal, services } = args.contextValue as GraphqlContext;
-  const contextValue: GraphqlContext = { principal, caller: undefined, services };
+  const contextValue = freshContext({ principal, caller: undefined, services });
   // Other subscribers may wait for the result when this one has left.
   return executeSubscriptionEvent({ ...args, contextValue, externalAbortSignal: undefined });
 }

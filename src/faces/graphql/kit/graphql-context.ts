@@ -42,6 +42,16 @@ export interface GraphqlContext {
   /** Undefined in the context of an event. */
   caller: Caller | undefined;
   services: GraphqlServices;
+  /**
+   * What fields share, such as loaders, by what creates it. Not in a weak map by context: V8's young collections take its
+   * values for live.
+   */
+  perOperation: Map<object, unknown>;
+}
+
+/** Returns a context with these members alone, in which fields have shared nothing yet. */
+export function freshContext({ principal, caller, services }: Omit<GraphqlContext, 'perOperation'>): GraphqlContext {
+  return { principal, caller, services, perOperation: new Map() };
 }
 
 /**

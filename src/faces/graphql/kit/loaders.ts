@@ -11,12 +11,12 @@ type Load<Value, Args extends unknown[] = []> = (
 
 /** Returns a function that creates one value per operation, on its first call for it. */
 function perOperation<Value>(create: (context: GraphqlContext) => Value): (context: GraphqlContext) => Value {
-  const values = new WeakMap<GraphqlContext, Value & object>();
   return (context) => {
-    const existing = values.get(context);
-    if (existing) return existing;
-    const value = create(context) as Value & object;
-    values.set(context, value);
+    const { perOperation } = context;
+    const existing = perOperation.get(create);
+    if (existing) return existing as Value;
+    const value = create(context);
+    perOperation.set(create, value);
     return value;
   };
 }

@@ -44,7 +44,7 @@ export function useOperationContext({
       if (context.isLater) await judge(context);
       const { bearer, exchange } = context;
       const lastEventId = exchange.req.headers['last-event-id'];
-      const operation: GraphqlContext = {
+      const operation: Omit<GraphqlContext, 'perOperation'> = {
         principal: sharedPrincipalOf(bearer),
         caller: {
           principal: bearer,
