@@ -45,7 +45,8 @@ function speeds(results: readonly Result[]): Table {
 function aims(results: readonly Result[]): Table {
   const [singly, coalescing] = results.slice(-2);
   if (!singly || !coalescing) throw new Error('the bare servers are the last two');
-  const rows = results.slice(0, -2).map((result) => {
+  const ofProduct = results.filter(({ contender }) => contender.title.startsWith('Portcullis'));
+  const rows = ofProduct.map((result) => {
     const ofSingly = result.ratios.map((ratio, index) => ratio / (singly.ratios[index] ?? Number.NaN));
     const isEmbedded = result.contender.title.includes('embedded');
     const [most, least] = isEmbedded ? ['', ''] : ['at least 0.7', 'at least 2'];

@@ -1,7 +1,9 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
-import { Query } from 'pg';
 import { Accounts } from '../../src/domain/accounts/accounts.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { ROOT } from '../lib/product.ts';
 
 /** A statement as it reaches the driver. */
 export interface Statement {
@@ -50,7 +52,9 @@ function recordStatements({ isEmbedded }: Database, record: (statement: Statemen
       driver.query = query;
     };
   }
-  const { prototype } = Query as unknown as { prototype: Sent };
+  // The product's pg, and not that of this package.
+  const { Query }: { Query: { prototype: Sent } } = createRequire(join(ROOT, 'package.json'))('pg');
+  const { prototype } = Query;
   const { submit } = prototype;
   prototype.submit = function recorded(this: Sent, ...args) {
     const { name, text = '', values = [] } = this;

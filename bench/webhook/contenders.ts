@@ -47,13 +47,28 @@ export function askedOf({ url }: Server, { dataDir, stores }: World): Contender[
   return { ...target(url), headers: { authorization, 'content-type': 'application/json' } };
 }
 
+/** The ways in which a bare server sends; `recorded` coalesces and keeps a record of each request. */
+type BareKind = 'coalescing' | 'singly' | 'recorded';
+
+const BARE_TITLES: Record<BareKind, string> = {
+  coalescing: 'bare node:http, kafkajs, coalescing',
+  singly: 'bare node:http, kafkajs, a send for each request',
+  recorded: 'bare node:http, kafkajs, coalescing, with a record of each request',
+};
+
 /** A bare server that sends to the topics of a world; `folder` takes its options and its log. */
-export async function startBare(world: World, folder: string, coalesces: boolean): Promise<Contender> {
-  const name = coalesces ? 'coalescing' : 'singly';
+export async function startBare(world: World, folder: string, name: BareKind): Promise<Contender> {
   const { KAFKA_BROKERS = '', TOPIC_PREFIX = '' } = world.servers;
   const topics = [TOPICS.admin, TOPICS.user].map((topic) => TOPIC_PREFIX + topic);
   const port = await freePort();
-  const options: BareOptions = { port, brokers: KAFKA_BROKERS.split(','), topics, coalesces };
+  const records = { file: join(folder, 'records.txt'), databaseUrl: world.servers.DATABASE_URL ?? '' };
+  const options: BareOptions = {
+    port,
+    brokers: KAFKA_BROKERS.split(','),
+    topics,
+    coalesces: name !== 'singly',
+    ...(name === 'recorded' ? { records } : {}),
+  };
   const path = join(folder, `${name}.json`);
   writeFileSync(path, JSON.stringify(options));
   const server = await startServer({
@@ -62,8 +77,11 @@ export async function startBare(world: World, folder: string, coalesces: boolean
     url: `http://127.0.0.1:${port}`,
     logPath: join(folder, `${name}.log`),
   });
-  const title = coalesces ? 'bare node:http, kafkajs, coalescing' : 'bare node:http, kafkajs, a send for each request';
-  return { title, server, asked: { ...target(server.url), headers: { 'content-type': 'application/json' } } };
+  return {
+    title: BARE_TITLES[name],
+    server,
+    asked: { ...target(server.url), headers: { 'content-type': 'application/json' } },
+  };
 }
 
 function target(url: string) {

@@ -49,8 +49,9 @@ export async function compare(
   servers.defer(() => deleteTopics(kafka));
   const contenders: Contender[] = [];
   for (const world of worlds) contenders.push(await started(startPortcullis(world)));
-  contenders.push(await started(startBare(kafka, folder, false)));
-  const base = await started(startBare(kafka, folder, true));
+  contenders.push(await started(startBare(kafka, folder, 'recorded')));
+  contenders.push(await started(startBare(kafka, folder, 'singly')));
+  const base = await started(startBare(kafka, folder, 'coalescing'));
   const results = [...contenders, base].map((contender): Result => ({ contender, rounds: [], ratios: [] }));
   const round = roundsOf();
   for (const contender of [...contenders, base]) await round(contender, effort.warmUp);
