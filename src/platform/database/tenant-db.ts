@@ -254,7 +254,8 @@ export class TenantDb<Tables extends object> {
 
   /**
    * Runs work whose prepared queries share a connection: PostgreSQL gets those that it begins at once without a wait
-   * between them, and answers them in their order. Inside a transaction and on the embedded database they run as if they were alone.
+   * between them, and answers them in their order. Inside a transaction and on the embedded database they run as if they
+   * were alone.
    */
   together<Result>(nodeId: string, work: () => Promise<Result>): Promise<Result> {
     const pool = this.#transaction.getStore() ? undefined : this.#pool();
