@@ -6,6 +6,7 @@ import { UserPages } from '../../src/domain/users/users.service.ts';
 import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/documents.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
 import { CompiledOperations } from '../../src/lib/fast/compiled-operations.ts';
+import { embeddedDatabase } from '../harness/databases.ts';
 import { MAGIC } from './planted-document.ts';
 import { type RandomDocument, randomDocument } from './random-document.ts';
 import { NODE, OTHER_NODE, type Stand, startStand } from './stand.ts';
@@ -17,7 +18,9 @@ let stand: Stand;
 let ids: string[];
 
 beforeAll(async () => {
-  stand = await startStand();
+  // Of two errors that end the same answer, the one that comes first is told. An embedded database answers in the order in
+  // which it was asked, so it is the same one each time.
+  stand = await startStand({}, await embeddedDatabase());
   const accounts = await stand.addAccounts(4);
   const [deleted = ''] = await stand.addAccounts(1, { deleted: true });
   const [foreign = ''] = await stand.addAccounts(1, { nodeId: OTHER_NODE });
