@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { type AuditRecord, lineOf } from '../src/audit/audit-record.ts';
+import type { AuditRecord } from '../src/audit/audit-record.ts';
 import { AuditStore } from '../src/audit/audit-writer.ts';
+import { AuditChain, unchained } from '../src/audit/audit-chain.ts';
 import { openDatabase } from '../src/platform/database/database.ts';
 import { type PostgresClient, withPostgres } from '../test/services/pg-client.ts';
 import { backendCpu, spentBetween } from './graphql/postgres-cpu.ts';
@@ -20,7 +21,15 @@ const KINDS = [
   { title: 'no body', bodyBytes: 0, batches: 200, aim: 25 },
 ] as const;
 
-const WAYS = { copied: lineOf, parsed: (record: AuditRecord) => JSON.stringify(record) };
+const spooled: string[] = [];
+const chain = new AuditChain(randomUUID(), { append: (...lines) => spooled.push(...lines) });
+
+function chainedLine(record: AuditRecord): string {
+  chain.append(unchained(record));
+  return spooled.pop() ?? '';
+}
+
+const WAYS = { copied: chainedLine, parsed: (record: AuditRecord) => JSON.stringify(record) };
 
 /**
  * Measures the CPU that PostgreSQL takes to store an audit record: copied as it is spooled, and parsed as JSON, which is

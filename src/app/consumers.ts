@@ -58,8 +58,15 @@ class Housekeeping {
 }
 
 /** Makes the housekeeping of a worker: it deletes rows that are past their retention. */
-function housekeepingOf({ config, database: { db }, idempotentResponses, nowMs, log }: Context): Housekeeping {
-  const audit = new AuditRetention({ db, nowMs, retentionDays: config.auditRetentionDays });
+function housekeepingOf({
+  config,
+  database: { db },
+  auditSeals: seals,
+  idempotentResponses,
+  nowMs,
+  log,
+}: Context): Housekeeping {
+  const audit = new AuditRetention({ db, seals, nowMs, retentionDays: config.auditRetentionDays });
   return new Housekeeping({
     tasks: {
       'audit records': () => audit.keep(),

@@ -1,94 +1,25 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { Counter } from 'prom-client';
 import { buildAccess } from '../access/access.ts';
 import { Passwords } from '../access/sessions/passwords.ts';
 import { AuditPages } from '../audit/audit-pages.service.ts';
-import { AUDIT_DELAY_MS, AuditStore, AuditWriter } from '../audit/audit-writer.ts';
-import { RefusedRecords } from '../audit/refused-records.ts';
-import { AuditSpool } from '../audit/spool.ts';
-import { SpoolTick } from '../audit/spool-tick.ts';
+import { AUDIT_DELAY_MS } from '../audit/audit-writer.ts';
+import { AuditErasure } from '../audit/erasure.ts';
 import { buildDomain } from '../domain/domain.ts';
 import { RpcProvider } from '../domain/gas-fee/rpc-provider.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
 import { WrongPasswords } from '../faces/rest/webhooks.rest.ts';
-import { AuditLog } from '../gateway/exchange/audit.ts';
 import { PageCursors } from '../lib/keyset.ts';
 import type { Log } from '../lib/log.ts';
 import type { Config } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
-import type { Database } from '../platform/database/database.ts';
 import { Health, VERSION } from '../platform/health.ts';
 import { openTracing } from '../platform/telemetry/open-tracing.ts';
 import { openTelemetry } from './metrics.ts';
+import { type AuditTrail, openAudit } from './open-audit.ts';
 import { openBus, openCache, openStore, openWakeUps } from './stores.ts';
-
-/** The methods of the audit log that are called when a request or operation has ended. */
-export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
-
-interface AuditParts {
-  config: Pick<Config, 'auditSpoolDir'>;
-  database: Database;
-  log: Log;
-  nowMs(): number;
-  /** The audit trail to use instead of the spool and the log; undefined means those two. */
-  trail: AuditTrail | undefined;
-  /** Receives whatever must be stopped. */
-  stack: AsyncDisposableStack;
-}
-
-const LAST_DRAIN_MS = 5_000;
-
-/**
- * Opens the audit spool and makes its writer: records go into the spool at the end of each tick, and from there into
- * the database once `auditWriter` is started.
- */
-function openAudit({ config, database, log, nowMs, trail, stack }: AuditParts) {
-  const spool = AuditSpool.open({ dir: config.auditSpoolDir });
-  const lost = new Counter({
-    name: 'portcullis_audit_records_lost_total',
-    help: 'Audit records that the database has not: the spool could not keep them, it takes them in no case, or they are in refused.ndjson.',
-    labelNames: ['reason'],
-    registers: [],
-  });
-  for (const reason of ['spool', 'database', 'refused']) lost.inc({ reason }, 0);
-  const onLost = (reason: string, message: string) => (error: unknown, line: string) => {
-    lost.inc({ reason });
-    log.error({ err: error, bytes: line.length }, message);
-  };
-  const store = new AuditStore(database.db);
-  const onError = (error: unknown) =>
-    log.error({ err: error }, 'audit records stay in the spool: they cannot be written');
-  const refused = new RefusedRecords({
-    dir: config.auditSpoolDir,
-    nowMs,
-    insert: (line) => store.insertAll([Buffer.from(line)]),
-    takesOthers: () => store.takesOthers(),
-    onGivenUp: onLost('refused', 'an audit record was refused for ten minutes: it is in refused.ndjson'),
-    onError,
-  });
-  refused.start();
-  const onBadValue = onLost('database', 'an audit record was refused by the database');
-  const auditWriter = new AuditWriter({
-    spool,
-    insert: (lines) => store.insert(lines, onBadValue, (_error, line) => refused.add(line)),
-    onError,
-  });
-  const turn = new SpoolTick({
-    spool,
-    onLost: onLost('spool', 'an audit record could not be kept'),
-    onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
-  });
-  stack.defer(async () => {
-    turn.commit();
-    await auditWriter.stop(LAST_DRAIN_MS);
-    await spool.close();
-    refused.close();
-  });
-  return { spool, auditWriter, auditRefused: refused, auditLost: lost, audit: trail ?? new AuditLog(turn, log) };
-}
 
 /** Replacements for dependencies, for use in tests. */
 export interface Overrides {
@@ -136,7 +67,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
   const opened = await openBus(config, db, log, stack);
   const telemetry = openTelemetry(tracing, overrides.bus?.(opened) ?? opened);
   const { bus } = telemetry;
-  const audit = openAudit({ config, database, log, nowMs, trail: overrides.audit, stack });
+  const audit = openAudit({ config, secrets, database, bus, log, nowMs, trail: overrides.audit, stack });
   const publicUrl = { value: config.publicUrl ?? '' };
   const health = new Health({
     database: () => database.checkHealth(),
@@ -180,6 +111,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
     gasSources,
     registersByMutation: config.registrationByMutation,
     wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+    auditErasure: new AuditErasure(db, audit.auditSeals),
     // Other processes have spools of their own, which cannot be flushed from here.
     auditSettled: () => (isEmbedded ? audit.auditWriter.flush() : setTimeout(AUDIT_DELAY_MS)),
   });

@@ -1,5 +1,4 @@
 import { keyedLog } from '../audit/mask-keys.ts';
-import { ALL_TOPICS } from '../events/bus/topics.ts';
 import { PersistedFile } from '../faces/graphql/execution/persisted-file.ts';
 import { getGraphql } from '../faces/rest/graphql.rest.ts';
 import { withDiscovers } from '../gateway/table/discovers.ts';
@@ -28,6 +27,7 @@ import { graphqlOf } from './faces.ts';
 import { closeGracefully, listen } from './listen.ts';
 import { metricsOf } from './metrics.ts';
 import { publicServer } from './public-server.ts';
+import { topicsOf } from './stores.ts';
 
 const DRAIN_DEADLINE_MS = 8_000;
 
@@ -148,11 +148,11 @@ async function prepareStores({ config, database, bus, log }: Context): Promise<v
   }
   if (!config.production) {
     await migrate(database);
-    await bus.ensureTopics(ALL_TOPICS);
+    await bus.ensureTopics(topicsOf(config));
     return;
   }
   const pending = await pendingSchemaMigrations(database);
-  const missing = await bus.missingTopics(ALL_TOPICS);
+  const missing = await bus.missingTopics(topicsOf(config));
   const faults = [
     ...(pending.length > 0 ? [`the database lacks ${pending.join(', ')}: run portcullis migrate`] : []),
     ...(missing.length > 0 ? [`Kafka lacks the topics ${missing.join(', ')}: run portcullis migrate`] : []),

@@ -1,5 +1,6 @@
 import { EmbeddedBus, EmbeddedLogReader } from '../events/bus/embedded-bus.ts';
 import type { BusLog, EventBus, LogReader } from '../events/bus/event-bus.ts';
+import { ALL_TOPICS } from '../events/bus/topics.ts';
 import { MemoryWakeUps, type WakeUps } from '../events/streams/wake-ups.ts';
 import type { Log } from '../lib/log.ts';
 import type { Cache } from '../platform/cache/cache.ts';
@@ -75,6 +76,11 @@ export async function openBus(config: Config, db: Db, log: Log, stack: AsyncDisp
     ? new (await import('../events/bus/kafka-bus.ts')).KafkaBus(connection, busLogOf(log))
     : new EmbeddedBus(db, busLogOf(log));
   return stack.adopt(bus, (opened) => opened.stop());
+}
+
+/** Returns every topic that an installation needs. */
+export function topicsOf({ auditCheckpoints: place }: Config): string[] {
+  return [...ALL_TOPICS, ...(place && 'topic' in place ? [place.topic] : [])];
 }
 
 function busLogOf(log: Log): BusLog {

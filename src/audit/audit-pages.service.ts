@@ -3,10 +3,11 @@ import { newestFirst, type Page, type PageRequest, pageOf, pageRead } from '../l
 import { keysetPage } from '../platform/database/conditions.ts';
 import type { Db } from '../platform/database/database.ts';
 import type { Tables } from '../tables/tables.ts';
+import { RECORD_COLUMNS } from './audit-record.ts';
 import { correlationKey } from './mask-keys.ts';
 
-/** A row of `audit_records`. Times are PostgreSQL's text in UTC, to the microsecond. */
-export type AuditRecordRow = Selectable<Tables['audit_records']>;
+/** A row of `audit_records`, without its place in a chain. Times are PostgreSQL's text in UTC, to the microsecond. */
+export type AuditRecordRow = Pick<Selectable<Tables['audit_records']>, (typeof RECORD_COLUMNS)[number]>;
 
 /** The conditions that the audit records of a list must meet, all of them; an undefined member is no condition. */
 export interface AuditFilter {
@@ -33,7 +34,7 @@ export class AuditPages {
     const rows = await this.#db.forNode(nodeId).run((k) => {
       const listed = k
         .selectFrom('audit_records')
-        .selectAll()
+        .select(RECORD_COLUMNS)
         .where((eb) => eb.and(auditConditions(eb, filter)));
       return keysetPage(listed, pageRead(newestFirst(request)), ['at', 'id']);
     });

@@ -21,24 +21,52 @@ export interface AuditRecord {
   aborted: boolean;
 }
 
-/** The columns of `audit_records`, in the order in which a line of the spool has them. */
-export const AUDIT_COLUMNS = [
+/** The columns of a record that tell of its request, in the order in which a line of the spool has them after those of its place in the chain. */
+export const RECORD_COLUMNS = [
   ...['at', 'id', 'node_id', 'correlation_id', 'method', 'path', 'query', 'status_code', 'elapsed', 'headers'],
   ...['remote_address', 'real_ip', 'request_body', 'request_bytes', 'response_body', 'response_bytes'],
   ...['is_api', 'aborted'],
 ] as const;
 
+/** The columns of `audit_records` that a line of the spool has, in its order. */
+export const AUDIT_COLUMNS = ['chain_id', 'chain_index', 'previous_hash', 'hash', 'salts', ...RECORD_COLUMNS] as const;
+
 const NULL = '\\N';
 
-/**
- * Returns a record as a line of PostgreSQL's `COPY` in the format `text`, without its line feed: the form in which it is
- * spooled and inserted.
- */
-export function lineOf(r: AuditRecord): string {
+/** Returns a record as the columns of PostgreSQL's `COPY` in the format `text`: the form in which it is inserted. */
+export function columnsOf(r: AuditRecord): string {
   const request = `${r.at}\t${r.id}\t${r.node_id ?? NULL}\t${field(r.correlation_id)}\t${field(r.method)}\t${field(r.path)}\t${field(r.query)}`;
-  const result = `${r.status_code}\t${r.elapsed}\t${field(JSON.stringify(r.headers))}\t${field(r.remote_address)}\t${field(r.real_ip)}`;
+  const result = `${r.status_code}\t${r.elapsed}\t${field(headersText(r))}\t${field(r.remote_address)}\t${field(r.real_ip)}`;
   const bodies = `${field(r.request_body)}\t${r.request_bytes}\t${field(r.response_body)}\t${r.response_bytes}`;
   return `${request}\t${result}\t${bodies}\t${r.is_api}\t${r.aborted}`;
+}
+
+/** Returns the columns that no erasure can blank, as one text. */
+export function fixedColumnsOf(r: AuditRecord): string {
+  const request = `${r.at}\t${r.id}\t${r.node_id?.toLowerCase() ?? NULL}\t${field(r.method)}\t${r.status_code}\t${r.elapsed}`;
+  return `${request}\t${field(r.remote_address)}\t${field(r.real_ip)}\t${r.request_bytes}\t${r.response_bytes}\t${r.is_api}\t${r.aborted}`;
+}
+
+/** The columns that an erasure can blank, in the order of their salts. */
+export const ERASABLE_COLUMNS = [
+  'path',
+  'query',
+  'correlation_id',
+  'headers',
+  'request_body',
+  'response_body',
+] as const;
+
+/** Returns the texts of the columns that an erasure can blank, in the order of `ERASABLE_COLUMNS`. */
+export function erasableTexts(r: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>): (string | null)[] {
+  return [r.path, r.query, r.correlation_id, headersText(r), r.request_body, r.response_body];
+}
+
+/** Returns headers as JSON. The names are sorted, since the database keeps no order. */
+function headersText({ headers }: Pick<AuditRecord, 'headers'>): string {
+  const sorted: AuditRecord['headers'] = Object.create(null);
+  for (const name of Object.keys(headers).sort()) sorted[name] = headers[name];
+  return JSON.stringify(sorted);
 }
 
 // Four searches for one character each take a third of the time of one search for any of them.
@@ -54,25 +82,28 @@ function textOf(column: string): string {
 }
 
 const OPENING_BRACE = 0x7b;
+const DASH = 0x2d;
 
-/** Checks whether a spooled line has the form of `lineOf`. Refused records, and lines of version 0.1, are JSON. */
-export function isCopyLine(line: Buffer): boolean {
-  return line[0] !== OPENING_BRACE;
+/** Checks whether a spooled line begins with its place in a chain, as all do but refused records and older releases' lines. */
+export function isChainedLine(line: Buffer): boolean {
+  // A line of a release without chains begins with a year.
+  return line[0] !== OPENING_BRACE && line[4] !== DASH;
 }
 
 /** Returns the JSON text of the record in a spooled line. */
 export function jsonOf(line: Buffer): string {
   const text = line.toString('utf8');
-  if (!isCopyLine(line)) return text;
-  const columns = text.split('\t').map((column, index) => [AUDIT_COLUMNS[index], memberOf(index, column)]);
-  return JSON.stringify(Object.fromEntries(columns));
+  if (line[0] === OPENING_BRACE) return text;
+  const names = isChainedLine(line) ? AUDIT_COLUMNS : RECORD_COLUMNS;
+  const members = text.split('\t').map((column, index) => [names[index], memberOf(names[index], column)]);
+  return JSON.stringify(Object.fromEntries(members));
 }
 
 const JSON_COLUMNS: ReadonlySet<string | undefined> = new Set([
   ...['status_code', 'elapsed', 'headers', 'request_bytes', 'response_bytes', 'is_api', 'aborted'],
 ]);
 
-function memberOf(index: number, column: string): unknown {
+function memberOf(name: string | undefined, column: string): unknown {
   if (column === NULL) return null;
-  return JSON_COLUMNS.has(AUDIT_COLUMNS[index]) ? JSON.parse(textOf(column)) : textOf(column);
+  return JSON_COLUMNS.has(name) ? JSON.parse(textOf(column)) : textOf(column);
 }

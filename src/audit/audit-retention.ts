@@ -1,4 +1,6 @@
 import type { Db } from '../platform/database/database.ts';
+import type { SqlTag } from '../platform/database/tenant-db.ts';
+import type { AuditSeals, Statement } from './seals.ts';
 
 /** A calendar month in UTC; `month` is 1 to 12. */
 interface Month {
@@ -33,8 +35,17 @@ function startOf({ year, month }: Month): string {
   return new Date(Date.UTC(year, month - 1)).toISOString();
 }
 
+/** The records of a chain with indices from `from` to `to`, or all of those without a chain. */
+interface RangeRow {
+  chain: string | null;
+  from: string | null;
+  to: string | null;
+  records: string;
+}
+
 interface AuditRetentionParts {
   db: Db;
+  seals: AuditSeals;
   nowMs(): number;
   retentionDays: number;
 }
@@ -71,23 +82,10 @@ export class AuditRetention {
   }
 
   async #makePartition(month: Month): Promise<void> {
-    const { name, from, to } = partitionOf(month);
+    const { name, from } = partitionOf(month);
     if ((await this.#partitions()).includes(name)) return;
     await this.#alone(async () => {
-      const unscoped = this.#unscoped();
-      if ((await this.#partitions()).includes(name)) return;
-      // While this lock lasts, no record of the month can enter the default partition, which may hold some already.
-      await unscoped.raw((sql) => sql`lock table audit_records_default in access exclusive mode`);
-      await unscoped.raw((sql) => sql`create table ${sql.id(name)} (like audit_records including all)`);
-      await unscoped.raw(
-        (sql) => sql`
-          with moved as (delete from audit_records_default where at >= ${from} and at < ${to} returning *)
-          insert into ${sql.id(name)} select * from moved`,
-      );
-      await unscoped.raw(
-        (sql) => sql`
-          alter table audit_records attach partition ${sql.id(name)} for values from (${sql.lit(from)}) to (${sql.lit(to)})`,
-      );
+      await this.#unscoped().raw((sql) => sql`select audit_make_month(${from}::date)`);
     });
   }
 
@@ -97,7 +95,12 @@ export class AuditRetention {
       const month = monthOfPartition(name);
       if (!month || partitionOf(month).to > from) continue;
       await this.#alone(async () => {
-        await this.#unscoped().raw((sql) => sql`drop table if exists ${sql.id(name)}`);
+        if (!(await this.#partitions()).includes(name)) return;
+        const { from: first, to } = partitionOf(month);
+        const dropped = await this.#dropped(to, (sql) => sql`at >= ${first} and at < ${to}`);
+        await this.#parts.seals.add(dropped, async (seal) => {
+          await this.#unscoped().raw((sql) => sql`select audit_drop_month(${name}, ${seal}::json)`);
+        });
       });
     }
   }
@@ -105,12 +108,34 @@ export class AuditRetention {
   async #deleteBefore(oldest: string): Promise<void> {
     for (let deleted = BATCH; deleted === BATCH; ) {
       const rows = await this.#unscoped().raw(
-        (sql) => sql`
-          delete from audit_records where (at, id) in
-            (select at, id from audit_records where at < ${oldest} order by at, id limit ${BATCH}) returning 1`,
+        (sql) => sql<{ at: string; id: string }>`
+          select at, id from audit_records where at < ${oldest} order by at, id limit ${BATCH}`,
       );
+      const last = rows.at(-1);
+      if (!last) return;
+      const dropped = await this.#dropped(oldest, (sql) => sql`(at, id) <= (${last.at}, ${last.id})`);
+      await this.#parts.seals.add(dropped, async (seal) => {
+        await this.#unscoped().raw((sql) => sql`select audit_delete(${last.at}, ${last.id}, ${seal}::json)`);
+      });
       deleted = rows.length;
     }
+  }
+
+  /** Returns what a seal states of the records that are dropped. */
+  async #dropped(before: string, condition: (sql: SqlTag) => ReturnType<SqlTag>): Promise<Statement> {
+    const rows = await this.#unscoped().raw(
+      (sql) => sql<RangeRow>`
+        select chain_id as chain, min(chain_index) as from, max(chain_index) as to, count(*) as records from (
+          select chain_id, chain_index, chain_index - row_number() over (
+            partition by chain_id order by chain_index) as run
+          from audit_records where ${condition(sql)}) placed
+        group by chain_id, run order by chain_id, min(chain_index)`,
+    );
+    const ranges = rows.flatMap(({ chain, from, to }) =>
+      chain === null ? [] : [{ chain, from: Number(from), to: Number(to) }],
+    );
+    const unchained = rows.filter(({ chain }) => chain === null).reduce((sum, row) => sum + Number(row.records), 0);
+    return { kind: 'dropped', before, ranges, unchained };
   }
 
   async #partitions(): Promise<string[]> {

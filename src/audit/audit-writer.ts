@@ -4,11 +4,11 @@ import { withTimeout } from '../lib/with-timeout.ts';
 import type { Db } from '../platform/database/database.ts';
 import { sqlState } from '../platform/database/sql-state.ts';
 import { outsideRequest } from '../platform/database/tenant-db.ts';
-import { AUDIT_COLUMNS, isCopyLine, jsonOf } from './audit-record.ts';
+import { AUDIT_COLUMNS, isChainedLine, jsonOf } from './audit-record.ts';
 import type { AuditSpool } from './spool.ts';
 
-/** Called with the JSON text of an audit record that the database refuses, and its error. */
-type OnRefused = (error: unknown, json: string) => void;
+/** Called with the spooled line of an audit record that the database refuses, and its error. */
+type OnRefused = (error: unknown, line: Buffer) => void;
 
 interface Refusal {
   error: unknown;
@@ -35,7 +35,7 @@ export class AuditStore {
   async insertAll(lines: readonly Buffer[]): Promise<void> {
     // The timer that calls this may have been set within a request, whose transaction must not be used.
     await outsideRequest(async () => {
-      if (!lines.every(isCopyLine)) return this.#insertJson(lines.map(jsonOf));
+      if (!lines.every(isChainedLine)) return this.#insertJson(lines.map(jsonOf));
       try {
         await this.#unscoped.copy('audit_records', AUDIT_COLUMNS, lines);
       } catch (error) {
@@ -72,14 +72,13 @@ export class AuditStore {
 
   /**
    * Inserts records. Of records refused while the table accepts others, calls `onBadValue` for those that no retry can
-   * insert and `onRefused` for the rest.
+   * insert and `onRefused` for the rest, and returns the lines of all of them.
    * @throws the database's error when the table accepts no record at all.
    */
-  async insert(lines: readonly Buffer[], onBadValue: OnRefused, onRefused: OnRefused): Promise<void> {
-    for (const { error, line } of await this.#refusals(lines)) {
-      if (isBadValue(error)) onBadValue(error, jsonOf(line));
-      else onRefused(error, jsonOf(line));
-    }
+  async insert(lines: readonly Buffer[], onBadValue: OnRefused, onRefused: OnRefused): Promise<Buffer[]> {
+    const refusals = await this.#refusals(lines);
+    for (const { error, line } of refusals) (isBadValue(error) ? onBadValue : onRefused)(error, line);
+    return refusals.map(({ line }) => line);
   }
 
   /** Inserts the records, halving refused batches until the refused records are known, and returns those. */

@@ -1,55 +1,55 @@
-/** A store for lines, whose `append` stores all lines of a call or, when it throws, none. */
-interface LineSpool {
-  append(...lines: string[]): void;
+/** A store for records, whose `append` stores all records of a call or, when it throws, none. */
+interface RecordStore<Kept> {
+  append(...records: Kept[]): void;
 }
 
-interface SpoolTickParts {
-  spool: LineSpool;
-  /** Called with each line that cannot be stored, and the error. */
-  onLost(error: unknown, line: string): void;
+interface SpoolTickParts<Kept> {
+  spool: RecordStore<Kept>;
+  /** Called with each record that cannot be stored, and the error. */
+  onLost(error: unknown, record: Kept): void;
   /** Called with what an `onStored` callback throws. Without it, that is an uncaught exception of the process. */
   onFault?(error: unknown): void;
 }
 
-/** The number of characters above which lines are written at once, before the end of the tick. */
+/** The number of characters above which records are written at once, before the end of the tick. */
 const MAX_CHARACTERS = 1024 * 1024;
 
 /**
- * Collects the lines of one tick of the event loop and stores them by one write, which is the most expensive part of an
- * audit record. `onStored` tells a caller when its line is stored.
+ * Collects the records of one tick of the event loop and stores them by one write, which is the most expensive part of
+ * one. `onStored` tells a caller when its record is stored.
  */
-export class SpoolTick {
-  readonly #parts: SpoolTickParts;
-  #lines: string[] = [];
+export class SpoolTick<Kept extends { length: number }> {
+  readonly #parts: SpoolTickParts<Kept>;
+  #records: Kept[] = [];
   #waiting: (() => void)[] = [];
   #characters = 0;
   #end: NodeJS.Immediate | undefined;
 
-  constructor(parts: SpoolTickParts) {
+  constructor(parts: SpoolTickParts<Kept>) {
     this.#parts = parts;
   }
 
   /**
-   * Adds a line without a line feed. Calls `onStored` once the line is in the spool or has been passed to `onLost`; an
-   * error that it throws reaches neither the caller nor the other callbacks.
+   * Adds a record, whose `length` is in characters. Calls `onStored` once it is in the spool or has been passed to
+   * `onLost`; an error that it throws reaches neither the caller nor the other callbacks.
    */
-  add(line: string, onStored?: () => void): void {
-    this.#lines.push(line);
+  add(record: Kept, onStored?: () => void): void {
+    this.#records.push(record);
     if (onStored) this.#waiting.push(onStored);
-    this.#characters += line.length;
+    this.#characters += record.length;
     if (this.#characters > MAX_CHARACTERS) this.commit();
     else this.#end ??= setImmediate(() => this.commit());
   }
 
-  /** Stores all lines added so far, and calls their callbacks. */
+  /** Stores all records added so far, and calls their callbacks. */
   commit(): void {
     if (this.#end) clearImmediate(this.#end);
     this.#end = undefined;
-    const [lines, waiting] = [this.#lines, this.#waiting];
-    this.#lines = [];
+    const [records, waiting] = [this.#records, this.#waiting];
+    this.#records = [];
     this.#waiting = [];
     this.#characters = 0;
-    if (lines.length > 0) this.#store(lines);
+    if (records.length > 0) this.#store(records);
     const { onFault = throwApart } = this.#parts;
     for (const onStored of waiting) {
       try {
@@ -60,17 +60,17 @@ export class SpoolTick {
     }
   }
 
-  /** Stores the lines by one write or, if that fails, one by one, so that a bad line affects no other. */
-  #store(lines: readonly string[]): void {
+  /** Stores the records by one write or, if that fails, one by one, so that a bad record affects no other. */
+  #store(records: readonly Kept[]): void {
     const { spool, onLost } = this.#parts;
     try {
-      spool.append(...lines);
+      spool.append(...records);
     } catch {
-      for (const line of lines) {
+      for (const record of records) {
         try {
-          spool.append(line);
+          spool.append(record);
         } catch (error) {
-          onLost(error, line);
+          onLost(error, record);
         }
       }
     }

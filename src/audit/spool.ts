@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FileLock } from '../lib/file-lock.ts';
 import { makeFolder } from '../lib/files.ts';
 import { Semaphore } from '../lib/semaphore.ts';
+import { uuidV7 } from '../lib/uuid-v7.ts';
 import { type BatchLimits, SegmentChain, type SpoolBatch, SpoolLog } from './spool-log.ts';
 
 const SEGMENT_NAME = /^([0-9a-z-]+)\.\d{8}\.seg$/;
@@ -11,10 +11,13 @@ const LOCK_NAME = /^([0-9a-z-]+)\.lock$/;
 
 /** The segments that a dead process left, under the lock of that process. Empty or deleted segments are left out. */
 class Leftover extends SegmentChain {
+  /** The name of the process. */
+  readonly owner: string;
   readonly #lock: FileLock;
 
-  constructor(lock: FileLock, paths: string[]) {
+  constructor(owner: string, lock: FileLock, paths: string[]) {
     super();
+    this.owner = owner;
     this.#lock = lock;
     for (const path of paths) {
       const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
@@ -63,13 +66,11 @@ function adopt(dir: string, owner: string, names: string[]): Leftover | undefine
   if (lock === undefined) return undefined;
   // Listed again under the lock, because another process may have consumed them meanwhile.
   const segments = readdirSync(dir).filter((name) => SEGMENT_NAME.exec(name)?.[1] === owner);
-  const leftover = new Leftover(
+  return new Leftover(
+    owner,
     lock,
     segments.sort().map((name) => join(dir, name)),
   );
-  if (leftover.bytesLeft > 0) return leftover;
-  leftover.close();
-  return undefined;
 }
 
 export type AuditSpoolOptions = {
@@ -79,6 +80,11 @@ export type AuditSpoolOptions = {
   maxBytes?: number;
   segmentBytes?: number;
   memoryBytes?: number;
+  /**
+   * Called with the name of a dead process when all lines that it left have been written to the database, before its lock
+   * is removed. When it rejects, it is called again by the next drain.
+   */
+  onDrained?: (owner: string) => Promise<void>;
 };
 
 type DrainOptions = { batchSize: number; batchBytes?: number; signal?: AbortSignal };
@@ -104,8 +110,11 @@ export class SpoolFullError extends Error {
  * that uses the same folder.
  */
 export class AuditSpool {
+  /** The name of this process in the folder, a UUID that sorts by time. */
+  readonly owner: string;
   readonly #dir: string;
   readonly #maxBytes: number;
+  readonly #onDrained: (owner: string) => Promise<void>;
   readonly #lock: FileLock;
   readonly #log: SpoolLog;
   #leftovers: Leftover[] = [];
@@ -120,7 +129,9 @@ export class AuditSpool {
     const { dir, maxBytes = 1024 * MIB, segmentBytes = 8 * MIB, memoryBytes = 8 * MIB } = options;
     this.#dir = dir;
     this.#maxBytes = maxBytes;
+    this.#onDrained = options.onDrained ?? (() => Promise.resolve());
     const { owner, lock } = register(dir);
+    this.owner = owner;
     this.#lock = lock;
     this.#log = new SpoolLog({
       segmentPath: (sequence) => segmentPath(dir, owner, sequence),
@@ -234,7 +245,7 @@ export class AuditSpool {
     await undefined;
     while (!this.#isClosed && options.signal?.aborted !== true) {
       if (this.#isDiskFull) this.#isDiskFull = !this.#log.hasRoom();
-      const batch = this.#next(limits);
+      const batch = await this.#next(limits);
       if (batch === undefined) break;
       if (batch.lines.length > 0) await write(batch.lines);
       if (this.#isClosed) break;
@@ -246,9 +257,11 @@ export class AuditSpool {
     return count;
   }
 
-  #next(limits: BatchLimits): SpoolBatch | undefined {
+  async #next(limits: BatchLimits): Promise<SpoolBatch | undefined> {
     for (let first = this.#leftovers[0]; first !== undefined; first = this.#leftovers[0]) {
       if (first.bytesLeft > 0) return first.next(limits);
+      await this.#onDrained(first.owner);
+      if (this.#isClosed) return undefined;
       this.#leftovers.shift();
       first.close();
     }
@@ -265,10 +278,12 @@ function isDiskFull(error: unknown): boolean {
  */
 function register(dir: string): { owner: string; lock: FileLock } {
   for (let attempt = 0; attempt < 10; attempt += 1) {
-    // In microseconds, so that leftovers of two processes are written in the order in which the processes started.
-    const startedUs = Math.floor((performance.timeOrigin + performance.now()) * 1000);
-    const started = startedUs.toString(36).padStart(11, '0');
-    const owner = `${started}-${process.pid}-${randomBytes(6).toString('hex')}`;
+    const startedMs = performance.timeOrigin + performance.now();
+    const uuid = uuidV7(Math.floor(startedMs));
+    // With the fraction of the millisecond (RFC 9562, section 6.2, method 3), so that leftovers of two processes are
+    // written in the order in which the processes started.
+    const fraction = Math.floor((startedMs % 1) * 4096);
+    const owner = `${uuid.slice(0, 15)}${fraction.toString(16).padStart(3, '0')}${uuid.slice(18)}`;
     const lock = FileLock.create(lockPath(dir, owner));
     if (lock !== undefined) return { owner, lock };
   }

@@ -1,3 +1,4 @@
+import type { AuditErasure } from '../audit/erasure.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
 import { OutboxRelay } from '../events/outbox/outbox.ts';
 import { systemClock } from '../events/streams/clock.ts';
@@ -33,6 +34,7 @@ interface StoredDependencies {
   registersByMutation: boolean;
   /** Notifies the subscribers of a tenant that its event log now has events up to sequence number `seq`. */
   wake(nodeId: string, seq: bigint): void;
+  auditErasure: AuditErasure;
   /** Resolves once the audit records of all finished requests are in the database. */
   auditSettled(): Promise<void>;
   /** Called when new events may be in the outbox. */
@@ -45,7 +47,7 @@ interface StoredDependencies {
 
 /** Builds the services that need no store but the database. For a process that serves no requests these are all. */
 export function buildStored({ notify, dropped, onBatch, ...dependencies }: StoredDependencies) {
-  const { db, log, nowMs, registersByMutation, wake, auditSettled } = dependencies;
+  const { db, log, nowMs, registersByMutation, wake, auditErasure, auditSettled } = dependencies;
   const userMigrations = new UserMigrations({ db, log, nowMs, notify });
   const migrationJobs = new MigrationJobs({ db, log, nowMs, userMigrations, onBatch });
   const migrationFiles = new MigrationFiles({ db, nowMs, notify: () => migrationJobs.notify() });
@@ -69,7 +71,7 @@ export function buildStored({ notify, dropped, onBatch, ...dependencies }: Store
     transactionPages: new TransactionPages(db),
     transactionEventPages: new TransactionEventPages(db),
     userPages: new UserPages(db),
-    userErasure: new UserErasure({ db, nowMs, auditSettled }),
+    userErasure: new UserErasure({ db, nowMs, auditErasure, auditSettled }),
     userMigrations,
     migrationFiles,
     migrationJobs,

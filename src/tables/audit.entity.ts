@@ -1,8 +1,15 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
+/** What an erasure leaves of the columns that it has blanked: their digests, and the positions of its seals. */
+export interface ErasedColumns {
+  digests: Record<string, string>;
+  seals: number[];
+}
+
 /**
  * The audit record of a request that was answered or aborted. The table is partitioned by month of `at`; `nodeId` is
  * null if neither a token nor a client identifies the tenant.
+ * A record of a release without chains has none of the columns from `chainId` on.
  */
 export const AuditRecord = defineEntity({
   name: 'AuditRecord',
@@ -26,5 +33,24 @@ export const AuditRecord = defineEntity({
     responseBytes: p.bigint().$type<string>(),
     isApi: p.boolean(),
     aborted: p.boolean().default(false),
+    chainId: p.uuid().nullable(),
+    chainIndex: p.bigint().$type<string>().nullable(),
+    previousHash: p.blob().$type<Uint8Array>().nullable(),
+    hash: p.blob().$type<Uint8Array>().nullable(),
+    salts: p.blob().$type<Uint8Array>().nullable(),
+    erased: p.json().$type<ErasedColumns>().nullable(),
+  },
+});
+
+/** A signed statement about chains of audit records. Positions are without gaps from 1 on. */
+export const AuditSeal = defineEntity({
+  name: 'AuditSeal',
+  tableName: 'audit_seals',
+  properties: {
+    position: p.bigint().$type<string>().primary(),
+    chainId: p.uuid().nullable(),
+    kind: p.text(),
+    body: p.text(),
+    signature: p.blob().$type<Uint8Array>().nullable(),
   },
 });

@@ -12,7 +12,7 @@ import {
 } from './access.entity.ts';
 import { Account, AccountBlock, AccountChange, AccountSuperblock } from './accounts.entity.ts';
 import { Asset } from './assets.entity.ts';
-import { AuditRecord } from './audit.entity.ts';
+import { AuditRecord, AuditSeal } from './audit.entity.ts';
 import { BusMessage, BusOffset, OutboxEvent } from './events.entity.ts';
 import { IdempotentAnswer } from './idempotency.entity.ts';
 import { Chain, Network, NetworkCurrency, Node, ReferenceParked, ReferenceTombstone } from './reference.entity.ts';
@@ -38,6 +38,7 @@ export const entities = [
   AccountSuperblock,
   Asset,
   AuditRecord,
+  AuditSeal,
   BusMessage,
   BusOffset,
   Chain,

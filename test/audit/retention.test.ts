@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AuditRetention } from '../../src/audit/audit-retention.ts';
 import { deleteOldEvents } from '../../src/events/streams/event-log.ts';
+import { sealsIn } from '../harness/audit-seals.ts';
 import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 
@@ -38,7 +39,12 @@ function retentionTests(open: () => Promise<Opened>): void {
   }
 
   const keepAt = (nowMs: number) =>
-    new AuditRetention({ db: database.db, nowMs: () => nowMs, retentionDays: 90 }).keep();
+    new AuditRetention({
+      db: database.db,
+      seals: sealsIn(database.db),
+      nowMs: () => nowMs,
+      retentionDays: 90,
+    }).keep();
 
   it('D2-07: records of a month go into its partition, those that came before it was made too', async () => {
     const early = await record('2026-11-20T00:00:00Z');
@@ -117,7 +123,8 @@ describeReal('postgres', 'retention on PostgreSQL', () => {
 
   it('of several processes at once one makes the partitions, and none fails', async () => {
     await using database = await realDatabase();
-    const retention = () => new AuditRetention({ db: database.db, nowMs: () => NOON, retentionDays: 90 });
+    const seals = sealsIn(database.db);
+    const retention = () => new AuditRetention({ db: database.db, seals, nowMs: () => NOON, retentionDays: 90 });
     await Promise.all(Array.from({ length: 4 }, () => retention().keep()));
     await retention().keep();
     const rows = await database.db

@@ -79,7 +79,7 @@ it('D2-07: one who throws when told that its line is kept keeps no other from be
 it('D2-07: whoever wants to hear of those faults does, and nobody else', () => {
   const faults: unknown[] = [];
   const parts = { spool: { append: () => {} }, onLost: () => {}, onFault: (error: unknown) => faults.push(error) };
-  const turn = new SpoolTick(parts);
+  const turn = new SpoolTick<string>(parts);
   turn.add('a', () => {
     throw new Error('cannot answer');
   });

@@ -1,3 +1,4 @@
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -6,6 +7,17 @@ import { emptyFolder } from '../start/folders.ts';
 
 const NETWORK = 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7';
 const LONG = 'x'.repeat(32);
+const ED25519_KEY = inBase64(generateKeyPairSync('ed25519').privateKey);
+const RSA_KEY = inBase64(generateKeyPairSync('rsa', { modulusLength: 1024 }).privateKey);
+const PRODUCTION = {
+  ...{ PUBLIC_URL: 'https://a.example', DATABASE_URL: 'postgres://db/rows', REDIS_URL: 'redis://cache' },
+  ...{ KAFKA_BROKERS: 'a:1', JWT_SECRET_USER: `u${LONG}`, JWT_SECRET_DISCOVER: `d${LONG}`, JWT_SECRET_LEGACY: LONG },
+  ...{ SECRET_PEPPER: LONG, WEBHOOK_USERNAME: 'me', WEBHOOK_PASSWORD: LONG, NODE_ENV: 'production' },
+};
+
+function inBase64(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'der' }).toString('base64');
+}
 
 function faults(env: NodeJS.ProcessEnv): readonly string[] {
   try {
@@ -59,6 +71,12 @@ it.each([
   ['GAS_RPC_URLS', `${NETWORK}=http://a%zz:b@node.example/`],
   ['GAS_RPC_URLS', `${NETWORK}=https://a.example,${NETWORK.toUpperCase()}=https://b.example`],
   ['AUDIT_RETENTION_DAYS', '0'],
+  ['AUDIT_SIGNING_KEY', 'x'.repeat(64)],
+  ['AUDIT_SIGNING_KEY', RSA_KEY],
+  ['AUDIT_SIGNING_KEY_PREVIOUS', ED25519_KEY],
+  ['AUDIT_CHECKPOINTS', '/var/seals'],
+  ['AUDIT_CHECKPOINTS', 'topic:audit'],
+  ['AUDIT_CHECKPOINTS', 'kafka:audit'],
   ['EVENTS_RETENTION_DAYS', 'forever'],
   ['PUBLIC_URL', 'https://me:secret@gate.example'],
   ['DISCOVERS_UPSTREAM_URL', 'http://me:secret@discovers'],
@@ -97,6 +115,8 @@ it.each([
   [{ DATABASE_URL: 'postgres:///rows?host=/run' }, { databaseUrl: 'postgres:///rows?host=/run' }],
   [{ REDIS_URL: 'rediss://:100%25@cache/0' }, { redisUrl: 'rediss://:100%25@cache/0' }],
   [{ REDIS_URL: 'redis://cache/' }, { redisUrl: 'redis://cache/' }],
+  [{ AUDIT_CHECKPOINTS: 'file:/var/a:b' }, { auditCheckpoints: { file: '/var/a:b' } }],
+  [{ AUDIT_CHECKPOINTS: 'kafka:audit', KAFKA_BROKERS: 'a:1' }, { auditCheckpoints: { topic: 'audit' } }],
   [{ JWT_SECRET_USER: 'é'.repeat(16) }, {}],
   [{ GRAPHQL_INTROSPECTION: 'off' }, { graphqlIntrospection: false }],
   [{ NODE_ENV: 'development' }, { production: false }],
@@ -115,7 +135,15 @@ it('D1-04: a variable that is spelt like a known one is named with it, whether t
   expect(faults({ ...env, PORT: 'x' })).toEqual(['PORT must be a port number, 0 to 65535', ...warnings]);
 });
 
+it('production is warned of what the audit does not show without a key, and without a place outside the database', () => {
+  const told = (env: NodeJS.ProcessEnv) => readConfig(env).warnings.map((warning) => warning.split(':')[0]);
+  expect(told(PRODUCTION)).toEqual(['AUDIT_SIGNING_KEY is not set', 'AUDIT_CHECKPOINTS is not set']);
+  expect(told({ ...PRODUCTION, AUDIT_SIGNING_KEY: ED25519_KEY, AUDIT_CHECKPOINTS: 'kafka:audit' })).toEqual([]);
+  expect(told({})).toEqual([]);
+});
+
 it.each(['\n', '\r\n', ''])('D1-04: every secret can be in a file, which may end with %j', async (end) => {
+  const pem = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' });
   const signing = `whsec_${'c2ln'.repeat(8)}`;
   const special: Record<string, string> = {
     DATABASE_URL: 'postgres://me:hidden@db/rows',
@@ -124,6 +152,8 @@ it.each(['\n', '\r\n', ''])('D1-04: every secret can be in a file, which may end
     OTEL_EXPORTER_OTLP_HEADERS: 'key=hidden',
     WEBHOOK_SIGNING_SECRET: signing,
     WEBHOOK_SIGNING_SECRET_PREVIOUS: signing,
+    AUDIT_SIGNING_KEY: pem.toString().trimEnd(),
+    AUDIT_SIGNING_KEY_PREVIOUS: ED25519_KEY,
   };
   const secrets = [...SECRET_VARIABLES].map((name) => [name, special[name] ?? `${name} ${LONG}`] as const);
   await using folder = await emptyFolder();

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { buildSchema, type GraphQLSchema } from 'graphql';
 import type { Principal } from '../../src/access/identity/principal.ts';
 import { type AuditRecord, jsonOf } from '../../src/audit/audit-record.ts';
+import type { UnchainedRecord } from '../../src/audit/audit-chain.ts';
 import type { GraphqlServices } from '../../src/faces/graphql/kit/graphql-context.ts';
 import { createGraphqlRuntime } from '../../src/faces/graphql/runtime.ts';
 import { AuditLog } from '../../src/gateway/exchange/audit.ts';
@@ -73,8 +74,8 @@ export async function startAuditStand(served: GraphQLSchema = withResolvers()): 
     );
   const log: Log = { debug: line, info: line, warn: line, error: line };
   const records: AuditRecord[] = [];
-  const keep = (record: string, kept?: () => void) => {
-    records.push(JSON.parse(jsonOf(Buffer.from(record))));
+  const keep = ({ columns }: UnchainedRecord, kept?: () => void) => {
+    records.push(JSON.parse(jsonOf(Buffer.from(columns))));
     kept?.();
   };
   const audit = new AuditLog({ add: keep, commit: () => undefined }, log);

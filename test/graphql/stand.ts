@@ -22,6 +22,7 @@ import { PageCursors } from '../../src/lib/keyset.ts';
 import type { Log } from '../../src/lib/log.ts';
 import { MemoryCache } from '../../src/platform/cache/memory-cache.ts';
 import type { Database } from '../../src/platform/database/database.ts';
+import { auditErasureIn } from '../harness/audit-seals.ts';
 import { scratchDatabase } from '../harness/databases.ts';
 import { EventReader } from './event-reader.ts';
 
@@ -129,6 +130,7 @@ export async function startStandOn(
     gasSources: new Map(),
     registersByMutation: true,
     wake: (nodeId, seq) => wakeUps.notify(nodeId, seq.toString()),
+    auditErasure: auditErasureIn(db),
     auditSettled: async () => undefined,
   });
   const administration = buildAdministration({

@@ -9,6 +9,7 @@ const WITHOUT_ENTITY = ['audit_records_default', 'mikro_orm_migrations'];
 const OPTIONAL_NODE = ['audit_records'];
 /** Tables of all nodes, and those of the program itself: without a node. */
 const WITHOUT_NODE = [
+  'audit_seals',
   'bus_messages',
   'bus_offsets',
   'chains',

@@ -1,4 +1,5 @@
 import { type AuditFilter, type AuditRecordRow, auditConditions } from '../../audit/audit-pages.service.ts';
+import { RECORD_COLUMNS } from '../../audit/audit-record.ts';
 import { isoFromPg, pgFromInstant } from '../../lib/instants.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type CommandBody, type CommandInput, UsageError } from '../kit/command.ts';
@@ -87,7 +88,7 @@ async function* recordsOf(db: Db, { nodeId, filter, limit }: Wanted): AsyncGener
     const rows = await door.run((k) =>
       k
         .selectFrom('audit_records')
-        .selectAll()
+        .select(RECORD_COLUMNS)
         .where((eb) =>
           eb.and([
             ...auditConditions(eb, filter),

@@ -1,4 +1,3 @@
-import { ALL_TOPICS } from '../../events/bus/topics.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import type { CommandBody } from '../kit/command.ts';
@@ -15,7 +14,7 @@ export const migrateCommand: CommandBody = {
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
   async run({ env, stack, answer }) {
     const { config } = readConfig(env);
-    const [{ openBus }, { migrate }] = await Promise.all([
+    const [{ openBus, topicsOf }, { migrate }] = await Promise.all([
       import('../../app/stores.ts'),
       import('../../platform/database/schema-migrations.ts'),
     ]);
@@ -29,8 +28,9 @@ export const migrateCommand: CommandBody = {
     const migrations = await migrate(database, ({ name, ...step }) => progress.show({ ...step, text: name }));
     progress.end();
     const bus = await openBus(config, database.db, silentLog, stack);
-    const topics = (await bus.missingTopics(ALL_TOPICS)).map((topic) => config.topicPrefix + topic);
-    await bus.ensureTopics(ALL_TOPICS);
+    const needed = topicsOf(config);
+    const topics = (await bus.missingTopics(needed)).map((topic) => config.topicPrefix + topic);
+    await bus.ensureTopics(needed);
     return answer({ migrations, topics }, line('migrations', migrations) + line('topics', topics));
   },
 };

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Log, silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
+import { readSecrets } from '../../platform/config/secrets.ts';
 import type { CommandInput } from './command.ts';
 import { type Opening, openMigrated } from './open-database.ts';
 
@@ -27,15 +28,25 @@ export async function openDomain(
   opening: Opening,
   { log = silentLog, onBatch }: Telling = {},
 ) {
-  const { config } = readConfig(env);
-  const [{ AUDIT_DELAY_MS }, { buildStored }] = await Promise.all([
+  const { config, env: variables } = readConfig(env);
+  const [{ AUDIT_DELAY_MS }, { AuditErasure }, { AuditSeals }, { buildStored }] = await Promise.all([
     import('../../audit/audit-writer.ts'),
+    import('../../audit/erasure.ts'),
+    import('../../audit/seals.ts'),
     import('../../domain/domain.ts'),
   ]);
   const database = await openMigrated(config, opening, stack);
   const dropped: string[] = [];
+  const seals = new AuditSeals({
+    db: database.db,
+    nowMs: Date.now,
+    // Read late, so that commands that erase nothing generate no secrets.
+    key: () => readSecrets(config, variables).auditKeys[0],
+    onError: () => undefined,
+  });
   const domain = buildStored({
     db: database.db,
+    auditErasure: new AuditErasure(database.db, seals),
     log,
     nowMs: Date.now,
     registersByMutation: true,

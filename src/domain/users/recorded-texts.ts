@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ExpressionBuilder, Selectable } from 'kysely';
+import { ERASABLE_COLUMNS as COLUMNS } from '../../audit/audit-record.ts';
+import type { AuditErasure, RecordErasure } from '../../audit/erasure.ts';
 import { MASK } from '../../audit/mask-keys.ts';
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
@@ -18,7 +20,6 @@ import {
 
 const WINDOW = 200;
 const NO_ID = '00000000-0000-0000-0000-000000000000';
-const COLUMNS = ['path', 'query', 'correlation_id', 'headers', 'request_body', 'response_body'] as const;
 
 /** The user to erase, with the texts that identify them in stored texts. */
 interface Person {
@@ -41,9 +42,11 @@ interface Place {
 /** Erases personal data from the stored texts of requests: idempotent responses and audit records. */
 export class RecordedTexts {
   readonly #db: Db;
+  readonly #audit: AuditErasure;
 
-  constructor(db: Db) {
+  constructor(db: Db, audit: AuditErasure) {
     this.#db = db;
+    this.#audit = audit;
   }
 
   /**
@@ -106,19 +109,23 @@ export class RecordedTexts {
     const found = await unscoped.run((k) =>
       k
         .selectFrom('audit_records')
-        .select(['at', 'id', ...COLUMNS])
+        .select(['at', 'id', 'chain_id', 'chain_index', 'salts', 'erased', ...COLUMNS])
         .where('node_id', nodeId === null ? 'is' : '=', nodeId)
         .where((eb) => eb(eb.refTuple('at', 'id'), '>', eb.tuple(after.at, after.id)))
         .where((eb) => eb(eb.refTuple('at', 'id'), '<=', eb.tuple(last.at, last.id)))
         .where((eb) => eb.or(mayName(eb, person))),
     );
-    for (const { at, id, ...kept } of found) {
-      const erased = erasedRecord(kept, person);
-      if (isDeepStrictEqual(erased, kept)) continue;
-      await unscoped.run((k) => k.updateTable('audit_records').set(erased).where('at', '=', at).where('id', '=', id));
-    }
+    await this.#audit.erase(found.flatMap((row) => erasureOf(row, person)));
     return window.length < WINDOW ? undefined : last;
   }
+}
+
+/** Returns what is left of an audit record, if that is not all of it. */
+function erasureOf(found: RecordErasure['found'], person: Person): RecordErasure[] {
+  const { path, query, correlation_id, headers, request_body, response_body } = found;
+  const kept = { path, query, correlation_id, headers, request_body, response_body };
+  const left = erasedRecord(kept, person);
+  return isDeepStrictEqual(left, kept) ? [] : [{ found, left }];
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { AuditErasure } from '../../audit/erasure.ts';
 import { isUuid } from '../../lib/input.ts';
 import { KeyedMutex } from '../../lib/keyed-mutex.ts';
 import type { Db } from '../../platform/database/database.ts';
@@ -10,6 +11,7 @@ import type { UserRow } from './users.service.ts';
 
 interface UserErasureParts {
   db: Db;
+  auditErasure: AuditErasure;
   nowMs(): number;
   /** Resolves once the audit records of all finished requests are in their table, as far as this process can know. */
   auditSettled(): Promise<void>;
@@ -34,7 +36,7 @@ export class UserErasure {
 
   constructor(parts: UserErasureParts) {
     this.#parts = parts;
-    this.#recorded = new RecordedTexts(parts.db);
+    this.#recorded = new RecordedTexts(parts.db, parts.auditErasure);
     this.#store = new UserStore(parts.db);
   }
 

@@ -1,5 +1,6 @@
 import type { Principal } from '../../access/identity/principal.ts';
-import { type AuditRecord, lineOf } from '../../audit/audit-record.ts';
+import { type UnchainedRecord, unchained } from '../../audit/audit-chain.ts';
+import type { AuditRecord } from '../../audit/audit-record.ts';
 import { maskBody } from '../../audit/mask.ts';
 import { cut, maskPart, maskQuery, maskSpelled } from '../../audit/mask-form.ts';
 import { maskHeaders } from '../../audit/mask-headers.ts';
@@ -124,7 +125,7 @@ const REASON = ':reason';
 /** A store for audit records. */
 interface RecordSpool {
   /** Adds a record. Calls `kept` when the record survives the end of this process. */
-  add(line: string, kept?: () => void): void;
+  add(record: UnchainedRecord, kept?: () => void): void;
   /** Stores at once all records added so far. */
   commit(): void;
 }
@@ -198,7 +199,7 @@ export class AuditLog {
   }
 
   #keep(record: AuditRecord, kept?: () => void): void {
-    this.#spool.add(lineOf(record), kept);
+    this.#spool.add(unchained(record), kept);
     const { correlation_id, method, path, status_code: status, is_api, real_ip, aborted } = record;
     const elapsed_ms = Math.round(record.elapsed * 1000) / 1000;
     this.#log.info(

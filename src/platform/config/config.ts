@@ -54,6 +54,8 @@ export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'JWT_SECRET_LEGACY_PREVIOUS',
   'SECRET_PEPPER',
   'SECRET_PEPPER_PREVIOUS',
+  'AUDIT_SIGNING_KEY',
+  'AUDIT_SIGNING_KEY_PREVIOUS',
   'WEBHOOK_PASSWORD',
   'WEBHOOK_PASSWORD_PREVIOUS',
   'WEBHOOK_SIGNING_SECRET',
@@ -117,6 +119,8 @@ export interface Config {
   topicPrefix: string;
   dataDir: string;
   auditSpoolDir: string;
+  /** Where seals of the audit are kept outside the database: a file's path or a topic; undefined means nowhere. */
+  auditCheckpoints: { file: string } | { topic: string } | undefined;
   gatewayConfigPath: string;
   /**
    * Whether a notification must be signed, if a signing secret is set; `optional` accepts unsigned ones, but no wrong
@@ -161,7 +165,10 @@ export interface ReadConfig {
   env: Env;
   /** The texts of the variables that are set, secrets from files included. */
   given: Given;
-  /** A message for each variable that is not read, although its name differs little from one that is. */
+  /**
+   * A message for each variable that is not read, although its name differs little from one that is, and for each whose
+   * absence the operator should know of.
+   */
   warnings: readonly string[];
 }
 
@@ -179,8 +186,9 @@ export function readConfig(env: NodeJS.ProcessEnv): ReadConfig {
     ...missing(given, production),
     ...clashes(given, production),
   );
-  const warnings = misspelt(Object.keys(env));
-  if (!parsed.success || faults.length > 0) throw new ConfigError([...faults, ...warnings]);
+  const misspellings = misspelt(Object.keys(env));
+  if (!parsed.success || faults.length > 0) throw new ConfigError([...faults, ...misspellings]);
+  const warnings = [...misspellings, ...(production ? unsealed(given) : [])];
   return { config: Object.freeze(toConfig(parsed.data, production)), env: parsed.data, given, warnings };
 }
 
@@ -204,6 +212,15 @@ function misspelt(names: readonly string[]): string[] {
     const meant = respelt(name, NAMES);
     return meant === undefined || meant === name ? [] : `${name} is not read: did you mean ${meant}?`;
   });
+}
+
+/** Returns a message for each variable without which the audit shows less tampering. */
+function unsealed(given: Given): string[] {
+  const lacks = {
+    AUDIT_SIGNING_KEY: 'whoever may write to the database can change audit records and their seals unseen',
+    AUDIT_CHECKPOINTS: 'whoever may write to the database can cut off the end of the audit unseen',
+  };
+  return Object.entries(lacks).flatMap(([name, risk]) => (name in given ? [] : `${name} is not set: ${risk}`));
 }
 
 function missing(given: Given, production: boolean): string[] {
@@ -231,6 +248,14 @@ function clashes(given: Given, production: boolean): string[] {
     [
       production && password !== undefined && [...password].length < MIN_WEBHOOK_PASSWORD,
       `WEBHOOK_PASSWORD must have at least ${MIN_WEBHOOK_PASSWORD} characters in production`,
+    ],
+    [
+      given.AUDIT_CHECKPOINTS?.startsWith('kafka:') === true && !isSet('KAFKA_BROKERS'),
+      'AUDIT_CHECKPOINTS=kafka:… needs KAFKA_BROKERS',
+    ],
+    [
+      isSet('AUDIT_SIGNING_KEY_PREVIOUS') && !isSet('AUDIT_SIGNING_KEY'),
+      'AUDIT_SIGNING_KEY_PREVIOUS needs AUDIT_SIGNING_KEY',
     ],
     [
       given.WEBHOOK_SIGNATURE === 'required' && !isSet('WEBHOOK_SIGNING_SECRET'),
@@ -265,6 +290,7 @@ function toConfig(env: Env, production: boolean): Config {
     topicPrefix: env.TOPIC_PREFIX,
     dataDir,
     auditSpoolDir: env.AUDIT_SPOOL_DIR === undefined ? join(dataDir, 'audit') : resolve(env.AUDIT_SPOOL_DIR),
+    auditCheckpoints: checkpointsOf(env.AUDIT_CHECKPOINTS),
     gatewayConfigPath: gatewayConfigPath(env.GATEWAY_CONFIG),
     webhookSignature: env.WEBHOOK_SIGNATURE,
     maxSessions: env.MAX_SESSIONS,
@@ -289,6 +315,12 @@ function toConfig(env: Env, production: boolean): Config {
 /** Returns the path of the gateway's configuration: the given one, or else `gateway.yaml` in the repository. */
 export function gatewayConfigPath(given: string | undefined): string {
   return given === undefined || given === '' ? join(REPOSITORY, 'gateway.yaml') : resolve(given);
+}
+
+function checkpointsOf(given: string | undefined): Config['auditCheckpoints'] {
+  const place = given?.slice(given.indexOf(':') + 1);
+  if (place === undefined) return undefined;
+  return given?.startsWith('file:') ? { file: resolve(place) } : { topic: place };
 }
 
 function tracingConfig(env: Env): TracingConfig | undefined {

@@ -1,3 +1,4 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto';
 import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
 
@@ -17,6 +18,17 @@ export function signingKey(secret: string): Buffer | undefined {
   const key = Buffer.from(encoded, 'base64');
   if (key.toString('base64') !== encoded) return undefined;
   return key.length >= MIN_BYTES && key.length <= MAX_BYTES ? key : undefined;
+}
+
+/** Returns the Ed25519 private key in a text: PKCS #8 in PEM, or its DER in base64; undefined for any other text. */
+export function ed25519Key(text: string): KeyObject | undefined {
+  const der = { key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' } as const;
+  try {
+    const key = createPrivateKey(text.startsWith('-----') ? text : der);
+    return key.asymmetricKeyType === 'ed25519' ? key : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 const SECRET_BYTES = 32;
@@ -49,6 +61,12 @@ export const secret = z
   .string()
   .refine((value) => Buffer.byteLength(value) >= SECRET_BYTES, `at least ${SECRET_BYTES} bytes`);
 export const signingSecret = z.string().refine((value) => signingKey(value) !== undefined, SIGNING_SECRET_FORM);
+export const ed25519PrivateKey = z
+  .string()
+  .refine((value) => ed25519Key(value) !== undefined, 'an Ed25519 private key: PKCS #8 in PEM, or its DER in base64');
+export const checkpoints = z
+  .string()
+  .regex(/^(?:file:.+|kafka:[a-zA-Z0-9._-]{1,200})$/, '`file:` and a path, or `kafka:` and the name of a topic');
 export const httpUrl = z
   .url({ protocol: /^https?$/, error: 'a URL that begins with http:// or https://' })
   .refine((url) => !/[?#@]/.test(url), 'a URL without a user, a query or a fragment')

@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
 import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { StartError } from '../errors.ts';
 import { type Config, ConfigError, type Env } from './config.ts';
 import { needsSecrets, notWhole, PARTS, secretsPath } from './data-dir.ts';
-import { signingKey } from './forms.ts';
+import { ed25519Key, signingKey } from './forms.ts';
 
 /** A secret, and the previous one that it replaces in a rotation, which still verifies; undefined if there is none. */
 export interface RotatingSecret {
@@ -18,6 +18,8 @@ export type TokenClass = 'user' | 'discover' | 'legacy';
 export interface Secrets {
   jwt: Record<TokenClass, RotatingSecret>;
   pepper: RotatingSecret;
+  /** The keys of the audit's seals, the current one before the previous one; empty if none is set. */
+  auditKeys: readonly KeyObject[];
   webhook: {
     username: string;
     password: RotatingSecret;
@@ -32,6 +34,8 @@ const generatedSchema = z.object({
   jwtLegacy: z.string(),
   pepper: z.string(),
   webhookPassword: z.string(),
+  /** Ed25519, PKCS #8 in base64; a release without chains of audit records has generated none. */
+  auditSigningKey: z.string().optional(),
   /** The system identifier of the embedded database that is used with these secrets; undefined until there is one. */
   instanceId: z.string().optional(),
 });
@@ -59,6 +63,9 @@ export function readSecrets(config: Config, env: Env): Secrets {
       },
     },
     pepper: { current: env.SECRET_PEPPER ?? generated?.pepper ?? '', previous: env.SECRET_PEPPER_PREVIOUS },
+    auditKeys: [env.AUDIT_SIGNING_KEY ?? generated?.auditSigningKey, env.AUDIT_SIGNING_KEY_PREVIOUS].flatMap(
+      (key) => ed25519Key(key ?? '') ?? [],
+    ),
     webhook: {
       username: env.WEBHOOK_USERNAME ?? 'chain-processor',
       password: {
@@ -94,7 +101,11 @@ function readGenerated(dataDir: string): Generated {
       if (needsSecrets(dataDir)) throw notWhole(dataDir, `${PARTS.secrets} is gone`);
       writeGenerated(dataDir, path);
     }
-    return generatedSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const generated = generatedSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+    if (generated.auditSigningKey !== undefined) return generated;
+    const completed = { ...generated, auditSigningKey: newSigningKey() };
+    writeWhole(path, asText(completed));
+    return completed;
   } catch (error) {
     if (error instanceof StartError) throw error;
     if (error instanceof Error && 'code' in error) {
@@ -102,6 +113,11 @@ function readGenerated(dataDir: string): Generated {
     }
     throw notWhole(dataDir, `${PARTS.secrets} is damaged`);
   }
+}
+
+function newSigningKey(): string {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  return privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64');
 }
 
 function asText(generated: Generated): string {
@@ -116,6 +132,7 @@ function writeGenerated(dataDir: string, path: string): void {
     jwtLegacy: secret(),
     pepper: secret(),
     webhookPassword: randomBytes(18).toString('base64url'),
+    auditSigningKey: newSigningKey(),
   };
   makeFolder(dataDir);
   const unfinished = `${path}.${process.pid}`;

@@ -2,8 +2,10 @@ import { z } from 'zod';
 import {
   atLeastOne,
   brokers,
+  checkpoints,
   databaseUrl,
   days,
+  ed25519PrivateKey,
   environment,
   flag,
   gasNodes,
@@ -140,6 +142,11 @@ const stores = {
     unset: '`DATA_DIR/audit`',
   }),
   AUDIT_RETENTION_DAYS: about(days.default(90), { description: 'how long audit records are kept', role: 'worker' }),
+  AUDIT_CHECKPOINTS: about(checkpoints.optional(), {
+    description:
+      'where seals of the audit are kept outside the database: `file:PATH`, to which they are appended, or `kafka:TOPIC` (docs/operations/audit-chain.md)',
+    unset: 'in the database alone',
+  }),
   EVENTS_RETENTION_DAYS: about(days.default(30), {
     description: 'how long transaction events are kept, and so how far back a subscription resumes',
     role: 'worker',
@@ -159,6 +166,14 @@ const secrets = {
     role: 'gateway',
   }),
   SECRET_PEPPER_PREVIOUS: rotating(secret.optional(), 'SECRET_PEPPER'),
+  AUDIT_SIGNING_KEY: about(ed25519PrivateKey.optional(), {
+    description: 'the Ed25519 key that signs seals of the audit: PKCS #8 in PEM, or its DER in base64',
+    unset: `${GENERATED}; in production seals are not signed`,
+  }),
+  AUDIT_SIGNING_KEY_PREVIOUS: about(ed25519PrivateKey.optional(), {
+    description: 'the former `AUDIT_SIGNING_KEY`: `audit verify` knows its signatures',
+    unset: 'none',
+  }),
   WEBHOOK_USERNAME: about(text.regex(/^[^:]*$/, 'without a colon (RFC 7617)').optional(), {
     description: 'the name of the chain processor at the webhook',
     unset: '`chain-processor`',

@@ -84,12 +84,15 @@ interface TenantDatabase<Tables> {
   run<Row>(build: (k: Kysely<Scoped<Tables>>) => Unexecuted<Row>): Promise<Row[]>;
 }
 
+/** The tag of raw SQL, which a database handle passes to whoever builds a statement. */
+export type SqlTag = typeof sql;
+
 /** A database handle for statements that belong to no tenant. */
 export interface UnscopedDatabase<Tables> {
   /** Runs a query unchanged. */
   run<Row>(build: (k: Kysely<Tables>) => Unexecuted<Row>): Promise<Row[]>;
   /** Runs a raw SQL statement, for what Kysely's builders cannot express. */
-  raw<Row>(build: (text: typeof sql) => ReturnType<typeof sql<Row>>): Promise<Row[]>;
+  raw<Row>(build: (text: SqlTag) => ReturnType<typeof sql<Row>>): Promise<Row[]>;
   /**
    * Inserts lines of PostgreSQL's `COPY` in the format `text`, without their line feeds: all or none. It joins no
    * transaction.

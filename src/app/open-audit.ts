@@ -1,0 +1,120 @@
+import { appendFile } from 'node:fs/promises';
+import { Counter } from 'prom-client';
+import { AuditChain } from '../audit/audit-chain.ts';
+import { jsonOf } from '../audit/audit-record.ts';
+import { AuditStore, AuditWriter } from '../audit/audit-writer.ts';
+import { ChainKeeper } from '../audit/chain-keeper.ts';
+import { RefusedRecords } from '../audit/refused-records.ts';
+import { AuditSeals, type Seal } from '../audit/seals.ts';
+import { AuditSpool } from '../audit/spool.ts';
+import { SpoolTick } from '../audit/spool-tick.ts';
+import type { EventBus } from '../events/bus/event-bus.ts';
+import { AuditLog } from '../gateway/exchange/audit.ts';
+import type { Log } from '../lib/log.ts';
+import { withTimeout } from '../lib/with-timeout.ts';
+import type { Config } from '../platform/config/config.ts';
+import type { Secrets } from '../platform/config/secrets.ts';
+import type { Database } from '../platform/database/database.ts';
+
+/** The methods of the audit log that are called when a request or operation has ended. */
+export type AuditTrail = Pick<AuditLog, 'record' | 'recordOperation' | 'recordUnparsed'>;
+
+interface AuditParts {
+  config: Pick<Config, 'auditSpoolDir' | 'auditCheckpoints'>;
+  secrets: Pick<Secrets, 'auditKeys'>;
+  database: Database;
+  bus: EventBus;
+  log: Log;
+  nowMs(): number;
+  /** The audit trail to use instead of the spool and the log; undefined means those two. */
+  trail: AuditTrail | undefined;
+  /** Receives whatever must be stopped. */
+  stack: AsyncDisposableStack;
+}
+
+const LAST_DRAIN_MS = 5_000;
+
+/**
+ * Opens the audit spool and makes its writer: records go into the spool at the end of each tick, and from there into
+ * the database once `auditWriter` is started.
+ */
+export function openAudit({ config, secrets, database, bus, log, nowMs, trail, stack }: AuditParts) {
+  const { db } = database;
+  const seals = new AuditSeals({
+    db,
+    nowMs,
+    key: () => secrets.auditKeys[0],
+    sink: sinkOf(config, bus),
+    onError: (error) => log.error({ err: error }, 'a seal of the audit is in the database alone'),
+  });
+  const spool = AuditSpool.open({ dir: config.auditSpoolDir, onDrained: (owner) => keeper.close(owner) });
+  const chain = new AuditChain(spool.owner, spool);
+  const keeper = new ChainKeeper({
+    db,
+    seals,
+    own: chain,
+    onError: (error) => log.error({ err: error }, 'the audit has no checkpoint of the last minute'),
+  });
+  keeper.start();
+  const lost = new Counter({
+    name: 'portcullis_audit_records_lost_total',
+    help: 'Audit records that the database has not: the spool could not keep them, it takes them in no case, or they are in refused.ndjson.',
+    labelNames: ['reason'],
+    registers: [],
+  });
+  for (const reason of ['spool', 'database', 'refused']) lost.inc({ reason }, 0);
+  const onLost = (reason: string, message: string) => (error: unknown, line: { length: number }) => {
+    lost.inc({ reason });
+    log.error({ err: error, bytes: line.length }, message);
+  };
+  const store = new AuditStore(db);
+  const onError = (error: unknown) =>
+    log.error({ err: error }, 'audit records stay in the spool: they cannot be written');
+  const refused = new RefusedRecords({
+    dir: config.auditSpoolDir,
+    nowMs,
+    insert: (line) => store.insertAll([Buffer.from(line)]),
+    takesOthers: () => store.takesOthers(),
+    onGivenUp: onLost('refused', 'an audit record was refused for ten minutes: it is in refused.ndjson'),
+    onError,
+  });
+  refused.start();
+  const onBadValue = onLost('database', 'an audit record was refused by the database');
+  const auditWriter = new AuditWriter({
+    spool,
+    insert: (lines) =>
+      keeper.write(lines, () => store.insert(lines, onBadValue, (_error, line) => refused.add(jsonOf(line)))),
+    onError,
+  });
+  const turn = new SpoolTick({
+    spool: chain,
+    onLost: onLost('spool', 'an audit record could not be kept'),
+    onFault: (error) => log.error({ err: error }, 'an answer could not be sent'),
+  });
+  stack.defer(async () => {
+    turn.commit();
+    keeper.stop();
+    const isDrained = await auditWriter.stop(LAST_DRAIN_MS);
+    if (isDrained) await withTimeout(keeper.close(spool.owner), LAST_DRAIN_MS).catch(onError);
+    await spool.close();
+    refused.close();
+  });
+  return {
+    spool,
+    auditWriter,
+    auditSeals: seals,
+    auditRefused: refused,
+    auditLost: lost,
+    audit: trail ?? new AuditLog(turn, log),
+  };
+}
+
+/** Returns what stores seals outside the database: in a file, or in a topic. */
+function sinkOf({ auditCheckpoints: place }: AuditParts['config'], bus: EventBus) {
+  if (place === undefined) return undefined;
+  return (seal: Seal) => {
+    const line = JSON.stringify(seal);
+    if ('file' in place) return appendFile(place.file, `${line}\n`, { mode: 0o600 });
+    return bus.publish([{ topic: place.topic, key: '', value: Buffer.from(line), headers: {} }]);
+  };
+}

@@ -1,0 +1,134 @@
+import { hash, randomFillSync } from 'node:crypto';
+import { type AuditRecord, columnsOf, erasableTexts, fixedColumnsOf } from './audit-record.ts';
+
+/** The hash before that of a chain's first record. */
+export const NO_HASH = '0'.repeat(64);
+
+/** The characters of a salt: 16 random bytes in hexadecimal digits. */
+export const SALT_LENGTH = 32;
+
+const SALTS_BYTES = (6 * SALT_LENGTH) / 2;
+const random = Buffer.allocUnsafe(SALTS_BYTES * 64);
+let used = random.length;
+
+/** Returns a new salt for each column that an erasure can blank, one after another in hexadecimal digits. */
+export function newSalts(): string {
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  used += SALTS_BYTES;
+  return random.toString('hex', used - SALTS_BYTES, used);
+}
+
+/**
+ * Returns the digest of a column's text: SHA-256 of its salt and the text, in hexadecimal digits. Without the salt, which
+ * an erasure removes, nobody can check a guess of the text. That of null is a dash.
+ */
+export function columnDigest(text: string | null, salt: string): string {
+  return text === null ? '-' : hash('sha256', salt + text);
+}
+
+/** Returns the digests of the columns that an erasure can blank, given their salts one after another. */
+export function columnDigests(record: Parameters<typeof erasableTexts>[0], salts: string): string[] {
+  return erasableTexts(record).map((text, index) => columnDigest(text, saltAt(salts, index)));
+}
+
+/** Returns the salt of the column with this index. */
+export function saltAt(salts: string, index: number): string {
+  return salts.slice(index * SALT_LENGTH, (index + 1) * SALT_LENGTH);
+}
+
+/** The place of a record in the chain of a process: the first has index 0. Hashes are in hexadecimal digits. */
+export interface ChainPlace {
+  chain: string;
+  index: number;
+  /** The hash of the record before, or `NO_HASH`. */
+  previous: string;
+}
+
+/** Returns the hash of a record: SHA-256 over its place, its fixed columns and the digests of the others. */
+export function recordHash({ chain, index, previous }: ChainPlace, fixed: string, digests: readonly string[]): string {
+  return hash('sha256', `${previous}\t${chain}\t${index}\t${fixed}\t${digests.join('\t')}`);
+}
+
+/** A record that has no place in a chain yet. */
+export interface UnchainedRecord {
+  columns: string;
+  fixed: string;
+  salts: string;
+  digests: readonly string[];
+  /** The number of characters of its columns. */
+  length: number;
+}
+
+/** Makes a record ready for its place in a chain. */
+export function unchained(record: AuditRecord): UnchainedRecord {
+  const [columns, salts] = [columnsOf(record), newSalts()];
+  return {
+    columns,
+    fixed: fixedColumnsOf(record),
+    salts,
+    digests: columnDigests(record, salts),
+    length: columns.length,
+  };
+}
+
+/** The last record of a chain: its index, or -1, and its hash. */
+export interface ChainHead {
+  index: number;
+  hash: string;
+}
+
+/** A store for lines, whose `append` stores all lines of a call or, when it throws, none. */
+interface LineSpool {
+  append(...lines: string[]): void;
+}
+
+/** Chains the records of this process: each gets an index and the hash of the one before, in the order of the spool. */
+export class AuditChain {
+  readonly id: string;
+  readonly #spool: LineSpool;
+  #head: ChainHead = { index: -1, hash: NO_HASH };
+
+  constructor(id: string, spool: LineSpool) {
+    this.id = id;
+    this.#spool = spool;
+  }
+
+  /** The last record in the spool. */
+  get head(): ChainHead {
+    return this.#head;
+  }
+
+  /**
+   * Stores records in the spool.
+   * @throws the spool's errors; then none of them is stored, or has a place in the chain.
+   */
+  append(...records: UnchainedRecord[]): void {
+    let head = this.#head;
+    const lines = records.map(({ columns, fixed, salts, digests }) => {
+      const place = { chain: this.id, index: head.index + 1, previous: head.hash };
+      head = { index: place.index, hash: recordHash(place, fixed, digests) };
+      return `${place.chain}\t${place.index}\t\\\\x${place.previous}\t\\\\x${head.hash}\t\\\\x${salts}\t${columns}`;
+    });
+    this.#spool.append(...lines);
+    this.#head = head;
+  }
+}
+
+const TAB = 0x09;
+const UUID_LENGTH = 36;
+/** What stands before the hexadecimal digits of a `bytea` in a line: its prefix, of which the backslash is doubled. */
+const PREFIX_LENGTH = 3;
+
+/** Returns the chain and the place of a spooled line that has one. */
+export function placeOf(line: Buffer): { chain: string } & ChainHead {
+  const indexEnd = line.indexOf(TAB, UUID_LENGTH + 1);
+  const hashStart = indexEnd + 1 + PREFIX_LENGTH + NO_HASH.length + 1 + PREFIX_LENGTH;
+  return {
+    chain: line.toString('latin1', 0, UUID_LENGTH),
+    index: Number(line.toString('latin1', UUID_LENGTH + 1, indexEnd)),
+    hash: line.toString('latin1', hashStart, hashStart + NO_HASH.length),
+  };
+}

@@ -1,0 +1,127 @@
+import { isUuid } from '../lib/input.ts';
+import type { Db } from '../platform/database/database.ts';
+import { outsideRequest } from '../platform/database/tenant-db.ts';
+import { type AuditChain, type ChainHead, NO_HASH, placeOf } from './audit-chain.ts';
+import { isChainedLine } from './audit-record.ts';
+import type { AuditSeals } from './seals.ts';
+
+interface ChainKeeperParts {
+  db: Db;
+  seals: AuditSeals;
+  /** The chain of this process. */
+  own: AuditChain;
+  /** Called with the error of a checkpoint. */
+  onError(error: unknown): void;
+}
+
+const CHECKPOINT_MS = 60_000;
+
+/**
+ * Seals the chains whose records this process writes to the database: its own, and those that dead processes left in the
+ * spool. Each is opened before its first record and closed after its last one, its missing records are sealed as a gap,
+ * and the own one gets a checkpoint each minute.
+ */
+export class ChainKeeper {
+  readonly #parts: ChainKeeperParts;
+  /** The last record in the database of each chain that is being written. */
+  readonly #heads = new Map<string, ChainHead>();
+  #sealedIndex = -1;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: ChainKeeperParts) {
+    this.#parts = parts;
+  }
+
+  /** Starts to add a checkpoint each minute. */
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.checkpoint().catch((error: unknown) => this.#parts.onError(error));
+    }, CHECKPOINT_MS).unref();
+  }
+
+  /**
+   * Writes a batch of spooled lines by `insert`, which returns those that the database refuses, and seals what must be
+   * said before and after.
+   */
+  async write(lines: readonly Buffer[], insert: () => Promise<readonly Buffer[]>): Promise<void> {
+    const places = lines.filter(isChainedLine).map(placeOf);
+    for (const { chain } of places) if (!this.#heads.has(chain)) this.#heads.set(chain, await this.#open(chain));
+    for (const line of (await insert()).filter(isChainedLine)) {
+      const { chain, index } = placeOf(line);
+      await this.#seal({ kind: 'gap', chain, from: index, to: index, reason: 'refused' });
+    }
+    for (const { chain, index, hash } of places) {
+      const { index: last } = this.#heads.get(chain) ?? { index: index - 1 };
+      if (index > last + 1) await this.#seal({ kind: 'gap', chain, from: last + 1, to: index - 1, reason: 'lost' });
+      if (index > last) this.#heads.set(chain, { index, hash });
+    }
+  }
+
+  /** Adds a checkpoint of the own chain, if it has records in the database since the last one. */
+  async checkpoint(): Promise<void> {
+    const { own } = this.#parts;
+    const head = this.#heads.get(own.id);
+    if (head === undefined || head.index === this.#sealedIndex) return;
+    await this.#seal({ kind: 'checkpoint', chain: own.id, ...head, spooled: own.head.index });
+    this.#sealedIndex = head.index;
+  }
+
+  /**
+   * Closes a chain, all of whose records that the spool still has are in the database. Records that were in the spool of
+   * a machine that has lost them are sealed as a gap.
+   */
+  async close(chain: string): Promise<void> {
+    // A process of a release without chains has another kind of name.
+    if (!isUuid(chain)) return;
+    const sealed = await this.#sealsOf(chain);
+    if (sealed.length === 0 || sealed.at(-1)?.kind === 'closed') return;
+    const head = this.#heads.get(chain) ?? (await this.#headOf(chain));
+    const spooled = Math.max(...sealed.map((seal) => seal.spooled ?? -1));
+    if (spooled > head.index)
+      await this.#seal({ kind: 'gap', chain, from: head.index + 1, to: spooled, reason: 'lost' });
+    await this.#seal({ kind: 'closed', chain, ...head });
+    this.#heads.delete(chain);
+  }
+
+  /** Ends the checkpoints. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #seal(statement: Parameters<AuditSeals['add']>[0]): Promise<void> {
+    return this.#parts.seals.add(statement);
+  }
+
+  async #open(chain: string): Promise<ChainHead> {
+    if ((await this.#sealsOf(chain)).length === 0) await this.#seal({ kind: 'opened', chain });
+    return this.#headOf(chain);
+  }
+
+  async #headOf(chain: string): Promise<ChainHead> {
+    const [last] = await outsideRequest(() =>
+      this.#unscoped().raw(
+        (sql) => sql<{ index: string; hash: string }>`
+          select chain_index as index, encode(hash, 'hex') as hash from audit_records
+          where chain_id = ${chain} order by chain_index desc limit 1`,
+      ),
+    );
+    return last ? { index: Number(last.index), hash: last.hash } : { index: -1, hash: NO_HASH };
+  }
+
+  /** Returns the last checkpoint and the last seal of a chain, as far as there are these. */
+  #sealsOf(chain: string): Promise<{ kind: string; spooled: number | null }[]> {
+    return outsideRequest(() =>
+      this.#unscoped().raw(
+        (sql) => sql<{ kind: string; spooled: number | null }>`
+          select kind, (body::json->>'spooled')::float as spooled from audit_seals where position in (
+            select max(position) from audit_seals where chain_id = ${chain}
+            union select max(position) from audit_seals where chain_id = ${chain} and kind = 'checkpoint')
+          order by position`,
+      ),
+    );
+  }
+
+  #unscoped() {
+    return this.#parts.db.unscoped('a chain has records of every node, and of none');
+  }
+}

@@ -1,0 +1,74 @@
+import type { Selectable } from 'kysely';
+import type { Db } from '../platform/database/database.ts';
+import type { Tables } from '../tables/tables.ts';
+import { columnDigest, newSalts, saltAt } from './audit-chain.ts';
+import { ERASABLE_COLUMNS, erasableTexts } from './audit-record.ts';
+import type { AuditSeals, ErasedRecord } from './seals.ts';
+
+type StoredRecord = Selectable<Tables['audit_records']>;
+type ErasableRow = Pick<StoredRecord, (typeof ERASABLE_COLUMNS)[number]>;
+
+/** The columns of a stored audit record that its erasure needs. */
+export type FoundRecord = ErasableRow &
+  Pick<StoredRecord, 'at' | 'id' | 'chain_id' | 'chain_index' | 'salts' | 'erased'>;
+
+/** A stored audit record and what shall be left of it. */
+export interface RecordErasure {
+  found: FoundRecord;
+  left: ErasableRow;
+}
+
+/**
+ * Erases columns of audit records and seals it: of an erased column its digests before and after stay, by which the
+ * chain is verified, and its salt goes, without which nobody can check a guess of the text.
+ */
+export class AuditErasure {
+  readonly #db: Db;
+  readonly #seals: AuditSeals;
+
+  constructor(db: Db, seals: AuditSeals) {
+    this.#db = db;
+    this.#seals = seals;
+  }
+
+  /** Erases all of these records, by one seal, or none. */
+  async erase(erasures: readonly RecordErasure[]): Promise<void> {
+    if (erasures.length === 0) return;
+    const erased = erasures.map(erasedColumns);
+    const records = erased.map(({ sealed }) => sealed).filter((sealed) => sealed !== undefined);
+    const statement = { kind: 'erased', records, unchained: erased.length - records.length } as const;
+    await this.#seals.add(statement, async (seal, position) => {
+      const rows = erased.map(({ row, marks }) => ({
+        ...row,
+        erased: marks && { digests: marks.digests, seals: [...marks.seals, position] },
+      }));
+      const unscoped = this.#db.unscoped('an audit record that names a user can belong to no node');
+      await unscoped.raw((sql) => sql`select audit_erase(${JSON.stringify(rows)}::json, ${seal}::json)`);
+    });
+  }
+}
+
+/** Returns the row that an erasure stores, without the position of its seal, and what the seal states of it. */
+function erasedColumns({ found, left }: RecordErasure) {
+  const { at, id, chain_id: chain, chain_index: index, salts, erased } = found;
+  if (chain === null || salts === null) return { row: { at, id, ...left } };
+  const [oldSalts, freshSalts] = [Buffer.from(salts).toString('hex'), newSalts()];
+  const [before, after] = [erasableTexts(found), erasableTexts(left)];
+  const columns: ErasedRecord['columns'] = {};
+  const digests = { ...erased?.digests };
+  let keptSalts = '';
+  for (const [place, name] of ERASABLE_COLUMNS.entries()) {
+    const isErased = before[place] !== after[place];
+    const [oldSalt, newSalt] = [saltAt(oldSalts, place), saltAt(freshSalts, place)];
+    keptSalts += isErased ? newSalt : oldSalt;
+    if (!isErased) continue;
+    const was = columnDigest(before[place] ?? null, oldSalt);
+    columns[name] = [was, columnDigest(after[place] ?? null, newSalt)];
+    digests[name] ??= was;
+  }
+  return {
+    row: { at, id, ...left, salts: `\\x${keptSalts}` },
+    marks: { digests, seals: erased?.seals ?? [] },
+    sealed: { chain, index: Number(index), columns },
+  };
+}

@@ -1,0 +1,125 @@
+import { createPublicKey, hash, type KeyObject, sign } from 'node:crypto';
+import type { Db } from '../platform/database/database.ts';
+import { outsideRequest } from '../platform/database/tenant-db.ts';
+import { NO_HASH } from './audit-chain.ts';
+
+/** The records of a chain with these indices, both inclusive. */
+export interface ChainRange {
+  chain: string;
+  from: number;
+  to: number;
+}
+
+/** A record of which columns are erased: by name their digests before and after. */
+export interface ErasedRecord {
+  chain: string;
+  index: number;
+  columns: Record<string, [before: string, after: string]>;
+}
+
+/**
+ * What a seal states. `index` and `hash` are those of the last record of a chain that is in the database, -1 and
+ * `NO_HASH` where there is none.
+ */
+export type Statement =
+  | { kind: 'opened'; chain: string }
+  /** The spool has had records up to the index `spooled`. */
+  | { kind: 'checkpoint'; chain: string; index: number; hash: string; spooled: number }
+  | { kind: 'closed'; chain: string; index: number; hash: string }
+  /** Records that are not in the database, and why. */
+  | ({ kind: 'gap'; reason: 'lost' | 'refused' } & ChainRange)
+  /** `unchained` counts records of releases without chains. */
+  | { kind: 'erased'; records: ErasedRecord[]; unchained: number }
+  /** Records before a time that are older than the retention. */
+  | { kind: 'dropped'; before: string; ranges: ChainRange[]; unchained: number };
+
+/** The body of a seal: what is signed, as JSON. */
+export type SealBody = Statement & {
+  /** The number of the seal, from 1 on, without gaps. */
+  position: number;
+  /** The hash of the seal before, or `NO_HASH`. */
+  previous: string;
+  at: string;
+  /** The id of the key that has signed it; null without one. */
+  key: string | null;
+};
+
+/** A seal as it is stored, and as a line of a sink has it. The signature is in hexadecimal digits. */
+export interface Seal {
+  body: string;
+  signature: string | null;
+}
+
+/** Returns the hash of a seal, to which the next one refers. */
+export function sealHash({ body, signature }: Seal): string {
+  return hash('sha256', `${body}\n${signature ?? ''}`);
+}
+
+/** Returns the id of a key: the first 16 hexadecimal digits of SHA-256 of its public part (SPKI in DER). */
+export function keyId(key: KeyObject): string {
+  const publicKey = key.type === 'private' ? createPublicKey(key) : key;
+  return hash('sha256', publicKey.export({ type: 'spki', format: 'der' })).slice(0, 16);
+}
+
+interface AuditSealsParts {
+  db: Db;
+  nowMs(): number;
+  /** Returns the Ed25519 key that signs; undefined if seals are not signed. */
+  key(): KeyObject | undefined;
+  /** Stores a seal outside the database. */
+  sink?: ((seal: Seal) => Promise<void>) | undefined;
+  /** Called with the error of the sink. */
+  onError(error: unknown): void;
+}
+
+/** The key of the PostgreSQL advisory lock that lets only one process at a time add a seal. */
+const LOCK = 4_273_005;
+
+/** Adds seals: signed statements about the chains of audit records, each with the hash of the one before. */
+export class AuditSeals {
+  readonly #parts: AuditSealsParts;
+
+  constructor(parts: AuditSealsParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Adds a seal to the database, and then to the sink. `write` calls the function of the database that stores it, given
+   * the row as JSON and its position, together with what else is part of it: all of that happens or nothing does.
+   */
+  async add(statement: Statement, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
+    const { db, sink, onError } = this.#parts;
+    const seal = await outsideRequest(() => db.transaction(() => this.#add(statement, write)));
+    await sink?.(seal).catch(onError);
+  }
+
+  async #add(statement: Statement, write: SealWrite): Promise<Seal> {
+    const unscoped = this.#unscoped();
+    await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
+    const [last] = await unscoped.raw(
+      (sql) => sql<Seal & { position: string }>`
+        select position, body, encode(signature, 'hex') as signature from audit_seals order by position desc limit 1`,
+    );
+    const position = Number(last?.position ?? 0) + 1;
+    const key = this.#parts.key();
+    const at = new Date(this.#parts.nowMs()).toISOString();
+    const previous = last ? sealHash(last) : NO_HASH;
+    const content: SealBody = { position, previous, at, key: key ? keyId(key) : null, ...statement };
+    const body = JSON.stringify(content);
+    const signature = key ? sign(null, Buffer.from(body), key).toString('hex') : null;
+    const chain = 'chain' in statement ? statement.chain : null;
+    const row = { position, chain_id: chain, kind: statement.kind, body, signature: signature && `\\x${signature}` };
+    await write(JSON.stringify(row), position);
+    return { body, signature };
+  }
+
+  async #store(seal: string): Promise<void> {
+    await this.#unscoped().raw((sql) => sql`select audit_seal(${seal}::json)`);
+  }
+
+  #unscoped() {
+    return this.#parts.db.unscoped('a chain has records of every node, and of none');
+  }
+}
+
+type SealWrite = (seal: string, position: number) => Promise<void>;
