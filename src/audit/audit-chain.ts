@@ -1,13 +1,16 @@
 import { hash, randomFillSync } from 'node:crypto';
-import { type AuditRecord, columnsOf, erasableTexts, fixedColumnsOf } from './audit-record.ts';
+import { type AuditRecord, columnsOf, ERASABLE_COLUMNS, erasableTexts, fixedColumnsOf } from './audit-record.ts';
 
 /** The hash before that of a chain's first record. */
 export const NO_HASH = '0'.repeat(64);
 
 /** The characters of a salt: 16 random bytes in hexadecimal digits. */
-export const SALT_LENGTH = 32;
+const SALT_LENGTH = 32;
 
-const SALTS_BYTES = (6 * SALT_LENGTH) / 2;
+/** The characters of the salts of a record. */
+export const SALTS_LENGTH = ERASABLE_COLUMNS.length * SALT_LENGTH;
+
+const SALTS_BYTES = SALTS_LENGTH / 2;
 const random = Buffer.allocUnsafe(SALTS_BYTES * 64);
 let used = random.length;
 

@@ -38,10 +38,7 @@ export class AuditErasure {
     const records = erased.map(({ sealed }) => sealed).filter((sealed) => sealed !== undefined);
     const statement = { kind: 'erased', records, unchained: erased.length - records.length } as const;
     await this.#seals.add(statement, async (seal, position) => {
-      const rows = erased.map(({ row, marks }) => ({
-        ...row,
-        erased: marks && { digests: marks.digests, seals: [...marks.seals, position] },
-      }));
+      const rows = erased.map(({ row, seals }) => ({ ...row, erased: seals && [...seals, position] }));
       const unscoped = this.#db.unscoped('an audit record that names a user can belong to no node');
       await unscoped.raw((sql) => sql`select audit_erase(${JSON.stringify(rows)}::json, ${seal}::json)`);
     });
@@ -55,20 +52,17 @@ function erasedColumns({ found, left }: RecordErasure) {
   const [oldSalts, freshSalts] = [Buffer.from(salts).toString('hex'), newSalts()];
   const [before, after] = [erasableTexts(found), erasableTexts(left)];
   const columns: ErasedRecord['columns'] = {};
-  const digests = { ...erased?.digests };
   let keptSalts = '';
   for (const [place, name] of ERASABLE_COLUMNS.entries()) {
     const isErased = before[place] !== after[place];
     const [oldSalt, newSalt] = [saltAt(oldSalts, place), saltAt(freshSalts, place)];
     keptSalts += isErased ? newSalt : oldSalt;
     if (!isErased) continue;
-    const was = columnDigest(before[place] ?? null, oldSalt);
-    columns[name] = [was, columnDigest(after[place] ?? null, newSalt)];
-    digests[name] ??= was;
+    columns[name] = [columnDigest(before[place] ?? null, oldSalt), columnDigest(after[place] ?? null, newSalt)];
   }
   return {
     row: { at, id, ...left, salts: `\\x${keptSalts}` },
-    marks: { digests, seals: erased?.seals ?? [] },
+    seals: erased ?? [],
     sealed: { chain, index: Number(index), columns },
   };
 }

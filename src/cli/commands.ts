@@ -26,6 +26,10 @@ const LISTED: Readonly<Record<string, Listed>> = {
     summary: 'list audit records, newest first',
     load: async () => (await import('./commands/audit-list.ts')).auditList,
   },
+  'audit verify': {
+    summary: 'check that no audit record is changed, missing or forged',
+    load: async () => (await import('./commands/audit-verify.ts')).auditVerify,
+  },
   'config check': {
     summary: 'show the configuration in force, or everything that is wrong with it',
     load: async () => (await import('./commands/config-check.ts')).configCheck,

@@ -1,11 +1,5 @@
 import { defineEntity, p } from '@mikro-orm/core';
 
-/** What an erasure leaves of the columns that it has blanked: their digests, and the positions of its seals. */
-export interface ErasedColumns {
-  digests: Record<string, string>;
-  seals: number[];
-}
-
 /**
  * The audit record of a request that was answered or aborted. The table is partitioned by month of `at`; `nodeId` is
  * null if neither a token nor a client identifies the tenant.
@@ -38,7 +32,8 @@ export const AuditRecord = defineEntity({
     previousHash: p.blob().$type<Uint8Array>().nullable(),
     hash: p.blob().$type<Uint8Array>().nullable(),
     salts: p.blob().$type<Uint8Array>().nullable(),
-    erased: p.json().$type<ErasedColumns>().nullable(),
+    /** The positions of the seals that allow what erasures have made of the record. */
+    erased: p.json().$type<number[]>().nullable(),
   },
 });
 

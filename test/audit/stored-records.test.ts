@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, columnsOf, jsonOf } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
-import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 

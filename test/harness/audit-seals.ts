@@ -1,16 +1,19 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { AuditErasure } from '../../src/audit/erasure.ts';
-import { AuditSeals } from '../../src/audit/seals.ts';
+import { AuditSeals, type Seal } from '../../src/audit/seals.ts';
 import type { Db } from '../../src/platform/database/database.ts';
 
-const { privateKey } = generateKeyPairSync('ed25519');
+export const { privateKey: SEAL_KEY } = generateKeyPairSync('ed25519');
 
 /** Seals in a test's database, signed by a key of this process. */
-export function sealsIn(db: Db, nowMs = Date.now): AuditSeals {
+export function sealsIn(
+  db: Db,
+  { key = SEAL_KEY, sink }: { key?: KeyObject; sink?: (seal: Seal) => Promise<void> } = {},
+): AuditSeals {
   const onError = (error: unknown) => {
     throw error;
   };
-  return new AuditSeals({ db, nowMs, key: () => privateKey, onError });
+  return new AuditSeals({ db, nowMs: Date.now, sink, key: () => key, onError });
 }
 
 export function auditErasureIn(db: Db): AuditErasure {

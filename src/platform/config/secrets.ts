@@ -63,9 +63,7 @@ export function readSecrets(config: Config, env: Env): Secrets {
       },
     },
     pepper: { current: env.SECRET_PEPPER ?? generated?.pepper ?? '', previous: env.SECRET_PEPPER_PREVIOUS },
-    auditKeys: [env.AUDIT_SIGNING_KEY ?? generated?.auditSigningKey, env.AUDIT_SIGNING_KEY_PREVIOUS].flatMap(
-      (key) => ed25519Key(key ?? '') ?? [],
-    ),
+    auditKeys: auditKeys(env, generated),
     webhook: {
       username: env.WEBHOOK_USERNAME ?? 'chain-processor',
       password: {
@@ -75,6 +73,21 @@ export function readSecrets(config: Config, env: Env): Secrets {
       signingKeys: signingKeys(env),
     },
   };
+}
+
+/**
+ * Returns the keys of the audit's seals that this environment knows, and generates none, since a new one would know no
+ * seal.
+ */
+export function knownAuditKeys(config: Config, env: Env): readonly KeyObject[] {
+  const hasGenerated = !config.production && existsSync(secretsPath(config.dataDir));
+  return auditKeys(env, hasGenerated ? readGenerated(config.dataDir) : undefined);
+}
+
+function auditKeys(env: Env, generated: Generated | undefined): KeyObject[] {
+  return [env.AUDIT_SIGNING_KEY ?? generated?.auditSigningKey, env.AUDIT_SIGNING_KEY_PREVIOUS].flatMap(
+    (key) => ed25519Key(key ?? '') ?? [],
+  );
 }
 
 function signingKeys({ WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS }: Env): Buffer[] {

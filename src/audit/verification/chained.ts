@@ -1,0 +1,166 @@
+import type { Selectable } from 'kysely';
+import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
+import type { Tables } from '../../tables/tables.ts';
+import { columnDigests, NO_HASH, recordHash, SALTS_LENGTH } from '../audit-chain.ts';
+import { ERASABLE_COLUMNS, fixedColumnsOf } from '../audit-record.ts';
+import type { ChainRange, ErasedRecord } from '../seals.ts';
+import type { Findings } from './findings.ts';
+import type { SealedAudit } from './sealed.ts';
+
+/** A record as it is read for its verification, with its hashes and salts in hexadecimal digits. */
+export type ChainedRow = Omit<
+  Selectable<Tables['audit_records']>,
+  'chain_id' | 'chain_index' | 'previous_hash' | 'hash' | 'salts'
+> & { chain_id: string; chain_index: string; previous_hash: string; hash: string; salts: string };
+
+type Erasure = Partial<ErasedRecord['columns']>;
+
+interface Verified {
+  index: number;
+  hash: string;
+  name: string;
+}
+
+interface ChainParts {
+  sealed: SealedAudit;
+  findings: Findings;
+  db: UnscopedDatabase<Tables>;
+  /** Whether records of other times, which are not read, may belong to the chain. */
+  isPartial: boolean;
+}
+
+/** Verifies the records of one chain, in the order of their indices. */
+export class VerifiedChain {
+  readonly #id: string;
+  readonly #parts: ChainParts;
+  readonly #heads: AsyncGenerator<{ position: number; index: number; hash: string }>;
+  #head: { position: number; index: number; hash: string } | undefined;
+  #last: Verified | undefined;
+  /** The index up to which a seal has held. */
+  #heldTo = -1;
+
+  constructor(id: string, parts: ChainParts) {
+    this.#id = id;
+    this.#parts = parts;
+    this.#heads = parts.sealed.headsOf(id);
+  }
+
+  /** Verifies the next record. */
+  async add(row: ChainedRow): Promise<void> {
+    const { findings, isPartial } = this.#parts;
+    const [index, name] = [Number(row.chain_index), nameOf(row)];
+    const last = this.#last;
+    if (last?.index === index) {
+      findings.add('twice', `${name} has the place of ${last.name}: one of them is a copy or forged`);
+      return;
+    }
+    const expected = last ? last.index + 1 : isPartial ? index : 0;
+    if (index > expected) await this.#miss(expected, index - 1, `before ${name}`);
+    const isFirst = index === expected && (last || index === 0);
+    const hash = recordHash(
+      { chain: this.#id, index, previous: row.previous_hash },
+      fixedColumnsOf({
+        ...row,
+        at: exactTime(row.at),
+        elapsed: Number(row.elapsed),
+        request_bytes: Number(row.request_bytes),
+        response_bytes: Number(row.response_bytes),
+      }),
+      await this.#digestsOf(row, name),
+    );
+    if (hash !== row.hash || row.salts.length !== SALTS_LENGTH) findings.add('changed', `${name} is changed`);
+    else if (isFirst && row.previous_hash !== (last?.hash ?? NO_HASH)) {
+      findings.add('out of place', `${name} does not follow on ${last?.name ?? 'the beginning of its chain'}`);
+    }
+    // The next one is judged by what this one says, so that one change is one finding.
+    this.#last = { index, hash: row.hash, name };
+    await this.#hold(index, row.hash, name);
+  }
+
+  /** Ends the chain: whether seals know of records behind the last one. */
+  async end(): Promise<void> {
+    const { sealed, findings, isPartial } = this.#parts;
+    const known = sealed.chains.get(this.#id);
+    if (known === undefined) {
+      findings.add('forged', `${this.#last?.name} and its chain: no seal knows of it`);
+      return;
+    }
+    const { index = -1, name = 'its beginning' } = this.#last ?? {};
+    // Of the records behind a period the first one alone can have been deleted from the period.
+    const last = isPartial ? Math.min(known.last, index + 1) : known.last;
+    await this.#miss(index + 1, last, `behind ${name}`, 'cut off');
+  }
+
+  /** Compares a record with the seals that name it. */
+  async #hold(index: number, hash: string, name: string): Promise<void> {
+    for (;;) {
+      this.#head ??= (await this.#heads.next()).value;
+      if (this.#head === undefined || this.#head.index > index) return;
+      const { position, index: sealedIndex, hash: sealedHash } = this.#head;
+      if (sealedIndex === index && sealedHash !== hash) {
+        const from = this.#heldTo + 1;
+        const which = from === index ? name : `one of the records with the indices ${from} to ${index} of ${this.#id}`;
+        this.#parts.findings.add('forged', `${which}: its hash is not that of seal ${position}`);
+      }
+      this.#heldTo = Math.max(this.#heldTo, sealedIndex);
+      this.#head = undefined;
+    }
+  }
+
+  /** Reports the first of these records that no seal states to be absent, and that is not among those of other times. */
+  async #miss(from: number, to: number, where: string, kind: 'missing' | 'cut off' = 'missing'): Promise<void> {
+    const { sealed, findings, db, isPartial } = this.#parts;
+    const first = firstNotIn(sealed.chains.get(this.#id)?.absent ?? [], from, to);
+    if (first === undefined) return;
+    if (isPartial) {
+      const [row] = await db.raw(
+        (sql) => sql<{ count: string }>`
+          select count(*) from audit_records where chain_id = ${this.#id} and chain_index between ${first} and ${to}`,
+      );
+      if (Number(row?.count) >= to - first + 1) return;
+    }
+    const which = first === to ? `record ${first}` : `records ${first} to ${to}`;
+    findings.add(kind, `${which} of chain ${this.#id} ${where}`);
+  }
+
+  /** Returns the digests of the columns that an erasure can blank, as they were when the record was chained. */
+  async #digestsOf(row: ChainedRow, name: string): Promise<string[]> {
+    const digests = columnDigests(row, row.salts);
+    if (row.erased === null) return digests;
+    const { sealed, findings } = this.#parts;
+    const isList = Array.isArray(row.erased) && row.erased.length > 0;
+    const positions: readonly unknown[] = isList ? row.erased : [undefined];
+    const erasures: Erasure[] = [];
+    for (const position of positions) {
+      const erasure = await sealed.erasure(Number(position), this.#id, Number(row.chain_index));
+      if (erasure) erasures.push(erasure);
+      else findings.add('changed', `${name} is changed: no seal allows what its column erased says`);
+    }
+    return ERASABLE_COLUMNS.map((column, place) => {
+      const current = digests[place] ?? '';
+      const steps = erasures.map((erasure) => erasure[column]).filter((step) => step !== undefined);
+      const isAllowed = steps.every(([, after], step) => after === (steps[step + 1]?.[0] ?? current));
+      if (!isAllowed) findings.add('changed', `${name} is changed: no seal allows what its ${column} has become`);
+      return steps[0]?.[0] ?? current;
+    });
+  }
+}
+
+/** Returns the first number from `from` to `to` that is in none of the ranges; undefined if each is in one. */
+export function firstNotIn(ranges: readonly Omit<ChainRange, 'chain'>[], from: number, to: number): number | undefined {
+  let first = from;
+  for (const range of ranges.toSorted((a, b) => a.from - b.from)) {
+    if (range.from <= first && range.to >= first) first = range.to + 1;
+  }
+  return first > to ? undefined : first;
+}
+
+function nameOf({ chain_id, chain_index, id, at }: ChainedRow): string {
+  return `record ${chain_index} of chain ${chain_id} (${id}, ${exactTime(at)})`;
+}
+
+/** Converts PostgreSQL's text of a time in UTC to ISO 8601 with all its digits, three at least. */
+function exactTime(text: string): string {
+  const [, day, time, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?/.exec(text) ?? [];
+  return `${day}T${time}.${fraction.padEnd(3, '0')}Z`;
+}

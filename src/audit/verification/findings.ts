@@ -1,0 +1,22 @@
+/** What is wrong with the audit: the kind of it, and a sentence that names the first record or seal of which it is true. */
+export interface Finding {
+  kind: 'changed' | 'missing' | 'twice' | 'out of place' | 'cut off' | 'forged' | 'unchained';
+  message: string;
+}
+
+const MOST_FINDINGS = 20;
+
+/** Collects findings; `count` counts those that are too many to keep, too. */
+export class Findings {
+  readonly kept: Finding[] = [];
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(kind: Finding['kind'], message: string): void {
+    this.#count += 1;
+    if (this.kept.length < MOST_FINDINGS) this.kept.push({ kind, message });
+  }
+}

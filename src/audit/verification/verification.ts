@@ -1,0 +1,109 @@
+import type { KeyObject } from 'node:crypto';
+import type { Db } from '../../platform/database/database.ts';
+import { type ChainedRow, VerifiedChain } from './chained.ts';
+import { type Finding, Findings } from './findings.ts';
+import { SealedAudit } from './sealed.ts';
+
+interface VerificationInput {
+  db: Db;
+  /** The keys whose signatures count; without any, signatures are not checked. */
+  keys: readonly KeyObject[];
+  /** The earliest time of the records, inclusive, as text that PostgreSQL parses as a timestamp. */
+  from?: string | undefined;
+  /** The end of the period, exclusive, as text that PostgreSQL parses as a timestamp. */
+  to?: string | undefined;
+  /** Seals that were kept outside the database, each a line of JSON. */
+  keptSeals?: AsyncIterable<string> | undefined;
+  onProgress(progress: { done: number; total: number }): void;
+}
+
+/** What a verification has found. */
+export interface VerificationReport {
+  records: number;
+  /** The number of records of releases without chains, from before the first seal. */
+  unchained: number;
+  chains: number;
+  seals: number;
+  findingCount: number;
+  findings: readonly Finding[];
+}
+
+const FETCHED = 500;
+
+/**
+ * Verifies the chains of audit records and their seals, as they are at one moment, in bounded memory: the hash of each
+ * record, that each follows on the one before, and that seals agree.
+ */
+export function verifyAudit(input: VerificationInput): Promise<VerificationReport> {
+  return input.db.transaction(() => verifyNow(input));
+}
+
+async function verifyNow({
+  db,
+  keys,
+  from,
+  to,
+  keptSeals,
+  onProgress,
+}: VerificationInput): Promise<VerificationReport> {
+  const unscoped = db.unscoped('a chain has records of every node, and of none');
+  await unscoped.raw((sql) => sql`set transaction isolation level repeatable read, read only`);
+  const findings = new Findings();
+  const sealed = new SealedAudit(unscoped, keys, findings);
+  await sealed.read();
+  if (keptSeals) await sealed.compare(keptSeals);
+  const [first, last] = [from ?? '-infinity', to ?? 'infinity'];
+  const [counts] = await unscoped.raw(
+    (sql) => sql<{ total: string; unchained: string; late: string; id: string | null }>`
+      select count(*) as total, count(*) filter (where is_bare) as unchained,
+        count(*) filter (where is_bare and is_late) as late, min(id::text) filter (where is_bare and is_late) as id
+      from (
+        select id, chain_id is null or chain_index is null as is_bare, at >= ${sealed.firstAt ?? 'infinity'} as is_late
+        from audit_records where at >= ${first} and at < ${last}) placed`,
+  );
+  const { total = 0, unchained = 0, late = 0, id } = counts ?? {};
+  if (Number(late) > 0) {
+    findings.add('unchained', `${late} records have no place in a chain though there were chains: ${id} is one`);
+  }
+  let records = 0;
+  const seen = new Set<string>();
+  if (sealed.isWhole) {
+    await unscoped.raw(
+      (sql) => sql`
+        declare chained no scroll cursor for
+        select at, id, node_id, correlation_id, method, path, query, status_code, elapsed, headers, remote_address,
+          real_ip, request_body, request_bytes, response_body, response_bytes, is_api, aborted, erased, chain_id,
+          chain_index, coalesce(encode(previous_hash, 'hex'), '') as previous_hash,
+          coalesce(encode(hash, 'hex'), '') as hash, coalesce(encode(salts, 'hex'), '') as salts
+        from audit_records
+        where chain_id is not null and chain_index is not null and at >= ${sql.lit(first)} and at < ${sql.lit(last)}
+        order by chain_id, chain_index`,
+    );
+    const parts = { sealed, findings, db: unscoped, isPartial: from !== undefined || to !== undefined };
+    let chain: VerifiedChain | undefined;
+    for (let size = FETCHED; size === FETCHED; ) {
+      const rows = await unscoped.raw((sql) => sql<ChainedRow>`fetch ${sql.lit(FETCHED)} from chained`);
+      for (const row of rows) {
+        if (!chain || !seen.has(row.chain_id)) {
+          await chain?.end();
+          chain = new VerifiedChain(row.chain_id, parts);
+          seen.add(row.chain_id);
+        }
+        await chain.add(row);
+      }
+      size = rows.length;
+      records += size;
+      onProgress({ done: records, total: Number(total) - Number(unchained) });
+    }
+    await chain?.end();
+    if (!parts.isPartial) for (const [id] of sealed.chains) if (!seen.has(id)) await new VerifiedChain(id, parts).end();
+  }
+  return {
+    records,
+    unchained: Number(unchained),
+    chains: seen.size,
+    seals: sealed.count,
+    findingCount: findings.count,
+    findings: findings.kept,
+  };
+}

@@ -1,0 +1,254 @@
+import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { AuditRetention } from '../../src/audit/audit-retention.ts';
+import { AuditErasure, type FoundRecord } from '../../src/audit/erasure.ts';
+import type { Seal } from '../../src/audit/seals.ts';
+import { sealsIn } from '../harness/audit-seals.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder } from '../start/folders.ts';
+import { auditProcess, auditRecord, verified } from './chain-world.ts';
+
+const DAY_MS = 24 * 3_600_000;
+
+describeReal('postgres', 'audit verify holds', () => {
+  let database: RealDatabase;
+  let folder: Awaited<ReturnType<typeof emptyFolder>>;
+
+  beforeAll(async () => {
+    database = await realDatabase();
+  });
+
+  afterAll(() => database[Symbol.asyncDispose]());
+
+  beforeEach(async () => {
+    folder = await emptyFolder();
+    await raw('truncate audit_records, audit_seals');
+  });
+
+  const raw = (statement: string) =>
+    database.db.unscoped('test').raw((sql) => sql<Record<string, string>>`${sql.raw(statement)}`);
+  const sealed = async () =>
+    (await raw('select body from audit_seals order by position')).map(({ body }) => JSON.parse(body ?? ''));
+  const segments = () => readdirSync(folder.path).filter((name) => name.endsWith('.seg'));
+
+  /** Lets the next process on the folder write what was left, and end. */
+  async function takeOver(): Promise<void> {
+    const next = auditProcess(database.db, folder.path);
+    await next.drain();
+    await next.stop();
+  }
+
+  it.each([
+    ['before any of its records is in the database', []],
+    ['when some are', ['drain', 'spool']],
+    ['when all are', ['drain']],
+    ['after a checkpoint', ['drain', 'checkpoint']],
+    ['behind a checkpoint', ['drain', 'checkpoint', 'spool']],
+  ] as const)('for a process that is killed %s: the next one closes its chain', async (_name, steps) => {
+    const killed = auditProcess(database.db, folder.path);
+    killed.spool(10);
+    for (const step of steps) await (step === 'spool' ? killed.spool(10) : killed[step]());
+    killed.kill();
+    const records = (await raw('select 1 from audit_records')).length;
+    expect(await verified(database.db)).toMatchObject({ records, findings: [] });
+    await takeOver();
+    const all = 10 + 10 * steps.filter((step) => step === 'spool').length;
+    expect(await verified(database.db)).toMatchObject({ records: all, findings: [] });
+    expect((await sealed()).at(-1)).toMatchObject({ kind: 'closed', chain: killed.chain, index: all - 1 });
+    expect(readdirSync(folder.path)).toEqual([]);
+  });
+
+  it('for records that are in the database and in the spool, since a process was killed between', async () => {
+    const killed = auditProcess(database.db, folder.path);
+    killed.spool(10);
+    const [name = ''] = segments();
+    const spooled = readFileSync(join(folder.path, name));
+    await killed.drain();
+    killed.kill();
+    writeFileSync(join(folder.path, name), spooled);
+    await takeOver();
+    expect(await verified(database.db)).toMatchObject({ records: 10, findings: [] });
+  });
+
+  it.each([
+    ['in the middle of a line', 25],
+    ['in its first line', 3],
+  ])(
+    'for a spool that a machine has lost the end of, cut %s: what is known to be lost is a gap',
+    async (_name, kept) => {
+      const killed = auditProcess(database.db, folder.path);
+      killed.spool(5);
+      await killed.drain();
+      killed.spool(10);
+      await killed.checkpoint();
+      killed.kill();
+      const [name = ''] = segments();
+      const bytes = readFileSync(join(folder.path, name));
+      const cut = kept === 3 ? 100 : bytes.indexOf(10, Math.floor(bytes.length / 2)) + kept;
+      truncateSync(join(folder.path, name), cut);
+      await takeOver();
+      const { records, findings } = await verified(database.db);
+      expect(findings).toEqual([]);
+      expect(records).toBeLessThan(15);
+      expect(await sealed()).toContainEqual(
+        expect.objectContaining({ kind: 'gap', reason: 'lost', chain: killed.chain, from: records, to: 14 }),
+      );
+    },
+  );
+
+  it('for damage within a spool: what is unreadable is a gap', async () => {
+    const killed = auditProcess(database.db, folder.path);
+    killed.spool(9);
+    killed.kill();
+    const path = join(folder.path, segments()[0] ?? '');
+    const bytes = readFileSync(path);
+    let at = 0;
+    for (let line = 0; line < 4; line += 1) at = bytes.indexOf(10, at) + 1;
+    bytes.fill('x', at + 20, at + 40);
+    writeFileSync(path, bytes);
+    await takeOver();
+    expect(await verified(database.db)).toMatchObject({ records: 8, findings: [] });
+    expect(await sealed()).toContainEqual(expect.objectContaining({ kind: 'gap', from: 4, to: 4, reason: 'lost' }));
+  });
+
+  it('for a record that the database refuses: it is a gap, and may come later', async () => {
+    await raw(`alter table audit_records add constraint no_teapot check (status_code <> 418)`);
+    const refusing = auditProcess(database.db, folder.path);
+    refusing.spool([auditRecord(), auditRecord({ status_code: 418 }), auditRecord()]);
+    await refusing.drain();
+    await raw('alter table audit_records drop constraint no_teapot');
+    await refusing.stop();
+    expect(await verified(database.db)).toMatchObject({ records: 2, findings: [] });
+    expect(await sealed()).toContainEqual(expect.objectContaining({ kind: 'gap', from: 1, to: 1, reason: 'refused' }));
+  });
+
+  /** Erases columns of all records of the database as `change` says. */
+  async function erase(change: Partial<FoundRecord>): Promise<void> {
+    const found = await database.db.unscoped('test').run((k) => k.selectFrom('audit_records').selectAll());
+    const erasures = found.map((row) => ({ found: row, left: { ...row, ...change } }));
+    await new AuditErasure(database.db, sealsIn(database.db)).erase(
+      erasures.map(({ found: row, left }) => {
+        const { path, query, correlation_id, headers, request_body, response_body } = left;
+        return { found: row, left: { path, query, correlation_id, headers, request_body, response_body } };
+      }),
+    );
+  }
+
+  const ERASED: [string, Partial<FoundRecord>][] = [
+    ['path', { path: '***' }],
+    ['query', { query: null }],
+    ['correlation_id', { correlation_id: '***' }],
+    ['headers', { headers: { host: '***' } }],
+    ['request_body', { request_body: null }],
+    ['response_body', { response_body: '' }],
+  ];
+
+  it.each(ERASED)('for an erased %s, and for no other change of that record', async (column, change) => {
+    const process = auditProcess(database.db, folder.path);
+    process.spool(3);
+    await process.stop();
+    const before = await raw("select encode(salts, 'hex') as salts from audit_records where chain_index = 1");
+    await erase(change);
+    expect(await verified(database.db)).toMatchObject({ records: 3, findings: [] });
+    const place = ERASED.findIndex(([name]) => name === column);
+    const after = await raw("select encode(salts, 'hex') as salts from audit_records where chain_index = 1");
+    const saltsOf = ([row]: Record<string, string>[]) => row?.salts?.match(/.{32}/g) ?? [];
+    // The salt is gone: with it a guess of the text could be checked.
+    expect(saltsOf(before).map((salt, index) => salt === saltsOf(after)[index])).toEqual(
+      ERASED.map((_, index) => index !== place),
+    );
+    for (const [name] of ERASED) {
+      const value = name === 'headers' ? `'{"a": "b"}'` : "'x'";
+      await raw(`create table kept as select * from audit_records where chain_index = 1`);
+      await raw(`update audit_records set ${name} = ${value} where chain_index = 1`);
+      const { findings } = await verified(database.db);
+      expect(findings[0]?.message, name).toMatch(/^record 1 of .* is changed/);
+      await raw(`update audit_records set ${name} = (select ${name} from kept) where chain_index = 1`);
+      await raw('drop table kept');
+    }
+    expect((await verified(database.db)).findings).toEqual([]);
+    await raw("delete from audit_seals where kind = 'erased'");
+    expect((await verified(database.db, { keys: [] })).findings[0]?.message).toMatch(/^record 0 of .* no seal allows/);
+  });
+
+  it('for a record of which one column after another is erased, and one twice', async () => {
+    const process = auditProcess(database.db, folder.path);
+    process.spool(3);
+    await process.stop();
+    for (const [, change] of ERASED) await erase(change);
+    await erase({ path: '' });
+    expect(await verified(database.db)).toMatchObject({ records: 3, findings: [] });
+    await raw("update audit_records set path = '***' where chain_index = 2");
+    expect((await verified(database.db)).findings[0]?.message).toMatch(/^record 2 of .* its path has become/);
+  });
+
+  it('for what the retention has dropped, months and single records, and for nothing else', async () => {
+    const nowMs = Date.UTC(2026, 10, 24);
+    const retention = (retentionDays: number) =>
+      new AuditRetention({ db: database.db, seals: sealsIn(database.db), nowMs: () => nowMs, retentionDays }).keep();
+    await raw(`select audit_make_month('2026-08-01'), audit_make_month('2026-09-01')`);
+    const [one, other] = [auditProcess(database.db, folder.path), auditProcess(database.db, folder.path)];
+    for (let day = 100; day > 0; day -= 1) {
+      const at = (ms: number) => auditRecord({ at: new Date(nowMs - day * DAY_MS + ms).toISOString() });
+      // Requests end in another order than they begin.
+      (day % 3 === 0 ? other : one).spool([at(5), at(1), at(3)]);
+    }
+    await one.drain();
+    await other.drain();
+    await one.checkpoint();
+    await retention(60);
+    await retention(30);
+    expect(await verified(database.db)).toMatchObject({ chains: 2, findings: [] });
+    await Promise.all([one.stop(), other.stop()]);
+    expect((await verified(database.db)).findings).toEqual([]);
+    const kinds = (await sealed()).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'dropped').length).toBeGreaterThan(2);
+    await raw("delete from audit_records where at < '2026-10-26'");
+    expect((await verified(database.db)).findings[0]).toMatchObject({ kind: 'missing' });
+  });
+
+  it('for a part of the time, in which a record of its edges is not missing', async () => {
+    const process = auditProcess(database.db, folder.path);
+    const at = (minute: number) => auditRecord({ at: `2026-11-24T10:${String(minute).padStart(2, '0')}:00.000Z` });
+    process.spool([0, 2, 1, 4, 3, 6, 5, 8, 7, 9].map(at));
+    await process.stop();
+    const times = (from: number, to: number) => ({
+      from: `2026-11-24T10:0${from}:00Z`,
+      to: `2026-11-24T10:0${to}:00Z`,
+    });
+    for (let from = 0; from < 9; from += 1) {
+      for (let to = from + 1; to < 9; to += 1) {
+        expect(await verified(database.db, times(from, to))).toMatchObject({ records: to - from, findings: [] });
+      }
+    }
+    await raw('delete from audit_records where chain_index = 5');
+    expect((await verified(database.db, times(2, 9))).findings[0]?.message).toMatch(/^record 5 of/);
+    expect((await verified(database.db, times(0, 3))).findings).toEqual([]);
+  });
+
+  it('only with every seal that was kept elsewhere', async () => {
+    const kept: Seal[] = [];
+    const sink = async (seal: Seal) => void kept.push(seal);
+    const process = auditProcess(database.db, folder.path, sealsIn(database.db, { sink }));
+    process.spool(5);
+    await process.drain();
+    await process.checkpoint();
+    process.spool(5);
+    await process.stop();
+    async function* lines(extra: string[] = []) {
+      for (const seal of kept) yield JSON.stringify(seal);
+      yield* extra;
+    }
+    const found = async (extra?: string[]) => (await verified(database.db, { keptSeals: lines(extra) })).findings;
+    expect(await found()).toEqual([]);
+    expect(await found(['', '{"body":"{'])).toMatchObject([
+      { kind: 'changed', message: 'line 5 of the kept seals is no seal' },
+    ]);
+    await raw('delete from audit_seals where position = 3');
+    await raw('delete from audit_records where chain_index > 4');
+    expect((await verified(database.db)).findings).toEqual([]);
+    expect(await found()).toMatchObject([{ kind: 'cut off', message: expect.stringMatching(/^seal 3, .* is not in/) }]);
+  });
+});

@@ -1,0 +1,282 @@
+import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { columnDigests, recordHash } from '../../src/audit/audit-chain.ts';
+import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
+import { keyId, type Seal } from '../../src/audit/seals.ts';
+import { SEAL_KEY, sealsIn } from '../harness/audit-seals.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder } from '../start/folders.ts';
+import { type AuditProcess, auditProcess, verified } from './chain-world.ts';
+
+const RECORDS = 20;
+
+/** A record as it is stored, with the hash before and its salts in hexadecimal digits. */
+type StoredRow = AuditRecord & { chain_index: string; previous: string; salted: string };
+
+describeReal('postgres', 'audit verify', () => {
+  let database: RealDatabase;
+  let folder: Awaited<ReturnType<typeof emptyFolder>>;
+  let chained: AuditProcess;
+
+  beforeAll(async () => {
+    database = await realDatabase();
+    folder = await emptyFolder();
+  });
+
+  afterAll(async () => {
+    await database[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
+  });
+
+  const raw = (statement: string) => database.db.unscoped('test').raw((sql) => sql<object>`${sql.raw(statement)}`);
+
+  beforeEach(async () => {
+    await raw('truncate audit_records, audit_seals');
+    chained = auditProcess(database.db, folder.path);
+    chained.spool(RECORDS / 2);
+    await chained.drain();
+    await chained.checkpoint();
+    chained.spool(RECORDS / 2);
+    await chained.stop();
+  });
+
+  it('holds for what has not been touched', async () => {
+    expect(await verified(database.db)).toMatchObject({ records: RECORDS, chains: 1, seals: 3, findings: [] });
+  });
+
+  it('holds for two processes at once', async () => {
+    const others = [auditProcess(database.db, folder.path), auditProcess(database.db, folder.path)];
+    for (const other of others) other.spool(5);
+    await Promise.all(others.map((other) => other.drain()));
+    await Promise.all(others.map((other) => other.stop()));
+    expect(await verified(database.db)).toMatchObject({ records: RECORDS + 10, chains: 3, findings: [] });
+  });
+
+  const CHANGES = [
+    ['at', "at + interval '1 microsecond'"],
+    ['id', 'gen_random_uuid()'],
+    ['node_id', 'null'],
+    ['node_id', 'gen_random_uuid()'],
+    ['correlation_id', "correlation_id || 'x'"],
+    ['method', "'GET'"],
+    ['path', "'/v1/others'"],
+    ['query', 'null'],
+    ['status_code', '201'],
+    ['elapsed', 'elapsed + 0.001'],
+    ['headers', `headers || '{"host":"b"}'`],
+    ['headers', `headers - 'accept'`],
+    ['remote_address', "'::2'"],
+    ['real_ip', "'10.0.0.2'"],
+    ['request_body', "''"],
+    ['request_body', 'null'],
+    ['request_bytes', '28'],
+    ['response_body', "response_body || ' '"],
+    ['response_bytes', '10'],
+    ['is_api', 'not is_api'],
+    ['aborted', 'not aborted'],
+    ['salts', "salts || '\\x00'"],
+    ['salts', 'null'],
+    ['hash', "sha256('x')"],
+    ['previous_hash', "sha256('x')"],
+    ['hash', 'null'],
+    ['previous_hash', 'null'],
+    ['erased', "'[1]'"],
+    ['erased', "'[99]'"],
+    ['erased', `'["x"]'`],
+    ['erased', "'5'"],
+    ['erased', "'{}'"],
+    ['erased', "'[]'"],
+  ] as const;
+
+  it.each(CHANGES)('names the record of which %s is changed to %s', async (column, value) => {
+    await raw(`update audit_records set ${column} = ${value} where chain_index = 7`);
+    const { findings } = await verified(database.db);
+    expect(findings[0]).toMatchObject({ kind: 'changed' });
+    expect(findings[0]?.message).toMatch(/^record 7 of chain /);
+  });
+
+  const place = (index: number) => `chain_index = ${index}`;
+  const swap = (columns: string, one: number, other: number) => `
+    update audit_records a set (${columns}) = (select ${columns.replace(/(\w+)/g, 'b.$1')} from audit_records b
+      where b.chain_index = ${one} + ${other} - a.chain_index) where a.chain_index in (${one}, ${other})`;
+  const COLUMNS = 'node_id, correlation_id, method, path, query, status_code, elapsed, headers, request_body';
+  const CHAINED = 'chain_id, chain_index, previous_hash, hash, salts';
+  const copyOf = (index: number, id: string, at: string) => `
+    insert into audit_records
+    select ${at}, ${id}, node_id, correlation_id, method, path, query, status_code, elapsed, headers, remote_address,
+      real_ip, request_body, request_bytes, response_body, response_bytes, is_api, aborted, ${CHAINED}
+    from audit_records where ${place(index)}`;
+
+  it.each([
+    ['the first record is deleted', `delete from audit_records where ${place(0)}`, 'missing', /^record 0 of/],
+    ['a record is deleted', `delete from audit_records where ${place(7)}`, 'missing', /^record 7 of/],
+    [
+      'records are deleted',
+      'delete from audit_records where chain_index between 3 and 12',
+      'missing',
+      /^records 3 to 12 of/,
+    ],
+    ['the last record is deleted', `delete from audit_records where ${place(19)}`, 'cut off', /^record 19 of/],
+    ['the end is cut off', 'delete from audit_records where chain_index >= 5', 'cut off', /^records 5 to 19 of/],
+    ['all records are deleted', 'truncate audit_records', 'cut off', /^records 0 to 19 of/],
+    ['the contents of two are exchanged', swap(COLUMNS, 4, 9), 'changed', /^record 4 of/],
+    ['the places of two are exchanged', swap(CHAINED, 4, 9), 'changed', /^record 4 of/],
+    ['the indices of two are exchanged', swap('chain_index', 4, 9), 'changed', /^record 4 of/],
+    ['one is copied', copyOf(4, 'gen_random_uuid()', 'at'), 'twice', /^record 4 of/],
+    ['one is copied to another time', copyOf(4, 'id', "at + interval '1 day'"), 'twice', /^record 4 of/],
+    [
+      'one is copied behind the end',
+      `${copyOf(4, 'gen_random_uuid()', 'at')}; update audit_records set chain_index = 20
+       where (at, id) = (select at, id from audit_records where ${place(4)} order by ctid desc limit 1)`,
+      'changed',
+      /^record 20 of/,
+    ],
+    [
+      'one is added without a chain',
+      `${copyOf(4, 'gen_random_uuid()', "at + interval '1 hour'")}; update audit_records set chain_id = null, chain_index = null
+       where at > now() + interval '50 minutes'`,
+      'unchained',
+      /^1 records have no place/,
+    ],
+    [
+      'a whole chain is renamed',
+      "update audit_records set chain_id = 'aaaaaaaa-0000-7000-8000-000000000001'",
+      'changed',
+      /^record 0 of/,
+    ],
+    ['a seal is deleted', 'delete from audit_seals where position = 2', 'missing', /^seal 2 is missing/],
+    [
+      'the last seal is deleted with its records',
+      `
+      delete from audit_seals where position = 3; delete from audit_records where chain_index > 12`,
+      undefined,
+      /^$/,
+    ],
+    ['the first seal is deleted', 'delete from audit_seals where position = 1', 'missing', /^seal 1 is missing/],
+    ['all seals are deleted', 'truncate audit_seals', 'forged', /^record 19 of .* no seal knows of it/],
+    [
+      "a seal's body is changed",
+      `update audit_seals set body = replace(body, '"index":9', '"index":8') where position = 2`,
+      'forged',
+      /^seal 2 has a wrong signature/,
+    ],
+    [
+      "a seal's signature is removed",
+      'update audit_seals set signature = null where position = 2',
+      'forged',
+      /^seal 2 has/,
+    ],
+    [
+      "a seal's row says something else",
+      "update audit_seals set kind = 'gap' where position = 2",
+      'changed',
+      /^seal 2 is changed/,
+    ],
+    ['a seal is no JSON', "update audit_seals set body = 'x' where position = 2", 'changed', /^seal 2 is changed/],
+    ['a seal is a number', "update audit_seals set body = '5' where position = 2", 'changed', /^seal 2 is changed/],
+  ])('when %s, names it', async (_name, change, kind, message) => {
+    await raw(`${change}`);
+    const { findings } = await verified(database.db);
+    expect(findings[0]?.kind).toBe(kind);
+    expect(findings[0]?.message ?? '').toMatch(message);
+  });
+
+  /** Rewrites records from an index on, with hashes that follow on each other, as somebody would who knows how. */
+  async function forge(from: number, change: string, chain = chained.chain): Promise<void> {
+    await raw(`update audit_records set ${change} where chain_index = ${from} and chain_id = '${chain}'`);
+    const rows = (await raw(`
+      select *, encode(previous_hash, 'hex') as previous, encode(salts, 'hex') as salted
+      from audit_records where chain_id = '${chain}' and chain_index >= ${from} order by chain_index`)) as StoredRow[];
+    let previous = rows[0]?.previous ?? '';
+    for (const row of rows) {
+      const record = {
+        ...row,
+        at: new Date(row.at).toISOString(),
+        request_bytes: Number(row.request_bytes),
+        response_bytes: Number(row.response_bytes),
+      };
+      const index = Number(row.chain_index);
+      const hash = recordHash({ chain, index, previous }, fixedColumnsOf(record), columnDigests(record, row.salted));
+      await raw(`
+        update audit_records set previous_hash = '\\x${previous}', hash = '\\x${hash}'
+        where chain_id = '${chain}' and chain_index = ${index}`);
+      previous = hash;
+    }
+  }
+
+  it.each([3, 9])('names the records among which hashes were made anew, from record %d on', async (from) => {
+    await forge(from, 'status_code = 500');
+    const { findings } = await verified(database.db);
+    expect(findings[0]).toMatchObject({ kind: 'forged' });
+    expect(findings[0]?.message).toMatch(/^one of the records with the indices 0 to 9 of .* seal 2/);
+  });
+
+  it('names the record whose hash was made anew where seals hold both sides of it', async () => {
+    await forge(19, 'status_code = 500');
+    expect((await verified(database.db)).findings[0]?.message).toMatch(/^one of the records with the indices 10 to 19/);
+  });
+
+  it('knows a chain of somebody else', async () => {
+    const other = '01234567-89ab-7cde-8f01-23456789abcd';
+    await raw(`${copyOf(0, 'gen_random_uuid()', 'at')}; update audit_records set chain_id = '${other}'
+      where id = (select id from audit_records where chain_index = 0 order by ctid desc limit 1)`);
+    await forge(0, 'status_code = 200', other);
+    const { findings } = await verified(database.db);
+    expect(findings).toMatchObject([{ kind: 'forged' }]);
+    expect(findings[0]?.message).toMatch(/no seal knows of it/);
+  });
+
+  describe('seals', () => {
+    const { privateKey: other } = generateKeyPairSync('ed25519');
+
+    /** Adds a seal as somebody who may write to the database, with a key of their own or none. */
+    async function addForged(statement: object, key: typeof other | null): Promise<void> {
+      const [last] = (await raw(`
+        select position, body, encode(signature, 'hex') as signature from audit_seals order by position desc limit 1`)) as (Seal & {
+        position: string;
+      })[];
+      const previous = createHash('sha256')
+        .update(`${last?.body}\n${last?.signature ?? ''}`)
+        .digest('hex');
+      const position = Number(last?.position) + 1;
+      const body = JSON.stringify({
+        position,
+        previous,
+        at: new Date().toISOString(),
+        key: key && keyId(key),
+        ...statement,
+      });
+      const signature = key ? `'\\x${sign(null, Buffer.from(body), key).toString('hex')}'` : 'null';
+      await raw(`
+        insert into audit_seals values (${position}, '${chained.chain}', 'gap', $body$${body}$body$, ${signature})`);
+    }
+
+    it.each([
+      ['a key of its own', other],
+      ['no key', null],
+    ])('with %s behind the last known one allow nothing', async (_name, key) => {
+      await raw('delete from audit_records where chain_index = 7');
+      await addForged({ kind: 'gap', chain: chained.chain, from: 7, to: 7, reason: 'lost' }, key);
+      const { findings } = await verified(database.db);
+      expect(findings[0]).toMatchObject({
+        kind: 'forged',
+        message: expect.stringMatching(/^the last seals, from 4 on/),
+      });
+    });
+
+    it('of a former key hold, by that key or by the next one alone', async () => {
+      const next = auditProcess(database.db, folder.path, sealsIn(database.db, { key: other }));
+      next.spool(3);
+      await next.stop();
+      for (const keys of [[SEAL_KEY, other], [other]]) {
+        expect(await verified(database.db, { keys })).toMatchObject({ records: 23, findings: [] });
+      }
+      expect((await verified(database.db, { keys: [SEAL_KEY] })).findings).toMatchObject([{ kind: 'forged' }]);
+    });
+
+    it('without any key hold by their hashes alone, where no key is known', async () => {
+      expect(await verified(database.db, { keys: [] })).toMatchObject({ records: RECORDS, findings: [] });
+    });
+  });
+});
