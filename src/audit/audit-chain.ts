@@ -1,5 +1,12 @@
 import { hash, randomFillSync } from 'node:crypto';
-import { type AuditRecord, columnsOf, ERASABLE_COLUMNS, erasableTexts, fixedColumnsOf } from './audit-record.ts';
+import {
+  type AuditRecord,
+  columnsOf,
+  ERASABLE_COLUMNS,
+  erasableTexts,
+  fixedColumnsOf,
+  headersText,
+} from './audit-record.ts';
 
 /** The hash before that of a chain's first record. */
 export const NO_HASH = '0'.repeat(64);
@@ -32,9 +39,9 @@ export function columnDigest(text: string | null, salt: string): string {
   return text === null ? '-' : hash('sha256', salt + text);
 }
 
-/** Returns the digests of the columns that an erasure can blank, given their salts one after another. */
-export function columnDigests(record: Parameters<typeof erasableTexts>[0], salts: string): string[] {
-  return erasableTexts(record).map((text, index) => columnDigest(text, saltAt(salts, index)));
+/** Returns the digests of texts, given their salts one after another. */
+export function columnDigests(texts: readonly (string | null)[], salts: string): string[] {
+  return texts.map((text, index) => columnDigest(text, saltAt(salts, index)));
 }
 
 /** Returns the salt of the column with this index. */
@@ -67,14 +74,11 @@ export interface UnchainedRecord {
 
 /** Makes a record ready for its place in a chain. */
 export function unchained(record: AuditRecord): UnchainedRecord {
-  const [columns, salts] = [columnsOf(record), newSalts()];
-  return {
-    columns,
-    fixed: fixedColumnsOf(record),
-    salts,
-    digests: columnDigests(record, salts),
-    length: columns.length,
-  };
+  const headers = headersText(record);
+  const columns = columnsOf(record, headers);
+  const salts = newSalts();
+  const digests = columnDigests(erasableTexts(record, headers), salts);
+  return { columns, fixed: fixedColumnsOf(record), salts, digests, length: columns.length };
 }
 
 /** The last record of a chain: its index, or -1, and its hash. */

@@ -34,9 +34,9 @@ export const AUDIT_COLUMNS = ['chain_id', 'chain_index', 'previous_hash', 'hash'
 const NULL = '\\N';
 
 /** Returns a record as the columns of PostgreSQL's `COPY` in the format `text`: the form in which it is inserted. */
-export function columnsOf(r: AuditRecord): string {
+export function columnsOf(r: AuditRecord, headers = headersText(r)): string {
   const request = `${r.at}\t${r.id}\t${r.node_id ?? NULL}\t${field(r.correlation_id)}\t${field(r.method)}\t${field(r.path)}\t${field(r.query)}`;
-  const result = `${r.status_code}\t${r.elapsed}\t${field(headersText(r))}\t${field(r.remote_address)}\t${field(r.real_ip)}`;
+  const result = `${r.status_code}\t${r.elapsed}\t${field(headers)}\t${field(r.remote_address)}\t${field(r.real_ip)}`;
   const bodies = `${field(r.request_body)}\t${r.request_bytes}\t${field(r.response_body)}\t${r.response_bytes}`;
   return `${request}\t${result}\t${bodies}\t${r.is_api}\t${r.aborted}`;
 }
@@ -58,12 +58,15 @@ export const ERASABLE_COLUMNS = [
 ] as const;
 
 /** Returns the texts of the columns that an erasure can blank, in the order of `ERASABLE_COLUMNS`. */
-export function erasableTexts(r: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>): (string | null)[] {
-  return [r.path, r.query, r.correlation_id, headersText(r), r.request_body, r.response_body];
+export function erasableTexts(
+  r: Pick<AuditRecord, (typeof ERASABLE_COLUMNS)[number]>,
+  headers = headersText(r),
+): (string | null)[] {
+  return [r.path, r.query, r.correlation_id, headers, r.request_body, r.response_body];
 }
 
-/** Returns headers as JSON. The names are sorted, since the database keeps no order. */
-function headersText({ headers }: Pick<AuditRecord, 'headers'>): string {
+/** Returns the headers of a record as JSON. The names are sorted, since the database keeps no order. */
+export function headersText({ headers }: Pick<AuditRecord, 'headers'>): string {
   const sorted: AuditRecord['headers'] = Object.create(null);
   for (const name of Object.keys(headers).sort()) sorted[name] = headers[name];
   return JSON.stringify(sorted);

@@ -5,6 +5,19 @@ import { type AuditChain, type ChainHead, NO_HASH, placeOf } from './audit-chain
 import { isChainedLine } from './audit-record.ts';
 import type { AuditSeals } from './seals.ts';
 
+/** Records of a chain without a gap, from an index to that of the last one, which has this hash. */
+type Run = { chain: string; from: number } & ChainHead;
+
+/** Returns the runs in lines of one process: of those without a gap, as nearly all are, only the ends are read. */
+function runsOf(lines: readonly Buffer[]): Run[] {
+  const [first, last] = [lines[0], lines.at(-1)];
+  if (!first || !last || !isChainedLine(first)) return [];
+  const { index: from } = placeOf(first);
+  const end = placeOf(last);
+  if (end.index - from === lines.length - 1) return [{ ...end, from }];
+  return lines.map(placeOf).map((place) => ({ ...place, from: place.index }));
+}
+
 interface ChainKeeperParts {
   db: Db;
   seals: AuditSeals;
@@ -44,15 +57,15 @@ export class ChainKeeper {
    * said before and after.
    */
   async write(lines: readonly Buffer[], insert: () => Promise<readonly Buffer[]>): Promise<void> {
-    const places = lines.filter(isChainedLine).map(placeOf);
-    for (const { chain } of places) if (!this.#heads.has(chain)) this.#heads.set(chain, await this.#open(chain));
+    const runs = runsOf(lines);
+    for (const { chain } of runs) if (!this.#heads.has(chain)) this.#heads.set(chain, await this.#open(chain));
     for (const line of (await insert()).filter(isChainedLine)) {
       const { chain, index } = placeOf(line);
       await this.#seal({ kind: 'gap', chain, from: index, to: index, reason: 'refused' });
     }
-    for (const { chain, index, hash } of places) {
-      const { index: last } = this.#heads.get(chain) ?? { index: index - 1 };
-      if (index > last + 1) await this.#seal({ kind: 'gap', chain, from: last + 1, to: index - 1, reason: 'lost' });
+    for (const { chain, from, index, hash } of runs) {
+      const { index: last } = this.#heads.get(chain) ?? { index: from - 1 };
+      if (from > last + 1) await this.#seal({ kind: 'gap', chain, from: last + 1, to: from - 1, reason: 'lost' });
       if (index > last) this.#heads.set(chain, { index, hash });
     }
   }

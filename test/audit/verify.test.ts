@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { columnDigests, recordHash } from '../../src/audit/audit-chain.ts';
-import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
+import { type AuditRecord, erasableTexts, fixedColumnsOf } from '../../src/audit/audit-record.ts';
 import { keyId, type Seal } from '../../src/audit/seals.ts';
 import { SEAL_KEY, sealsIn } from '../harness/audit-seals.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
@@ -197,7 +197,11 @@ describeReal('postgres', 'audit verify', () => {
         response_bytes: Number(row.response_bytes),
       };
       const index = Number(row.chain_index);
-      const hash = recordHash({ chain, index, previous }, fixedColumnsOf(record), columnDigests(record, row.salted));
+      const hash = recordHash(
+        { chain, index, previous },
+        fixedColumnsOf(record),
+        columnDigests(erasableTexts(record), row.salted),
+      );
       await raw(`
         update audit_records set previous_hash = '\\x${previous}', hash = '\\x${hash}'
         where chain_id = '${chain}' and chain_index = ${index}`);

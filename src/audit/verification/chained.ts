@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { columnDigests, NO_HASH, recordHash, SALTS_LENGTH } from '../audit-chain.ts';
-import { ERASABLE_COLUMNS, fixedColumnsOf } from '../audit-record.ts';
+import { ERASABLE_COLUMNS, erasableTexts, fixedColumnsOf } from '../audit-record.ts';
 import type { ChainRange, ErasedRecord } from '../seals.ts';
 import type { Findings } from './findings.ts';
 import type { SealedAudit } from './sealed.ts';
@@ -125,7 +125,7 @@ export class VerifiedChain {
 
   /** Returns the digests of the columns that an erasure can blank, as they were when the record was chained. */
   async #digestsOf(row: ChainedRow, name: string): Promise<string[]> {
-    const digests = columnDigests(row, row.salts);
+    const digests = columnDigests(erasableTexts(row), row.salts);
     if (row.erased === null) return digests;
     const { sealed, findings } = this.#parts;
     const isList = Array.isArray(row.erased) && row.erased.length > 0;
