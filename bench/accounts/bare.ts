@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { PGlite } from '@electric-sql/pglite';
 import express from 'express';
 import { isoFromPg, isoFromPgOrNull } from '../../src/lib/instants.ts';
+import { type Keep, type RecordOptions, shortestRecords } from '../lib/shortest-record.ts';
 import type { Statement } from './statements.ts';
 
 /** What the bare server is told: where its rows are, and what it asks them. */
@@ -17,6 +18,8 @@ export interface BareOptions {
   page?: number;
   /** What answers: Express unless given. */
   frame?: 'express' | 'http';
+  /** Where a record of each request goes; none is kept where this is missing. */
+  records?: RecordOptions;
 }
 
 type Row = Record<string, string | null>;
@@ -57,11 +60,12 @@ async function openRows({ cluster, databaseUrl, frame }: BareOptions): Promise<R
 
 /**
  * Run as a process of its own: one route that asks what the product asks and gives the product's body, without token,
- * tenant, audit or checks, of Express as it comes or of node:http. Times are cut as the product cuts them, since a `Date`
- * would cost more.
+ * tenant or checks, of Express as it comes or of node:http; no audit, or a record of each request. Times are cut as the
+ * product cuts them, since a `Date` would cost more.
  */
 async function serve(options: BareOptions): Promise<void> {
   const run = await openRows(options);
+  const keep = options.records && shortestRecords(options.records);
   const [count, page] = options.statements;
   if (!count || !page || options.statements.length !== 2) throw new Error('a page of accounts is two statements');
   const body = async () => {
@@ -75,27 +79,38 @@ async function serve(options: BareOptions): Promise<void> {
     }));
     return { data, page: options.page ?? 1, per_page: 10, total: Number(counted[0]?.total) };
   };
-  if (options.frame === 'http') serveHttp(options.port, body);
-  else serveExpress(options.port, body);
+  if (options.frame === 'http') serveHttp(options.port, body, keep);
+  else serveExpress(options.port, body, keep);
   process.once('SIGTERM', () => process.exit());
 }
 
-function serveExpress(port: number, body: () => Promise<object>): void {
+function serveExpress(port: number, body: () => Promise<object>, keep: Keep | undefined): void {
   const app = express();
   app.get('/health', (_req, res) => {
     res.json({});
   });
-  app.get('/v1/accounts', async (_req, res) => {
-    res.json(await body());
+  app.get('/v1/accounts', async (req, res) => {
+    const startedTick = performance.now();
+    const given = await body();
+    if (!keep) return void res.json(given);
+    const responseBody = JSON.stringify(given);
+    // What `res.json` sends, by the text that the record has.
+    keep({ req, startedTick, requestBody: '', responseBody }, () => res.type('json').send(responseBody));
   });
   app.listen(port, '127.0.0.1');
 }
 
-function serveHttp(port: number, body: () => Promise<object>): void {
+function serveHttp(port: number, body: () => Promise<object>, keep: Keep | undefined): void {
   const server = createServer(async (req, res) => {
-    const text = JSON.stringify(req.url === '/health' ? {} : await body());
-    res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
-    res.end(text);
+    const startedTick = performance.now();
+    const isPage = req.url !== '/health';
+    const text = JSON.stringify(isPage ? await body() : {});
+    const answer = () => {
+      res.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+      res.end(text);
+    };
+    if (keep && isPage) keep({ req, startedTick, requestBody: '', responseBody: text }, answer);
+    else answer();
   });
   server.listen(port, '127.0.0.1');
 }

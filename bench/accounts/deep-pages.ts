@@ -1,10 +1,11 @@
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { withPostgres } from '../../test/services/pg-client.ts';
+import type { Effort } from '../lib/pairs.ts';
 import { clientToken, readDemoFile, startProduct } from '../lib/product.ts';
 import { type Table, tell } from '../lib/report.ts';
 import { median } from '../lib/statistics.ts';
 import { onEachStores, seedWorld, type World } from '../lib/world.ts';
-import { assertSameBody, type Effort, startBare } from './measure.ts';
+import { assertSameBody, startBare } from './measure.ts';
 import { type Contender, roundOf } from './rounds.ts';
 import { statementsOf } from './statements.ts';
 

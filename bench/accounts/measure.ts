@@ -1,58 +1,69 @@
 import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { request } from 'undici';
+import { type Effort, type PairedRound, pairRounds } from '../lib/pairs.ts';
 import { clientToken, freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
-import { median } from '../lib/statistics.ts';
-import { seedWorld, type World } from '../lib/world.ts';
+import type { RecordOptions } from '../lib/shortest-record.ts';
+import { seedWorld, titleOf, type World } from '../lib/world.ts';
 import type { BareOptions } from './bare.ts';
-import { type Pair, runRounds } from './rounds.ts';
+import { CONNECTIONS, type Contender, roundOf } from './rounds.ts';
 import type { Statement } from './statements.ts';
 
 const BARE = join(import.meta.dirname, 'bare.ts');
 
-export interface Effort {
-  pairs: number;
-  requests: number;
-  warmUp: number;
+/** A contender's rounds beside those of the bare route. */
+export interface Compared {
+  title: string;
+  rounds: PairedRound[];
 }
 
-/** CPU of the product and of the bare route, µs a request, and their ratio: the median of the pairs' ratios. */
-export interface Comparison {
-  product: number;
-  bare: number;
-  ratio: number;
-  lowest: number;
-  highest: number;
-}
-
-/** Compares the product on fresh stores with the bare route on the same rows. */
-export async function compare(world: World, effort: Effort): Promise<Comparison> {
+/**
+ * Compares the product on fresh stores with the bare route on the same rows; on servers also what a record of each
+ * request costs the bare route, and a handler of node:http, at least. The last one is the bare route.
+ */
+export async function compare(world: World, effort: Effort): Promise<Compared[]> {
   const statements = await seedWorld(world);
-  const bare = await startBare(world, statements);
-  try {
-    const product = await startProduct(world);
-    try {
-      const token = await clientToken(product.url, readDemoFile(world.dataDir));
-      await assertSameBody(product, bare, token);
-      const pairs = await runRounds({
-        product: { server: product, token },
-        bare: { server: bare, token: undefined },
-        ...effort,
-      });
-      return comparisonOf(pairs);
-    } finally {
-      await product.stop();
-    }
-  } finally {
-    await bare.stop();
+  await using servers = new AsyncDisposableStack();
+  const started = async (starting: Promise<Server>) => servers.adopt(await starting, (server) => server.stop());
+  const bare = await started(startBare(world, statements));
+  const product = await started(startProduct(world));
+  const token = await clientToken(product.url, readDemoFile(world.dataDir));
+  await assertSameBody(product, bare, token);
+  const base: Titled = { title: BARE_TITLE, server: bare, token: undefined };
+  const contenders: Titled[] = [{ title: `Portcullis, ${titleOf(world.stores)}`, server: product, token }];
+  for (const frame of world.stores === 'servers' ? FRAMES : []) {
+    const server = await started(startBare(world, statements, { frame, records: recordsOf(world, frame) }));
+    await assertSameBody(product, server, token);
+    contenders.push({ title: RECORDED_TITLES[frame], server, token: undefined });
   }
+  const run = (contender: Titled, requests: number) => roundOf(contender, requests, CONNECTIONS);
+  const rounds = await pairRounds({ contenders, base, effort, run });
+  return [...contenders, base].map((contender) => ({
+    title: contender.title,
+    rounds: rounds.get(contender) ?? [],
+  }));
+}
+
+interface Titled extends Contender {
+  title: string;
+}
+
+const BARE_TITLE = 'bare Express';
+const FRAMES = ['express', 'http'] as const;
+const RECORDED_TITLES: Record<(typeof FRAMES)[number], string> = {
+  express: 'bare Express with a record of each request',
+  http: 'bare node:http with a record of each request',
+};
+
+function recordsOf({ dataDir, servers }: World, name: string): RecordOptions {
+  return { file: join(dataDir, `records-${name}.txt`), databaseUrl: servers.DATABASE_URL ?? '' };
 }
 
 /** Starts the bare route on the rows of a world. */
 export async function startBare(
   { dataDir, servers }: World,
   statements: Statement[],
-  more: Pick<BareOptions, 'page' | 'frame'> = {},
+  more: Pick<BareOptions, 'page' | 'frame' | 'records'> = {},
 ): Promise<Server> {
   const port = await freePort();
   const cluster = join(dataDir, 'bare-cluster');
@@ -76,15 +87,4 @@ export async function assertSameBody(product: Server, bare: Server, token: strin
     }),
   );
   if (given !== expected) throw new Error(`the bodies differ:\n${given}\n${expected}`);
-}
-
-function comparisonOf(pairs: readonly Pair[]): Comparison {
-  const ratios = pairs.map(({ product, bare }) => product / bare);
-  return {
-    product: median(pairs.map(({ product }) => product)),
-    bare: median(pairs.map(({ bare }) => bare)),
-    ratio: median(ratios),
-    lowest: Math.min(...ratios),
-    highest: Math.max(...ratios),
-  };
 }

@@ -1,8 +1,8 @@
+import type { Effort } from '../lib/pairs.ts';
 import { clientToken, readDemoFile } from '../lib/product.ts';
 import { profileProduct } from '../lib/profile.ts';
 import type { Table } from '../lib/report.ts';
 import { seedWorld, type World } from '../lib/world.ts';
-import type { Effort } from './measure.ts';
 import { runRound } from './rounds.ts';
 
 /** Where the product spends its time on GET /v1/accounts?limit=10, once it is warm. */

@@ -5,8 +5,9 @@ import { finished } from 'node:stream/promises';
 import { Pool } from 'pg';
 import { from } from 'pg-copy-streams';
 
-const COPY = `copy audit_records (at, id, node_id, correlation_id, method, path, status_code, elapsed, headers,
-  remote_address, real_ip, request_body, request_bytes, response_body, response_bytes, is_api) from stdin`;
+/** How rows of records are stored in the product's table. */
+export const COPY = `copy audit_records (at, id, node_id, correlation_id, method, path, status_code, elapsed, headers,
+  remote_address, real_ip, request_body, request_bytes, response_body, response_bytes, is_api)`;
 const INTERVAL_MS = 200;
 const NODE_ID = randomUUID();
 
@@ -24,16 +25,30 @@ export interface Recorded {
   responseBody: string;
 }
 
+/** Keeps a record of a request, and calls `answer` once it is kept. */
+export type Keep = (recorded: Recorded, answer: () => void) => void;
+
 /**
  * The shortest program that keeps what the product's audit keeps: one record for each request, in a file before its
  * answer ends, by one write a turn of the event loop, and copied into PostgreSQL five times a second. It masks nothing,
  * limits nothing and adopts no file that a dead process left.
  */
-export function shortestRecords({ file, databaseUrl }: RecordOptions) {
+export function shortestRecords({ file, databaseUrl }: RecordOptions): Keep {
   const pool = new Pool({ connectionString: databaseUrl, max: 1 });
+  return recordsInto(file, async (rows) => {
+    const client = await pool.connect();
+    const copy = client.query(from(`${COPY} from stdin`));
+    copy.end(rows);
+    await finished(copy);
+    client.release();
+  });
+}
+
+/** The same, with records stored by `store`: those of one interval at once. */
+export function recordsInto(file: string, store: (rows: Buffer<ArrayBuffer>) => Promise<void>): Keep {
   const fd = openSync(file, 'w');
   let turn: { line: string; answer: () => void }[] = [];
-  let written: Buffer[] = [];
+  let written: Buffer<ArrayBuffer>[] = [];
   const commit = () => {
     const ended = turn;
     turn = [];
@@ -46,14 +61,10 @@ export function shortestRecords({ file, databaseUrl }: RecordOptions) {
     if (written.length === 0) return;
     const rows = Buffer.concat(written);
     written = [];
-    const client = await pool.connect();
-    const copy = client.query(from(COPY));
-    copy.end(rows);
-    await finished(copy);
-    client.release();
+    await store(rows);
     if (written.length === 0) ftruncateSync(fd);
   }, INTERVAL_MS);
-  return (recorded: Recorded, answer: () => void): void => {
+  return (recorded, answer) => {
     if (turn.length === 0) setImmediate(commit);
     turn.push({ line: lineOf(recorded), answer });
   };
