@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs';
+import { cpSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientToken, freePort, readDemoFile, type Server, startProduct, startServer } from '../lib/product.ts';
-import { seedWorld, titleOf, type World } from '../lib/world.ts';
+import { titleOf, type World } from '../lib/world.ts';
 import type { Audience } from './audience.ts';
 import type { PeerOptions } from './peer.ts';
 
@@ -16,7 +16,7 @@ export interface Contender {
 export async function startBare(folder: string, world?: World): Promise<Contender> {
   const { KAFKA_BROKERS = '', TOPIC_PREFIX: prefix = '' } = world?.servers ?? {};
   const kafka = world ? { brokers: KAFKA_BROKERS.split(','), prefix } : undefined;
-  const server = await startPeer('bare', folder, kafka);
+  const server = await startPeer('bare', folder, { kafka });
   const { url } = server;
   return {
     title: kafka ? 'bare node:http SSE behind kafkajs' : 'bare node:http SSE',
@@ -36,9 +36,26 @@ export async function startYoga(folder: string): Promise<{ ws: Contender; sse: C
   };
 }
 
-/** The product on a world, one process that does all; its audience comes over either. */
+/** The shortest program that keeps what the product keeps of an event, on the stores of a world that no product runs on yet. */
+export async function startShortest({ stores, dataDir, servers }: World): Promise<Contender> {
+  const { DATABASE_URL: databaseUrl = '', REDIS_URL: redisUrl = '', KAFKA_BROKERS = '', TOPIC_PREFIX = '' } = servers;
+  const file = join(dataDir, 'shortest-records.txt');
+  const cluster = join(dataDir, 'shortest-cluster');
+  if (stores === 'embedded') cpSync(join(dataDir, 'postgres'), cluster, { recursive: true });
+  const kafka = { brokers: KAFKA_BROKERS.split(','), prefix: TOPIC_PREFIX };
+  const options =
+    stores === 'embedded' ? { embedded: { cluster, file } } : { servers: { databaseUrl, redisUrl, file }, kafka };
+  const server = await startPeer('shortest', dataDir, options);
+  const { url } = server;
+  return {
+    title: `node:http SSE that keeps as much, ${titleOf(stores)}`,
+    server,
+    audience: { url, transport: 'bare', publish: { url: `${url}/notify` } },
+  };
+}
+
+/** The product on a seeded world, one process that does all; its audience comes over either. */
 export async function startPortcullis(world: World): Promise<{ sse: Contender; ws: Contender }> {
-  await seedWorld(world);
   return contendersOf(world, await startProduct(world));
 }
 
@@ -68,9 +85,9 @@ export async function startReplica(world: World, { title, audience }: Contender)
   return { title: `${title}, of a replica`, server, audience: { ...audience, url: server.url } };
 }
 
-async function startPeer(name: string, folder: string, kafka?: PeerOptions['kafka']): Promise<Server> {
+async function startPeer(name: string, folder: string, more: Omit<PeerOptions, 'port'> = {}): Promise<Server> {
   const port = await freePort();
-  const options: PeerOptions = { port, kafka };
+  const options: PeerOptions = { port, ...more };
   const path = join(folder, `${name}-${port}.json`);
   writeFileSync(path, JSON.stringify(options));
   const args = [join(import.meta.dirname, `${name}.ts`), path];

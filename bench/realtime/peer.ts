@@ -4,6 +4,9 @@ import { readFileSync } from 'node:fs';
 export interface PeerOptions {
   port: number;
   kafka?: { brokers: string[]; prefix: string } | undefined;
+  /** Where the shortest program keeps what it keeps: on servers, or in the cluster of a folder; records in a file first. */
+  servers?: { databaseUrl: string; redisUrl: string; file: string } | undefined;
+  embedded?: { cluster: string; file: string } | undefined;
 }
 
 /** What is published: the members of a notification that an update shows. */

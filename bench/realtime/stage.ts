@@ -1,5 +1,5 @@
-import { emptyFolder, onAllStores, type Stores } from '../lib/world.ts';
-import { type Contender, startBare, startPortcullis, startReplica, startYoga } from './contenders.ts';
+import { emptyFolder, onAllStores, type Stores, seedWorld } from '../lib/world.ts';
+import { type Contender, startBare, startPortcullis, startReplica, startShortest, startYoga } from './contenders.ts';
 
 /** All contenders, running. */
 export interface Stage {
@@ -28,9 +28,11 @@ export async function onStage(
     kept(yoga.ws);
     const stage: Stage = { bare, contenders: [], behindKafka: undefined };
     for (const world of worlds) {
+      await seedWorld(world);
+      const shortest = kept(await startShortest(world));
       const product = await startPortcullis(world);
       kept(product.sse);
-      stage.contenders.push(product.sse, product.ws);
+      stage.contenders.push(product.sse, product.ws, shortest);
       if (world.stores === 'embedded') continue;
       stage.contenders.push(kept(await startReplica(world, product.sse)));
       stage.behindKafka = { product: product.sse, bare: kept(await startBare(folder.path, world)) };
