@@ -9,7 +9,7 @@ it('D6-10: what is kept of an event is as large as its text, and not the pool th
   const event = { seq: 7n };
   const result = await new SharedResults().answer(event, 'all', () => ({ data: { id: 'é' } }));
   const written: Buffer[] = [];
-  const res = { on: () => res, removeHeader: () => undefined, writeHead: () => undefined, write, end: write };
+  const res = { on: () => res, removeHeader: () => undefined, writeHead: () => undefined, end: write };
   function write(chunk: Buffer): boolean {
     written.push(chunk);
     return true;
@@ -18,7 +18,7 @@ it('D6-10: what is kept of an event is as large as its text, and not the pool th
   const stream = new SseStream({
     results: { next: async () => results.next() },
     mask: { result: (one: ExecutionResult) => one } as unknown as ErrorMask,
-    exchange: { res } as unknown as Exchange,
+    exchange: { res, audit: { capture: { writeShared: write } } } as unknown as Exchange,
     onClose: () => undefined,
   });
   stream.run();

@@ -5,6 +5,7 @@ import type { ExecutionResult } from 'graphql';
 import { afterEach, expect, it } from 'vitest';
 import type { ErrorMask } from '../../src/faces/graphql/execution/error-masking.ts';
 import { SseStreams } from '../../src/faces/graphql/execution/sse-streams.ts';
+import { Capture } from '../../src/gateway/exchange/capture.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 
 const mask = {
@@ -37,7 +38,7 @@ function results(data: string) {
 }
 
 /** A request that has come in, and its client. */
-async function request(): Promise<{ res: ServerResponse; client: Socket }> {
+async function request(): Promise<{ exchange: Exchange; res: ServerResponse; client: Socket }> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
@@ -47,15 +48,15 @@ async function request(): Promise<{ res: ServerResponse; client: Socket }> {
   });
   const asked = once(server, 'request');
   client.write('GET / HTTP/1.1\r\nhost: h\r\n\r\n');
-  const [, res] = await asked;
-  return { res, client };
+  const [req, res] = await asked;
+  return { exchange: { res, audit: { capture: new Capture(req, res) } } as Exchange, res, client };
 }
 
 it('D6-19: a client that does not read is sent no more than its connection holds', async () => {
-  const { res, client } = await request();
+  const { exchange, res, client } = await request();
   const streams = new SseStreams();
   const { state, iterator } = results('x'.repeat(64 * 1024));
-  streams.run(streams.respond({ Response } as never, { exchange: { res } as Exchange, results: iterator, mask }));
+  streams.run(streams.respond({ Response } as never, { exchange, results: iterator, mask }));
   let before = -1;
   await expect
     .poll(
@@ -78,23 +79,23 @@ it('D6-19: a client that does not read is sent no more than its connection holds
 });
 
 it('DG-08: one whose client goes before it is sent is over, too', async () => {
-  const { res, client } = await request();
+  const { exchange, res, client } = await request();
   const streams = new SseStreams();
   const { state, iterator } = results('x');
   const closed = once(res, 'close');
-  streams.respond({ Response } as never, { exchange: { res } as Exchange, results: iterator, mask });
+  streams.respond({ Response } as never, { exchange, results: iterator, mask });
   expect(streams.size).toBe(1);
   client.destroy();
   await closed;
   expect(state).toEqual({ taken: 0, isGivenUp: true });
   expect(streams.size).toBe(0);
   const late = results('x');
-  streams.respond({ Response } as never, { exchange: { res } as Exchange, results: late.iterator, mask });
+  streams.respond({ Response } as never, { exchange, results: late.iterator, mask });
   expect(late.state.isGivenUp).toBe(true);
 });
 
 it('DG-08: it ends with its connection, each event in one piece', async () => {
-  const { res, client } = await request();
+  const { exchange, client } = await request();
   const streams = new SseStreams();
   let left = 2;
   const iterator: AsyncIterator<ExecutionResult> = {
@@ -104,7 +105,7 @@ it('DG-08: it ends with its connection, each event in one piece', async () => {
   client.setEncoding('utf8').on('data', (text) => {
     received += text;
   });
-  streams.run(streams.respond({ Response } as never, { exchange: { res } as Exchange, results: iterator, mask }));
+  streams.run(streams.respond({ Response } as never, { exchange, results: iterator, mask }));
   await once(client, 'end');
   const [head = '', body] = received.split('\r\n\r\n');
   expect(head.toLowerCase()).toContain('connection: close');

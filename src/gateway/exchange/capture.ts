@@ -8,14 +8,25 @@ const ONE_WRITE_BYTES = 64 * 1024;
 /** Collects the beginning of a body. */
 class BodyPrefix {
   readonly #kept = new GatheredBytes();
+  readonly #shared: Buffer[] = [];
   #text: string | undefined;
   /** The length of the whole body, in bytes. */
   totalBytes = 0;
 
   push(chunk: Buffer): void {
+    if (this.#shared.length > 0) {
+      this.pushShared(chunk);
+      return;
+    }
     this.totalBytes += chunk.length;
     const freeBytes = KEPT_BYTES - this.#kept.length;
     if (freeBytes > 0) this.#kept.push(chunk.length > freeBytes ? chunk.subarray(0, freeBytes) : chunk);
+  }
+
+  /** Takes bytes that nobody changes, and that stay in memory for others as well, without copying them. */
+  pushShared(bytes: Buffer): void {
+    if (this.totalBytes < KEPT_BYTES) this.#shared.push(bytes);
+    this.totalBytes += bytes.length;
   }
 
   /** Takes an ASCII text that is the whole body. */
@@ -25,11 +36,12 @@ class BodyPrefix {
   }
 
   get content(): Buffer | string {
-    return this.#text ?? this.#kept.bytes;
+    if (this.#shared.length === 0) return this.#text ?? this.#kept.bytes;
+    return Buffer.concat([this.#kept.bytes, ...this.#shared]).subarray(0, KEPT_BYTES);
   }
 
   get truncated(): boolean {
-    return this.#text === undefined && this.totalBytes > this.#kept.length;
+    return this.#text === undefined && this.totalBytes > KEPT_BYTES;
   }
 }
 
@@ -46,6 +58,7 @@ export class Capture {
   readonly response = new BodyPrefix();
   readonly #req: IncomingMessage;
   readonly #res: ServerResponse;
+  readonly #write: ServerResponse['write'];
   #onEnd: OnEnd | undefined;
   #isRecorded = false;
   /** Whether the response is complete: sent, or about to be. */
@@ -59,6 +72,7 @@ export class Capture {
   constructor(req: IncomingMessage, res: ServerResponse) {
     this.#req = req;
     this.#res = res;
+    this.#write = res.write;
     // Starts at once: bytes that arrive while the request waits for earlier ones belong to its body.
     this.#tapRequest();
   }
@@ -72,6 +86,16 @@ export class Capture {
     this.#onEnd = onEnd;
     this.#tapResponse();
     this.#res.once('close', () => this.#record(true, () => undefined));
+  }
+
+  /**
+   * Writes a piece of a response without a known length, of bytes that many responses share: the record refers to them.
+   * Returns false if the caller should wait for `drain`.
+   */
+  writeShared(bytes: Buffer): boolean {
+    if (this.isEnded) return false;
+    this.response.pushShared(bytes);
+    return Reflect.apply(this.#write, this.#res, [bytes]);
   }
 
   /** Records the end of a request whose response was not written by this process, such as a WebSocket's. */
@@ -100,7 +124,7 @@ export class Capture {
 
   #tapResponse(): void {
     const { method, socket } = this.#req;
-    const { write, end } = this.#res;
+    const { end } = this.#res;
     const finish = (given: readonly unknown[]): void => {
       try {
         Reflect.apply(end, this.#res, given);
@@ -118,7 +142,7 @@ export class Capture {
     const tappedWrite = (chunk: unknown, ...rest: unknown[]): boolean => {
       if (this.isEnded) return false;
       const given = [keep(chunk, rest[0]), ...rest];
-      if (!this.#isComplete()) return Reflect.apply(write, this.#res, given);
+      if (!this.#isComplete()) return Reflect.apply(this.#write, this.#res, given);
       this.#lastWrite ??= given;
       return true;
     };

@@ -50,7 +50,7 @@ export class SseStream {
     if (!this.#isOpen) return;
     this.#writeHead();
     // Some clients wait for a first byte.
-    this.#res.write(PING);
+    this.#write(PING);
     void this.#pump();
   }
 
@@ -63,7 +63,7 @@ export class SseStream {
     const { bytesWritten, writableLength } = this.#res.socket;
     const taken = bytesWritten - writableLength;
     if (writableLength > 0 && taken === this.#taken) this.#res.destroy();
-    else if (this.#isOpen && !this.#res.writableNeedDrain) this.#res.write(PING);
+    else if (this.#isOpen && !this.#res.writableNeedDrain) this.#write(PING);
     this.#taken = taken;
   }
 
@@ -83,6 +83,11 @@ export class SseStream {
     this.#res.writeHead(200, HEADERS);
   }
 
+  /** Writes bytes that stay as they are. Returns false if the next ones should wait. */
+  #write(bytes: Buffer): boolean {
+    return this.#parts.exchange.audit.capture.writeShared(bytes);
+  }
+
   async #pump(): Promise<void> {
     const { exchange, results, mask } = this.#parts;
     try {
@@ -91,13 +96,13 @@ export class SseStream {
         if (!this.#isOpen) return;
         if (next.done) break;
         const span = sharedOf(next.value)?.startDelivery?.('sse');
-        if (!this.#res.write(eventFrame(mask.result(next.value, exchange)))) await this.#drained();
+        if (!this.#write(eventFrame(mask.result(next.value, exchange)))) await this.#drained();
         span?.end();
       }
     } catch (error) {
       if (!this.#isOpen) return;
       if (error instanceof StreamStoppedError) return this.cut();
-      this.#res.write(eventFrame({ errors: [mask.error(error, exchange)] }));
+      this.#write(eventFrame({ errors: [mask.error(error, exchange)] }));
     }
     if (this.#end()) this.#res.end(COMPLETE);
   }
