@@ -110,6 +110,27 @@ export function countingContract(open: () => Promise<Cache>): void {
     );
   });
 
+  it('D3-15: requests that come at once are told what they would be told one after another', async () => {
+    await fc.assert(
+      fc.asyncProperty(calls, async ([first, ...others]) => {
+        if (!first) return;
+        const { limits, nowMs } = first;
+        const id = randomUUID();
+        let expected: RequestCounts = countRequest(NOTHING_COUNTED, limits, nowMs, 0);
+        await cache.countRequest(id, limits, nowMs, 0);
+        const answers = await Promise.all(
+          others.map(async (other) => cache.countRequest(id, limits, other.nowMs, undefined)),
+        );
+        for (const [index, answer] of answers.entries()) {
+          const wanted = countRequest(expected, limits, others[index]?.nowMs ?? nowMs, undefined);
+          expect(told(answer, limits)).toEqual(told(wanted, limits));
+          if (wanted.outcome === 'counted') expected = wanted;
+        }
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   it('D3-18: failures of a key are counted for a minute from the first one on', async () => {
     const fail = async (nowMs: number) => cache.countFailure(client, nowMs);
     expect(await fail(NOON + 500)).toEqual({ count: 1, resetInSeconds: 60 });

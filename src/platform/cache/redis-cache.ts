@@ -40,26 +40,40 @@ function limitArguments(limits: RequestLimits): LimitArguments {
   return texts;
 }
 
+/** Requests of a client that one call of the script `COUNT_REQUEST` counts: of one second, so that they are alike. */
+interface Counting {
+  readonly limits: RequestLimits;
+  readonly nowMs: number;
+  requests: number;
+  readonly reply: Promise<unknown>;
+}
+
 /**
- * Parses the reply of the script `COUNT_REQUEST`; windows that it does not number are those of `nowMs`. @throws
- * CacheUnavailableError for an unexpected reply.
+ * Parses the reply of the script `COUNT_REQUEST` for one of the requests, numbered from 0; windows that it does not
+ * number are those of `nowMs`. @throws CacheUnavailableError for an unexpected reply.
  */
-function parseCount(reply: unknown, nowMs: number): CountedRequest {
+function parseCount(reply: unknown, { nowMs, limits }: Omit<Counting, 'reply'>, index: number): CountedRequest {
   if (reply === -1) return { ...NOTHING_COUNTED, outcome: 'unknown' };
   if (!Array.isArray(reply)) throw new CacheUnavailableError(new Error('a count has another form'));
   const counts: number[] = reply;
-  const [outcome, second = 0, minute = 0, hour = 0, month = 0, secondAt, minuteAt, hourAt, monthAt] = counts;
+  const [counted = 0, second = 0, minute = 0, hour = 0, month = 0, secondAt, minuteAt, hourAt, monthAt] = counts;
+  // What those behind it have added, which are counted as long as none is refused.
+  const later = Math.max(0, counted - 1 - index);
   return {
-    outcome: outcome === 1 ? 'counted' : 'refused',
+    outcome: index < counted ? 'counted' : 'refused',
     secondAt: secondAt ?? Math.floor(nowMs / SECOND_MS),
-    second,
+    second: second - later,
     minuteAt: minuteAt ?? Math.floor(nowMs / MINUTE_MS),
-    minute,
+    minute: minute - later,
     hourAt: hourAt ?? Math.floor(nowMs / HOUR_MS),
-    hour,
+    hour: hour - later,
     monthAt: monthAt ?? monthAtOf(nowMs),
-    month,
+    month: limits.perMonth > 0 ? month - later : month,
   };
+}
+
+function secondOf(ms: number): number {
+  return Math.floor(ms / SECOND_MS);
 }
 
 const REMOVED_FOR_MS = 60_000;
@@ -80,6 +94,7 @@ export interface RedisCacheOptions {
 export class RedisCache implements Cache {
   readonly #redis: RedisConnection;
   readonly #prefix: string;
+  readonly #countings = new Map<string, Counting>();
 
   /**
    * Opens the cache even if Redis does not respond yet; needs Redis 6.2 or later.
@@ -145,18 +160,39 @@ export class RedisCache implements Cache {
     if (isWhole !== 1) throw new CacheUnavailableError(new Error('the cache was lost while it was rebuilt'));
   }
 
+  /** Counts the requests of a client that come within one tick of the event loop, and the same second, by one call. */
   async countRequest(
     clientId: string,
     limits: RequestLimits,
     nowMs: number,
     seed: number | undefined,
   ): Promise<CountedRequest> {
-    const [perSecond, perMinute, perHour, perMonth] = limitArguments(limits);
-    const args = [`${nowMs}`, `${monthAtOf(nowMs)}`, `${seed ?? -1}`, perSecond, perMinute, perHour, perMonth];
-    return parseCount(
-      await this.#redis.route.runOnKey(COUNT_REQUEST, `${this.#prefix}limits:{${clientId}}`, args),
-      nowMs,
-    );
+    if (seed !== undefined) {
+      const alone = { limits, nowMs, requests: 1 };
+      return parseCount(await this.#count(clientId, alone, seed), alone, 0);
+    }
+    let counting = this.#countings.get(clientId);
+    if (counting?.limits !== limits || secondOf(counting.nowMs) !== secondOf(nowMs)) {
+      counting = this.#gather(clientId, limits, nowMs);
+    }
+    const index = counting.requests++;
+    return parseCount(await counting.reply, counting, index);
+  }
+
+  #gather(clientId: string, limits: RequestLimits, nowMs: number): Counting {
+    const { promise: reply, resolve } = Promise.withResolvers<unknown>();
+    const counting: Counting = { limits, nowMs, requests: 0, reply };
+    this.#countings.set(clientId, counting);
+    setImmediate(() => {
+      if (this.#countings.get(clientId) === counting) this.#countings.delete(clientId);
+      resolve(this.#count(clientId, counting, -1));
+    });
+    return counting;
+  }
+
+  #count(clientId: string, { limits, nowMs, requests }: Omit<Counting, 'reply'>, seed: number): Promise<unknown> {
+    const args = [`${nowMs}`, `${monthAtOf(nowMs)}`, `${seed}`, ...limitArguments(limits), `${requests}`];
+    return this.#redis.route.runOnKey(COUNT_REQUEST, `${this.#prefix}limits:{${clientId}}`, args);
   }
 
   async countFailure(key: string, nowMs: number): Promise<CountedFailure> {

@@ -15,9 +15,9 @@ function luaScript(source: string, { needsEpoch = false } = {}): LuaScript {
 
 /**
  * The script for `countRequest` of `counts.rules.ts`, with one key for each client. ARGV: now in ms, number of the
- * month, quota used according to another source (-1: not known), limits per second, minute, hour and month (0: none).
- * Returns -1 (unknown), or the outcome (0 refused, 1 counted) and the four counts, followed by the numbers of the
- * windows if they are not those of the clock.
+ * month, quota used according to another source (-1: not known), limits per second, minute, hour and month (0: none),
+ * how many requests to count. Returns -1 (unknown), or how many of them it has counted and the four counts after that,
+ * followed by the numbers of the windows if they are not those of the clock.
  */
 export const COUNT_REQUEST = luaScript(`
 local now, clock_month_at, seed = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -42,20 +42,20 @@ if per_month > 0 then
   elseif clock_month_at < month_at then skewed = true
   elseif seed > month then month = seed end
 end
-local outcome = 1
-if (per_second > 0 and second >= per_second) or (per_minute > 0 and minute >= per_minute)
-  or (per_hour > 0 and hour >= per_hour) or (per_month > 0 and month >= per_month) then
-  outcome = 0
-else
-  second, minute, hour = second + 1, minute + 1, hour + 1
-  if per_month > 0 then month = month + 1 end
-end
-if outcome == 1 or seed >= 0 then
+local counted = tonumber(ARGV[8])
+if per_second > 0 then counted = math.min(counted, per_second - second) end
+if per_minute > 0 then counted = math.min(counted, per_minute - minute) end
+if per_hour > 0 then counted = math.min(counted, per_hour - hour) end
+if per_month > 0 then counted = math.min(counted, per_month - month) end
+counted = math.max(counted, 0)
+second, minute, hour = second + counted, minute + counted, hour + counted
+if per_month > 0 then month = month + counted end
+if counted > 0 or seed >= 0 then
   local counts = struct.pack('<dddddddd', second_at, second, minute_at, minute, hour_at, hour, month_at, month)
   redis.call('SET', KEYS[1], counts, 'PX', per_month > 0 and 3456000000 or 7200000)
 end
-if skewed then return {outcome, second, minute, hour, month, second_at, minute_at, hour_at, month_at} end
-return {outcome, second, minute, hour, month}`);
+if skewed then return {counted, second, minute, hour, month, second_at, minute_at, hour_at, month_at} end
+return {counted, second, minute, hour, month}`);
 
 /**
  * The script that counts a failure of a key. ARGV: now in ms, length of the window in ms. Returns the count and when
