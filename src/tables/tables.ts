@@ -26,7 +26,7 @@ import {
 } from './transactions.entity.ts';
 import { Migration, MigrationFile, MigrationJob, MigrationRow } from './user-migrations.entity.ts';
 import { User } from './users.entity.ts';
-import { WalletRule } from './wallet-rules.entity.ts';
+import { WalletRule, WalletRuleVersion } from './wallet-rules.entity.ts';
 import { Wallet, WalletNetwork } from './wallets.entity.ts';
 
 /** The entities of all tables of the database. */
@@ -71,6 +71,7 @@ export const entities = [
   Wallet,
   WalletNetwork,
   WalletRule,
+  WalletRuleVersion,
 ];
 
 /** The types of all tables for Kysely: column names, and the values that are read and written. */

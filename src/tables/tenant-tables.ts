@@ -35,6 +35,7 @@ export const TENANT_TABLES: TenantTables = {
   transactions: true,
   users: true,
   wallet_networks: true,
+  wallet_rule_versions: true,
   wallet_rules: true,
   wallets: true,
 };

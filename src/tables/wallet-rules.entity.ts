@@ -32,3 +32,34 @@ export const WalletRule = defineEntity({
     updatedAt: p.datetime(6).$type<string>(),
   },
 });
+
+/**
+ * One version of a wallet rule: its content, who wrote it and when. Triggers of `wallet_rules` insert it with every
+ * write; the writer adds itself in the same transaction, and is null where it did not. When a rule goes with its wallet,
+ * its last version is that end, which is `deleted` and repeats the content.
+ */
+export const WalletRuleVersion = defineEntity({
+  name: 'WalletRuleVersion',
+  tableName: 'wallet_rule_versions',
+  properties: {
+    nodeId: p.uuid().primary(),
+    ruleId: p.uuid().primary(),
+    version: p.integer().primary(),
+    walletId: p.uuid(),
+    name: p.text(),
+    type: p.text().$type<RuleType>(),
+    networkId: p.uuid(),
+    networkCurrencyId: p.uuid(),
+    priority: p.smallint().nullable(),
+    autoTransferRule: p.json().$type<AutoTransferRule>().nullable(),
+    signAndApproveRule: p.json().$type<SignAndApproveRule>().nullable(),
+    permissionlessTransferLimitRule: p.json().$type<PermissionlessTransferLimitRule>().nullable(),
+    status: p.text().$type<RuleStatus>(),
+    deleted: p.boolean().default(false),
+    at: p.datetime(6).$type<string>(),
+    subject: p.text().nullable(),
+    clientId: p.text().nullable(),
+    /** The correlation id of the request in the form that its audit record has. */
+    correlationId: p.text().nullable(),
+  },
+});

@@ -142,8 +142,12 @@ async function queries(r: Recorder, callers: Callers, made: Made): Promise<void>
   for (const field of Object.values(schema.getQueryType()?.getFields() ?? {})) {
     const { name } = field;
     r.operations.add(`Query.${name}`);
-    const needed: Variables =
-      name === 'walletRules' ? { walletId: DEMO.wallet_id } : name === 'previewWalletRule' ? { input: PREVIEW } : {};
+    const required: Record<string, Variables> = {
+      walletRules: { walletId: DEMO.wallet_id },
+      walletRuleVersions: { ruleId: made.rule },
+      previewWalletRule: { input: PREVIEW },
+    };
+    const needed = required[name] ?? {};
     const byId = field.args.length === 1 && field.args[0]?.name === 'id';
     const isList = field.args.some(({ name: arg }) => arg === 'first');
     // Of all records there would be one more for each look.

@@ -18,6 +18,7 @@ function goodArguments(made: { rule: string; migration: string }): Record<string
     assign_network: { wallet_id: DEMO.wallet_id, network_id: DEMO.network_id },
     list_wallet_rules: { wallet_id: DEMO.wallet_id },
     get_wallet_rule: { rule_id: made.rule },
+    list_wallet_rule_versions: { rule_id: made.rule },
     preview_wallet_rule: {
       rule: TRANSFER_RULE,
       balances: [{ field: 'balance.available', network_currency_id: DEMO.network_currency_id, value: '1' }],

@@ -7,13 +7,14 @@ export const LONG = 50;
 const ACCOUNT = 'ac000000-0000-4000-8000-000000000001';
 const WALLET = 'aa110000-0000-4000-8000-000000000001';
 const MIGRATION = 'a1910000-0000-4000-8000-000000000001';
+const RULE = '0a1e0000-0000-4000-8000-000000000001';
 const TRANSACTION = 'tx-1';
 
 /** A list: what asks for it, with a place for the arguments of its page, and how its rows stand in the database. */
 export interface List {
   asks: string;
   /** What tells a row of it from another. */
-  key: 'id' | 'cursor' | 'index';
+  key: 'id' | 'cursor' | 'index' | 'version';
   table: string;
   column: string;
   order: string;
@@ -22,6 +23,10 @@ export interface List {
   isNewestFirst?: true;
 }
 
+const versions: Omit<List, 'asks'> = {
+  ...{ table: 'wallet_rule_versions', where: `rule_id = '${RULE}'` },
+  ...{ key: 'version', column: 'version', order: 'version', isNewestFirst: true },
+};
 const byCreation = { key: 'id', column: 'id', order: 'created_at, id' } as const;
 
 /** Every list of the schema, those of `OTHER_NODE`'s first parent where it has one. */
@@ -35,6 +40,8 @@ export const LISTS: Record<string, List> = {
   },
   'Wallet.rules': { asks: `of: wallet(id: "${WALLET}") { list: rules(@)`, table: 'wallet_rules', ...byCreation },
   'Query.walletRules': { asks: `list: walletRules(walletId: "${WALLET}", @)`, table: 'wallet_rules', ...byCreation },
+  'WalletRule.versions': { asks: `of: walletRule(id: "${RULE}") { list: versions(@)`, ...versions },
+  'Query.walletRuleVersions': { asks: `list: walletRuleVersions(ruleId: "${RULE}", @)`, ...versions },
   'Query.networks': { asks: 'list: networks(@)', table: 'networks', ...byCreation, where: 'true' },
   'Query.users': { asks: 'list: users(@)', table: 'users', ...byCreation },
   'Query.migrations': { asks: 'list: migrations(@)', table: 'migrations', ...byCreation, isNewestFirst: true },
@@ -123,7 +130,9 @@ function statements(nodeId: string, count: number, children: number): string[] {
     `insert into wallet_networks (node_id, wallet_id, network_id, created_at)
       select '${nodeId}', parent, (select id from networks where name = 'net ' || n), ${at('n')} from ${of('wallets', 'id', WALLET)}`,
     `insert into wallet_rules (id, node_id, wallet_id, name, type, network_id, network_currency_id, created_at, updated_at)
-      select ${newId}, '${nodeId}', parent, 'r', 'auto_transfer', parent, parent, ${at('n')}, now() from ${of('wallets', 'id', WALLET)}`,
+      select ${idOr(RULE)}, '${nodeId}', parent, 'r', 'auto_transfer', parent, parent, ${at('n')}, now() from ${of('wallets', 'id', WALLET)}`,
+    `do $$ begin
+      for n in 2..${children} loop update wallet_rules set version = n where node_id = '${nodeId}'; end loop; end $$`,
     `insert into users (id, node_id, address, email, created_at)
       select ${newId}, '${nodeId}', '0x' || n, n || '@x.y', ${at('n')} from ${rows}`,
     `insert into migrations (id, node_id, status, created_by, created_at)

@@ -28,6 +28,9 @@ const OF_TYPE: Record<string, Permission | null> = {
   WalletRule: 'wallet-rules:read',
   WalletRuleConnection: 'wallet-rules:read',
   WalletRuleEdge: 'wallet-rules:read',
+  WalletRuleVersion: 'wallet-rules:read',
+  WalletRuleVersionConnection: 'wallet-rules:read',
+  WalletRuleVersionEdge: 'wallet-rules:read',
   AutoTransferRule: 'wallet-rules:read',
   SignAndApproveRule: 'wallet-rules:read',
   PermissionlessTransferLimitRule: 'wallet-rules:read',
@@ -111,7 +114,8 @@ const ARGUMENTS: Record<string, string> = {
   'Query.account': '(id: "ACCOUNT")',
   'Query.wallet': '(id: "WALLET")',
   'Query.walletRules': '(walletId: "WALLET")',
-  'Query.walletRule': '(id: "x")',
+  'Query.walletRule': '(id: "STORED")',
+  'Query.walletRuleVersions': '(ruleId: "STORED")',
   'Query.previewWalletRule': `(input: {balances: [], rule: ${RULE.replaceAll('d: "x"', `d: "${'0'.repeat(8)}-0000-0000-0000-${'0'.repeat(12)}"`)}})`,
   'Mutation.createWalletRule': `(walletId: "x", input: ${RULE})`,
   'Mutation.replaceWalletRule': `(walletId: "x", id: "x", input: ${RULE})`,
@@ -156,6 +160,7 @@ const fields = everyField();
 let stand: Stand;
 let accountId: string;
 let walletId: string;
+let ruleId: string;
 const networkId = '99999999-0000-4000-8000-000000000001';
 
 beforeAll(async () => {
@@ -165,6 +170,8 @@ beforeAll(async () => {
   await stand.database.db
     .unscoped('a test sets its rows')
     .raw((sql) => sql`insert into networks (id, chain_id, name) select ${networkId}, id, 'net' from chains`);
+  const create = `mutation { done: createWalletRule(walletId: "${walletId}", input: ${RULE.replaceAll('d: "x"', `d: "${networkId}"`)}) { ... on WalletRule { id } } }`;
+  ruleId = (await stand.query(create)).json.data.done.id;
   await stand.register('tx');
   await stand.notify('tx', 1);
 });
@@ -315,7 +322,11 @@ function uploadOf(query: string, token: string): RequestInit {
 }
 
 function withIds(document: string): string {
-  return document.replace('ACCOUNT', accountId).replace('WALLET', walletId).replace('NETWORK', networkId);
+  return document
+    .replace('ACCOUNT', accountId)
+    .replace('WALLET', walletId)
+    .replace('NETWORK', networkId)
+    .replace('STORED', ruleId);
 }
 
 function everyField(): Reached[] {

@@ -110,7 +110,9 @@ export async function startStandOn(
   { services: replaced, ...deps }: StandDeps = {},
 ): Promise<Stand> {
   const { db } = database;
-  await db.unscoped('a test begins with nothing').raw((sql) => sql`truncate nodes, chains, transaction_ids cascade`);
+  await db
+    .unscoped('a test begins with nothing')
+    .raw((sql) => sql`truncate nodes, chains, transaction_ids, wallet_rule_versions cascade`);
   const wakeUps = new MemoryWakeUps();
   const faults: object[] = [];
   const log: Log = { debug() {}, info() {}, warn() {}, error: (fields) => void faults.push(fields) };

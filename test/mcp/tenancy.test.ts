@@ -29,6 +29,7 @@ const PLACES: readonly Place[] = [
   { tool: 'assign_network', argument: 'wallet_id', thing: wallet, more: ({ network: network_id }) => ({ network_id }) },
   { tool: 'list_wallet_rules', argument: 'wallet_id', thing: wallet },
   { tool: 'get_wallet_rule', argument: 'rule_id', thing: rule },
+  { tool: 'list_wallet_rule_versions', argument: 'rule_id', thing: rule },
   { tool: 'preview_wallet_rule', argument: 'rule_id', thing: rule, more: () => ({ balances: [] }) },
   { tool: 'create_wallet_rule', argument: 'wallet_id', thing: wallet, more: () => ({ rule: limit() }) },
   {

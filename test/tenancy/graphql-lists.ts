@@ -15,18 +15,20 @@ export const LISTS: Record<string, string> = {
   'Query.transactions': 'transactions(@) { edges { cursor } }',
   'Query.users': 'users(@) { edges { cursor } }',
   'Query.walletRules': 'walletRules(walletId: $ownWallet, @) { edges { cursor } }',
+  'Query.walletRuleVersions': 'walletRuleVersions(ruleId: $ownRule, @) { edges { cursor } }',
   'Query.wallets': 'wallets(@) { edges { cursor } }',
   'Account.wallets': 'account(id: $ownAccount) { list: wallets(@) { edges { cursor } } }',
   'Migration.rows': 'migration(id: $ownMigration) { list: rows(@) { edges { cursor } } }',
   'Transaction.events': 'transaction(id: $ownTransaction) { list: events(@) { edges { cursor } } }',
   'Wallet.networks': 'wallet(id: $ownWallet) { list: networks(@) { edges { cursor } } }',
   'Wallet.rules': 'wallet(id: $ownWallet) { list: rules(@) { edges { cursor } } }',
+  'WalletRule.versions': 'walletRule(id: $ownRule) { list: versions(@) { edges { cursor } } }',
 };
 
 /** Asks for a list of a node, from a cursor on. */
 export function askList(call: Call, list: string, page: string, own: Things): Promise<Answer> {
   return operate(call, `query { ${(LISTS[list] ?? '').replace('@', page)} }`, {
     ...{ ownWallet: own.wallet, ownAccount: own.account, ownMigration: own.migration },
-    ownTransaction: own.transaction,
+    ...{ ownTransaction: own.transaction, ownRule: own.rule },
   });
 }

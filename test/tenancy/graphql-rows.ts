@@ -40,6 +40,12 @@ function reads(): SurfaceRow[] {
       (of) => of.wallet,
       '"code":"NOT_FOUND"',
     ),
+    row(
+      'Query.walletRuleVersions(ruleId)',
+      'query { walletRuleVersions(ruleId: $id) { totalCount edges { node { version rule } } } }',
+      (of) => of.rule,
+      '"code":"NOT_FOUND"',
+    ),
   ];
 }
 

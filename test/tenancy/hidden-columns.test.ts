@@ -93,7 +93,7 @@ describe('a column that no face declares', () => {
         if (given === '') return start;
         return open ? `${field.name}(${given}, ` : `${field.name}(${given}) `;
       });
-      const ids = { id: idOf(field.name), walletId: mine.wallet, ...inputOf(field.name) };
+      const ids = { id: idOf(field.name), walletId: mine.wallet, ruleId: mine.rule, ...inputOf(field.name) };
       const answer = await operate(stand.as(mine), `query { ${text} }`, ids);
       expect([answer.status, answer.json.errors]).toEqual([200, undefined]);
       showsNothingHidden(answer.text);

@@ -22,17 +22,18 @@ describeReal('postgres', 'several at once', () => {
   });
   afterAll(() => database[Symbol.asyncDispose]());
 
+  const author = (nodeId: string) => ({ nodeId, subject: 'races', clientId: undefined, correlationId: 'races' });
   const content = (name: string) => walletRuleInput.parse(limit({ name }));
   const door = () => database.db.unscoped('test');
 
   it('D5-05: of those that name one version, one replaces the rule', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const [walletId = ''] = walletIds;
-    const { id } = await rules.create(nodeId, walletId, content('first'));
+    const { id } = await rules.create(author(nodeId), walletId, content('first'));
     for (let version = 1; version <= 3; version += 1) {
       const outcomes = await Promise.allSettled(
         Array.from({ length: AT_ONCE }, (_, index) =>
-          rules.replace(nodeId, { walletId, id }, content(`${version}-${index}`), [version]),
+          rules.replace(author(nodeId), { walletId, id }, content(`${version}-${index}`), [version]),
         ),
       );
       const done = outcomes.filter((outcome) => outcome.status === 'fulfilled');
@@ -50,9 +51,11 @@ describeReal('postgres', 'several at once', () => {
   it('D5-05: of those that name none, each has a version of its own', async () => {
     const { nodeId, walletIds } = nodes.mine;
     const [walletId = ''] = walletIds;
-    const { id } = await rules.create(nodeId, walletId, content('first'));
+    const { id } = await rules.create(author(nodeId), walletId, content('first'));
     const replaced = await Promise.all(
-      Array.from({ length: AT_ONCE }, (_, index) => rules.replace(nodeId, { walletId, id }, content(String(index)))),
+      Array.from({ length: AT_ONCE }, (_, index) =>
+        rules.replace(author(nodeId), { walletId, id }, content(String(index))),
+      ),
     );
     expect(replaced.map(({ version }) => version).sort((a, b) => a - b)).toEqual(
       Array.from({ length: AT_ONCE }, (_, index) => index + 2),
@@ -64,9 +67,9 @@ describeReal('postgres', 'several at once', () => {
     const walletId = walletIds.at(-1) ?? '';
     await door().run((k) => k.deleteFrom('wallet_networks').where('wallet_id', '=', walletId));
     const outcomes = await Promise.allSettled([
-      ...Array.from({ length: AT_ONCE }, () => rules.create(nodeId, walletId, content('late'))),
+      ...Array.from({ length: AT_ONCE }, () => rules.create(author(nodeId), walletId, content('late'))),
       door().run((k) => k.deleteFrom('wallets').where('id', '=', walletId)),
-      ...Array.from({ length: AT_ONCE }, () => rules.create(nodeId, walletId, content('late'))),
+      ...Array.from({ length: AT_ONCE }, () => rules.create(author(nodeId), walletId, content('late'))),
     ]);
     for (const outcome of outcomes) {
       if (outcome.status === 'rejected') expect(outcome.reason.refusal).toEqual({ kind: 'not_found' });

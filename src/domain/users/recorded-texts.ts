@@ -22,7 +22,7 @@ const WINDOW = 200;
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /** The user to erase, with the texts that identify them in stored texts. */
-interface Person {
+export interface Person {
   data: PersonalData;
   /**
    * The user's id and identifiers in lower case, to search for in texts of any format; short ones count only as words.

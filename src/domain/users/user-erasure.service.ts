@@ -6,6 +6,7 @@ import { outsideRequest, withoutDeadline } from '../../platform/database/tenant-
 import { notFoundRefusal, serviceUnavailable } from '../../platform/errors.ts';
 import { type PersonalData, tellingIdentifiers, tracesOf } from './erased-text.rules.ts';
 import { RecordedTexts } from './recorded-texts.ts';
+import { RuleTexts } from './rule-texts.ts';
 import { UserStore } from './user-store.ts';
 import type { UserRow } from './users.service.ts';
 
@@ -32,18 +33,20 @@ export class UserErasure {
    */
   readonly #mutex = new KeyedMutex({ maxWaiting: MAX_WAITING, refusal: serviceUnavailable });
   readonly #recorded: RecordedTexts;
+  readonly #rules: RuleTexts;
   readonly #store: UserStore;
 
   constructor(parts: UserErasureParts) {
     this.#parts = parts;
     this.#recorded = new RecordedTexts(parts.db, parts.auditErasure);
+    this.#rules = new RuleTexts(parts);
     this.#store = new UserStore(parts.db);
   }
 
   /**
    * Erases the names, identifiers and wallet address of a user from the user's row, the rows of user migrations, the
-   * idempotent responses, and those audit records of the tenant or of no tenant that contain the user's id, email,
-   * external id or wallet address. Repeating it changes nothing. It reads all stored records of the tenant, without a
+   * idempotent responses, and those audit records of the tenant or of no tenant, and those wallet rules and versions of
+   * the tenant, that contain the user's id, email, external id or wallet address. Repeating it changes nothing. It reads all stored records of the tenant, without a
    * deadline; erasures of one tenant run one after another.
    * @throws RefusalError `not_found` when the tenant has no user with this id.
    * @throws AppError 503 when too many are waiting.
@@ -62,8 +65,9 @@ export class UserErasure {
     const data = personalDataOf(user);
     const traces = [userId, ...tracesOf(data)];
     const person = { data, traces, identifiers: [userId, ...tellingIdentifiers(data)] };
-    // Audit records come first: after an interruption the user's row still has the values to search for.
+    // These come first: after an interruption the user's row still has the values to search for.
     await this.#recorded.eraseAudited(nodeId, person);
+    await this.#rules.erase(nodeId, person);
     const erased = await db.transaction(async () => {
       await this.#store.lock(nodeId);
       await this.#recorded.eraseAnswers(nodeId, traces, data);

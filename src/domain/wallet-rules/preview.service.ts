@@ -4,7 +4,7 @@ import { type Instant, parseInstant } from '../../lib/instants.ts';
 import { notFoundRefusal } from '../../platform/errors.ts';
 import { type Evaluation, evaluateRule } from './evaluate.rules.ts';
 import { decimalTextInput, walletRuleTextInput } from './wallet-rule.input.ts';
-import type { WalletRulePages, WalletRuleRow } from './wallet-rules.service.ts';
+import { contentOf, type WalletRulePages } from './wallet-rules.service.ts';
 
 const MAX_BALANCES = 1_000;
 const MAX_TRANSFERS = 10_000;
@@ -77,23 +77,8 @@ export class WalletRulePreviews {
   async #stored(nodeId: string, id: string) {
     const row = await this.#parts.pages.find(nodeId, id);
     if (!row) throw notFoundRefusal();
-    return ruleOf(row);
+    return { ...contentOf(row), status: row.status };
   }
-}
-
-function ruleOf(row: WalletRuleRow) {
-  const { auto_transfer_rule, sign_and_approve_rule, permissionless_transfer_limit_rule } = row;
-  return {
-    name: row.name,
-    type: row.type,
-    network_id: row.network_id,
-    network_currency_id: row.network_currency_id,
-    priority: row.priority ?? undefined,
-    auto_transfer_rule: auto_transfer_rule ?? undefined,
-    sign_and_approve_rule: sign_and_approve_rule ?? undefined,
-    permissionless_transfer_limit_rule: permissionless_transfer_limit_rule ?? undefined,
-    status: row.status,
-  };
 }
 
 function instantOf(ms: number): Instant {

@@ -1,10 +1,13 @@
-import type { Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
+import type { Caller } from '../../access/identity/principal.ts';
+import { correlationKey } from '../../audit/mask-keys.ts';
 import type { FormedQuery } from '../../lib/fast/prepared-query.ts';
 import { isUuid } from '../../lib/input.ts';
 import { uuidV7 } from '../../lib/uuid-v7.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { type NestedList, nestedList } from '../../platform/database/keyset-list.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
+import type { Scoped } from '../../platform/database/tenant-db.ts';
 import { notFoundRefusal, RefusalError } from '../../platform/errors.ts';
 import type { Tables } from '../../tables/tables.ts';
 import type { RuleStatus, WalletRuleContent } from '../../tables/wallet-rule-content.ts';
@@ -12,10 +15,10 @@ import type { RuleStatus, WalletRuleContent } from '../../tables/wallet-rule-con
 /** A wallet rule as read from the table; times are PostgreSQL's text in UTC, to the microsecond. */
 export type WalletRuleRow = Selectable<Tables['wallet_rules']>;
 
-const columns = [
-  'id',
-  'node_id',
-  'wallet_id',
+/** A version of a wallet rule as read from the table. */
+export type WalletRuleVersionRow = Omit<Selectable<Tables['wallet_rule_versions']>, 'node_id' | 'wallet_id'>;
+
+const contentColumns = [
   'name',
   'type',
   'network_id',
@@ -25,15 +28,21 @@ const columns = [
   'sign_and_approve_rule',
   'permissionless_transfer_limit_rule',
   'status',
-  'version',
-  'created_at',
-  'updated_at',
 ] as const;
 
-/** Reads wallet rules: those of wallets by keyset, oldest first, and single ones by id. */
+const columns = ['id', 'node_id', 'wallet_id', ...contentColumns, 'version', 'created_at', 'updated_at'] as const;
+
+const versionColumns = [
+  ...(['rule_id', 'version', ...contentColumns, 'deleted', 'at'] as const),
+  ...(['subject', 'client_id', 'correlation_id'] as const),
+] as const;
+
+/** Reads wallet rules: those of wallets by keyset, oldest first, and single ones by id; and the versions of each. */
 export class WalletRulePages {
   /** The rules of each wallet as a nested list. */
   readonly ofWallets: NestedList<WalletRuleRow>;
+  /** The versions of each rule as a nested list, newest first; of those that went with their wallet too. */
+  readonly versions: NestedList<WalletRuleVersionRow>;
   readonly #find: FormedQuery<WalletRuleRow, { id: string }>;
 
   constructor(db: Db) {
@@ -42,6 +51,13 @@ export class WalletRulePages {
       rows: (k) => k.selectFrom('wallet_rules').select(columns),
       owner: 'wallet_id',
       order: ['created_at', 'id'],
+    });
+    this.versions = nestedList(db, {
+      ownerIds: 'uuid',
+      rows: (k) => k.selectFrom('wallet_rule_versions').select(versionColumns),
+      owner: 'rule_id',
+      order: ['version'],
+      isNewestFirst: true,
     });
     this.#find = db.prepareForms((k, { id }) => k.selectFrom('wallet_rules').select(columns).where('id', '=', id));
   }
@@ -55,10 +71,16 @@ export class WalletRulePages {
 
 const FOREIGN_KEY_VIOLATION = '23503';
 
+/** Builds a statement that writes at most one rule, and returns its row. */
+type RuleWrite = (k: Kysely<Scoped<Tables>>) => { execute(): Promise<WalletRuleRow[]> };
+
 interface WalletRulesParts {
   db: Db;
   nowMs(): number;
 }
+
+/** Who writes a rule, in the request with this correlation id. */
+export type RuleAuthor = Pick<Caller, 'nodeId' | 'subject' | 'clientId' | 'correlationId'>;
 
 /** The ids of a rule and of its wallet. A rule of another wallet counts as not found. */
 interface RulePlace {
@@ -67,8 +89,9 @@ interface RulePlace {
 }
 
 /**
- * Writes wallet rules (specification sections 4.2 and 4.3). Each method throws a RefusalError `not_found` when the
- * tenant has no such wallet or rule.
+ * Writes wallet rules (specification sections 4.2 and 4.3). The database keeps every version; each method adds its author
+ * to the one that it makes, in the same transaction. Each throws a RefusalError `not_found` when the author's tenant has
+ * no such wallet or rule.
  */
 export class WalletRules {
   readonly #parts: WalletRulesParts;
@@ -80,10 +103,10 @@ export class WalletRules {
   }
 
   /** Creates an active rule with version 1. */
-  async create(nodeId: string, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
+  async create(by: RuleAuthor, walletId: string, content: WalletRuleContent): Promise<WalletRuleRow> {
     if (!isUuid(walletId)) throw notFoundRefusal();
     const { db, nowMs } = this.#parts;
-    const scoped = db.forNode(nodeId);
+    const scoped = db.forNode(by.nodeId);
     const wallet = walletId.toLowerCase();
     const now = new Date(nowMs()).toISOString();
     const values = { id: uuidV7(nowMs()), wallet_id: wallet, ...columnsOf(content), created_at: now, updated_at: now };
@@ -92,9 +115,9 @@ export class WalletRules {
         const [found] = await scoped.run((k) =>
           k.selectFrom('wallets').select('id').where('id', '=', wallet).forKeyShare(),
         );
-        const [created] = found
-          ? await scoped.run((k) => k.insertInto('wallet_rules').values(values).returningAll())
-          : [];
+        const created = found
+          ? await this.#writeAs(by, (k) => k.insertInto('wallet_rules').values(values).returningAll())
+          : undefined;
         if (!created) throw notFoundRefusal();
         return created;
       });
@@ -110,7 +133,7 @@ export class WalletRules {
    * @throws RefusalError `precondition` when the rule has another version.
    */
   async replace(
-    nodeId: string,
+    by: RuleAuthor,
     { walletId, id }: RulePlace,
     content: WalletRuleContent,
     versions?: readonly number[],
@@ -119,7 +142,7 @@ export class WalletRules {
     const place = { walletId: walletId.toLowerCase(), id: id.toLowerCase() };
     if (versions === undefined || versions.length > 0) {
       const updated_at = new Date(this.#parts.nowMs()).toISOString();
-      const [replaced] = await this.#parts.db.forNode(nodeId).run((k) =>
+      const replaced = await this.#writeAs(by, (k) =>
         k
           .updateTable('wallet_rules')
           .set((eb) => ({ ...columnsOf(content), version: eb('version', '+', 1), updated_at }))
@@ -130,16 +153,16 @@ export class WalletRules {
       );
       if (replaced) return replaced;
     }
-    const existing = await this.#pages.find(nodeId, place.id);
+    const existing = await this.#pages.find(by.nodeId, place.id);
     if (existing?.wallet_id !== place.walletId) throw notFoundRefusal();
     throw new RefusalError({ kind: 'precondition', message: 'the rule has another version' });
   }
 
   /** Enables or disables a rule and increments its version. Setting the status that it already has changes nothing. */
-  async setStatus(nodeId: string, id: string, status: RuleStatus): Promise<WalletRuleRow> {
+  async setStatus(by: RuleAuthor, id: string, status: RuleStatus): Promise<WalletRuleRow> {
     if (!isUuid(id)) throw notFoundRefusal();
     const updated_at = new Date(this.#parts.nowMs()).toISOString();
-    const [changed] = await this.#parts.db.forNode(nodeId).run((k) =>
+    const changed = await this.#writeAs(by, (k) =>
       k
         .updateTable('wallet_rules')
         .set((eb) => ({ status, version: eb('version', '+', 1), updated_at }))
@@ -147,10 +170,44 @@ export class WalletRules {
         .where('status', '<>', status)
         .returningAll(),
     );
-    const rule = changed ?? (await this.#pages.find(nodeId, id.toLowerCase()));
+    const rule = changed ?? (await this.#pages.find(by.nodeId, id.toLowerCase()));
     if (!rule) throw notFoundRefusal();
     return rule;
   }
+
+  /** Writes a rule, and adds its author to the version that comes of it; undefined when none is written. */
+  #writeAs(
+    { nodeId, subject, clientId, correlationId }: RuleAuthor,
+    write: RuleWrite,
+  ): Promise<WalletRuleRow | undefined> {
+    const { db } = this.#parts;
+    const scoped = db.forNode(nodeId);
+    const author = { subject, client_id: clientId ?? null, correlation_id: correlationKey(correlationId) };
+    return db.transaction(async () => {
+      const [rule] = await scoped.run(write);
+      if (!rule) return undefined;
+      const { id, version } = rule;
+      await scoped.run((k) =>
+        k.updateTable('wallet_rule_versions').set(author).where('rule_id', '=', id).where('version', '=', version),
+      );
+      return rule;
+    });
+  }
+}
+
+/** Returns the content of a rule or of one of its versions; members that it does not have are undefined. */
+export function contentOf(row: WalletRuleVersionRow | WalletRuleRow): WalletRuleContent {
+  const { auto_transfer_rule, sign_and_approve_rule, permissionless_transfer_limit_rule } = row;
+  return {
+    name: row.name,
+    type: row.type,
+    network_id: row.network_id,
+    network_currency_id: row.network_currency_id,
+    priority: row.priority ?? undefined,
+    auto_transfer_rule: auto_transfer_rule ?? undefined,
+    sign_and_approve_rule: sign_and_approve_rule ?? undefined,
+    permissionless_transfer_limit_rule: permissionless_transfer_limit_rule ?? undefined,
+  };
 }
 
 function columnsOf(content: WalletRuleContent) {

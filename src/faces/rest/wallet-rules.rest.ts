@@ -67,7 +67,7 @@ const createWalletRule = route({
         answers,
         parse: (body) => parsed(walletRuleInput, body),
         work: async (content) => {
-          const { id, version } = await orRefuse(walletRules.create(callerOf(req).nodeId, walletId, content));
+          const { id, version } = await orRefuse(walletRules.create(callerOf(req), walletId, content));
           return { status: 201, headers: { Location: locationOf(walletId, id), ETag: entityTag(version) }, body: null };
         },
       });
@@ -103,8 +103,7 @@ const replaceWalletRule = route({
       const { wallet_id: walletId, id } = parsed(rulePath, req.params);
       const versions = versionsOf(req.headers['if-match']);
       const content = parsed(walletRuleInput, jsonBody(req));
-      const { nodeId } = callerOf(req);
-      const { version } = await orRefuse(walletRules.replace(nodeId, { walletId, id }, content, versions));
+      const { version } = await orRefuse(walletRules.replace(callerOf(req), { walletId, id }, content, versions));
       res.setHeader('ETag', entityTag(version));
       sendEmpty(res, 200);
     },

@@ -9,10 +9,12 @@ import type {
 } from '../../domain/transactions/transaction-pages.service.ts';
 import type { MigrationRowRow, MigrationTableRow } from '../../domain/user-migrations/migration-pages.service.ts';
 import type { UserFilter, UserRow } from '../../domain/users/users.service.ts';
-import type { WalletRuleRow } from '../../domain/wallet-rules/wallet-rules.service.ts';
+import type { WalletRuleRow, WalletRuleVersionRow } from '../../domain/wallet-rules/wallet-rules.service.ts';
 import type { WalletFilter, WalletRow } from '../../domain/wallets/wallets.service.ts';
+import { isUuid } from '../../lib/input.ts';
 import type { Page, PageKey } from '../../lib/keyset.ts';
 import type { KeysetList, NestedList } from '../../platform/database/keyset-list.ts';
+import { notFoundRefusal } from '../../platform/errors.ts';
 
 /** A list of a tenant's rows in one order, which GraphQL and MCP return in pages. */
 export interface List<Filter, Row, Services = Domain> {
@@ -49,6 +51,27 @@ export function ofOneOwner<Row>({ of, keyOf }: OwnedLists<Row>): List<string, Ro
   };
 }
 
+/**
+ * Returns the list of a single owner, whose id in lower case is the filter; what is no UUID, and an owner that does not
+ * exist, is refused as `not_found`.
+ */
+export function ofKnownOwner<Row>(
+  lists: OwnedLists<Row>,
+  exists: (services: Domain, nodeId: string, id: string) => Promise<boolean>,
+): List<string, Row> {
+  const ofOne = ofOneOwner(lists);
+  return {
+    ...ofOne,
+    of: (services) => ({
+      ...ofOne.of(services),
+      page: async (nodeId, id, request) => {
+        if (!isUuid(id) || !(await exists(services, nodeId, id))) throw notFoundRefusal();
+        return ofOne.of(services).page(nodeId, id, request);
+      },
+    }),
+  };
+}
+
 /** Returns the sort key of a row in a list that is ordered by creation time. */
 export function byCreation({ created_at: at, id }: { created_at: string; id: string }): PageKey {
   return { at, id };
@@ -68,6 +91,15 @@ export const RULES_OF_WALLETS: OwnedLists<WalletRuleRow> = {
   of: ({ walletRulePages }) => walletRulePages.ofWallets,
   keyOf: byCreation,
 };
+export const VERSIONS_OF_RULES: OwnedLists<WalletRuleVersionRow> = {
+  of: ({ walletRulePages }) => walletRulePages.versions,
+  keyOf: ({ version }) => ({ at: String(version), id: '' }),
+};
+/** The versions of one rule, which may be gone; a rule that never was is refused as `not_found`. */
+export const VERSIONS_OF_RULE = ofKnownOwner(
+  VERSIONS_OF_RULES,
+  async ({ walletRulePages }, nodeId, id) => (await walletRulePages.versions.counts(nodeId, [id])).size > 0,
+);
 export const NETWORKS: List<object, NetworkRow> = { of: ({ networkPages }) => networkPages, keyOf: byAssignment };
 export const NETWORKS_OF_WALLETS: OwnedLists<NetworkRow> = {
   of: ({ networkPages }) => networkPages.ofWallets,

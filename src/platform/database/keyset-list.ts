@@ -131,6 +131,7 @@ interface NestedSpec<DB, TB extends keyof DB, Row> {
   owner: keyof Row & string;
   /** The columns of the sort key; the second, the row's id, is needed if the first is not unique within a list. */
   order: readonly [at: keyof Row & string] | readonly [at: keyof Row & string, id: keyof Row & string];
+  isNewestFirst?: boolean;
 }
 
 /** A reader of lists that belong to other rows of a tenant (the owners), for many owners at once. */
@@ -144,7 +145,7 @@ export interface NestedList<Row> {
 /** Makes the reader of a nested list, from the list's declaration. */
 export function nestedList<DB, TB extends keyof DB, Row>(
   db: Db,
-  { ownerIds: idType, rows, owner, order }: NestedSpec<DB, TB, Row>,
+  { ownerIds: idType, rows, owner, order, isNewestFirst = false }: NestedSpec<DB, TB, Row>,
 ): NestedList<Row> {
   const orderOf = <Of extends string>(of: Of) => order.map((name) => columnOf(of, name)) as [`${Of}.column`];
   const pages = db.prepareForms((k, { ownerIds, page }: { ownerIds: string; page: PageRead }) => {
@@ -172,7 +173,8 @@ export function nestedList<DB, TB extends keyof DB, Row>(
   });
   return {
     async pages(nodeId, ownerIds, request) {
-      const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page: pageRead(request) });
+      const page = pageRead(isNewestFirst ? newestFirst(request) : request);
+      const read = await pages.run(nodeId, { ownerIds: JSON.stringify(ownerIds), page });
       return pagesBy(read as Row[], (row) => String(row[owner]), request);
     },
     async counts(nodeId, ownerIds) {

@@ -1,6 +1,8 @@
 import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
+import type { RuleAuthor } from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import type { Builder } from '../kit/builder.ts';
 import { parsedArgument } from '../kit/camel-input.ts';
+import { callerOf, type GraphqlContext } from '../kit/graphql-context.ts';
 import { ForbiddenError, NotFoundError, orMember, PreconditionError, ValidationError } from '../kit/graphql-errors.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
@@ -65,6 +67,11 @@ interface MutationParts {
   status: WalletRuleStatusEnum;
 }
 
+function authorOf(context: GraphqlContext): RuleAuthor {
+  const { principal, correlationId } = callerOf(context);
+  return { ...principal, correlationId };
+}
+
 const authScopes = { permission: 'wallet-rules:write' } as const;
 const errorTypes = [ValidationError, NotFoundError, ForbiddenError];
 
@@ -91,8 +98,8 @@ export function addWalletRuleMutations(
         walletId: t.arg.id({ required: true, description: "The wallet's UUID." }),
         input: t.arg({ ...parsedArgument(input, walletRuleTextInput), description: 'The rule.' }),
       },
-      resolve: (_root, { walletId, input: content }, { services: { walletRules }, principal }) =>
-        orMember(walletRules.create(principal.nodeId, walletId, content)),
+      resolve: (_root, { walletId, input: content }, context) =>
+        orMember(context.services.walletRules.create(authorOf(context), walletId, content)),
     }),
     replaceWalletRule: t.field({
       type: walletRule,
@@ -114,9 +121,9 @@ export function addWalletRuleMutations(
           description: 'The version that the rule must still have; otherwise PreconditionError.',
         }),
       },
-      resolve: (_root, { walletId, id, ifVersion, input: content }, { services: { walletRules }, principal }) => {
+      resolve: (_root, { walletId, id, ifVersion, input: content }, context) => {
         const versions = typeof ifVersion === 'number' ? [ifVersion] : undefined;
-        return orMember(walletRules.replace(principal.nodeId, { walletId, id }, content, versions));
+        return orMember(context.services.walletRules.replace(authorOf(context), { walletId, id }, content, versions));
       },
     }),
     setWalletRuleStatus: t.field({
@@ -135,8 +142,8 @@ export function addWalletRuleMutations(
         id: t.arg.id({ required: true, description: "The rule's UUID." }),
         status: t.arg({ type: status, required: true, description: 'The new status.' }),
       },
-      resolve: (_root, args, { services: { walletRules }, principal }) =>
-        orMember(walletRules.setStatus(principal.nodeId, args.id, args.status)),
+      resolve: (_root, args, context) =>
+        orMember(context.services.walletRules.setStatus(authorOf(context), args.id, args.status)),
     }),
   }));
 }

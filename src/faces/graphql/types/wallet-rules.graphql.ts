@@ -1,25 +1,15 @@
-import { isUuid } from '../../../lib/input.ts';
-import { ExactNumber } from '../../../lib/json.ts';
-import { notFoundRefusal } from '../../../platform/errors.ts';
 import type {
   AutoTransferRule,
   PermissionlessTransferLimitRule,
-  RuleLogic,
   SignAndApproveRule,
 } from '../../../tables/wallet-rule-content.ts';
-import { ofOneOwner, RULES_OF_WALLETS } from '../../shared/lists.ts';
+import { ofKnownOwner, RULES_OF_WALLETS } from '../../shared/lists.ts';
 import type { Builder } from '../kit/builder.ts';
 import { connectionResolver, ownedConnectionResolver, rowResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import { addPreview } from './preview.graphql.ts';
 import { addWalletRuleMutations, walletRuleInputType } from './wallet-rule-mutations.graphql.ts';
-
-/** Returns a condition tree in its REST form, whose values are JSON numbers that are written with every digit. */
-function ruleLogicView(logic: RuleLogic): unknown {
-  if ('field' in logic) return { ...logic, value: new ExactNumber(logic.value) };
-  if ('not' in logic) return { not: ruleLogicView(logic.not) };
-  return 'and' in logic ? { and: logic.and.map(ruleLogicView) } : { or: logic.or.map(ruleLogicView) };
-}
+import { addWalletRuleVersions, ruleLogicView } from './wallet-rule-versions.graphql.ts';
 
 /** Adds the enum of a rule's status. */
 function walletRuleStatusEnum(builder: Builder) {
@@ -35,22 +25,10 @@ function walletRuleStatusEnum(builder: Builder) {
 /** The enum that `walletRuleStatusEnum` returns. */
 export type WalletRuleStatusEnum = ReturnType<typeof walletRuleStatusEnum>;
 
-const RULES_OF_ONE = ofOneOwner(RULES_OF_WALLETS);
-
-/** The rules of one wallet, given by its id in lower case; an unknown wallet is refused as `not_found`. */
-const RULES_OF_WALLET: typeof RULES_OF_ONE = {
-  ...RULES_OF_ONE,
-  of: (services) => {
-    const rules = RULES_OF_ONE.of(services);
-    return {
-      ...rules,
-      page: async (nodeId, walletId, request) => {
-        if (!isUuid(walletId) || !(await services.walletPages.find(nodeId, walletId))) throw notFoundRefusal();
-        return rules.page(nodeId, walletId, request);
-      },
-    };
-  },
-};
+const RULES_OF_WALLET = ofKnownOwner(
+  RULES_OF_WALLETS,
+  async ({ walletPages }, nodeId, id) => (await walletPages.find(nodeId, id)) !== undefined,
+);
 
 /** Adds the types of wallet rules, their queries, the preview and the mutations. */
 export function addWalletRules(builder: Builder, refs: TypeRefs): void {
@@ -138,6 +116,7 @@ export function addWalletRules(builder: Builder, refs: TypeRefs): void {
   });
   addPreview(builder, input);
   addWalletRuleMutations(builder, refs, { input, status });
+  addWalletRuleVersions(builder, refs, status);
   const authScopes = { permission: 'wallet-rules:read' } as const;
   const connection = builder.connectionObject(
     { type: refs.walletRule, name: 'WalletRuleConnection', description: 'A page of wallet rules.' },

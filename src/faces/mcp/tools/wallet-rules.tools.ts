@@ -1,15 +1,19 @@
 import { z } from 'zod';
 import { previewInput } from '../../../domain/wallet-rules/preview.service.ts';
 import { walletRuleTextInput } from '../../../domain/wallet-rules/wallet-rule.input.ts';
-import type { WalletRuleRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
+import type {
+  RuleAuthor,
+  WalletRuleRow,
+  WalletRuleVersionRow,
+} from '../../../domain/wallet-rules/wallet-rules.service.ts';
 import { objectInput, uuidInput, wholeNumberInput } from '../../../lib/input.ts';
 import { isoFromPg } from '../../../lib/instants.ts';
 import { AUTO_TRANSFER_TYPES, RULE_STATUSES, RULE_TYPES, TIME_PERIODS } from '../../../tables/wallet-rule-content.ts';
-import { ofOneOwner, RULES_OF_WALLETS } from '../../shared/lists.ts';
+import { ofOneOwner, RULES_OF_WALLETS, VERSIONS_OF_RULE } from '../../shared/lists.ts';
 import { idempotencyKey, idempotentCall } from '../kit/idempotent-call.ts';
 import type { Descriptions } from '../kit/json-schema.ts';
 import { decimal, instant, listPage, pageArguments, pageOutput, uuid } from '../kit/list-tools.ts';
-import { defineTool, found } from '../kit/tool.ts';
+import { defineTool, found, type ToolCall } from '../kit/tool.ts';
 
 const autoTransfer = z.strictObject({
   type: z.enum(AUTO_TRANSFER_TYPES),
@@ -34,9 +38,7 @@ const transferLimit = z.strictObject({
   time_period_value: z.int(),
 });
 
-const walletRule = z.strictObject({
-  id: uuid(),
-  wallet_id: uuid(),
+const content = {
   name: z.string(),
   type: z.enum(RULE_TYPES),
   network_id: uuid(),
@@ -46,22 +48,54 @@ const walletRule = z.strictObject({
   sign_and_approve_rule: signAndApprove.nullable(),
   permissionless_transfer_limit_rule: transferLimit.nullable(),
   status: z.enum(RULE_STATUSES).meta({ description: 'A disabled rule is kept and never fires.' }),
+};
+
+const walletRule = z.strictObject({
+  id: uuid(),
+  wallet_id: uuid(),
+  ...content,
   version: z.int().meta({ description: 'Increases with every change.' }),
   created_at: instant(),
   updated_at: instant(),
 });
 
-/** Returns the view of a rule that agents see: the REST names, with every amount as text. */
-function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
-  const { id, wallet_id, name, type, network_id, network_currency_id, priority, status, version } = row;
+const walletRuleVersion = z.strictObject({
+  version: z.int(),
+  ...content,
+  deleted: z.boolean().meta({ description: 'The end of the rule, which went with its wallet.' }),
+  subject: z
+    .string()
+    .nullable()
+    .meta({ description: 'Whose token made it: of a supervisor or client; null: unknown.' }),
+  client_id: z.string().nullable().meta({ description: 'The client of that token.' }),
+  correlation_id: z.string().nullable().meta({ description: 'The correlation id of the request.' }),
+  at: instant(),
+});
+
+/** Returns the content of a rule or version as agents see it: the REST names, with every amount as text. */
+function contentView(row: WalletRuleRow | WalletRuleVersionRow) {
+  const { name, type, network_id, network_currency_id, priority, status } = row;
   const { auto_transfer_rule: own, sign_and_approve_rule, permissionless_transfer_limit_rule } = row;
   return {
-    ...{ id, wallet_id, name, type, network_id, network_currency_id, priority },
+    ...{ name, type, network_id, network_currency_id, priority },
     auto_transfer_rule: own && { ...own, rule_logic: { ...own.rule_logic } },
-    ...{ sign_and_approve_rule, permissionless_transfer_limit_rule, status, version },
-    created_at: isoFromPg(row.created_at),
-    updated_at: isoFromPg(row.updated_at),
+    ...{ sign_and_approve_rule, permissionless_transfer_limit_rule, status },
   };
+}
+
+function walletRuleView(row: WalletRuleRow): z.input<typeof walletRule> {
+  const { id, wallet_id, version } = row;
+  const times = { created_at: isoFromPg(row.created_at), updated_at: isoFromPg(row.updated_at) };
+  return { id, wallet_id, ...contentView(row), version, ...times };
+}
+
+function versionView(row: WalletRuleVersionRow): z.input<typeof walletRuleVersion> {
+  const { version, deleted, subject, client_id, correlation_id } = row;
+  return { version, ...contentView(row), deleted, subject, client_id, correlation_id, at: isoFromPg(row.at) };
+}
+
+function authorOf({ caller }: ToolCall): RuleAuthor {
+  return { ...caller, subject: caller.clientId };
 }
 
 const walletId = uuidInput().meta({ description: "The rule's wallet, from list_wallets." });
@@ -124,6 +158,23 @@ export const walletRuleTools = [
     missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
     run: async ({ rule_id: id }, { caller, services }) =>
       walletRuleView(found(await services.walletRulePages.find(caller.nodeId, id))),
+  }),
+  defineTool({
+    name: 'list_wallet_rule_versions',
+    title: 'List the versions of a wallet rule',
+    description:
+      'Every version of a rule, newest first: what it was, who made it so and when. Also of a rule that went with its wallet.',
+    scope: 'wallet-rules:read',
+    input: objectInput({ rule_id: ruleId, ...pageArguments }),
+    output: pageOutput(walletRuleVersion),
+    missing: 'this node never had a rule with that rule_id: take it from list_wallet_rules',
+    run: ({ rule_id: id, ...page }, call) =>
+      listPage(page, call, {
+        tool: 'list_wallet_rule_versions',
+        list: VERSIONS_OF_RULE,
+        filter: id,
+        viewOf: versionView,
+      }),
   }),
   defineTool({
     name: 'preview_wallet_rule',
@@ -193,7 +244,7 @@ export const walletRuleTools = [
     missing: 'this node has no wallet with that wallet_id: take it from list_wallets',
     run({ idempotency_key: key, ...input }, call) {
       const { wallet_id: id, rule } = input;
-      const work = async () => walletRuleView(await call.services.walletRules.create(call.caller.nodeId, id, rule));
+      const work = async () => walletRuleView(await call.services.walletRules.create(authorOf(call), id, rule));
       return idempotentCall(call, { name: 'create_wallet_rule', key, input, work });
     },
   }),
@@ -216,11 +267,9 @@ export const walletRuleTools = [
     output: walletRule,
     missing:
       'this node has no wallet with that wallet_id, or the wallet no rule with that rule_id: list_wallet_rules has both',
-    async run({ wallet_id, rule_id: id, rule, if_version: version }, { caller, services }) {
+    async run({ wallet_id: walletId, rule_id: id, rule, if_version: version }, call) {
       const versions = version === undefined ? undefined : [version];
-      return walletRuleView(
-        await services.walletRules.replace(caller.nodeId, { walletId: wallet_id, id }, rule, versions),
-      );
+      return walletRuleView(await call.services.walletRules.replace(authorOf(call), { walletId, id }, rule, versions));
     },
   }),
   defineTool({
@@ -237,7 +286,7 @@ export const walletRuleTools = [
     }),
     output: walletRule,
     missing: 'this node has no rule with that rule_id: take it from list_wallet_rules',
-    run: async ({ rule_id: id, status }, { caller, services }) =>
-      walletRuleView(await services.walletRules.setStatus(caller.nodeId, id, status)),
+    run: async ({ rule_id: id, status }, call) =>
+      walletRuleView(await call.services.walletRules.setStatus(authorOf(call), id, status)),
   }),
 ];

@@ -1,0 +1,90 @@
+import { contentOf, type WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
+import { ExactNumber } from '../../../lib/json.ts';
+import type { RuleLogic } from '../../../tables/wallet-rule-content.ts';
+import { VERSIONS_OF_RULE, VERSIONS_OF_RULES } from '../../shared/lists.ts';
+import type { Builder } from '../kit/builder.ts';
+import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
+import type { TypeRefs } from '../kit/type-refs.ts';
+import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
+
+/** Returns a condition tree in its REST form, whose values are JSON numbers that are written with every digit. */
+export function ruleLogicView(logic: RuleLogic): unknown {
+  if ('field' in logic) return { ...logic, value: new ExactNumber(logic.value) };
+  if ('not' in logic) return { not: ruleLogicView(logic.not) };
+  return 'and' in logic ? { and: logic.and.map(ruleLogicView) } : { or: logic.or.map(ruleLogicView) };
+}
+
+/** Returns the content of a version as the body of REST that makes it, with every digit of its numbers. */
+function restBodyOf(row: WalletRuleVersionRow): object {
+  const { auto_transfer_rule: transfer, permissionless_transfer_limit_rule: limit, ...content } = contentOf(row);
+  return {
+    ...content,
+    auto_transfer_rule: transfer && {
+      ...transfer,
+      rule_logic: ruleLogicView(transfer.rule_logic),
+      amount: new ExactNumber(transfer.amount),
+    },
+    permissionless_transfer_limit_rule: limit && { ...limit, max_amount: new ExactNumber(limit.max_amount) },
+  };
+}
+
+function versionType(builder: Builder, status: WalletRuleStatusEnum) {
+  return builder.objectRef<WalletRuleVersionRow>('WalletRuleVersion').implement({
+    description: 'A version of a rule: what it was, and who made it so.',
+    fields: (t) => ({
+      version: t.exposeInt('version', { description: 'Its number; the next one is one higher.' }),
+      rule: t.field({
+        type: 'JSON',
+        description:
+          'The rule in full, as a body of REST: what was not sent is not there, operators are in the short form. To put it back, send it by PUT.',
+        resolve: restBodyOf,
+      }),
+      status: t.field({ type: status, description: 'Whether it could fire.', resolve: (row) => row.status }),
+      deleted: t.exposeBoolean('deleted', {
+        description: 'Whether this is the end of the rule, which went with its wallet; `rule` is what it was last.',
+      }),
+      subject: t.string({
+        description:
+          'Whose token it was: the id of a supervisor or client; of legacy tokens any text. Empty where that is unknown.',
+        resolve: (row) => row.subject ?? '',
+      }),
+      clientId: t.exposeID('client_id', {
+        nullable: true,
+        description: 'The client of that token; null where it names none, or is unknown.',
+      }),
+      correlationId: t.exposeString('correlation_id', {
+        nullable: true,
+        description: 'The correlation id of the request, as in its audit record; null where that is unknown.',
+      }),
+      at: t.expose('at', { type: 'DateTime', description: 'When it was made.' }),
+    }),
+  });
+}
+
+/** Adds the type of versions, the field of rules that lists them, and the query for those of a rule that may be gone. */
+export function addWalletRuleVersions(builder: Builder, refs: TypeRefs, status: WalletRuleStatusEnum): void {
+  const authScopes = { permission: 'wallet-rules:read' } as const;
+  const connection = builder.connectionObject(
+    { type: versionType(builder, status), name: 'WalletRuleVersionConnection', description: 'A page of versions.' },
+    { name: 'WalletRuleVersionEdge', description: 'A version and its cursor.' },
+  );
+  builder.objectField(refs.walletRule, 'versions', (t) =>
+    t.field({
+      type: connection,
+      description: 'Its versions, newest first. Needs wallet-rules:read.',
+      authScopes,
+      args: t.arg.connectionArgs(),
+      resolve: ownedConnectionResolver('versionsOfRule', VERSIONS_OF_RULES),
+    }),
+  );
+  builder.queryField('walletRuleVersions', (t) =>
+    t.field({
+      type: connection,
+      description:
+        "A rule's versions, newest first; of one that went with its wallet too. NOT_FOUND for a rule that is unknown or of another node. Needs wallet-rules:read.",
+      authScopes,
+      args: { ruleId: t.arg.id({ required: true, description: "The rule's UUID." }), ...t.arg.connectionArgs() },
+      resolve: connectionResolver('walletRuleVersions', VERSIONS_OF_RULE, ({ ruleId }) => ruleId.toLowerCase()),
+    }),
+  );
+}
