@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { MISSING, operate } from '../graphql/administration.ts';
 import { EraseUserDocument, MigrationsDocument, UserDocument } from '../graphql/generated/graphql.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
 import { BULK, migrationsOf, SINGLE } from '../user-migrations/calls.ts';
+import { limit, rulesOf } from '../wallet-rules/rules.ts';
+import { newestOf, versionsOf } from '../wallet-rules/versions.ts';
 
 let p: Portcullis;
 let token: string;
@@ -235,6 +239,52 @@ describe('erasing a user', () => {
         and (at, id) > ('2026-01-01', ${randomUUID()}::uuid) order by at, id limit 200`,
     );
     expect(plan.map((line) => line['QUERY PLAN']).join('\n')).toMatch(/Index Cond: .*node_id = .* AND .*at, id/);
+  });
+
+  it('D7-09 D5-09: leaves nothing of the person in wallet rules and the history of who wrote them', async () => {
+    const { mark, user } = person();
+    const { json } = await migrate.one({ ...user, external_id: 'Weekly' });
+    const correlated = { 'x-correlation-id': `of-${encodeURIComponent(user.email)}` };
+    const rules = rulesOf(p, token);
+    const legacy = { sub: user.email, client_id: undefined, token_use: undefined, scope: 'wallet-rules:write' };
+    const { current } = p.service.context.secrets.jwt.legacy;
+    const byThePerson = rulesOf(p, signed(p, apiClaims(p, legacy), { secret: current }));
+    const approved = { mandatory_user_id: json.id };
+    const named = await rules.created(limit({ name: `Payout to ${user.wallet_address}` }));
+    await rules.replace(named, limit({ name: `For ${user.email.toUpperCase()}` }));
+    const author = { nodeId: p.demo.node_id, subject: json.id, clientId: undefined, correlationId: 'approving' };
+    const content = walletRuleInput.parse(
+      limit({ name: `Allowance, ${user.surname}`, sign_and_approve_rule: approved }),
+    );
+    const approving = (await p.service.context.walletRules.create(author, p.demo.wallet_id, content)).id;
+    const written = await byThePerson.created(limit({ name: 'Weekly limit' }));
+    const path = `/v1/wallets/${p.demo.wallet_id}/rules/${written}`;
+    const headers = { 'x-target-server': 'wallet-rules', ...correlated };
+    await p.call('PUT', path, { token, headers, json: limit({ name: 'Weekly maximum' }) });
+    const ids = [named, approving, written];
+    const before = await Promise.all(ids.map((id) => versionsOf(p.service.context.database, id)));
+    expect(await traces(mark)).toEqual(expect.arrayContaining(['wallet_rules', 'wallet_rule_versions']));
+
+    await erase(json.id);
+    expect(await traces(mark)).toEqual([]);
+    const after = await Promise.all(ids.map((id) => versionsOf(p.service.context.database, id)));
+    const blank = (versions: (typeof before)[number], changes: object[]) =>
+      versions.map((version, at) => ({ ...version, ...changes[at] }));
+    const unknown = { subject: null, client_id: null, correlation_id: null };
+    const newest = await Promise.all(ids.map((id) => newestOf(p.service.context.database, id)));
+    expect(after).toEqual([
+      [...blank(before[0] ?? [], [{ name: '***' }, { name: '***' }]), { ...newest[0], ...unknown, version: 3 }],
+      [...blank(before[1] ?? [], [{ name: '***' }]), { ...newest[1], ...unknown, version: 2 }],
+      blank(before[2] ?? [], [{ subject: '***' }, { correlation_id: '***' }]),
+    ]);
+    expect(newest).toMatchObject([
+      { name: '***' },
+      { name: '***', sign_and_approve_rule: approved },
+      { name: 'Weekly maximum' },
+    ]);
+
+    await erase(json.id);
+    expect(await Promise.all(ids.map((id) => versionsOf(p.service.context.database, id)))).toEqual(after);
   });
 
   it('D7-09: once more changes nothing; the identifiers are free for another user', async () => {

@@ -7,8 +7,13 @@ import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { seedTwoNodes, type TwoNodes } from '../tenancy/two-nodes.ts';
 import { limit } from './rules.ts';
+import { newestOf, versionsOf } from './versions.ts';
 
 const AT_ONCE = 20;
+
+function picked({ version, name, status, correlation_id }: Awaited<ReturnType<typeof versionsOf>>[number]) {
+  return { version, name, status, correlation_id };
+}
 
 describeReal('postgres', 'several at once', () => {
   let database: RealDatabase;
@@ -30,6 +35,7 @@ describeReal('postgres', 'several at once', () => {
     const { nodeId, walletIds } = nodes.mine;
     const [walletId = ''] = walletIds;
     const { id } = await rules.create(author(nodeId), walletId, content('first'));
+    const winners = ['first'];
     for (let version = 1; version <= 3; version += 1) {
       const outcomes = await Promise.allSettled(
         Array.from({ length: AT_ONCE }, (_, index) =>
@@ -45,7 +51,12 @@ describeReal('postgres', 'several at once', () => {
       }
       const [row] = await door().run((k) => k.selectFrom('wallet_rules').select('name').where('id', '=', id));
       expect(row?.name).toBe(done[0]?.value.name);
+      winners.push(row?.name ?? '');
     }
+    const kept = await versionsOf(database, id);
+    expect(kept.map(({ version, name, subject }) => [version, name, subject])).toEqual(
+      winners.map((name, at) => [at + 1, name, 'races']),
+    );
   });
 
   it('D5-05: of those that name none, each has a version of its own', async () => {
@@ -60,6 +71,41 @@ describeReal('postgres', 'several at once', () => {
     expect(replaced.map(({ version }) => version).sort((a, b) => a - b)).toEqual(
       Array.from({ length: AT_ONCE }, (_, index) => index + 2),
     );
+    const kept = await versionsOf(database, id);
+    expect(kept.map(({ version }) => version)).toEqual(Array.from({ length: AT_ONCE + 1 }, (_, index) => index + 1));
+    const names = new Map(replaced.map(({ version, name }) => [version, name]));
+    for (const { version, name } of kept.slice(1)) expect(name).toBe(names.get(version));
+  });
+
+  it('D5-09: of replacements, changes of the status and the end of the wallet at once, each that is done has its version', async () => {
+    const { nodeId, walletIds } = nodes.mine;
+    const walletId = walletIds[1] ?? '';
+    const place = { walletId, id: (await rules.create(author(nodeId), walletId, content('first'))).id };
+    await door().run((k) => k.deleteFrom('wallet_networks').where('wallet_id', '=', walletId));
+    const write = async (index: number) => {
+      const by = { ...author(nodeId), correlationId: String(index) };
+      if (index === AT_ONCE) {
+        await door().run((k) => k.deleteFrom('wallets').where('id', '=', walletId));
+        return undefined;
+      }
+      const work =
+        index % 2 === 0
+          ? rules.replace(by, place, content(String(index)))
+          : rules.setStatus(by, place.id, index % 4 === 1 ? 'disabled' : 'active');
+      return work.then(
+        ({ version, name, status }) => ({ version, name, status, correlation_id: String(index) }),
+        (error) => {
+          expect(error.refusal).toEqual({ kind: 'not_found' });
+          return undefined;
+        },
+      );
+    };
+    const done = await Promise.all(Array.from({ length: 2 * AT_ONCE }, (_, index) => write(index)));
+    const kept = await versionsOf(database, place.id);
+    expect(await newestOf(database, place.id)).toBeUndefined();
+    expect(kept.map(({ version }) => version)).toEqual(kept.map((_version, at) => at + 1));
+    expect(kept.map(({ deleted }) => deleted)).toEqual(kept.map((_version, at) => at === kept.length - 1));
+    for (const version of kept.slice(1, -1)) expect(done).toContainEqual(expect.objectContaining(picked(version)));
   });
 
   it('4.2-02: a rule is not made for a wallet that goes at the same time', async () => {

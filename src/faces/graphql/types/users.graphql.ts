@@ -53,7 +53,7 @@ export function addUsers(builder: Builder, refs: TypeRefs): void {
     t.field({
       type: refs.user,
       description:
-        "Erases a user's personal data for good: in the user, in migrations, in stored responses and in audit records. Needs users:migrate.",
+        "Erases a user's personal data for good: in the user, in migrations, in stored responses, in audit records and in the names and history of wallet rules. Needs users:migrate.",
       authScopes: { permission: 'users:migrate' },
       errors: {
         types: [ValidationError, NotFoundError, ForbiddenError],

@@ -71,7 +71,7 @@ export const userTools = [
     name: 'erase_user',
     title: "Erase a user's personal data",
     description:
-      'Erases names, email, external id and wallet address of a user for good: in the user, in migrations, in stored responses and in audit records. It cannot be undone; do it only if a person asked for this erasure.',
+      'Erases names, email, external id and wallet address of a user for good: in the user, in migrations, in stored responses, in audit records and in the names and history of wallet rules. It cannot be undone; do it only if a person asked for this erasure.',
     scope: 'users:migrate',
     effect: { isDestructive: true, isIdempotent: true },
     input: objectInput({ user_id: userId }),

@@ -1,0 +1,409 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { callOf, post } from '../mcp/agents.ts';
+import { rows } from '../oauth/clients.ts';
+import { apiClaims, signed } from '../oauth/jwt.ts';
+import { autoTransfer, leaf, limit, literal, rulesOf } from './rules.ts';
+import { newestOf, versionsOf } from './versions.ts';
+
+const FORTY = '1234567890123456789012345678901234567890';
+
+let p: Portcullis;
+let token: string;
+
+beforeAll(async () => {
+  p = await startPortcullis();
+  token = await p.clientToken();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+/** What a way of writing a rule sends: the id of the rule, if it is there already, and the correlation id. */
+interface Sent {
+  id: string;
+  correlationId: string;
+  by: string;
+}
+
+type Send = (sent: Sent) => Promise<Answer>;
+
+const GRAPHQL_LIMIT =
+  'name: "by GraphQL", type: "permissionless_transfer_limit", networkId: $id, networkCurrencyId: $id, permissionlessTransferLimitRule: {maxAmount: 1, timePeriod: "day", timePeriodValue: 1}';
+
+function rest(
+  method: string,
+  path: (id: string) => string,
+  headers: () => Record<string, string>,
+  json = limit(),
+): Send {
+  return ({ id, correlationId, by }) =>
+    p.call(method, `/v1/wallets/${p.demo.wallet_id}/rules${path(id)}`, {
+      ...{ token: by, json },
+      headers: { 'x-target-server': 'wallet-rules', 'x-correlation-id': correlationId, ...headers() },
+    });
+}
+
+function graphql(call: string): Send {
+  return ({ id, correlationId, by }) => {
+    const query = `mutation ($id: ID!, $wallet: ID!) { done: ${call} { __typename ... on WalletRule { id } } }`;
+    const variables = { id: id || randomUUID(), wallet: p.demo.wallet_id };
+    const used = Object.fromEntries(Object.entries(variables).filter(([name]) => call.includes(`$${name}`)));
+    const declared = query.replace('$wallet: ID!', 'wallet' in used ? '$wallet: ID!' : '').replace(', )', ')');
+    const headers = { 'x-correlation-id': correlationId };
+    return p.call('POST', '/graphql', { token: by, headers, json: { query: declared, variables: used } });
+  };
+}
+
+function tool(name: string, args: (id: string) => object): Send {
+  return ({ id, correlationId }) =>
+    post(p, p.demo.client.client_secret, callOf(name, args(id)), { headers: { 'x-correlation-id': correlationId } });
+}
+
+const wallet = () => ({ wallet_id: p.demo.wallet_id });
+const key = randomUUID();
+
+const CREATES: readonly (readonly [string, Send])[] = [
+  [
+    'POST',
+    rest(
+      'POST',
+      () => '',
+      () => ({}),
+    ),
+  ],
+  [
+    'POST with an Idempotency-Key',
+    rest(
+      'POST',
+      () => '',
+      () => ({ 'idempotency-key': randomUUID() }),
+    ),
+  ],
+  ['createWalletRule', graphql(`createWalletRule(walletId: $wallet, input: {${GRAPHQL_LIMIT}})`)],
+  ['create_wallet_rule', tool('create_wallet_rule', () => ({ ...wallet(), rule: autoTransfer() }))],
+  [
+    'create_wallet_rule with an idempotency_key',
+    tool('create_wallet_rule', () => ({ ...wallet(), rule: limit(), idempotency_key: randomUUID() })),
+  ],
+];
+
+const CHANGES: readonly (readonly [string, Send])[] = [
+  [
+    'PUT',
+    rest(
+      'PUT',
+      (id) => `/${id}`,
+      () => ({}),
+    ),
+  ],
+  [
+    'PUT with If-Match',
+    rest(
+      'PUT',
+      (id) => `/${id}`,
+      () => ({ 'if-match': '"1"' }),
+    ),
+  ],
+  [
+    'PUT of what it is already',
+    rest(
+      'PUT',
+      (id) => `/${id}`,
+      () => ({}),
+      { ...limit(), name: 'the same' },
+    ),
+  ],
+  [
+    'replaceWalletRule',
+    graphql(`replaceWalletRule(walletId: $wallet, id: $id, input: {${GRAPHQL_LIMIT}}, ifVersion: 1)`),
+  ],
+  ['setWalletRuleStatus', graphql('setWalletRuleStatus(id: $id, status: DISABLED)')],
+  ['replace_wallet_rule', tool('replace_wallet_rule', (rule_id) => ({ ...wallet(), rule_id, rule: autoTransfer() }))],
+  ['set_wallet_rule_status', tool('set_wallet_rule_status', (rule_id) => ({ rule_id, status: 'disabled' }))],
+];
+
+const NOTHING: readonly (readonly [string, Send])[] = [
+  [
+    'PUT with an If-Match of another version',
+    rest(
+      'PUT',
+      (id) => `/${id}`,
+      () => ({ 'if-match': '"9"' }),
+    ),
+  ],
+  [
+    'PUT of what is no rule',
+    rest(
+      'PUT',
+      (id) => `/${id}`,
+      () => ({}),
+      {},
+    ),
+  ],
+  [
+    'POST of what is no rule',
+    rest(
+      'POST',
+      () => '',
+      () => ({}),
+      {},
+    ),
+  ],
+  [
+    'replaceWalletRule of another version',
+    graphql(`replaceWalletRule(walletId: $wallet, id: $id, input: {${GRAPHQL_LIMIT}}, ifVersion: 9)`),
+  ],
+  ['setWalletRuleStatus to what it is', graphql('setWalletRuleStatus(id: $id, status: ACTIVE)')],
+  [
+    'set_wallet_rule_status to what it is',
+    tool('set_wallet_rule_status', (rule_id) => ({ rule_id, status: 'active' })),
+  ],
+  [
+    'replace_wallet_rule of another version',
+    tool('replace_wallet_rule', (rule_id) => ({ ...wallet(), rule_id, rule: limit(), if_version: 9 })),
+  ],
+];
+
+const idOf = ({ headers, json }: Answer): string =>
+  headers.get('location')?.split('/').at(-1) ?? json.data?.done.id ?? json.result.structuredContent.id;
+
+const made = async (name = 'the same') => {
+  const answer = await rulesOf(p, token).create(limit({ name }));
+  return idOf(answer);
+};
+
+const countAll = async () => {
+  const count = (table: 'wallet_rules' | 'wallet_rule_versions') =>
+    rows(p).run((k) => k.selectFrom(table).select((eb) => eb.fn.countAll<string>().as('count')));
+  return [await count('wallet_rules'), await count('wallet_rule_versions')].map(([row]) => Number(row?.count));
+};
+
+const database = () => p.service.context.database;
+
+describe('a write', () => {
+  it.each(CREATES)('D5-09: by %s leaves the version 1, with its content and its author', async (_way, send) => {
+    const correlationId = randomUUID();
+    const [rules = 0, versions = 0] = await countAll();
+    const id = idOf(await send({ id: '', correlationId, by: token }));
+    const { client_id } = p.demo.client;
+    const author = { subject: client_id, client_id, correlation_id: correlationId };
+    expect(await versionsOf(database(), id)).toEqual([{ ...(await newestOf(database(), id)), ...author, version: 1 }]);
+    expect(await countAll()).toEqual([rules + 1, versions + 1]);
+  });
+
+  it.each(CHANGES)('D5-09: by %s leaves the next version, and those before it as they were', async (_way, send) => {
+    const id = await made();
+    const before = await versionsOf(database(), id);
+    const correlationId = randomUUID();
+    const { text } = await send({ id, correlationId, by: token });
+    expect(text).not.toMatch(/error/i);
+    const { client_id } = p.demo.client;
+    const author = { subject: client_id, client_id, correlation_id: correlationId };
+    const newest = { ...(await newestOf(database(), id)), ...author, version: 2 };
+    expect(await versionsOf(database(), id)).toEqual([...before, newest]);
+  });
+
+  it.each(NOTHING)('D5-09: by %s leaves none', async (_way, send) => {
+    const id = await made();
+    const before = await countAll();
+    await send({ id, correlationId: randomUUID(), by: token });
+    expect(await countAll()).toEqual(before);
+  });
+
+  it('D5-09 D7-07: that is repeated under its key leaves no second one', async () => {
+    const send = rest(
+      'POST',
+      () => '',
+      () => ({ 'idempotency-key': key }),
+    );
+    const first = await send({ id: '', correlationId: 'first', by: token });
+    const before = await countAll();
+    const again = await send({ id: '', correlationId: 'again', by: token });
+    expect(idOf(again)).toBe(idOf(first));
+    expect(await countAll()).toEqual(before);
+    expect(await versionsOf(database(), idOf(first))).toMatchObject([{ correlation_id: 'first' }]);
+  });
+
+  it('D5-09: whose transaction does not end leaves neither a rule nor a version', async () => {
+    const { walletRules } = p.service.context;
+    const before = await countAll();
+    const author = { nodeId: p.demo.node_id, subject: 'x', clientId: undefined, correlationId: 'x' };
+    const content = { ...limit(), type: 'auto_transfer', name: 'none' } as never;
+    const work = database().db.transaction(async () => {
+      const { id } = await walletRules.create(author, p.demo.wallet_id, content);
+      await walletRules.setStatus(author, id, 'disabled');
+      throw new Error('the work after it fails');
+    });
+    await expect(work).rejects.toThrow('the work after it fails');
+    expect(await countAll()).toEqual(before);
+  });
+});
+
+describe('its author', () => {
+  const send = rest(
+    'POST',
+    () => '',
+    () => ({}),
+  );
+
+  it('D5-09: is the supervisor of a login, and the client that it came by', async () => {
+    const by = await p.loginToken();
+    const { sub } = JSON.parse(Buffer.from(by.split('.')[1] ?? '', 'base64url').toString());
+    const id = idOf(await send({ id: '', correlationId: 'of a login', by }));
+    expect(sub).not.toBe(p.demo.client.client_id);
+    expect(await versionsOf(database(), id)).toMatchObject([{ subject: sub, client_id: p.demo.client.client_id }]);
+  });
+
+  it('D5-09: is whoever a legacy token names, and no client where it names none', async () => {
+    const { current } = p.service.context.secrets.jwt.legacy;
+    const claims = { sub: 'old/Ünit 7', client_id: undefined, token_use: undefined, scope: 'wallet-rules:write' };
+    const by = signed(p, apiClaims(p, claims), { secret: current });
+    const id = idOf(await send({ id: '', correlationId: 'of a legacy token', by }));
+    expect(await versionsOf(database(), id)).toMatchObject([{ subject: 'old/Ünit 7', client_id: null }]);
+  });
+
+  it('D5-09 D2-06: has the correlation id of the audit record, which is no secret', async () => {
+    const id = idOf(await send({ id: '', correlationId: token, by: token }));
+    const [version] = await versionsOf(database(), id);
+    expect(version?.correlation_id).toMatch(/^jwt:[0-9a-f]{16}$/);
+    await p.service.context.auditWriter.flush();
+    const records = await rows(p).run((k) =>
+      k
+        .selectFrom('audit_records')
+        .select('method')
+        .where('correlation_id', '=', version?.correlation_id ?? ''),
+    );
+    expect(records).toEqual([{ method: 'POST' }]);
+  });
+});
+
+describe('the content of a version', () => {
+  const own = {
+    rule_logic: {
+      and: [leaf({ op: '<', value: literal(`-${FORTY}.${FORTY.slice(0, 20)}`) }), { not: leaf({ op: 'eq' }) }],
+    },
+    amount: literal(`0.${FORTY}`),
+  };
+  const other = { max_amount: literal(FORTY), time_period: 'week', time_period_value: 2 };
+  const whole = () =>
+    autoTransfer(
+      {
+        priority: 7,
+        sign_and_approve_rule: { mandatory_user_id: randomUUID(), min_priority: 9, max_priority: 3, min_user_count: 2 },
+        permissionless_transfer_limit_rule: other,
+      },
+      own,
+    );
+
+  const BODIES = [
+    ['an automatic transfer with everything', whole],
+    ['an automatic transfer with no more than it needs', () => autoTransfer()],
+    ['a limit', () => limit({}, { max_amount: literal(FORTY) })],
+  ] as const;
+
+  const historyOf = async (ruleId: string) => {
+    const query = `{ walletRule(id: "${ruleId}") { versions { edges { node { version rule status deleted subject clientId correlationId at } } } } }`;
+    return p.call('POST', '/graphql', { token, json: { query } });
+  };
+
+  it.each(BODIES)('D5-09 D5-03: %s is a body of REST with every digit, which makes it again', async (_name, body) => {
+    const rules = rulesOf(p, token);
+    const id = await rules.created(body());
+    await rules.replace(id, limit({ name: 'in between' }));
+    const { text } = await historyOf(id);
+    const sent = /"rule":(\{.*\}),"status":"ACTIVE","deleted":false[^[]*$/.exec(
+      text.slice(text.indexOf('"version":1')),
+    )?.[1];
+    const headers = { 'x-target-server': 'wallet-rules', 'content-type': 'application/json' };
+    const path = `/v1/wallets/${p.demo.wallet_id}/rules/${id}`;
+    const put = await p.call('PUT', path, { token, headers, body: sent ?? '' });
+    expect([put.status, put.headers.get('etag')]).toEqual([200, '"3"']);
+    const [first, , third] = await versionsOf(database(), id);
+    const content = ({ version: _v, at: _at, subject: _s, correlation_id: _c, ...kept }: NonNullable<typeof first>) =>
+      kept;
+    expect(third && content(third)).toEqual(first && content(first));
+  });
+
+  it('D5-09: of GraphQL and of the tool is the same, newest first, each with its author', async () => {
+    const rules = rulesOf(p, token);
+    const id = await rules.created(whole());
+    await rules.replace(id, limit({ name: 'second' }));
+    await p.service.context.walletRules.setStatus(
+      { nodeId: p.demo.node_id, subject: 'whoever', clientId: undefined, correlationId: 'third' },
+      id,
+      'disabled',
+    );
+    const stored = (await versionsOf(database(), id)).toReversed();
+    const { json } = await historyOf(id);
+    const nodes = json.data.walletRule.versions.edges.map(({ node }: { node: object }) => node);
+    const utc = (at: string) => new Date(at.replace(/(\.\d{3})\d*\+00$/, '$1Z')).toISOString();
+    expect(nodes).toMatchObject(
+      stored.map((row) => ({
+        ...{ version: row.version, status: row.status.toUpperCase(), deleted: false },
+        ...{ subject: row.subject, clientId: row.client_id, correlationId: row.correlation_id, at: utc(row.at) },
+        rule: { name: row.name, type: row.type, network_id: row.network_id },
+      })),
+    );
+    expect(nodes.map(({ version }: { version: number }) => version)).toEqual([3, 2, 1]);
+    const { structuredContent } = (
+      await post(p, p.demo.client.client_secret, callOf('list_wallet_rule_versions', { rule_id: id }))
+    ).json.result;
+    expect(structuredContent.data).toEqual(
+      stored.map(({ node_id: _node, rule_id: _rule, wallet_id: _wallet, at, ...row }) => ({ ...row, at: utc(at) })),
+    );
+  });
+
+  it('D5-09 D8-06: is listed by the tool in pages, like every list', async () => {
+    const rules = rulesOf(p, token);
+    const id = await rules.created();
+    for (let version = 2; version <= 7; version += 1) await rules.replace(id, limit({ name: `number ${version}` }));
+    const walked: number[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const args = { rule_id: id, limit: 3, include_total: true, ...(cursor && { cursor }) };
+      const { json } = await post(p, p.demo.client.client_secret, callOf('list_wallet_rule_versions', args));
+      const { data, next_cursor, total } = json.result.structuredContent;
+      expect(total).toBe(7);
+      walked.push(...data.map(({ version }: { version: number }) => version));
+      cursor = next_cursor;
+    }
+    expect(walked).toEqual([7, 6, 5, 4, 3, 2, 1]);
+  });
+});
+
+describe('a rule that went with its wallet', () => {
+  it('D5-09 D1-10: keeps its history, whose newest version is its end', async () => {
+    const walletId = randomUUID();
+    const { reference } = p.service.context;
+    const now = new Date().toISOString();
+    const [wallet] = await rows(p).run((k) => k.selectFrom('wallets').selectAll().where('id', '=', p.demo.wallet_id));
+    const { account_id, chain_id, node_id } = wallet ?? { account_id: '', chain_id: '', node_id: '' };
+    const row = { node_id, account_id, chain_id, created_at: now, updated_at: now };
+    await reference.apply([{ kind: 'wallets', id: walletId, version: 1n, row }]);
+    const rules = rulesOf(p, token);
+    const id = idOf(await rules.create(limit({ name: 'to the end' }), walletId));
+    await rules.replace(id, limit({ name: 'the last' }), { walletId });
+    await reference.apply([{ kind: 'wallets', id: walletId, version: undefined, row: undefined }]);
+
+    expect(await newestOf(database(), id)).toBeUndefined();
+    const [first, second, end, ...more] = await versionsOf(database(), id);
+    expect(more).toEqual([]);
+    expect([first?.name, second?.name]).toEqual(['to the end', 'the last']);
+    const unknown = { subject: null, client_id: null, correlation_id: null };
+    expect(end).toEqual({ ...second, ...unknown, version: 3, deleted: true, at: end?.at });
+
+    const node = '{ edges { node { version deleted subject clientId correlationId rule } } }';
+    const query = `{ walletRule(id: "${id}") { id } walletRuleVersions(ruleId: "${id}", first: 1) ${node} }`;
+    const { json } = await p.call('POST', '/graphql', { token, json: { query } });
+    expect(json.data.walletRule).toBeNull();
+    const { rule, ...told } = json.data.walletRuleVersions.edges[0].node;
+    expect(told).toEqual({ version: 3, deleted: true, subject: '', clientId: null, correlationId: null });
+    expect(rule.name).toBe('the last');
+    const call = callOf('list_wallet_rule_versions', { rule_id: id });
+    const listed = (await post(p, p.demo.client.client_secret, call)).json.result.structuredContent.data;
+    expect(listed.map(({ version, deleted }: { version: number; deleted: boolean }) => [version, deleted])).toEqual([
+      [3, true],
+      [2, false],
+      [1, false],
+    ]);
+  });
+});
