@@ -59,7 +59,8 @@ export class RuleTexts {
     );
     // An external id can be any word: by itself it must not take the name of every rule that has the word.
     const telling = identifiers.filter((id) => id.includes('@') || isUuid(id) || id === data.address.toLowerCase());
-    if (names(telling) && shown(name) === MASK) await this.#eraseName(nodeId, rule_id, name);
+    const isNamed = identifiesPerson(name, { ...data, externalId: '' });
+    if (isNamed && names(telling)) await this.#eraseName(nodeId, rule_id, name);
   }
 
   /** Erases a name from a rule, which makes a version, and then from its versions: none of them can take it over again. */
