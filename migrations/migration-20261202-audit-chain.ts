@@ -16,10 +16,18 @@ export class Migration20261202AuditChain extends Migration {
       create table audit_seals (
         position bigint primary key, chain_id uuid, kind text not null, body text not null, signature bytea)`);
     this.addSql('create index audit_seals_of_chain on audit_seals (chain_id, position) where chain_id is not null');
+    // Without a seal that comes next nothing is done: what changes records leaves one, and nobody can take a later place.
     this.addSql(`
-      create function audit_seal(seal json) returns void language sql security definer as $$
-        insert into audit_seals select * from json_populate_record(null::audit_seals, seal)
-      $$`);
+      create function audit_seal(seal json) returns void language plpgsql security definer as $$
+      declare
+        given audit_seals := json_populate_record(null::audit_seals, seal);
+        next bigint := (select coalesce(max(position), 0) + 1 from audit_seals);
+      begin
+        if given.position is distinct from next or given.body::json->>'position' is distinct from next::text then
+          raise exception 'this is no seal at the position %', next;
+        end if;
+        insert into audit_seals select given.*;
+      end $$`);
     this.addSql(`
       create function audit_erase(erased json, seal json) returns void
       language sql security definer as $$
@@ -27,13 +35,13 @@ export class Migration20261202AuditChain extends Migration {
           path = e.path, query = e.query, correlation_id = e.correlation_id, headers = e.headers,
           request_body = e.request_body, response_body = e.response_body, salts = e.salts, erased = e.erased
         from json_populate_recordset(null::audit_records, audit_erase.erased) e where a.at = e.at and a.id = e.id;
-        insert into audit_seals select * from json_populate_record(null::audit_seals, seal)
+        select audit_seal(seal)
       $$`);
     this.addSql(`
       create function audit_delete(last_at timestamptz, last_id uuid, seal json) returns void
       language sql security definer as $$
         delete from audit_records where (at, id) <= (last_at, last_id);
-        insert into audit_seals select * from json_populate_record(null::audit_seals, seal)
+        select audit_seal(seal)
       $$`);
     this.addSql(`
       create function audit_drop_month(name text, seal json) returns void
@@ -46,7 +54,7 @@ export class Migration20261202AuditChain extends Migration {
           raise exception '% is no month of audit_records', name;
         end if;
         execute format('drop table %I', name);
-        insert into audit_seals select * from json_populate_record(null::audit_seals, seal);
+        perform audit_seal(seal);
       end $$`);
     // While the lock lasts, no record of the month can enter the default partition, which may hold some already.
     this.addSql(`
