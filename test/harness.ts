@@ -11,6 +11,7 @@ import { ALL_TOPICS } from '../src/events/bus/topics.ts';
 import { silentLog } from '../src/lib/log.ts';
 import { readConfig } from '../src/platform/config/config.ts';
 import { readSecrets } from '../src/platform/config/secrets.ts';
+import { asService } from './harness/database-roles.ts';
 import { copyOfDatabase, embeddedClusterCopy, onlyOne, realDatabase, realTemplate } from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
 import type {} from './services/global-setup.ts';
@@ -57,7 +58,7 @@ export interface Answer {
 
 /**
  * The whole service in this process with the demo, on free ports; disposing stops it and removes its data. Its database is one of its
- * own on the provisioned PostgreSQL, which takes a fraction of an embedded one's time; its other stores are embedded. All of them are
+ * own on the provisioned PostgreSQL, by the role that services have in production, which takes a fraction of an embedded one's time; its other stores are embedded. All of them are
  * where there is no PostgreSQL, or where `dataDir` is given.
  */
 export async function startPortcullis(options: StartOptions = {}): Promise<Portcullis> {
@@ -65,7 +66,7 @@ export async function startPortcullis(options: StartOptions = {}): Promise<Portc
   const template = await startedTemplate();
   const dataDir = await folderLike(template.dataDir);
   const database = await copyOfDatabase(template.database);
-  const env = { DATA_DIR: dataDir, DATABASE_URL: database.url, ...options.env };
+  const env = { DATA_DIR: dataDir, DATABASE_URL: asService(database.url), ...options.env };
   const started = await start(dataDir, env, options.overrides);
   return portcullis(started, await ensureDemo(started.service.context), env, async () => {
     await database.drop();
@@ -92,7 +93,7 @@ export async function startOnRealServers(options: StartOptions = {}): Promise<Po
   await createTopics(serviceAddress('kafka'), prefix, ALL_TOPICS);
   const env = {
     DATA_DIR: dataDir,
-    DATABASE_URL: database.url,
+    DATABASE_URL: asService(database.url),
     REDIS_URL: redis.url,
     KAFKA_BROKERS: serviceAddress('kafka'),
     TOPIC_PREFIX: prefix,
@@ -147,7 +148,7 @@ async function startedTemplate(): Promise<{ dataDir: string; database: string }>
     if (existsSync(dataDir)) return;
     const made = await mkdtemp(`${dataDir}-`);
     const { url } = await copyOfDatabase(empty, database);
-    const { service } = await start(made, { DATA_DIR: made, DATABASE_URL: url });
+    const { service } = await start(made, { DATA_DIR: made, DATABASE_URL: asService(url) });
     await ensureDemo(service.context);
     await service[Symbol.asyncDispose]();
     await rename(made, dataDir);

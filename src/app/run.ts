@@ -1,7 +1,7 @@
 import { isatty } from 'node:tty';
 import { type Config, ConfigError, readConfig } from '../platform/config/config.ts';
 import { readSecrets } from '../platform/config/secrets.ts';
-import { StartError } from '../platform/errors.ts';
+import { OwnerError, StartError } from '../platform/errors.ts';
 import { type FlushableLog, pinoLog } from '../platform/telemetry/pino-log.ts';
 import type { Service } from './service.ts';
 
@@ -21,7 +21,7 @@ const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
   '28000': 'the server refuses the user of DATABASE_URL',
   '28P01': 'the server refuses the password of DATABASE_URL',
   '3D000': 'the server has no database of that name: create it, or change DATABASE_URL',
-  '42501': 'the user of DATABASE_URL lacks a privilege',
+  '42501': 'the user of DATABASE_URL lacks a privilege (docs/operations/database-roles.md)',
   '53300': 'the server has no connection left',
   '57P03': 'the server is starting up or shutting down: try again',
 };
@@ -35,6 +35,11 @@ const SILENCE = /^timeout exceeded|^connection terminated/i;
 /** Returns why a start failed, in one sentence for the operator; undefined if only a stack trace can explain it. */
 export function startFailure(error: unknown, config: Config | undefined): string | undefined {
   if (error instanceof StartError) return error.message;
+  if (error instanceof OwnerError)
+    return startFailure(error.cause, config && { ...config, databaseUrl: config.migrateDatabaseUrl })?.replace(
+      'DATABASE_URL',
+      'MIGRATE_DATABASE_URL',
+    );
   const chain = [...causes(error)];
   const codes = chain.flatMap((link) => ('code' in link && typeof link.code === 'string' ? link.code : []));
   if (chain.some(({ name }) => name.startsWith('KafkaJS'))) return kafkaFailure(chain, config);

@@ -16,12 +16,13 @@ import type { Log } from '../lib/log.ts';
 import { type Config, ConfigError } from '../platform/config/config.ts';
 import type { Secrets } from '../platform/config/secrets.ts';
 import { knowsLetterCase } from '../platform/database/database.ts';
-import { migrate, pendingSchemaMigrations } from '../platform/database/schema-migrations.ts';
+import { pendingSchemaMigrations } from '../platform/database/schema-migrations.ts';
 import { lockDataDir } from '../platform/embedded/data-dir-lock.ts';
 import { readinessOf } from '../platform/health.ts';
 import { adminServer } from './admin-server.ts';
 import { startConsumers, startLookups } from './consumers.ts';
 import { type Context, createContext, type Overrides } from './context.ts';
+import { mayChangeAudit, migrateByOwner } from './database-roles.ts';
 import type { Demo } from './demo/demo.ts';
 import { graphqlOf } from './faces.ts';
 import { closeGracefully, listen } from './listen.ts';
@@ -147,7 +148,7 @@ async function prepareStores({ config, database, bus, log }: Context): Promise<v
     log.warn({}, 'the database has a locale without the case of letters: emails beyond ASCII count as different by it');
   }
   if (!config.production) {
-    await migrate(database);
+    await migrateByOwner({ config, database });
     await bus.ensureTopics(topicsOf(config));
     return;
   }
@@ -158,6 +159,9 @@ async function prepareStores({ config, database, bus, log }: Context): Promise<v
     ...(missing.length > 0 ? [`Kafka lacks the topics ${missing.join(', ')}: run portcullis migrate`] : []),
   ];
   if (faults.length > 0) throw new ConfigError(faults);
+  if (await mayChangeAudit(database.db)) {
+    log.warn({}, 'the user of DATABASE_URL may change audit records: see docs/operations/database-roles.md');
+  }
 }
 
 interface PublicParts {

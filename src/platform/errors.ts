@@ -172,3 +172,12 @@ export function errorEnvelope(error: AppError): ErrorEnvelope {
 export class StartError extends Error {
   override name = 'StartError';
 }
+
+/** Thrown when the database refuses something to the user of `MIGRATE_DATABASE_URL`, with its error as the cause. */
+export class OwnerError extends Error {
+  override name = 'OwnerError';
+
+  constructor(cause: unknown) {
+    super(`MIGRATE_DATABASE_URL: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
+import { renameTable } from '../harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { type Keys, operations, type Telling, tellings } from './secret-requests.ts';
@@ -122,16 +123,14 @@ describe('no secret that is sent', () => {
 
   it('D2-12: is in the report of a fault', async () => {
     const [secret = ''] = fc.sample(anySecret, 1);
-    const rename = (from: string, to: string) =>
-      rows(p).raw((sql) => sql`alter table ${sql.ref(from)} rename to ${sql.ref(to)}`);
-    await rename('supervisors', 'away');
+    await renameTable(p, 'supervisors', 'away');
     const { client } = p.demo;
     const login = { grant_type: 'password', ...client, username: SHOWN, password: secret };
     const statuses = [(await p.call('POST', '/v2/oauth/token', { json: login })).status];
     const query = `mutation ($input: SupervisorInput!) { createSupervisor(input: $input) { __typename } }`;
     const input = { username: SHOWN, password: 'ZQXJKVZQXJKV', role: 'viewer' };
     const made = await p.call('POST', '/graphql', { token, json: { query, variables: { input } } });
-    await rename('away', 'supervisors');
+    await renameTable(p, 'away', 'supervisors');
     expect([...statuses, made.json.errors?.length]).toEqual([500, 1]);
     const text = told();
     expect(text).toContain('"level":50');

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { asOwner } from '../harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { scrape } from '../observability/scrape.ts';
@@ -22,13 +23,15 @@ afterEach(() => p[Symbol.asyncDispose]());
 /** Lets the table refuse records with this SQLSTATE: all, or those of a path. */
 async function refuse(state: string, condition = "new.path = '/refused'"): Promise<void> {
   const body = `begin if ${condition} then raise exception 'no' using errcode = '${state}'; end if; return new; end`;
-  await rows(p).raw(
-    (sql) => sql`create or replace function refuse_record() returns trigger language plpgsql as ${sql.lit(body)}`,
-  );
-  await rows(p).raw(
-    (sql) =>
-      sql`create or replace trigger refuse before insert on audit_records for each row execute function refuse_record()`,
-  );
+  await asOwner(p, async (door) => {
+    await door.raw(
+      (sql) => sql`create or replace function refuse_record() returns trigger language plpgsql as ${sql.lit(body)}`,
+    );
+    await door.raw(
+      (sql) =>
+        sql`create or replace trigger refuse before insert on audit_records for each row execute function refuse_record()`,
+    );
+  });
 }
 
 async function written(id: string): Promise<number> {

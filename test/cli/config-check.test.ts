@@ -25,6 +25,7 @@ it('config check masks secrets, those in addresses too', async () => {
     KAFKA_SASL_USERNAME: 'portcullis',
     KAFKA_SASL_PASSWORD: SECRET,
     DATABASE_URL: `postgres://user:${encodeURIComponent(SECRET)}@db.example/rows?password=${SECRET}`,
+    MIGRATE_DATABASE_URL: `postgres://owner:${encodeURIComponent(SECRET)}@db.example/rows`,
     REDIS_URL: `redis://:${SECRET.replaceAll(' ', '')}@cache.example:6379`,
   };
   const { code, out } = await portcullis(['config', 'check', '--json'], env);
@@ -38,7 +39,18 @@ it('config check masks secrets, those in addresses too', async () => {
     value: 'postgres://user:***@db.example/rows',
     source: 'environment',
   });
+  expect(variables.find(({ name }) => name === 'MIGRATE_DATABASE_URL')?.value).toBe(
+    'postgres://owner:***@db.example/rows',
+  );
   expect(variables.find(({ name }) => name === 'REDIS_URL')?.value).toBe('redis://cache.example:6379');
+});
+
+it.each([
+  [{}, 'none: the embedded database has one role'],
+  [{ DATABASE_URL: 'postgres://db/rows' }, 'DATABASE_URL'],
+])('config check says whose address migrates: %j', async (env, value) => {
+  const { out } = await portcullis(['config', 'check', '--json'], env);
+  expect(JSON.parse(out).variables).toContainEqual({ name: 'MIGRATE_DATABASE_URL', value, source: 'default' });
 });
 
 it('D1-12: config check masks a secret from a file, says that it is from one, and warns of a misspelt name', async () => {

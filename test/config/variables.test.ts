@@ -77,6 +77,7 @@ it.each([
   ['AUDIT_CHECKPOINTS', '/var/seals'],
   ['AUDIT_CHECKPOINTS', 'topic:audit'],
   ['AUDIT_CHECKPOINTS', 'kafka:audit'],
+  ['MIGRATE_DATABASE_URL', 'postgres://owner@db/rows'],
   ['EVENTS_RETENTION_DAYS', 'forever'],
   ['PUBLIC_URL', 'https://me:secret@gate.example'],
   ['DISCOVERS_UPSTREAM_URL', 'http://me:secret@discovers'],
@@ -147,6 +148,7 @@ it.each(['\n', '\r\n', ''])('D1-04: every secret can be in a file, which may end
   const signing = `whsec_${'c2ln'.repeat(8)}`;
   const special: Record<string, string> = {
     DATABASE_URL: 'postgres://me:hidden@db/rows',
+    MIGRATE_DATABASE_URL: 'postgres://owner:hidden@db/rows',
     REDIS_URL: 'redis://:hidden@cache',
     GAS_RPC_URLS: `${NETWORK}=https://me:hidden@node.example`,
     OTEL_EXPORTER_OTLP_HEADERS: 'key=hidden',

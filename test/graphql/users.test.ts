@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renameTable } from '../harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
-import { addClient, rows } from '../oauth/clients.ts';
+import { addClient } from '../oauth/clients.ts';
 import { eventsOf, migrationsOf } from '../user-migrations/calls.ts';
 import { MISSING, operate } from './administration.ts';
 import {
@@ -265,9 +266,7 @@ describe('the lists', () => {
   });
 
   it('DG-05: a fault of the database is masked', async () => {
-    const rename = (from: string, to: string) =>
-      rows(p).raw((sql) => sql`alter table ${sql.id(from)} rename to ${sql.id(to)}`);
-    await rename('outbox', 'outbox_away');
+    await renameTable(p, 'outbox', 'outbox_away');
     const answer = await p
       .call('POST', '/graphql', {
         token,
@@ -276,7 +275,7 @@ describe('the lists', () => {
           variables: { i: newUser() },
         },
       })
-      .finally(() => rename('outbox_away', 'outbox'));
+      .finally(() => renameTable(p, 'outbox_away', 'outbox'));
     expect(answer.text).not.toMatch(/outbox|relation "|select /);
     expect(answer.json.errors).toHaveLength(1);
   });

@@ -9,6 +9,7 @@ import { migrate } from '../../src/platform/database/schema-migrations.ts';
 import { freshDatabase } from '../services/isolation.ts';
 import { dropDatabase, type PostgresClient, withPostgres } from '../services/pg-client.ts';
 import { serviceAddress } from '../services/real.ts';
+import { asService, ensureServiceRole, migrateWith } from './database-roles.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const MIGRATIONS = join(ROOT, 'migrations');
@@ -112,10 +113,9 @@ async function makeTemplate(): Promise<string> {
   await onlyOne(async (client) => {
     const { rows } = await client.query(`select 1 from pg_database where datname = '${name}'`);
     if (rows.length > 0) return;
+    await ensureServiceRole(client);
     await using fresh = await freshDatabase();
-    const database = await openDatabase({ url: fresh.url });
-    await migrate(database);
-    await database[Symbol.asyncDispose]();
+    await migrateWith({ owner: fresh.url, service: asService(fresh.url) });
     await client.query(`create database ${name} template ${new URL(fresh.url).pathname.slice(1)}`);
   });
   return name;
@@ -130,6 +130,7 @@ function urlOf(name: string): string {
 function schemaHash(): string {
   const hash = createHash('sha256');
   for (const file of readdirSync(MIGRATIONS).sort()) hash.update(file).update(readFileSync(join(MIGRATIONS, file)));
+  hash.update(readFileSync(join(ROOT, 'src/app/database-roles.ts')));
   return hash.digest('hex').slice(0, 16);
 }
 

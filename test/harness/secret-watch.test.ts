@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { type Portcullis, startPortcullis } from '../harness.ts';
-import { rows } from '../oauth/clients.ts';
+import { asOwner } from './database-roles.ts';
 
 it('D2-08: every test ends in failure whose instance has logged a token', async () => {
   const p = await startPortcullis();
@@ -18,6 +18,6 @@ it.each([
   await p.call('GET', '/health');
   await p.service.context.auditWriter.flush();
   const slip = { correlation_id: `slip-${randomUUID()}`, response_body: await secretOf(p) };
-  await rows(p).run((k) => k.updateTable('audit_records').set(slip));
+  await asOwner(p, (door) => door.run((k) => k.updateTable('audit_records').set(slip)));
   await expect(p[Symbol.asyncDispose]()).rejects.toThrow(/audit: .*slip-/);
 });

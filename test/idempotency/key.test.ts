@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { scopeHash } from '../../src/domain/idempotency/idempotent-responses.ts';
+import { renameTable } from '../harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
 import { BULK, migrationsOf, newUser, SINGLE } from '../user-migrations/calls.ts';
@@ -81,14 +82,11 @@ describe('a key', () => {
   });
 
   it('D7-07: a fault is not kept: once it is mended the same request does its work', async () => {
-    const { db } = p.service.context.database;
-    const rename = (from: string, to: string) =>
-      db.unscoped('test').raw((sql) => sql`alter table ${sql.id(from)} rename to ${sql.id(to)}`);
     const key = randomUUID();
     const user = newUser();
-    await rename('migration_rows', 'migration_rows_away');
+    await renameTable(p, 'migration_rows', 'migration_rows_away');
     const failed = await migrate.one(user, keyed(key));
-    await rename('migration_rows_away', 'migration_rows');
+    await renameTable(p, 'migration_rows_away', 'migration_rows');
     expect(failed.status).toBe(500);
     expect((await migrate.one(user, keyed(key))).status).toBe(201);
   });

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../gateway/envelopes.ts';
 import { openSocket, readAnswer } from '../gateway/raw.ts';
+import { renameTable } from '../harness/database-roles.ts';
 import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
@@ -106,13 +107,12 @@ describe('POST /v1/wallets/{wallet_id}/networks/{network_id}', () => {
   });
 
   it('4.4-04: a database that fails is a masked 500', async () => {
-    const door = rows(p);
-    await door.raw((sql) => sql`alter table wallet_networks rename to wallet_networks_away`);
+    await renameTable(p, 'wallet_networks', 'wallet_networks_away');
     try {
       const { status, text } = await assign(p.demo.wallet_id, p.demo.network_id);
       expect(`${status} ${text}`).toBe(`500 ${envelope('internal_error')}`);
     } finally {
-      await door.raw((sql) => sql`alter table wallet_networks_away rename to wallet_networks`);
+      await renameTable(p, 'wallet_networks_away', 'wallet_networks');
     }
     expect((await assign(p.demo.wallet_id, p.demo.network_id)).status).toBe(204);
   });

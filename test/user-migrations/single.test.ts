@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renameTable } from '../harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { eventsOf, migrationsOf, newUser, SINGLE } from './calls.ts';
 
@@ -130,17 +131,14 @@ describe('a single migration', () => {
   });
 
   it('7.4-05 7.5-03: a fault of the database is a masked 500', async () => {
-    const { db } = p.service.context.database;
-    const rename = (from: string, to: string) =>
-      db.unscoped('test').raw((sql) => sql`alter table ${sql.id(from)} rename to ${sql.id(to)}`);
-    await rename('outbox', 'outbox_away');
+    await renameTable(p, 'outbox', 'outbox_away');
     try {
       for (const answer of [await migrate.one(newUser()), await migrate.many([newUser(), newUser()])]) {
         expect(answer.status).toBe(500);
         expect(answer.text).toBe('{"code":-1,"domain":0,"message":"internal_error"}');
       }
     } finally {
-      await rename('outbox_away', 'outbox');
+      await renameTable(p, 'outbox_away', 'outbox');
     }
   });
 });

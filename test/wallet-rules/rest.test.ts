@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { envelope } from '../gateway/envelopes.ts';
+import { renameTable } from '../harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
@@ -190,14 +191,13 @@ describe('PUT /v1/wallets/{wallet_id}/rules/{id}', () => {
 
   it('4.3-04: a database that fails is a masked 500', async () => {
     const id = await rules.created();
-    const door = rows(p);
-    await door.raw((sql) => sql`alter table wallet_rules rename to wallet_rules_away`);
+    await renameTable(p, 'wallet_rules', 'wallet_rules_away');
     try {
       for (const { status, text } of [await rules.replace(id, limit()), await rules.create(limit())]) {
         expect(`${status} ${text}`).toBe(`500 ${envelope('internal_error')}`);
       }
     } finally {
-      await door.raw((sql) => sql`alter table wallet_rules_away rename to wallet_rules`);
+      await renameTable(p, 'wallet_rules_away', 'wallet_rules');
     }
     expect((await rules.replace(id, limit())).status).toBe(200);
   });

@@ -1,3 +1,4 @@
+import type { ServiceRole } from '../../app/database-roles.ts';
 import { silentLog } from '../../lib/log.ts';
 import { readConfig } from '../../platform/config/config.ts';
 import type { CommandBody } from '../kit/command.ts';
@@ -9,14 +10,16 @@ export const migrateCommand: CommandBody = {
   description: [
     'Brings the schema of the database up to date, under a lock, and creates the topics that are',
     'missing: 12 partitions, replication 3 (or as many as there are brokers), kept for 7 days.',
+    'With MIGRATE_DATABASE_URL it connects as the owner of the tables, and grants the role of',
+    'DATABASE_URL what a service needs.',
     'What is there already stays as it is. The previous release runs on the new schema too.',
   ].join('\n'),
   examples: ['portcullis migrate', 'DATABASE_URL=postgres://… KAFKA_BROKERS=… portcullis migrate --json'],
   async run({ env, stack, answer }) {
     const { config } = readConfig(env);
-    const [{ openBus, topicsOf }, { migrate }] = await Promise.all([
+    const [{ openBus, topicsOf }, { migrateByOwner }] = await Promise.all([
       import('../../app/stores.ts'),
-      import('../../platform/database/schema-migrations.ts'),
+      import('../../app/database-roles.ts'),
     ]);
     const database = await openForCommand(
       config,
@@ -25,15 +28,27 @@ export const migrateCommand: CommandBody = {
     );
     const progress = new Progress(process.stderr);
     stack.defer(() => progress.end());
-    const migrations = await migrate(database, ({ name, ...step }) => progress.show({ ...step, text: name }));
+    const { migrations, service } = await migrateByOwner({
+      config,
+      database,
+      onMigration: ({ name, ...step }) => progress.show({ ...step, text: name }),
+    });
     progress.end();
     const bus = await openBus(config, database.db, silentLog, stack);
     const needed = topicsOf(config);
     const topics = (await bus.missingTopics(needed)).map((topic) => config.topicPrefix + topic);
     await bus.ensureTopics(needed);
-    return answer({ migrations, topics }, line('migrations', migrations) + line('topics', topics));
+    const role = service ? { name: service.name, changes_audit_until_after: service.wideSince ?? null } : null;
+    const text = line('migrations', migrations) + line('topics', topics) + (service ? roleLine(service) : '');
+    return answer({ migrations, topics, service_role: role }, text);
   },
 };
+
+function roleLine({ name, wideSince }: ServiceRole): string {
+  return wideSince === undefined
+    ? `The role ${name} adds and reads audit records, and cannot change them.\n`
+    : `The role ${name} can still change audit records, as the release before does: migrate of a release after ${wideSince} ends that.\n`;
+}
 
 function line(what: string, done: readonly string[]): string {
   return done.length === 0 ? `No new ${what}.\n` : `New ${what}: ${done.join(', ')}\n`;

@@ -42,6 +42,7 @@ export const REQUIRED_BY_ROLES = [
  */
 export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
   'DATABASE_URL',
+  'MIGRATE_DATABASE_URL',
   'REDIS_URL',
   'KAFKA_SASL_PASSWORD',
   'OTEL_EXPORTER_OTLP_HEADERS',
@@ -112,6 +113,8 @@ export interface Config {
   publicUrl: string | undefined;
   role: 'all' | 'gateway' | 'worker';
   databaseUrl: string | undefined;
+  /** The URL by which the owner of the tables migrates; undefined means `databaseUrl`. */
+  migrateDatabaseUrl: string | undefined;
   /** The longest duration of a statement that a request waits for, in milliseconds. */
   statementTimeoutMs: number;
   redisUrl: string | undefined;
@@ -250,6 +253,10 @@ function clashes(given: Given, production: boolean): string[] {
       `WEBHOOK_PASSWORD must have at least ${MIN_WEBHOOK_PASSWORD} characters in production`,
     ],
     [
+      isSet('MIGRATE_DATABASE_URL') && !isSet('DATABASE_URL'),
+      'MIGRATE_DATABASE_URL needs DATABASE_URL: the embedded database has one role',
+    ],
+    [
       given.AUDIT_CHECKPOINTS?.startsWith('kafka:') === true && !isSet('KAFKA_BROKERS'),
       'AUDIT_CHECKPOINTS=kafka:… needs KAFKA_BROKERS',
     ],
@@ -284,6 +291,7 @@ function toConfig(env: Env, production: boolean): Config {
     publicUrl: env.PUBLIC_URL,
     role: env.PORTCULLIS_ROLE,
     databaseUrl: env.DATABASE_URL,
+    migrateDatabaseUrl: env.MIGRATE_DATABASE_URL,
     statementTimeoutMs: env.STATEMENT_TIMEOUT_MS,
     redisUrl: env.REDIS_URL,
     kafka: kafkaConfig(env),

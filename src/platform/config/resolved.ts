@@ -10,7 +10,7 @@ export interface ResolvedVariable {
 }
 
 const MASK = '***';
-const ADDRESSES: ReadonlySet<string> = new Set<keyof Env>(['DATABASE_URL', 'REDIS_URL']);
+const ADDRESSES: ReadonlySet<string> = new Set<keyof Env>(['DATABASE_URL', 'MIGRATE_DATABASE_URL', 'REDIS_URL']);
 
 /** Returns every variable with its value in force, in the order of the documentation. */
 export function resolvedVariables({ config, env, given }: ReadConfig): ResolvedVariable[] {
@@ -30,6 +30,8 @@ function defaultsOf(config: Config): Partial<Record<keyof Env, string>> {
     HOST: config.host,
     PUBLIC_URL: baseUrlOf(config.host, config.port),
     DATABASE_URL: 'embedded in DATA_DIR',
+    MIGRATE_DATABASE_URL:
+      config.databaseUrl === undefined ? 'none: the embedded database has one role' : 'DATABASE_URL',
     REDIS_URL: 'in process',
     KAFKA_BROKERS: 'in the database',
     TOPIC_PREFIX: 'none',

@@ -106,6 +106,11 @@ const stores = {
       'PostgreSQL; TLS by `sslmode=verify-full`, with `sslrootcert=FILE` for a private authority; a pooler in between must keep prepared statements (PgBouncer 1.21 and later do)',
     unset: 'embedded in `DATA_DIR`',
   }),
+  MIGRATE_DATABASE_URL: about(databaseUrl.optional(), {
+    description:
+      'the same database as `DATABASE_URL`, by the role that owns its tables: `migrate` connects with it and grants the role of `DATABASE_URL` what a service needs; no service in production does (docs/operations/database-roles.md)',
+    unset: '`DATABASE_URL`; the embedded database has one role',
+  }),
   STATEMENT_TIMEOUT_MS: about(atLeastOne.default(10_000), {
     description:
       'milliseconds after which a statement of PostgreSQL ends that a request waits for (504); work in the background takes as long as it takes',

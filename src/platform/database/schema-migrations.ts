@@ -15,7 +15,7 @@ export async function pendingSchemaMigrations({ db }: Database): Promise<string[
 }
 
 /** Called as each schema migration begins, when `done` of the `total` pending ones have completed. */
-type OnSchemaMigration = (step: { name: string; done: number; total: number }) => void;
+export type OnSchemaMigration = (step: { name: string; done: number; total: number }) => void;
 
 /**
  * Runs the pending schema migrations and returns their names. An advisory lock makes other processes wait meanwhile;

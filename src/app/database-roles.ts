@@ -1,0 +1,197 @@
+import { randomInt } from 'node:crypto';
+import { type Config, ConfigError } from '../platform/config/config.ts';
+import { type Database, type Db, openDatabase } from '../platform/database/database.ts';
+import { migrate, type OnSchemaMigration } from '../platform/database/schema-migrations.ts';
+import { sqlState } from '../platform/database/sql-state.ts';
+import { OwnerError } from '../platform/errors.ts';
+import { VERSION } from '../platform/health.ts';
+
+/** The role of `DATABASE_URL`, where another one owns the tables. */
+export interface ServiceRole {
+  name: string;
+  /**
+   * The release that has first migrated with two roles, while the role of services may still change audit records, as the
+   * release before does. A later release ends it.
+   */
+  wideSince: string | undefined;
+}
+
+interface Migrated {
+  /** The names of the schema migrations that have run. */
+  migrations: string[];
+  /** Undefined if one role migrates and runs. */
+  service: ServiceRole | undefined;
+}
+
+interface MigrateParts {
+  config: Pick<Config, 'databaseUrl' | 'migrateDatabaseUrl'>;
+  /** The database as services open it. */
+  database: Database;
+  onMigration?: OnSchemaMigration;
+  /** The version of Portcullis that migrates. */
+  release?: string;
+}
+
+const PAGE = 'see docs/operations/database-roles.md';
+
+/**
+ * Migrates the schema. If the owner of the tables has a URL of its own, the owner does it, and then grants the role of
+ * `DATABASE_URL` what a service needs.
+ * @throws ConfigError if the two URLs do not fit together, OwnerError if the database refuses something to the owner.
+ */
+export async function migrateByOwner({
+  config,
+  database,
+  onMigration,
+  release = VERSION,
+}: MigrateParts): Promise<Migrated> {
+  const { databaseUrl = '', migrateDatabaseUrl: url } = config;
+  if (url === undefined) return { migrations: await migrate(database, onMigration), service: undefined };
+  await using owner = await openDatabase({ url });
+  const name = await serviceRole(database.db, owner.db, databaseUrl);
+  try {
+    return await owner.db.transaction(async () => {
+      const isEmpty = await checkRoles(owner.db, database.db, name);
+      const migrations = await migrate(owner, onMigration);
+      const wideSince = await wideSinceOf(owner.db, { isEmpty, release });
+      await grant(owner.db, name, wideSince !== undefined);
+      return { migrations, service: { name, wideSince } };
+    });
+  } catch (error) {
+    throw error instanceof ConfigError ? error : new OwnerError(error);
+  }
+}
+
+function unscoped(db: Db) {
+  return db.unscoped('roles are of the database');
+}
+
+/** Returns the name of the role by which services connect. */
+async function serviceRole(service: Db, owner: Db, url: string): Promise<string> {
+  try {
+    const [row] = await unscoped(service).raw((sql) => sql<{ name: string }>`select current_user as name`);
+    return row?.name ?? '';
+  } catch (error) {
+    const name = decodeURIComponent(new URL(url).username);
+    const find = () => unscoped(owner).raw((sql) => sql`select 1 from pg_roles where rolname = ${name}`);
+    if (!sqlState(error)?.startsWith('28') || (await find().catch(() => [error])).length > 0) throw error;
+    throw new ConfigError([`the role ${name} of DATABASE_URL does not exist: create it, ${PAGE}`]);
+  }
+}
+
+interface Facts {
+  schema: string;
+  migrator: string;
+  /** The owner of the tables; null if there are none. */
+  owner: string | null;
+  mayMigrate: boolean;
+  /** Whether the role of services may act as an owner of the database, its schema or a table. */
+  isOwner: boolean;
+  /** Whether the role of services may create in the schema. */
+  creates: boolean;
+}
+
+/**
+ * Checks that both connections lead to the same database, and that the two roles are what they must be. Returns whether
+ * the database has no tables yet.
+ * @throws ConfigError that lists what is wrong.
+ */
+async function checkRoles(owner: Db, service: Db, name: string): Promise<boolean> {
+  const key = randomInt(2 ** 47);
+  await unscoped(owner).raw((sql) => sql`select pg_advisory_xact_lock(${key})`);
+  // Such a lock is of one database. Addresses say less: one of them may be that of a pooler.
+  const [lock] = await unscoped(service).raw(
+    (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${key}) as taken`,
+  );
+  if (lock?.taken) throw new ConfigError(['MIGRATE_DATABASE_URL must name the same database as DATABASE_URL']);
+  const [facts] = await unscoped(owner).raw(
+    (sql) => sql<Facts>`
+      with tables as (select * from pg_class where relnamespace = quote_ident(current_schema())::regnamespace),
+        owners as (
+          select oid from pg_roles where rolname = current_user
+          union select datdba from pg_database where datname = current_database()
+          union select nspowner from pg_namespace where nspname = current_schema()
+          union select relowner from tables)
+      select current_schema() as schema, current_user as migrator, audit.owner,
+        pg_has_role(coalesce(audit.owner, current_user), 'usage') as "mayMigrate",
+        exists (select from owners where pg_has_role(${name}, oid, 'member')) as "isOwner",
+        has_schema_privilege(${name}, current_schema(), 'create') as creates
+      from (select (select pg_get_userbyid(relowner) from tables where relname = 'audit_records') as owner) audit`,
+  );
+  const faults = facts ? faultsOf(facts, name) : [];
+  if (faults.length > 0) throw new ConfigError(faults);
+  return facts?.owner === null;
+}
+
+function faultsOf({ schema, migrator, owner, mayMigrate, isOwner, creates }: Facts, name: string): string[] {
+  const all: [isFault: boolean, message: string][] = [
+    [!mayMigrate, `the role ${migrator} of MIGRATE_DATABASE_URL does not own the tables: name ${owner}, which does`],
+    [
+      isOwner,
+      `the role ${name} of DATABASE_URL is an owner of the database or its tables, or may act as one: name another, ${PAGE}`,
+    ],
+    [
+      creates && !isOwner,
+      `the role ${name} of DATABASE_URL may create in the schema ${schema}: revoke create on schema ${schema} from it and from public`,
+    ],
+  ];
+  return all.filter(([isFault]) => isFault).map(([, message]) => message);
+}
+
+const SINCE = 'two roles since release ';
+const NARROW = 'the role of DATABASE_URL adds and reads audit records alone';
+
+/**
+ * Returns the release that has first migrated with two roles, if services of the release before may still run on the
+ * database; undefined if the role of services shall no more change audit records. A comment in the database remembers it.
+ */
+async function wideSinceOf(
+  db: Db,
+  { isEmpty, release }: { isEmpty: boolean; release: string },
+): Promise<string | undefined> {
+  const [row] = await unscoped(db).raw(
+    (sql) => sql<{ comment: string | null }>`select obj_description('audit_seals'::regclass, 'pg_class') as comment`,
+  );
+  const comment = row?.comment ?? (isEmpty ? NARROW : SINCE + release);
+  const since = comment.startsWith(SINCE) ? comment.slice(SINCE.length) : undefined;
+  const isWide = since !== undefined && release.localeCompare(since, 'en', { numeric: true }) <= 0;
+  await unscoped(db).raw((sql) => sql`comment on table audit_seals is ${sql.lit(isWide ? comment : NARROW)}`);
+  return isWide ? since : undefined;
+}
+
+/** Gives the role of services what it needs, and takes from it what it does not. */
+async function grant(db: Db, name: string, isWide: boolean): Promise<void> {
+  const [row] = await unscoped(db).raw(
+    (sql) => sql<{ schema: string; tables: string; apart: string; functions: string }>`
+      with place as (select quote_ident(current_schema()) as schema),
+        tables as (
+          select oid, relispartition or relname in ('mikro_orm_migrations', 'audit_records', 'audit_seals') as is_apart
+          from pg_class, place
+          where relnamespace = schema::regnamespace and relkind in ('r', 'p') and pg_has_role(relowner, 'usage'))
+      select schema,
+        (select string_agg(oid::regclass::text, ', ') from tables where not is_apart) as tables,
+        (select string_agg(oid::regclass::text, ', ') from tables where is_apart) as apart,
+        (select string_agg(oid::regprocedure::text, ', ') from pg_proc
+          where pronamespace = schema::regnamespace and prosecdef and proname like 'audit\\_%') as functions
+      from place`,
+  );
+  const statements = [
+    `grant usage on schema ${row?.schema} to`,
+    `grant select, insert, update, delete on ${row?.tables} to`,
+    `revoke all on ${row?.apart} from`,
+    'grant select on mikro_orm_migrations, audit_records, audit_seals to',
+    `grant insert${isWide ? ', update, delete' : ''} on audit_records to`,
+    `grant execute on function ${row?.functions} to`,
+  ];
+  for (const text of statements) await unscoped(db).raw((sql) => sql`${sql.raw(text)} ${sql.id(name)}`);
+}
+
+/** Checks whether the role of a service may change audit records, or act as their owner. */
+export async function mayChangeAudit(db: Db): Promise<boolean> {
+  const [row] = await unscoped(db).raw(
+    (sql) => sql<{ may: boolean }>`
+      select pg_has_role(relowner, 'member') or has_table_privilege(oid, 'update, delete, truncate, trigger') as may
+      from pg_class where oid = 'audit_records'::regclass`,
+  );
+  return row?.may ?? false;
+}

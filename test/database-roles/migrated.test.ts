@@ -1,0 +1,269 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { ConfigError } from '../../src/platform/config/config.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
+import { migrate } from '../../src/platform/database/schema-migrations.ts';
+import { portcullis } from '../cli/in-process.ts';
+import { migrateWith, type TwoRoles, twoRoles } from '../harness/database-roles.ts';
+import { freshDatabase } from '../services/isolation.ts';
+import { withPostgres } from '../services/pg-client.ts';
+import { describeReal } from '../services/real.ts';
+
+const RIGHTS = ['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger'];
+
+/** What the role of services may do, on each table and each function of the audit. */
+function rightsOf({ service }: TwoRoles): Promise<Record<string, string>> {
+  return withPostgres(service, async (client) => {
+    const { rows } = await client.query(
+      `select relname as name, (
+         select string_agg(r, ' ' order by place) from unnest($1::text[]) with ordinality as rights (r, place)
+         where has_table_privilege(oid, r)) as rights
+       from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p')
+       union all
+       select proname, case when has_function_privilege(oid, 'execute') then 'execute' end
+       from pg_proc where pronamespace = 'public'::regnamespace and prosecdef`,
+      [RIGHTS],
+    );
+    return Object.fromEntries(rows.map(({ name, rights }) => [String(name), String(rights)]));
+  });
+}
+
+const ROWS = 'select insert update delete';
+const FUNCTIONS = ['audit_seal', 'audit_erase', 'audit_delete', 'audit_drop_month', 'audit_make_month'];
+const APART = {
+  audit_records: 'select insert',
+  audit_records_default: 'null',
+  audit_seals: 'select',
+  mikro_orm_migrations: 'select',
+  ...Object.fromEntries(FUNCTIONS.map((name) => [name, 'execute'])),
+};
+
+/** A database of the owner that the release before has migrated, which knew one role. */
+async function oldDatabase(): Promise<TwoRoles> {
+  const roles = await twoRoles();
+  await using database = await openDatabase({ url: roles.owner });
+  await migrate(database);
+  return roles;
+}
+
+describeReal('postgres', 'migrating with two roles', () => {
+  it('on a database that was empty the role of services adds and reads audit records alone, at once', async () => {
+    await using roles = await twoRoles();
+    expect(await migrateWith(roles, '0.2.0')).toEqual({ name: roles.names.service, wideSince: undefined });
+    const { ...rights } = await rightsOf(roles);
+    expect(rights).toMatchObject(APART);
+    const others = Object.keys(rights).filter((name) => !(name in APART));
+    expect(others).toEqual(expect.arrayContaining(['accounts', 'transactions', 'outbox', 'users']));
+    expect(Object.fromEntries(others.map((name) => [name, rights[name]]))).toEqual(
+      Object.fromEntries(others.map((name) => [name, ROWS])),
+    );
+    // Again, and by an older release: what is narrow stays so.
+    for (const release of ['0.2.0', '0.1.0']) {
+      expect(await migrateWith(roles, release)).toMatchObject({ wideSince: undefined });
+      expect(await rightsOf(roles)).toEqual(rights);
+    }
+  });
+
+  it('a month that is made later, and a table that a later migration makes, are granted as their like', async () => {
+    await using roles = await twoRoles();
+    await migrateWith(roles);
+    await withPostgres(roles.service, (client) => client.query("select audit_make_month('2031-04-01')"));
+    await withPostgres(roles.owner, (client) =>
+      client.query('create table later (id int generated always as identity)'),
+    );
+    await migrateWith(roles);
+    expect(await rightsOf(roles)).toMatchObject({ ...APART, audit_records_2031_04: 'null', later: ROWS });
+    await withPostgres(roles.service, (client) => client.query('insert into later default values'));
+  });
+
+  it('a database that was there may have replicas of the release before: they go on until a later release migrates', async () => {
+    await using roles = await oldDatabase();
+    const wide = { ...APART, audit_records: ROWS };
+    for (const release of ['0.9.0', '0.9.0', '0.8.7']) {
+      expect(await migrateWith(roles, release)).toEqual({ name: roles.names.service, wideSince: '0.9.0' });
+      expect(await rightsOf(roles)).toMatchObject(wide);
+    }
+    await asTheReleaseBefore(roles);
+    for (const release of ['0.10.0', '0.9.0']) {
+      expect(await migrateWith(roles, release)).toEqual({ name: roles.names.service, wideSince: undefined });
+      expect(await rightsOf(roles)).toMatchObject(APART);
+    }
+  });
+
+  it('what was granted by hand on audit records and seals is taken', async () => {
+    await using roles = await twoRoles();
+    await migrateWith(roles);
+    await withPostgres(roles.owner, (client) =>
+      client.query(
+        `grant all on audit_records, audit_records_default, audit_seals, mikro_orm_migrations to "${roles.names.service}";
+         grant update (path) on audit_records to "${roles.names.service}"`,
+      ),
+    );
+    await migrateWith(roles);
+    expect(await rightsOf(roles)).toMatchObject(APART);
+    await expect(
+      withPostgres(roles.service, (client) => client.query("update audit_records set path = ''")),
+    ).rejects.toThrow('permission denied');
+  });
+
+  it('two at once do it once, and both say the same', async () => {
+    await using roles = await twoRoles();
+    const done = await Promise.all([migrateWith(roles), migrateWith(roles)]);
+    expect(done).toEqual([done[0], done[0]]);
+    expect(await rightsOf(roles)).toMatchObject(APART);
+  });
+});
+
+/** What a worker of a release without the functions does with audit records: it erases, and deletes by rows. */
+async function asTheReleaseBefore({ service }: TwoRoles): Promise<void> {
+  await withPostgres(service, async (client) => {
+    const id = randomUUID();
+    await client.query(
+      `insert into audit_records (at, id, correlation_id, method, path, status_code, elapsed, headers, remote_address,
+         real_ip, request_bytes, response_bytes, is_api)
+       values (now(), $1, 'c', 'GET', '/', 200, 1, '{}', '::1', '::1', 0, 0, false)`,
+      [id],
+    );
+    await client.query("update audit_records set path = '***' where id = $1", [id]);
+    const { rows } = await client.query(
+      `delete from audit_records where (at, id) in
+         (select at, id from audit_records where at < now() order by at, id limit 5000) returning path`,
+    );
+    expect(rows).toEqual([{ path: '***' }]);
+  });
+}
+
+interface Fault {
+  name: string;
+  /** Changes the roles or the addresses. */
+  change(roles: TwoRoles): Promise<Partial<TwoRoles>>;
+  says: RegExp;
+}
+
+/** Runs a statement as the user of the server; no address changes. */
+async function asServer({ server }: TwoRoles, statement: string): Promise<object> {
+  await withPostgres(server, (client) => client.query(statement));
+  return {};
+}
+
+const OWNS = /the role \S+ of DATABASE_URL is an owner of the database or its tables, or may act as one: name another/;
+
+const FAULTS: Fault[] = [
+  {
+    name: 'both are the owner',
+    change: async ({ owner }) => ({ service: owner }),
+    says: OWNS,
+  },
+  {
+    name: 'the role of services is a superuser',
+    change: (roles) => asServer(roles, `alter role ${roles.names.service} superuser`),
+    says: OWNS,
+  },
+  {
+    name: 'the role of services is a member of the owner, though it inherits nothing',
+    change: (roles) => asServer(roles, `grant ${roles.names.owner} to ${roles.names.service} with inherit false`),
+    says: OWNS,
+  },
+  {
+    name: 'the role of services owns the database',
+    change: (roles) => asServer(roles, `alter database ${roles.names.service} owner to ${roles.names.service}`),
+    says: OWNS,
+  },
+  {
+    name: 'the role of services may create in the schema',
+    change: (roles) => asServer(roles, 'grant create on schema public to public'),
+    says: /the role \S+ of DATABASE_URL may create in the schema public: revoke create on schema public from it and from public/,
+  },
+  {
+    name: 'the role of services does not exist',
+    change: async ({ service }) => ({ service: Object.assign(new URL(service), { username: 'nobody' }).href }),
+    says: /the role nobody of DATABASE_URL does not exist: create it, see docs\/operations\/database-roles.md/,
+  },
+  {
+    name: 'the role that migrates does not own the tables',
+    change: (roles) => asServer(roles, 'alter table audit_records owner to current_user'),
+    says: /the role \S+ of MIGRATE_DATABASE_URL does not own the tables: name \S+, which does/,
+  },
+];
+
+describeReal('postgres', 'addresses that do not fit together', () => {
+  it.each(FAULTS)('$name: nothing is migrated or granted, and it says what to change', async ({ change, says }) => {
+    await using roles = await twoRoles();
+    await migrateWith(roles);
+    const before = await grantsIn(roles);
+    const changed = { ...roles, ...(await change(roles)) };
+    const error: unknown = await migrateWith(changed).catch((fault: unknown) => fault);
+    await asServer(roles, `reassign owned by ${roles.names.service} to current_user`);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(String(error)).toMatch(says);
+    expect(await grantsIn(roles)).toBe(before);
+  });
+
+  it('databases that differ are told apart whatever their addresses are', async () => {
+    await using roles = await twoRoles();
+    await using other = await freshDatabase();
+    await expect(migrateWith({ owner: other.url, service: roles.service })).rejects.toThrow(
+      'MIGRATE_DATABASE_URL must name the same database as DATABASE_URL',
+    );
+    const renamed = Object.assign(new URL(roles.owner), { hostname: 'localhost' }).href;
+    expect(await migrateWith({ ...roles, owner: renamed })).toMatchObject({ wideSince: undefined });
+  });
+
+  it.each([
+    ['DATABASE_URL', 'MIGRATE_DATABASE_URL'],
+    ['MIGRATE_DATABASE_URL', 'DATABASE_URL'],
+  ])('a wrong password is told as that of %s', async (wrong, right) => {
+    await using roles = await twoRoles();
+    const urls = { DATABASE_URL: roles.service, MIGRATE_DATABASE_URL: roles.owner };
+    const bad = Object.assign(new URL(urls[wrong as keyof typeof urls]), { password: 'wrong' }).href;
+    const { code, err } = await portcullis(['migrate'], { ...urls, [wrong]: bad });
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringMatching(
+        new RegExp(`^portcullis: the database at \\S+ cannot be used: the server refuses the password of ${wrong}\\n$`),
+      ),
+    });
+    expect(right).not.toBe(wrong);
+  });
+});
+
+/** Who may do what with audit records. */
+function grantsIn({ server }: TwoRoles): Promise<string> {
+  return withPostgres(server, async (client) => {
+    const { rows } = await client.query(
+      `select relname, relacl::text, obj_description(oid, 'pg_class') as comment from pg_class
+       where relname in ('audit_seals', 'accounts') order by 1`,
+    );
+    return JSON.stringify(rows);
+  });
+}
+
+describeReal('postgres', 'portcullis migrate', () => {
+  it('D1-12: says which grants it has given, and when they change, as text and as JSON', async () => {
+    await using fresh = await twoRoles();
+    await using old = await oldDatabase();
+    const env = ({ owner, service }: TwoRoles) => ({ DATABASE_URL: service, MIGRATE_DATABASE_URL: owner });
+    const [first, again] = [
+      await portcullis(['migrate', '--json'], env(fresh)),
+      await portcullis(['migrate'], env(fresh)),
+    ];
+    const { name } = { name: fresh.names.service };
+    expect(JSON.parse(first.out)).toMatchObject({ service_role: { name, changes_audit_until_after: null } });
+    expect(again).toEqual({
+      code: 0,
+      out: `No new migrations.\nNo new topics.\nThe role ${name} adds and reads audit records, and cannot change them.\n`,
+      err: '',
+    });
+    const wide = await portcullis(['migrate'], env(old));
+    expect(wide.out).toMatch(
+      /^The role \S+ can still change audit records, as the release before does: migrate of a release after \d+\.\d+\.\d+ ends that\.$/m,
+    );
+    const { service_role } = JSON.parse((await portcullis(['migrate', '--json'], env(old))).out);
+    expect(service_role).toEqual({
+      name: old.names.service,
+      changes_audit_until_after: expect.stringMatching(/^\d+\.\d+\.\d+/),
+    });
+    const one = await portcullis(['migrate', '--json'], { DATABASE_URL: old.owner });
+    expect(JSON.parse(one.out)).toMatchObject({ service_role: null });
+  });
+});
