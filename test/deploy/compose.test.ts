@@ -1,8 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { STOP_DEADLINE_MS } from '../../src/app/run.ts';
 import { envSchema } from '../../src/platform/config/config.ts';
+import { emptyFolder } from '../start/folders.ts';
 import { ROOT } from '../start/process.ts';
 import { type ComposeFile, type ComposeService, environmentOf, interpolated } from './compose.ts';
 import { faultsOf, manifest, newSecrets, read, readYaml } from './files.ts';
@@ -44,11 +47,44 @@ it('no value of a secret is in the file: each comes from deploy/new-secrets.sh, 
 
 it('addresses name services of the file, at the ports that those listen on', () => {
   const { DATABASE_URL, REDIS_URL, KAFKA_BROKERS } = environmentOf(service('worker'), newSecrets());
-  expect(new URL(DATABASE_URL ?? '')).toMatchObject({ hostname: 'postgres', username: 'portcullis', port: '5432' });
+  expect(new URL(DATABASE_URL ?? '')).toMatchObject({
+    hostname: 'postgres',
+    username: 'portcullis_service',
+    port: '5432',
+  });
   expect(new URL(REDIS_URL ?? '')).toMatchObject({ hostname: 'redis', port: '6379' });
   expect(KAFKA_BROKERS).toBe('kafka:9092');
   expect(service('kafka').environment?.KAFKA_ADVERTISED_LISTENERS).toBe('PLAINTEXT://kafka:9092');
   expect(new URL(DATABASE_URL ?? '').pathname).toBe(`/${service('postgres').environment?.POSTGRES_DB}`);
+});
+
+it('migrate alone has the address of the owner of the tables, of the same database', () => {
+  const secrets = newSecrets();
+  const owning = own.filter(([, { environment = {} }]) => 'MIGRATE_DATABASE_URL' in environment);
+  expect(owning.map(([name]) => name)).toEqual(['migrate']);
+  const { DATABASE_URL, MIGRATE_DATABASE_URL } = environmentOf(service('migrate'), secrets);
+  const { environment = {} } = service('postgres');
+  const login = { username: environment.POSTGRES_USER, password: secrets.POSTGRES_PASSWORD };
+  expect(MIGRATE_DATABASE_URL).toBe(Object.assign(new URL(DATABASE_URL ?? ''), login).href);
+});
+
+it('the role of the services is made with PostgreSQL’s data, by the name and the password of their address', async () => {
+  const secrets = newSecrets();
+  const { username, password } = new URL(environmentOf(service('worker'), secrets).DATABASE_URL ?? '');
+  const [mounted] = service('postgres').configs ?? [];
+  expect(mounted?.target).toMatch(/^\/docker-entrypoint-initdb\.d\/\w+\.sh$/);
+  await using folder = await emptyFolder();
+  await writeFile(join(folder.path, 'psql'), '#!/bin/sh\nprintf "%s\\n" "$@"\ncat', { mode: 0o755 });
+  const script = join(ROOT, file.configs[mounted?.source ?? '']?.file ?? '');
+  const env = { ...environmentOf(service('postgres'), secrets), PATH: `${folder.path}:${process.env.PATH}` };
+  const said = execFileSync('sh', [script], { env, encoding: 'utf8' });
+  expect(said.split('\n').slice(0, -1)).toEqual([
+    '--set=ON_ERROR_STOP=1',
+    `--set=password=${password}`,
+    '--username=portcullis',
+    '--dbname=portcullis',
+    `create role ${username} login password :'password';`,
+  ]);
 });
 
 it.each(own)('%s runs the release, without rights, on a file system that it cannot change', (_, container) => {

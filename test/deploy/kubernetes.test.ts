@@ -22,13 +22,16 @@ const secretNames = Object.keys(objectOf('Secret', 'portcullis').stringData ?? {
 
 /** A Secret as deploy/kubernetes/README.md makes it. */
 function secret(): Variables {
-  const { POSTGRES_PASSWORD, REDIS_PASSWORD, ...values } = newSecrets();
+  const { POSTGRES_PASSWORD, POSTGRES_SERVICE_PASSWORD, REDIS_PASSWORD, ...values } = newSecrets();
   return {
     ...values,
-    DATABASE_URL: `postgres://portcullis:${POSTGRES_PASSWORD}@postgres.data:5432/portcullis`,
+    DATABASE_URL: `postgres://portcullis:${POSTGRES_SERVICE_PASSWORD}@postgres.data:5432/portcullis`,
     REDIS_URL: `redis://:${REDIS_PASSWORD}@redis.data:6379`,
   };
 }
+
+const OWNER = { MIGRATE_DATABASE_URL: 'postgres://portcullis_owner:hidden@postgres.data:5432/portcullis' };
+const secrets = () => ({ portcullis: secret(), 'portcullis-migrate': OWNER });
 
 function specOf<Spec>({ spec }: Manifest): Spec {
   return spec as Spec;
@@ -74,7 +77,7 @@ describe('configuration', () => {
   it.each(pods.map(({ name, container }) => [name, container] as const))(
     'D1-04: %s has what production requires, and no variable that means nothing',
     async (_, container) => {
-      const environment = environmentOf(container, secret());
+      const environment = environmentOf(container, secrets());
       expect(Object.keys(environment).filter((name) => !(name in envSchema.shape))).toEqual([]);
       expect(await faultsOf(environment)).toEqual([]);
     },
@@ -84,7 +87,7 @@ describe('configuration', () => {
     const [first] = pods;
     if (first === undefined) throw new Error('no pods');
     const example = objectOf('Secret', 'portcullis').stringData ?? {};
-    expect(await faultsOf(environmentOf(first.container, example))).toEqual(
+    expect(await faultsOf(environmentOf(first.container, { portcullis: example }))).toEqual(
       REQUIRED_IN_PRODUCTION.filter((name) => name in example).map(
         (name) => `${name} is missing: production requires it`,
       ),
@@ -99,6 +102,16 @@ describe('configuration', () => {
       Object.keys(objectOf('ConfigMap', 'portcullis').data ?? {}).filter((name) => SECRET_VARIABLES.has(name)),
     ).toEqual([]);
     expect(read('.gitignore').split('\n')).toContain('secret.env');
+  });
+
+  it('the Job that migrates alone has the address of the owner of the tables, and needs it not', () => {
+    const owning = pods.filter(({ container }) => 'MIGRATE_DATABASE_URL' in environmentOf(container, secrets()));
+    expect(owning.map(({ name }) => name)).toEqual(['portcullis-migrate']);
+    expect(Object.keys(objectOf('Secret', 'portcullis-migrate').stringData ?? {})).toEqual(Object.keys(OWNER));
+    const optional = pods.flatMap(({ container }) =>
+      container.envFrom.flatMap(({ secretRef }) => (secretRef?.optional ? secretRef.name : [])),
+    );
+    expect(optional).toEqual(['portcullis-migrate']);
   });
 
   it('the roles are gateway and worker', () => {

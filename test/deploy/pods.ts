@@ -14,7 +14,7 @@ export interface Container {
   image: string;
   args?: string[];
   env?: { name: string; value: string }[];
-  envFrom: { configMapRef?: Named; secretRef?: Named }[];
+  envFrom: { configMapRef?: Named; secretRef?: Named & { optional?: boolean } }[];
   ports?: { name: string; containerPort: number }[];
   startupProbe?: Probe;
   readinessProbe?: Probe;
@@ -71,10 +71,13 @@ export function objectOf(kind: string, name: string): Manifest {
   return found[0].object;
 }
 
-/** What a container's environment is: its ConfigMap, the values of a Secret, its own variables. */
-export function environmentOf({ env = [], envFrom }: Container, secret: Variables): Variables {
-  const from = envFrom.map(({ configMapRef }) =>
-    configMapRef ? objectOf('ConfigMap', configMapRef.name).data : secret,
+/** What a container's environment is: its ConfigMap, the values of its Secrets, by their names, and its own variables. */
+export function environmentOf(
+  { env = [], envFrom }: Container,
+  secrets: Readonly<Record<string, Variables>>,
+): Variables {
+  const from = envFrom.map(({ configMapRef, secretRef }) =>
+    configMapRef ? objectOf('ConfigMap', configMapRef.name).data : secrets[secretRef?.name ?? ''],
   );
   return Object.assign({}, ...from, Object.fromEntries(env.map(({ name, value }) => [name, value])));
 }

@@ -46,7 +46,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'what the Dockerfile makes', () => 
     await using redis = await freshRedis();
     const prefix = topicPrefix();
     const [port, adminPort] = await freePorts(2);
-    const { POSTGRES_PASSWORD, REDIS_PASSWORD, ...secrets } = newSecrets();
+    const { POSTGRES_PASSWORD, POSTGRES_SERVICE_PASSWORD, REDIS_PASSWORD, ...secrets } = newSecrets();
     const env = {
       ...secrets,
       ...Object.fromEntries(only(folder.image, 'ENV').words.map((word) => word.split('=', 2))),
