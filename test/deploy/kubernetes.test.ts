@@ -94,8 +94,8 @@ describe('configuration', () => {
     );
   });
 
-  it('the Secret has every secret that production requires, and the ConfigMap none', () => {
-    const required = REQUIRED_IN_PRODUCTION.filter((name) => SECRET_VARIABLES.has(name));
+  it('the Secret has every secret that production requires, and the key of the audit, and the ConfigMap none', () => {
+    const required = [...REQUIRED_IN_PRODUCTION, 'AUDIT_SIGNING_KEY'].filter((name) => SECRET_VARIABLES.has(name));
     expect([...secretNames].sort()).toEqual([...required].sort());
     expect(Object.keys(secret()).sort()).toEqual([...required].sort());
     expect(

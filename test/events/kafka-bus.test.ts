@@ -2,9 +2,11 @@ import { rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
 import { BusUnavailableError, type IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import type { KafkaConnection } from '../../src/events/bus/kafka-client.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
 import { topicPrefix } from '../services/isolation.ts';
@@ -38,13 +40,16 @@ describeReal('kafka', 'the Kafka bus', () => {
 
   it('creates topics with 12 partitions and their retention, and names the missing ones', async () => {
     const bus = busOn(connection);
-    expect(await bus.missingTopics(['new', 'new.dlq'])).toEqual(['new', 'new.dlq']);
-    await bus.ensureTopics(['new', 'new.dlq']);
-    expect(await bus.missingTopics(['new', 'new.dlq', 'other'])).toEqual(['other']);
+    const { kycToken: known } = TOPICS;
+    const made = [known, deadLetterTopicOf(known), 'audit.seals'];
+    expect(await bus.missingTopics(made)).toEqual(made);
+    await bus.ensureTopics(made);
+    expect(await bus.missingTopics([...made, 'other'])).toEqual(['other']);
     const days = (count: number) => String(count * 24 * 60 * 60 * 1_000);
-    expect(await describeTopics(connection, ['new', 'new.dlq'])).toEqual([
+    expect(await describeTopics(connection, made)).toEqual([
       { partitions: 12, retentionMs: days(7) },
       { partitions: 12, retentionMs: days(30) },
+      { partitions: 12, retentionMs: '-1' },
     ]);
     await bus.stop();
   });

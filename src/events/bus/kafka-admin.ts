@@ -5,7 +5,7 @@ import { withTimeout } from '../../lib/with-timeout.ts';
 import { isDeadLetterTopic } from './dead-letters.ts';
 import { type BusLog, BusUnavailableError, type GroupLag } from './event-bus.ts';
 import { connected, type KafkaConnection, kafkaClient } from './kafka-client.ts';
-import { isCompactedTopic } from './topics.ts';
+import { ALL_TOPICS, isCompactedTopic } from './topics.ts';
 
 const HEALTH_TIMEOUT_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 1_500;
@@ -50,7 +50,8 @@ export class KafkaAdmin {
         configEntries: [
           isCompactedTopic(topic)
             ? { name: 'cleanup.policy', value: 'compact' }
-            : { name: 'retention.ms', value: String(retentionDays(topic) * DAY_MS) },
+            : // The seals of the audit, in a topic that the operator names, are kept for ever.
+              { name: 'retention.ms', value: String(ALL_TOPICS.includes(topic) ? retentionDays(topic) * DAY_MS : -1) },
           // With fewer than two in-sync replicas, an acknowledged message could be lost with one broker.
           { name: 'min.insync.replicas', value: String(Math.min(2, replicationFactor)) },
         ],
