@@ -83,7 +83,9 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
   const auditWriter = new AuditWriter({
     spool,
     insert: (lines) =>
-      keeper.write(lines, () => store.insert(lines, onBadValue, (_error, line) => refused.add(jsonOf(line)))),
+      keeper.write(lines, (onGap) =>
+        store.insert(lines, onBadValue, (_error, line) => refused.add(jsonOf(line)), onGap),
+      ),
     onError,
   });
   const turn = new SpoolTick({
@@ -94,9 +96,13 @@ export function openAudit({ config, secrets, database, bus, log, nowMs, trail, s
   stack.defer(async () => {
     turn.commit();
     keeper.stop();
-    const isDrained = await auditWriter.stop(LAST_DRAIN_MS);
-    if (isDrained) await withTimeout(keeper.close(spool.owner), LAST_DRAIN_MS).catch(onError);
-    await spool.close();
+    let isSettled = await auditWriter.stop(LAST_DRAIN_MS);
+    const closing = isSettled ? withTimeout(keeper.close(spool.owner), LAST_DRAIN_MS) : Promise.resolve();
+    await closing.catch((error: unknown) => {
+      isSettled = false;
+      onError(error);
+    });
+    spool.close(isSettled);
     refused.close();
   });
   return {

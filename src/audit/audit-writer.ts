@@ -72,26 +72,35 @@ export class AuditStore {
 
   /**
    * Inserts records. Of records refused while the table accepts others, calls `onBadValue` for those that no retry can
-   * insert and `onRefused` for the rest, and returns the lines of all of them.
+   * insert and `onRefused` for the rest; before it inserts any record behind one of them, it awaits `onGap`.
    * @throws the database's error when the table accepts no record at all.
    */
-  async insert(lines: readonly Buffer[], onBadValue: OnRefused, onRefused: OnRefused): Promise<Buffer[]> {
-    const refusals = await this.#refusals(lines);
+  async insert(
+    lines: readonly Buffer[],
+    onBadValue: OnRefused,
+    onRefused: OnRefused,
+    onGap: (line: Buffer) => Promise<void> = () => Promise.resolve(),
+  ): Promise<void> {
+    const refusals = await this.#refusals(lines, onGap);
     for (const { error, line } of refusals) (isBadValue(error) ? onBadValue : onRefused)(error, line);
-    return refusals.map(({ line }) => line);
   }
 
   /** Inserts the records, halving refused batches until the refused records are known, and returns those. */
-  async #refusals(lines: readonly Buffer[]): Promise<Refusal[]> {
+  async #refusals(lines: readonly Buffer[], onGap: (line: Buffer) => Promise<void>): Promise<Refusal[]> {
     try {
       await this.insertAll(lines);
       return [];
     } catch (error) {
       const [line = Buffer.alloc(0)] = lines;
       if (!isBadValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
-      if (lines.length <= 1) return this.#refusalOfOne(line, error);
+      if (lines.length <= 1) {
+        const refusals = await this.#refusalOfOne(line, error);
+        for (const refusal of refusals) await onGap(refusal.line);
+        return refusals;
+      }
       const half = Math.ceil(lines.length / 2);
-      return [...(await this.#refusals(lines.slice(0, half))), ...(await this.#refusals(lines.slice(half)))];
+      const first = await this.#refusals(lines.slice(0, half), onGap);
+      return [...first, ...(await this.#refusals(lines.slice(half), onGap))];
     }
   }
 

@@ -53,21 +53,26 @@ export class ChainKeeper {
   }
 
   /**
-   * Writes a batch of spooled lines by `insert`, which returns those that the database refuses, and seals what must be
-   * said before and after.
+   * Writes a batch of spooled lines by `insert`, which calls `onGap` with each that the database refuses before it inserts
+   * any behind it. What is missing is sealed before anything behind it is in the database.
    */
-  async write(lines: readonly Buffer[], insert: () => Promise<readonly Buffer[]>): Promise<void> {
-    const runs = runsOf(lines);
-    for (const { chain } of runs) if (!this.#heads.has(chain)) this.#heads.set(chain, await this.#open(chain));
-    for (const line of (await insert()).filter(isChainedLine)) {
-      const { chain, index } = placeOf(line);
-      await this.#seal({ kind: 'gap', chain, from: index, to: index, reason: 'refused' });
-    }
-    for (const { chain, from, index, hash } of runs) {
-      const { index: last } = this.#heads.get(chain) ?? { index: from - 1 };
+  async write(
+    lines: readonly Buffer[],
+    insert: (onGap: (line: Buffer) => Promise<void>) => Promise<void>,
+  ): Promise<void> {
+    const heads = new Map<string, ChainHead>();
+    for (const { chain, from, index, hash } of runsOf(lines)) {
+      if (!this.#heads.has(chain)) this.#heads.set(chain, await this.#open(chain));
+      const { index: last } = heads.get(chain) ?? this.#heads.get(chain) ?? { index: from - 1 };
       if (from > last + 1) await this.#seal({ kind: 'gap', chain, from: last + 1, to: from - 1, reason: 'lost' });
-      if (index > last) this.#heads.set(chain, { index, hash });
+      if (index > last) heads.set(chain, { index, hash });
     }
+    await insert(async (line) => {
+      if (!isChainedLine(line)) return;
+      const { chain, index, hash } = placeOf(line);
+      await this.#seal({ kind: 'gap', chain, from: index, to: index, reason: 'refused', hash });
+    });
+    for (const [chain, head] of heads) this.#heads.set(chain, head);
   }
 
   /** Adds a checkpoint of the own chain, if it has records in the database since the last one. */

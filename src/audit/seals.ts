@@ -26,8 +26,8 @@ export type Statement =
   /** The spool has had records up to the index `spooled`. */
   | { kind: 'checkpoint'; chain: string; index: number; hash: string; spooled: number }
   | { kind: 'closed'; chain: string; index: number; hash: string }
-  /** Records that are not in the database, and why. */
-  | ({ kind: 'gap'; reason: 'lost' | 'refused' } & ChainRange)
+  /** Records that are not in the database, and why. One that was refused can come later, with this hash. */
+  | ({ kind: 'gap'; reason: 'lost' | 'refused'; hash?: string | undefined } & ChainRange)
   /** `unchained` counts records of releases without chains. */
   | { kind: 'erased'; records: ErasedRecord[]; unchained: number }
   /** Records before a time that are older than the retention. */

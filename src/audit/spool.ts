@@ -31,15 +31,16 @@ class Leftover extends SegmentChain {
     return { lines, damaged, done: () => this.advance(bytes) };
   }
 
-  close(): void {
+  /** Ends the adoption; `isSettled` says whether nothing is left to do for the process, neither lines nor `onDrained`. */
+  close(isSettled: boolean): void {
     this.closeReader();
-    releaseLock(this.#lock, this.bytesLeft);
+    releaseLock(this.#lock, isSettled);
   }
 }
 
-/** Releases the lock of a process. Also removes the lock's file, unless lines are left for the next process. */
-function releaseLock(lock: FileLock, bytesLeft: number): void {
-  if (bytesLeft === 0) lock.remove();
+/** Releases the lock of a process. Also removes the lock's file, unless something is left for the next process to do. */
+function releaseLock(lock: FileLock, isSettled: boolean): void {
+  if (isSettled) lock.remove();
   else lock.release();
 }
 
@@ -227,13 +228,16 @@ export class AuditSpool {
     return this.#draining.run(undefined, () => this.#drain(write, options));
   }
 
-  /** Closes the files and releases the locks. Lines not written to the database are left for the next process. */
-  close(): void {
+  /**
+   * Closes the files and releases the locks. Lines not written to the database are left for the next process, which calls
+   * its `onDrained` for this one, too, if there are none but `isSettled` is false.
+   */
+  close(isSettled = true): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#log.close();
-    for (const leftover of this.#leftovers) leftover.close();
-    releaseLock(this.#lock, this.#log.bytesLeft);
+    for (const leftover of this.#leftovers) leftover.close(false);
+    releaseLock(this.#lock, isSettled && this.#log.bytesLeft === 0);
   }
 
   async #drain(write: (lines: Buffer[]) => Promise<void>, options: DrainOptions): Promise<number> {
@@ -263,7 +267,7 @@ export class AuditSpool {
       await this.#onDrained(first.owner);
       if (this.#isClosed) return undefined;
       this.#leftovers.shift();
-      first.close();
+      first.close(true);
     }
     return this.#log.next(limits);
   }

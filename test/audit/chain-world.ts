@@ -41,6 +41,8 @@ export interface AuditProcess {
   /** Writes what is spooled to the database. */
   drain(): Promise<void>;
   checkpoint(): Promise<void>;
+  /** Lets the database take what it has refused, or refuses again. */
+  retry(): Promise<void>;
   /** Ends as a process that is asked to. */
   stop(): Promise<void>;
   /** Ends as a killed process: what is spooled is left to the next one on the folder. */
@@ -55,14 +57,9 @@ export function auditProcess(db: Db, dir: string, seals = sealsIn(db)): AuditPro
   };
   const keeper = new ChainKeeper({ db, seals, own: chain, onError });
   const store = new AuditStore(db);
-  const write = (lines: Buffer[]) =>
-    keeper.write(lines, () =>
-      store.insert(
-        lines,
-        () => {},
-        () => {},
-      ),
-    );
+  const refused: Buffer[] = [];
+  const refuse = (_error: unknown, line: Buffer) => void refused.push(line);
+  const write = (lines: Buffer[]) => keeper.write(lines, (onGap) => store.insert(lines, refuse, refuse, onGap));
   return {
     chain: chain.id,
     spool(records) {
@@ -74,6 +71,10 @@ export function auditProcess(db: Db, dir: string, seals = sealsIn(db)): AuditPro
       await spool.drain(write, { batchSize: 7 });
     },
     checkpoint: () => keeper.checkpoint(),
+    async retry() {
+      const again = refused.splice(0);
+      if (again.length > 0) await store.insert(again, refuse, refuse);
+    },
     async stop() {
       await spool.drain(write, { batchSize: 7 });
       await keeper.close(spool.owner);

@@ -57,6 +57,20 @@ describe('a spool', () => {
     expect(statSync(join(dir, segment)).mode & 0o777).toBe(0o600);
   });
 
+  it('of a process that could not settle is settled by the one that can, though it has no lines', async () => {
+    const settled: string[] = [];
+    const first = open();
+    first.close(false);
+    const failing = open({ onDrained: () => Promise.reject(new Error('the database is away')) });
+    await expect(drained(failing)).rejects.toThrow('the database is away');
+    failing.close();
+    const next = open({ onDrained: async (owner) => void settled.push(owner) });
+    await drained(next);
+    next.close();
+    expect(settled).toEqual([first.owner]);
+    expect(readdirSync(dir)).toEqual([]);
+  });
+
   it('D2-07: written segments are removed, and after close nothing is left', async () => {
     const spool = open({ segmentBytes: 100 });
     for (const line of lines(25)) spool.append(line);
