@@ -1,6 +1,6 @@
 import type { Db } from '../platform/database/database.ts';
 import type { SqlTag } from '../platform/database/tenant-db.ts';
-import type { AuditSeals, Statement } from './seals.ts';
+import type { AuditSeals } from './seals.ts';
 
 /** A calendar month in UTC; `month` is 1 to 12. */
 interface Month {
@@ -94,13 +94,14 @@ export class AuditRetention {
     for (const name of await this.#partitions()) {
       const month = monthOfPartition(name);
       if (!month || partitionOf(month).to > from) continue;
-      await this.#alone(async () => {
-        if (!(await this.#partitions()).includes(name)) return;
-        const { from: first, to } = partitionOf(month);
-        const dropped = await this.#dropped(to, (sql) => sql`at >= ${first} and at < ${to}`);
-        await this.#parts.seals.add(dropped, async (seal) => {
-          await this.#unscoped().raw((sql) => sql`select audit_drop_month(${name}, ${seal}::json)`);
-        });
+      const { from: first, to } = partitionOf(month);
+      const dropped = await this.#dropped(to, (sql) => sql`at >= ${first} and at < ${to}`);
+      const stated = async () => {
+        await this.#waitBriefly();
+        return (await this.#partitions()).includes(name) ? dropped : undefined;
+      };
+      await this.#parts.seals.add(stated, async (seal) => {
+        await this.#unscoped().raw((sql) => sql`select audit_drop_month(${name}, ${seal}::json)`);
       });
     }
   }
@@ -113,7 +114,11 @@ export class AuditRetention {
       );
       const last = rows.at(-1);
       if (!last) return;
-      const dropped = await this.#dropped(oldest, (sql) => sql`(at, id) <= (${last.at}, ${last.id})`);
+      const dropped = async () => {
+        const statement = await this.#dropped(oldest, (sql) => sql`(at, id) <= (${last.at}, ${last.id})`);
+        // Another process can have deleted them meanwhile.
+        return statement.ranges.length + statement.unchained > 0 ? statement : undefined;
+      };
       await this.#parts.seals.add(dropped, async (seal) => {
         await this.#unscoped().raw((sql) => sql`select audit_delete(${last.at}, ${last.id}, ${seal}::json)`);
       });
@@ -122,7 +127,7 @@ export class AuditRetention {
   }
 
   /** Returns what a seal states of the records that are dropped. */
-  async #dropped(before: string, condition: (sql: SqlTag) => ReturnType<SqlTag>): Promise<Statement> {
+  async #dropped(before: string, condition: (sql: SqlTag) => ReturnType<SqlTag>) {
     const rows = await this.#unscoped().raw(
       (sql) => sql<RangeRow>`
         select chain_id as chain, min(chain_index) as from, max(chain_index) as to, count(*) as records from (
@@ -135,7 +140,7 @@ export class AuditRetention {
       chain === null ? [] : [{ chain, from: Number(from), to: Number(to) }],
     );
     const unchained = rows.filter(({ chain }) => chain === null).reduce((sum, row) => sum + Number(row.records), 0);
-    return { kind: 'dropped', before, ranges, unchained };
+    return { kind: 'dropped', before, ranges, unchained } as const;
   }
 
   async #partitions(): Promise<string[]> {
@@ -147,8 +152,7 @@ export class AuditRetention {
   }
 
   /**
-   * Runs `work` in a transaction of its own, unless another process holds the advisory lock. Waits at most 2 s for a
-   * table lock, because inserts of audit records queue behind it.
+   * Runs `work` in a transaction of its own, unless another process holds the advisory lock.
    */
   async #alone(work: () => Promise<void>): Promise<void> {
     await this.#parts.db.transaction(async () => {
@@ -157,9 +161,14 @@ export class AuditRetention {
         (sql) => sql<{ taken: boolean }>`select pg_try_advisory_xact_lock(${LOCK}) as taken`,
       );
       if (!row?.taken) return;
-      await unscoped.raw((sql) => sql`set local lock_timeout = '2s'`);
+      await this.#waitBriefly();
       await work();
     });
+  }
+
+  /** Makes the transaction wait at most 2 s for a table lock, because inserts of audit records queue behind it. */
+  async #waitBriefly(): Promise<void> {
+    await this.#unscoped().raw((sql) => sql`set local lock_timeout = '2s'`);
   }
 
   #unscoped() {

@@ -6,17 +6,14 @@ import { ERASABLE_COLUMNS, erasableTexts } from './audit-record.ts';
 import type { AuditSeals, ErasedRecord } from './seals.ts';
 
 type StoredRecord = Selectable<Tables['audit_records']>;
-type ErasableRow = Pick<StoredRecord, (typeof ERASABLE_COLUMNS)[number]>;
+export type ErasableRow = Pick<StoredRecord, (typeof ERASABLE_COLUMNS)[number]>;
 
 /** The columns of a stored audit record that its erasure needs. */
 export type FoundRecord = ErasableRow &
   Pick<StoredRecord, 'at' | 'id' | 'chain_id' | 'chain_index' | 'salts' | 'erased'>;
 
-/** A stored audit record and what shall be left of it. */
-export interface RecordErasure {
-  found: FoundRecord;
-  left: ErasableRow;
-}
+/** What names a stored audit record. */
+type RecordPlace = Pick<StoredRecord, 'at' | 'id'>;
 
 /**
  * Erases columns of audit records and seals it: of an erased column its digests before and after stay, by which the
@@ -31,22 +28,38 @@ export class AuditErasure {
     this.#seals = seals;
   }
 
-  /** Erases all of these records, by one seal, or none. */
-  async erase(erasures: readonly RecordErasure[]): Promise<void> {
-    if (erasures.length === 0) return;
-    const erased = erasures.map(erasedColumns);
-    const records = erased.map(({ sealed }) => sealed).filter((sealed) => sealed !== undefined);
-    const statement = { kind: 'erased', records, unchained: erased.length - records.length } as const;
-    await this.#seals.add(statement, async (seal, position) => {
+  /**
+   * Erases all of these records, by one seal, or none. What `leftOf` leaves of each is made of the record as it is when
+   * no other process can erase: otherwise this would write back what another erasure has removed meanwhile.
+   */
+  async erase(places: readonly RecordPlace[], leftOf: (found: FoundRecord) => ErasableRow | undefined): Promise<void> {
+    if (places.length === 0) return;
+    const unscoped = this.#db.unscoped('an audit record that names a user can belong to no node');
+    let erased: ReturnType<typeof erasedColumns>[] = [];
+    const stated = async () => {
+      const found = await unscoped.run((k) =>
+        k
+          .selectFrom('audit_records')
+          .select(['at', 'id', 'chain_id', 'chain_index', 'salts', 'erased', ...ERASABLE_COLUMNS])
+          .where((eb) => eb.or(places.map(({ at, id }) => eb.and({ at, id })))),
+      );
+      erased = found.flatMap((row) => {
+        const left = leftOf(row);
+        return left ? [erasedColumns(row, left)] : [];
+      });
+      if (erased.length === 0) return undefined;
+      const records = erased.map(({ sealed }) => sealed).filter((sealed) => sealed !== undefined);
+      return { kind: 'erased', records, unchained: erased.length - records.length } as const;
+    };
+    await this.#seals.add(stated, async (seal, position) => {
       const rows = erased.map(({ row, seals }) => ({ ...row, erased: seals && [...seals, position] }));
-      const unscoped = this.#db.unscoped('an audit record that names a user can belong to no node');
       await unscoped.raw((sql) => sql`select audit_erase(${JSON.stringify(rows)}::json, ${seal}::json)`);
     });
   }
 }
 
 /** Returns the row that an erasure stores, without the position of its seal, and what the seal states of it. */
-function erasedColumns({ found, left }: RecordErasure) {
+function erasedColumns(found: FoundRecord, left: ErasableRow) {
   const { at, id, chain_id: chain, chain_index: index, salts, erased } = found;
   if (chain === null || salts === null) return { row: { at, id, ...left } };
   const [oldSalts, freshSalts] = [Buffer.from(salts).toString('hex'), newSalts()];

@@ -85,17 +85,20 @@ export class AuditSeals {
 
   /**
    * Adds a seal to the database, and then to the sink. `write` calls the function of the database that stores it, given
-   * the row as JSON and its position, together with what else is part of it: all of that happens or nothing does.
+   * the row as JSON and its position, together with what else is part of it: all of that happens or nothing does. A
+   * statement that depends on rows is a function, called while no other process can seal; it states nothing by undefined.
    */
-  async add(statement: Statement, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
+  async add(statement: Statement | Stating, write: SealWrite = (seal) => this.#store(seal)): Promise<void> {
     const { db, sink, onError } = this.#parts;
     const seal = await outsideRequest(() => db.transaction(() => this.#add(statement, write)));
-    await sink?.(seal).catch(onError);
+    if (seal) await sink?.(seal).catch(onError);
   }
 
-  async #add(statement: Statement, write: SealWrite): Promise<Seal> {
+  async #add(stated: Statement | Stating, write: SealWrite): Promise<Seal | undefined> {
     const unscoped = this.#unscoped();
     await unscoped.raw((sql) => sql`select pg_advisory_xact_lock(${LOCK})`);
+    const statement = typeof stated === 'function' ? await stated() : stated;
+    if (statement === undefined) return undefined;
     const [last] = await unscoped.raw(
       (sql) => sql<Seal & { position: string }>`
         select position, body, encode(signature, 'hex') as signature from audit_seals order by position desc limit 1`,
@@ -123,3 +126,5 @@ export class AuditSeals {
 }
 
 type SealWrite = (seal: string, position: number) => Promise<void>;
+
+type Stating = () => Promise<Statement | undefined>;

@@ -5,6 +5,7 @@ import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import type { AuditRecord } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
 import { ChainKeeper } from '../../src/audit/chain-keeper.ts';
+import { AuditErasure, type FoundRecord } from '../../src/audit/erasure.ts';
 import { AuditSpool } from '../../src/audit/spool.ts';
 import { type VerificationReport, verifyAudit } from '../../src/audit/verification/verification.ts';
 import type { Db } from '../../src/platform/database/database.ts';
@@ -86,6 +87,19 @@ export function auditProcess(db: Db, dir: string, seals = sealsIn(db)): AuditPro
       writeFileSync(join(dir, `${spool.owner}.lock`), '');
     },
   };
+}
+
+/** Erases columns of the records that `which` chooses, by one seal. */
+export async function eraseAll(
+  db: Db,
+  change: Partial<FoundRecord>,
+  which: (row: FoundRecord) => boolean = () => true,
+): Promise<void> {
+  const found = await db.unscoped('test').run((k) => k.selectFrom('audit_records').selectAll());
+  await new AuditErasure(db, sealsIn(db)).erase(found.filter(which), (row) => {
+    const { path, query, correlation_id, headers, request_body, response_body } = { ...row, ...change };
+    return { path, query, correlation_id, headers, request_body, response_body };
+  });
 }
 
 /** Verifies the audit of a database. */

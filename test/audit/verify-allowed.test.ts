@@ -2,13 +2,14 @@ import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { AuditRetention } from '../../src/audit/audit-retention.ts';
-import { AuditErasure, type FoundRecord } from '../../src/audit/erasure.ts';
+import type { FoundRecord } from '../../src/audit/erasure.ts';
 import type { Seal } from '../../src/audit/seals.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { sealsIn } from '../harness/audit-seals.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { emptyFolder } from '../start/folders.ts';
-import { auditProcess, auditRecord, verified } from './chain-world.ts';
+import { auditProcess, auditRecord, eraseAll, verified } from './chain-world.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -124,17 +125,7 @@ describeReal('postgres', 'audit verify holds', () => {
     expect(await sealed()).toContainEqual(expect.objectContaining({ kind: 'gap', from: 1, to: 1, reason: 'refused' }));
   });
 
-  /** Erases columns of all records of the database as `change` says. */
-  async function erase(change: Partial<FoundRecord>): Promise<void> {
-    const found = await database.db.unscoped('test').run((k) => k.selectFrom('audit_records').selectAll());
-    const erasures = found.map((row) => ({ found: row, left: { ...row, ...change } }));
-    await new AuditErasure(database.db, sealsIn(database.db)).erase(
-      erasures.map(({ found: row, left }) => {
-        const { path, query, correlation_id, headers, request_body, response_body } = left;
-        return { found: row, left: { path, query, correlation_id, headers, request_body, response_body } };
-      }),
-    );
-  }
+  const erase = (change: Partial<FoundRecord>) => eraseAll(database.db, change);
 
   const ERASED: [string, Partial<FoundRecord>][] = [
     ['path', { path: '***' }],
@@ -182,6 +173,42 @@ describeReal('postgres', 'audit verify holds', () => {
     expect(await verified(database.db)).toMatchObject({ records: 3, findings: [] });
     await raw("update audit_records set path = '***' where chain_index = 2");
     expect((await verified(database.db)).findings[0]?.message).toMatch(/^record 2 of .* its path has become/);
+  });
+
+  it('for columns of the same records that several processes erase at once, of which none comes back', async () => {
+    const process = auditProcess(database.db, folder.path);
+    process.spool(3);
+    await process.stop();
+    await Promise.all(ERASED.map(([, change]) => erase(change)));
+    expect(await verified(database.db)).toMatchObject({ records: 3, findings: [] });
+    expect(
+      await raw(`select count(*) from audit_records where path = '***' and query is null and correlation_id = '***'
+        and headers = '{"host":"***"}' and request_body is null and response_body = ''`),
+    ).toEqual([{ count: '3' }]);
+  });
+
+  it('and each seal is in the database, and the lock of seals free, before the place outside it gets one', async () => {
+    await using other = await openDatabase({ url: database.url });
+    const seen: string[] = [];
+    const sink = async ({ body }: Seal) => {
+      const { position, kind } = JSON.parse(body);
+      const rows = await other.db.unscoped('test').raw(
+        (sql) => sql<{ isFree: boolean }>`
+          select pg_try_advisory_xact_lock(4273005) as "isFree" from audit_seals where position = ${position}`,
+      );
+      if (rows[0]?.isFree) seen.push(kind);
+    };
+    await raw(`select audit_make_month('2026-08-01')`);
+    const seals = sealsIn(database.db, { sink });
+    const process = auditProcess(database.db, folder.path, seals);
+    process.spool([auditRecord({ at: '2026-08-05T00:00:00.000Z' }), auditRecord({ at: '2026-11-01T00:00:00.000Z' })]);
+    await process.drain();
+    await process.checkpoint();
+    const nowMs = Date.UTC(2026, 10, 24);
+    await new AuditRetention({ db: database.db, seals, nowMs: () => nowMs, retentionDays: 10 }).keep();
+    await process.stop();
+    expect(seen).toEqual((await sealed()).map(({ kind }) => kind));
+    expect(seen).toEqual(['opened', 'checkpoint', 'dropped', 'dropped', 'closed']);
   });
 
   it('for what the retention has dropped, months and single records, and for nothing else', async () => {

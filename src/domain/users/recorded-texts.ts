@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ExpressionBuilder, Selectable } from 'kysely';
+import type { ExpressionBuilder } from 'kysely';
 import { ERASABLE_COLUMNS as COLUMNS } from '../../audit/audit-record.ts';
-import type { AuditErasure, RecordErasure } from '../../audit/erasure.ts';
+import type { AuditErasure, ErasableRow } from '../../audit/erasure.ts';
 import { MASK } from '../../audit/mask-keys.ts';
 import { isUuid } from '../../lib/input.ts';
 import type { Db } from '../../platform/database/database.ts';
@@ -31,8 +31,6 @@ export interface Person {
   /** The user's id and identifiers in their JSON spellings, in lower case. */
   traces: readonly string[];
 }
-
-type KeptColumns = Pick<Selectable<Tables['audit_records']>, (typeof COLUMNS)[number]>;
 
 interface Place {
   at: string;
@@ -109,30 +107,31 @@ export class RecordedTexts {
     const found = await unscoped.run((k) =>
       k
         .selectFrom('audit_records')
-        .select(['at', 'id', 'chain_id', 'chain_index', 'salts', 'erased', ...COLUMNS])
+        .select(['at', 'id', ...COLUMNS])
         .where('node_id', nodeId === null ? 'is' : '=', nodeId)
         .where((eb) => eb(eb.refTuple('at', 'id'), '>', eb.tuple(after.at, after.id)))
         .where((eb) => eb(eb.refTuple('at', 'id'), '<=', eb.tuple(last.at, last.id)))
         .where((eb) => eb.or(mayName(eb, person))),
     );
-    await this.#audit.erase(found.flatMap((row) => erasureOf(row, person)));
+    const named = found.filter((row) => leftOf(row, person) !== undefined);
+    await this.#audit.erase(named, (row) => leftOf(row, person));
     return window.length < WINDOW ? undefined : last;
   }
 }
 
 /** Returns what is left of an audit record, if that is not all of it. */
-function erasureOf(found: RecordErasure['found'], person: Person): RecordErasure[] {
+function leftOf(found: ErasableRow, person: Person): ErasableRow | undefined {
   const { path, query, correlation_id, headers, request_body, response_body } = found;
   const kept = { path, query, correlation_id, headers, request_body, response_body };
   const left = erasedRecord(kept, person);
-  return isDeepStrictEqual(left, kept) ? [] : [{ found, left }];
+  return isDeepStrictEqual(left, kept) ? undefined : left;
 }
 
 /**
  * Returns the columns of an audit record without the user's personal data; unchanged when none of them identifies the
  * user.
  */
-function erasedRecord(kept: KeptColumns, { identifiers, traces, data }: Person): KeptColumns {
+function erasedRecord(kept: ErasableRow, { identifiers, traces, data }: Person): ErasableRow {
   const { request_body: asked, response_body: told } = kept;
   const hasTrace = (body: string | null) => body !== null && traces.some((trace) => readable(body).includes(trace));
   const texts = [
