@@ -33,10 +33,10 @@ export function newSalts(): string {
 
 /**
  * Returns the digest of a column's text: SHA-256 of its salt and the text, in hexadecimal digits. Without the salt, which
- * an erasure removes, nobody can check a guess of the text. That of null is a dash.
+ * an erasure removes, nobody can check a guess of the text. That of null is a dash and the salt.
  */
 export function columnDigest(text: string | null, salt: string): string {
-  return text === null ? '-' : hash('sha256', salt + text);
+  return text === null ? `-${salt}` : hash('sha256', salt + text);
 }
 
 /** Returns the digests of texts, given their salts one after another. */

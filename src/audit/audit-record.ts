@@ -65,8 +65,9 @@ export function erasableTexts(
   return [r.path, r.query, r.correlation_id, headers, r.request_body, r.response_body];
 }
 
-/** Returns the headers of a record as JSON. The names are sorted, since the database keeps no order. */
+/** Returns the headers of a record as JSON. The names are sorted, since the database keeps no order; what is no object is left as it is. */
 export function headersText({ headers }: Pick<AuditRecord, 'headers'>): string {
+  if (Object.prototype.toString.call(headers) !== '[object Object]') return JSON.stringify(headers);
   const sorted: AuditRecord['headers'] = Object.create(null);
   for (const name of Object.keys(headers).sort()) sorted[name] = headers[name];
   return JSON.stringify(sorted);

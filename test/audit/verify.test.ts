@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, sign } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, sign } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { columnDigests, recordHash } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, erasableTexts, fixedColumnsOf } from '../../src/audit/audit-record.ts';
@@ -257,26 +257,38 @@ describeReal('postgres', 'audit verify', () => {
     }
 
     it.each([
-      ['a key of its own', other],
-      ['no key', null],
-    ])('with %s behind the last known one allow nothing', async (_name, key) => {
+      ['a key of its own', other, /^seal 4 has a key that is not known here/],
+      ['no key', null, /^seal 4 is not signed, unlike those before it/],
+    ])('with %s behind the last known one allow nothing', async (_name, key, message) => {
       await raw('delete from audit_records where chain_index = 7');
       await addForged({ kind: 'gap', chain: chained.chain, from: 7, to: 7, reason: 'lost' }, key);
       const { findings } = await verified(database.db);
       expect(findings[0]).toMatchObject({
         kind: 'forged',
-        message: expect.stringMatching(/^the last seals, from 4 on/),
+        message: expect.stringMatching(message),
       });
     });
 
-    it('of a former key hold, by that key or by the next one alone', async () => {
+    it('of a former key hold by that key alone: a later one says nothing of those before', async () => {
       const next = auditProcess(database.db, folder.path, sealsIn(database.db, { key: other }));
       next.spool(3);
       await next.stop();
-      for (const keys of [[SEAL_KEY, other], [other]]) {
-        expect(await verified(database.db, { keys })).toMatchObject({ records: 23, findings: [] });
+      const keys = [other, createPublicKey(SEAL_KEY)];
+      expect(await verified(database.db, { keys })).toMatchObject({ records: 23, findings: [] });
+      for (const key of keys) {
+        expect((await verified(database.db, { keys: [key] })).findings).toMatchObject([{ kind: 'forged' }]);
       }
-      expect((await verified(database.db, { keys: [SEAL_KEY] })).findings).toMatchObject([{ kind: 'forged' }]);
+    });
+
+    it('from before the first key hold by their hashes, and are counted', async () => {
+      await raw('truncate audit_records, audit_seals');
+      const unsigned = auditProcess(database.db, folder.path, sealsIn(database.db, { key: null }));
+      unsigned.spool(3);
+      await unsigned.stop();
+      const next = auditProcess(database.db, folder.path);
+      next.spool(3);
+      await next.stop();
+      expect(await verified(database.db)).toMatchObject({ records: 6, seals: 4, unsigned: 2, findings: [] });
     });
 
     it('without any key hold by their hashes alone, where no key is known', async () => {

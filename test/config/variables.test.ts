@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ConfigError, readConfig, SECRET_VARIABLES } from '../../src/platform/config/config.ts';
+import { knownAuditKeys } from '../../src/platform/config/secrets.ts';
 import { emptyFolder } from '../start/folders.ts';
 
 const NETWORK = 'e1f2a3b4-5c6d-4e7f-8091-a2b3c4d5e6f7';
@@ -124,6 +125,24 @@ it.each([
   [{ NODE_ENV: 'pre-production' }, { production: false }],
 ])('%j is read', (env: NodeJS.ProcessEnv, expected) => {
   expect(readConfig(env).config).toMatchObject(expected);
+});
+
+it('former keys of the audit are blocks of PEM, private or public, or one in base64', () => {
+  const pem = () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    return [privateKey.export({ type: 'pkcs8', format: 'pem' }), publicKey.export({ type: 'spki', format: 'pem' })];
+  };
+  const [one = '', other = ''] = [pem()[0], pem()[1]].map(String);
+  const withPrevious = (previous: string) => ({
+    ...{ DATA_DIR: '/none', AUDIT_SIGNING_KEY: ED25519_KEY, AUDIT_SIGNING_KEY_PREVIOUS: previous },
+  });
+  const known = (previous: string) => {
+    const { config, env } = readConfig(withPrevious(previous));
+    return knownAuditKeys(config, env).map(({ type }) => type);
+  };
+  expect(known(`${one}${other}`)).toEqual(['private', 'private', 'public']);
+  expect(known(ED25519_KEY)).toEqual(['private', 'private']);
+  expect(() => readConfig(withPrevious(`${one}${other.replace('M', '!')}`))).toThrow(/AUDIT_SIGNING_KEY_PREVIOUS/);
 });
 
 it('D1-04: a variable that is spelt like a known one is named with it, whether the rest holds or not', () => {

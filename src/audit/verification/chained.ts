@@ -5,7 +5,7 @@ import { columnDigests, NO_HASH, recordHash, SALTS_LENGTH } from '../audit-chain
 import { ERASABLE_COLUMNS, erasableTexts, fixedColumnsOf } from '../audit-record.ts';
 import type { ChainRange, ErasedRecord } from '../seals.ts';
 import type { Findings } from './findings.ts';
-import type { SealedAudit } from './sealed.ts';
+import type { SealedAudit, SealedChain } from './sealed.ts';
 
 /** A record as it is read for its verification, with its hashes and salts in hexadecimal digits. */
 export type ChainedRow = Omit<
@@ -36,6 +36,8 @@ export class VerifiedChain {
   readonly #heads: AsyncGenerator<{ position: number; index: number; hash: string }>;
   #head: { position: number; index: number; hash: string } | undefined;
   #last: Verified | undefined;
+  readonly #sealed: SealedChain | undefined;
+  readonly #absent: Ranges;
   /** The index up to which a seal has held. */
   #heldTo = -1;
 
@@ -43,6 +45,9 @@ export class VerifiedChain {
     this.#id = id;
     this.#parts = parts;
     this.#heads = parts.sealed.headsOf(id);
+    this.#sealed = parts.sealed.chains.get(id);
+    const { gone, refused } = this.#sealed ?? { gone: [], refused: new Map<number, string>() };
+    this.#absent = new Ranges([...gone, ...refused.keys().map((index) => ({ from: index, to: index }))]);
   }
 
   /** Verifies the next record. */
@@ -54,9 +59,10 @@ export class VerifiedChain {
       findings.add('twice', `${name} has the place of ${last.name}: one of them is a copy or forged`);
       return;
     }
-    const expected = last ? last.index + 1 : isPartial ? index : 0;
+    // Of the records before a period the last one alone can have been deleted from the period.
+    const expected = last ? last.index + 1 : isPartial ? Math.max(index - 1, 0) : 0;
     if (index > expected) await this.#miss(expected, index - 1, `before ${name}`);
-    const isFirst = index === expected && (last || index === 0);
+    const isNext = index === (last ? last.index + 1 : 0);
     const hash = recordHash(
       { chain: this.#id, index, previous: row.previous_hash },
       fixedColumnsOf({
@@ -69,18 +75,26 @@ export class VerifiedChain {
       await this.#digestsOf(row, name),
     );
     if (hash !== row.hash || row.salts.length !== SALTS_LENGTH) findings.add('changed', `${name} is changed`);
-    else if (isFirst && row.previous_hash !== (last?.hash ?? NO_HASH)) {
+    else if (index < 0 || (isNext && row.previous_hash !== (last?.hash ?? NO_HASH))) {
       findings.add('out of place', `${name} does not follow on ${last?.name ?? 'the beginning of its chain'}`);
+    } else if (!this.#mayBe(index, hash)) {
+      findings.add('forged', `${name}: a seal says that there is no such record in the database`);
     }
     // The next one is judged by what this one says, so that one change is one finding.
     this.#last = { index, hash: row.hash, name };
     await this.#hold(index, row.hash, name);
   }
 
+  /** Checks whether a record with this hash can be in the database, in spite of what seals say to be absent. */
+  #mayBe(index: number, hash: string): boolean {
+    const refused = this.#sealed?.refused;
+    return refused?.has(index) ? refused.get(index) === hash : this.#absent.firstNotIn(index) === index;
+  }
+
   /** Ends the chain: whether seals know of records behind the last one. */
   async end(): Promise<void> {
-    const { sealed, findings, isPartial } = this.#parts;
-    const known = sealed.chains.get(this.#id);
+    const { findings, isPartial } = this.#parts;
+    const known = this.#sealed;
     if (known === undefined) {
       findings.add('forged', `${this.#last?.name} and its chain: no seal knows of it`);
       return;
@@ -109,9 +123,9 @@ export class VerifiedChain {
 
   /** Reports the first of these records that no seal states to be absent, and that is not among those of other times. */
   async #miss(from: number, to: number, where: string, kind: 'missing' | 'cut off' = 'missing'): Promise<void> {
-    const { sealed, findings, db, isPartial } = this.#parts;
-    const first = firstNotIn(sealed.chains.get(this.#id)?.absent ?? [], from, to);
-    if (first === undefined) return;
+    const { findings, db, isPartial } = this.#parts;
+    const first = this.#absent.firstNotIn(from);
+    if (first > to) return;
     if (isPartial) {
       const [row] = await db.raw(
         (sql) => sql<{ count: string }>`
@@ -132,7 +146,7 @@ export class VerifiedChain {
     const positions: readonly unknown[] = isList ? row.erased : [undefined];
     const erasures: Erasure[] = [];
     for (const position of positions) {
-      const erasure = await sealed.erasure(Number(position), this.#id, Number(row.chain_index));
+      const erasure = await sealed.erasure(position, this.#id, Number(row.chain_index));
       if (erasure) erasures.push(erasure);
       else findings.add('changed', `${name} is changed: no seal allows what its column erased says`);
     }
@@ -146,21 +160,33 @@ export class VerifiedChain {
   }
 }
 
-/** Returns the first number from `from` to `to` that is in none of the ranges; undefined if each is in one. */
-export function firstNotIn(ranges: readonly Omit<ChainRange, 'chain'>[], from: number, to: number): number | undefined {
-  let first = from;
-  for (const range of ranges.toSorted((a, b) => a.from - b.from)) {
-    if (range.from <= first && range.to >= first) first = range.to + 1;
+/** Ranges of indices, in which rising ones are looked up. */
+class Ranges {
+  readonly #ranges: { from: number; to: number }[] = [];
+  #place = 0;
+
+  constructor(ranges: readonly Omit<ChainRange, 'chain'>[]) {
+    for (const { from, to } of ranges.toSorted((a, b) => a.from - b.from)) {
+      const last = this.#ranges.at(-1);
+      if (last && from <= last.to + 1) last.to = Math.max(last.to, to);
+      else this.#ranges.push({ from, to });
+    }
   }
-  return first > to ? undefined : first;
+
+  /** Returns the first index from `from` on that is in none of the ranges. `from` is not less than at the call before. */
+  firstNotIn(from: number): number {
+    let range = this.#ranges[this.#place];
+    for (; range && range.to < from; range = this.#ranges[this.#place]) this.#place += 1;
+    return range && range.from <= from ? range.to + 1 : from;
+  }
 }
 
 function nameOf({ chain_id, chain_index, id, at }: ChainedRow): string {
   return `record ${chain_index} of chain ${chain_id} (${id}, ${exactTime(at)})`;
 }
 
-/** Converts PostgreSQL's text of a time in UTC to ISO 8601 with all its digits, three at least. */
+/** Converts PostgreSQL's text of a time in UTC to ISO 8601 with all its digits, three at least; leaves infinity and years BC. */
 function exactTime(text: string): string {
-  const [, day, time, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?/.exec(text) ?? [];
-  return `${day}T${time}.${fraction.padEnd(3, '0')}Z`;
+  const [, day, time, fraction = ''] = /^(\S+) (\d\d:\d\d:\d\d)(?:\.(\d+))?\+00$/.exec(text) ?? [];
+  return day === undefined ? text : `${day}T${time}.${fraction.padEnd(3, '0')}Z`;
 }

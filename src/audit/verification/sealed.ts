@@ -1,9 +1,33 @@
-import { createPublicKey, type KeyObject, verify } from 'node:crypto';
+import { type KeyObject, verify } from 'node:crypto';
+import { z } from 'zod';
 import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { NO_HASH } from '../audit-chain.ts';
 import { type ChainRange, keyId, type Seal, type SealBody, sealHash } from '../seals.ts';
 import type { Findings } from './findings.ts';
+
+const chain = z.guid();
+const index = z.int();
+const hash = z.string();
+const range = { chain, from: index, to: index };
+const columns = z.record(z.string(), z.tuple([z.string(), z.string()]));
+
+/** The body of a seal, which whoever may write to the database can have written. */
+const sealBody: z.ZodType<SealBody> = z.intersection(
+  z.object({ position: index, previous: hash, at: z.iso.datetime().regex(/^[1-9]/), key: z.string().nullable() }),
+  z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('opened'), chain }),
+    z.object({ kind: z.literal('checkpoint'), chain, index, hash, spooled: index }),
+    z.object({ kind: z.literal('closed'), chain, index, hash }),
+    z.object({ kind: z.literal('gap'), ...range, reason: z.enum(['lost', 'refused']), hash: hash.optional() }),
+    z.object({
+      kind: z.literal('erased'),
+      records: z.array(z.object({ chain, index, columns })),
+      unchained: index,
+    }),
+    z.object({ kind: z.literal('dropped'), before: z.string(), ranges: z.array(z.object(range)), unchained: index }),
+  ]),
+);
 
 type Database = UnscopedDatabase<Tables>;
 
@@ -15,12 +39,13 @@ interface SealRow extends Seal {
 }
 
 /** What seals state of a chain. */
-interface SealedChain {
+export interface SealedChain {
   /** The index of the last record that a seal names. */
   last: number;
-  isClosed: boolean;
-  /** Records that need not be in the database. */
-  absent: ChainRange[];
+  /** Records that cannot be in the database: they are lost, dropped, or behind the end. */
+  gone: Omit<ChainRange, 'chain'>[];
+  /** The hash of each record that was refused, which can be in the database all the same. */
+  refused: Map<number, string | undefined>;
 }
 
 const PAGE = 1_000;
@@ -32,23 +57,29 @@ export class SealedAudit {
   /** The time of the first seal; undefined if there is none. */
   firstAt: string | undefined;
   count = 0;
+  /** The number of seals from before the first key, which protect nothing. */
+  unsigned = 0;
   /** Whether the seals are in order, so that the records can be judged by them. */
   isWhole = false;
   readonly #db: Database;
   readonly #findings: Findings;
   readonly #keys: ReadonlyMap<string, KeyObject>;
   readonly #erasures = new Map<number, SealBody | undefined>();
+  readonly #unknownKeys = new Set<string | null>();
 
   constructor(db: Database, keys: readonly KeyObject[], findings: Findings) {
     this.#db = db;
     this.#findings = findings;
-    this.#keys = new Map(keys.map((key) => [keyId(key), createPublicKey(key)]));
+    this.#keys = new Map(keys.map((key) => [keyId(key), key]));
   }
 
   /** Verifies every seal, and notes what they state. */
   async read(): Promise<void> {
     let previous = NO_HASH;
-    let firstUnknown: number | undefined;
+    const [stray] = await this.#db.raw(
+      (sql) => sql<{ position: string }>`select position from audit_seals where position < 1 order by position limit 1`,
+    );
+    if (stray) this.#findings.add('forged', `seal ${stray.position} is one that no service adds: the first is seal 1`);
     for (let page = await this.#page(0); page.length > 0; page = await this.#page(this.count)) {
       for (const row of page) {
         const body = this.#bodyOf(row, this.count + 1);
@@ -62,15 +93,12 @@ export class SealedAudit {
           return;
         }
         previous = sealHash(row);
-        const isKnown = this.#isSigned(row, body);
-        if (isKnown === false) this.#findings.add('forged', `seal ${this.count} has a wrong signature`);
-        firstUnknown = isKnown === undefined ? (firstUnknown ?? this.count) : undefined;
+        if (this.#keys.size > 0) this.#checkSignature(row, body);
         this.#note(body);
+        if (body.kind === 'erased') await this.#checkErased(body);
       }
     }
     this.isWhole = true;
-    if (firstUnknown === undefined || this.#keys.size === 0) return;
-    this.#findings.add('forged', `the last seals, from ${firstUnknown} on, are not signed by a key that is known here`);
   }
 
   /** Compares seals that were kept elsewhere, each a line of JSON, with those of the database. */
@@ -112,21 +140,27 @@ export class SealedAudit {
           order by position limit ${PAGE}`,
       );
       for (const row of rows) {
-        const body: SealBody = JSON.parse(row.body);
-        if (body.kind === 'checkpoint' || body.kind === 'closed') yield body;
-        after = body.position;
+        const body = bodyIn(row.body);
+        if (body?.kind === 'checkpoint' || body?.kind === 'closed') yield body;
+        after = Number(row.position);
       }
       if (rows.length < PAGE) return;
     }
   }
 
   /** Returns what a seal states of the erased columns of a record; undefined if it states nothing. */
-  async erasure(position: number, chain: string, index: number): Promise<Record<string, [string, string]> | undefined> {
-    if (!Number.isSafeInteger(position)) return undefined;
+  async erasure(
+    position: unknown,
+    chain: string,
+    index: number,
+  ): Promise<Record<string, [string, string]> | undefined> {
+    // No other one has been verified.
+    if (typeof position !== 'number' || !(Number.isSafeInteger(position) && position > 0 && position <= this.count))
+      return undefined;
     if (!this.#erasures.has(position)) {
       if (this.#erasures.size >= CACHED_ERASURES) this.#erasures.clear();
       const [row] = await this.#rows([position]);
-      this.#erasures.set(position, row && JSON.parse(row.body));
+      this.#erasures.set(position, row && bodyIn(row.body));
     }
     const body = this.#erasures.get(position);
     if (body?.kind !== 'erased') return undefined;
@@ -162,24 +196,55 @@ export class SealedAudit {
     return undefined;
   }
 
-  /** Checks the signature of a seal; returns undefined if its key is not known, or if it has none. */
-  #isSigned({ body, signature }: Seal, { key }: SealBody): boolean | undefined {
+  /**
+   * Checks the signature of a seal. A seal of a key that is not known here proves nothing, even if a service has added
+   * one behind it since: services do not look at what they follow on. Those from before the first key have none.
+   */
+  #checkSignature({ body, signature }: Seal, { key, position }: SealBody): void {
     const known = this.#keys.get(key ?? '');
-    return known && verify(null, Buffer.from(body), known, Buffer.from(signature ?? '', 'hex'));
+    const isHeld = known && verify(null, Buffer.from(body), known, Buffer.from(signature ?? '', 'hex'));
+    if (isHeld || (!known && this.#unknownKeys.has(key))) return;
+    if (key === null && this.unsigned === position - 1) {
+      this.unsigned = position;
+      return;
+    }
+    if (!known) this.#unknownKeys.add(key);
+    const unsigned =
+      key === null ? 'is not signed, unlike those before it' : `has a key that is not known here, ${key}`;
+    this.#findings.add('forged', `seal ${position} ${known ? 'has a wrong signature' : unsigned}`);
+  }
+
+  /** Checks that what a seal has erased is not there again. */
+  async #checkErased({ position, records }: Extract<SealBody, { kind: 'erased' }>): Promise<void> {
+    const [row] = await this.#db.raw(
+      (sql) => sql<{ id: string; chain: string; index: number }>`
+        select a.id, s.chain, s.index from json_to_recordset(${JSON.stringify(records)}::json) s (chain uuid, index float8)
+        join audit_records a on a.chain_id = s.chain and a.chain_index = s.index::bigint
+        where not coalesce(a.erased @> to_jsonb(${position}::float8), false) order by s.index limit 1`,
+    );
+    if (!row) return;
+    const name = `record ${row.index} of chain ${row.chain} (${row.id})`;
+    this.#findings.add(
+      'changed',
+      `${name} is changed: seal ${position} has erased a part of it, of which it knows nothing`,
+    );
   }
 
   #note(body: SealBody): void {
     this.firstAt ??= body.at;
-    if (body.kind === 'dropped') for (const range of body.ranges) this.#chain(range.chain).absent.push(range);
+    if (body.kind === 'dropped') for (const range of body.ranges) this.#chain(range.chain).gone.push(range);
     if (!('chain' in body)) return;
     const chain = this.#chain(body.chain);
-    if (body.kind === 'gap') chain.absent.push(body);
+    // What a seal has found in the database no process can have lost: somebody has deleted it before another sealed a gap.
+    const after = (from: number, to: number) => chain.gone.push({ from: Math.max(from, chain.last + 1), to });
+    if (body.kind === 'closed') after(body.index + 1, Number.MAX_SAFE_INTEGER);
+    if (body.kind === 'gap' && body.reason === 'lost') after(body.from, body.to);
     if ('index' in body) chain.last = Math.max(chain.last, body.index);
-    chain.isClosed = body.kind === 'closed';
+    if (body.kind === 'gap' && body.reason === 'refused') chain.refused.set(body.from, body.hash);
   }
 
   #chain(id: string): SealedChain {
-    const known = this.chains.get(id) ?? { last: -1, isClosed: false, absent: [] };
+    const known = this.chains.get(id) ?? { last: -1, gone: [], refused: new Map() };
     this.chains.set(id, known);
     return known;
   }
@@ -187,8 +252,7 @@ export class SealedAudit {
 
 function bodyIn(text: string): SealBody | undefined {
   try {
-    const body: unknown = JSON.parse(text);
-    return typeof body === 'object' && body !== null ? (body as SealBody) : undefined;
+    return sealBody.safeParse(JSON.parse(text)).data;
   } catch {
     return undefined;
   }

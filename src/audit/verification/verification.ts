@@ -24,6 +24,8 @@ export interface VerificationReport {
   unchained: number;
   chains: number;
   seals: number;
+  /** The number of seals from before the first key. */
+  unsigned: number;
   findingCount: number;
   findings: readonly Finding[];
 }
@@ -52,14 +54,14 @@ async function verifyNow({
   const sealed = new SealedAudit(unscoped, keys, findings);
   await sealed.read();
   if (keptSeals) await sealed.compare(keptSeals);
-  const [first, last] = [from ?? '-infinity', to ?? 'infinity'];
+  const first = from ?? '-infinity';
   const [counts] = await unscoped.raw(
     (sql) => sql<{ total: string; unchained: string; late: string; id: string | null }>`
       select count(*) as total, count(*) filter (where is_bare) as unchained,
         count(*) filter (where is_bare and is_late) as late, min(id::text) filter (where is_bare and is_late) as id
       from (
         select id, chain_id is null or chain_index is null as is_bare, at >= ${sealed.firstAt ?? 'infinity'} as is_late
-        from audit_records where at >= ${first} and at < ${last}) placed`,
+        from audit_records where at >= ${first} and ${to === undefined ? sql`true` : sql`at < ${to}`}) placed`,
   );
   const { total = 0, unchained = 0, late = 0, id } = counts ?? {};
   if (Number(late) > 0) {
@@ -76,7 +78,8 @@ async function verifyNow({
           chain_index, coalesce(encode(previous_hash, 'hex'), '') as previous_hash,
           coalesce(encode(hash, 'hex'), '') as hash, coalesce(encode(salts, 'hex'), '') as salts
         from audit_records
-        where chain_id is not null and chain_index is not null and at >= ${sql.lit(first)} and at < ${sql.lit(last)}
+        where chain_id is not null and chain_index is not null and at >= ${sql.lit(first)}
+          and ${to === undefined ? sql`true` : sql`at < ${sql.lit(to)}`}
         order by chain_id, chain_index`,
     );
     const parts = { sealed, findings, db: unscoped, isPartial: from !== undefined || to !== undefined };
@@ -103,6 +106,7 @@ async function verifyNow({
     unchained: Number(unchained),
     chains: seen.size,
     seals: sealed.count,
+    unsigned: sealed.unsigned,
     findingCount: findings.count,
     findings: findings.kept,
   };

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, type Stats, statSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { VerificationReport } from '../../audit/verification/verification.ts';
 import { pgFromInstant } from '../../lib/instants.ts';
@@ -29,6 +29,8 @@ export const auditVerify: CommandBody = {
     const { config, env: variables } = readConfig(env);
     const [from, to] = [instant(flags, 'from'), instant(flags, 'to')];
     const file = text(flags, 'checkpoints');
+    // Before the database shows its moment: a seal that is added to both later is not one that the database lacks.
+    const keptSeals = file === undefined ? undefined : linesOf(file, statSync(file, { throwIfNoEntry: false }));
     const advice = () => 'stop it first, repeat this, and start it again';
     const { verifyAudit } = await import('../../audit/verification/verification.ts');
     const { db } = await openMigrated(config, { advice }, stack);
@@ -40,7 +42,7 @@ export const auditVerify: CommandBody = {
       keys,
       from: from && pgFromInstant(from),
       to: to && pgFromInstant(to),
-      keptSeals: file === undefined ? undefined : linesOf(file),
+      keptSeals,
       onProgress: ({ done, total }) => progress.show({ done, total, text: `${counted(done)} of ${counted(total)}` }),
     });
     progress.end();
@@ -51,25 +53,27 @@ export const auditVerify: CommandBody = {
   },
 };
 
-async function* linesOf(file: string): AsyncGenerator<string> {
+async function* linesOf(file: string, found: Stats | undefined): AsyncGenerator<string> {
+  const end = found?.isFile() ? Math.max(found.size - 1, 0) : Number.POSITIVE_INFINITY;
   try {
-    yield* createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+    yield* createInterface({ input: createReadStream(file, { end }), crlfDelay: Number.POSITIVE_INFINITY });
   } catch (error) {
     throw new CommandError(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
 function textOf(
-  { records, unchained, chains, seals, findingCount, findings }: VerificationReport,
+  { records, unchained, chains, seals, unsigned, findingCount, findings }: VerificationReport,
   keys: number,
 ): string {
   const lines = findings.map(({ kind, message }) => `${kind.toUpperCase()}: ${printable(message)}`);
   if (findingCount > findings.length) lines.push(`and ${counted(findingCount - findings.length)} more.`);
   const checked = keys > 0 ? '' : ' No key is set, so that signatures were not checked.';
   const older = unchained === 0 ? '' : ` ${counted(unchained)} records have no chain: they are not protected.`;
+  const bare = unsigned === 0 ? '' : ` ${counted(unsigned)} seals are from before the first key: they protect nothing.`;
   const verdict = findingCount === 0 ? 'nothing is changed or missing' : `${counted(findingCount)} findings`;
   lines.push(
-    `${counted(records)} records in ${counted(chains)} chains, ${counted(seals)} seals: ${verdict}.${older}${checked}`,
+    `${counted(records)} records in ${counted(chains)} chains, ${counted(seals)} seals: ${verdict}.${older}${bare}${checked}`,
   );
   return `${lines.join('\n')}\n`;
 }

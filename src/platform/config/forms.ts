@@ -1,4 +1,4 @@
-import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto';
 import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
 
@@ -21,14 +21,24 @@ export function signingKey(secret: string): Buffer | undefined {
 }
 
 /** Returns the Ed25519 private key in a text: PKCS #8 in PEM, or its DER in base64; undefined for any other text. */
-export function ed25519Key(text: string): KeyObject | undefined {
+export function ed25519Key(
+  text: string,
+  create: (key: Parameters<typeof createPrivateKey>[0]) => KeyObject = createPrivateKey,
+): KeyObject | undefined {
   const der = { key: Buffer.from(text, 'base64'), format: 'der', type: 'pkcs8' } as const;
   try {
-    const key = createPrivateKey(text.startsWith('-----') ? text : der);
+    const key = create(text.startsWith('-----') ? text : der);
     return key.asymmetricKeyType === 'ed25519' ? key : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Returns Ed25519 keys that verify: blocks of PEM, private or public, or one private key as above; undefined if one is none. */
+export function ed25519Keys(text: string): KeyObject[] | undefined {
+  const blocks = text.match(/-----BEGIN[\s\S]+?-----END.*/g) ?? [text];
+  const keys = blocks.map((block) => ed25519Key(block) ?? ed25519Key(block, () => createPublicKey(block)));
+  return keys.every((key) => key !== undefined) ? keys : undefined;
 }
 
 const SECRET_BYTES = 32;
@@ -64,6 +74,9 @@ export const signingSecret = z.string().refine((value) => signingKey(value) !== 
 export const ed25519PrivateKey = z
   .string()
   .refine((value) => ed25519Key(value) !== undefined, 'an Ed25519 private key: PKCS #8 in PEM, or its DER in base64');
+export const ed25519FormerKeys = z
+  .string()
+  .refine((value) => ed25519Keys(value) !== undefined, 'Ed25519 keys in PEM, private or public, one after another');
 export const checkpoints = z
   .string()
   .regex(/^(?:file:.+|kafka:[a-zA-Z0-9._-]{1,200})$/, '`file:` and a path, or `kafka:` and the name of a topic');

@@ -5,7 +5,7 @@ import { makeFolder, writeWhole } from '../../lib/files.ts';
 import { StartError } from '../errors.ts';
 import { type Config, ConfigError, type Env } from './config.ts';
 import { needsSecrets, notWhole, PARTS, secretsPath } from './data-dir.ts';
-import { ed25519Key, signingKey } from './forms.ts';
+import { ed25519Key, ed25519Keys, signingKey } from './forms.ts';
 
 /** A secret, and the previous one that it replaces in a rotation, which still verifies; undefined if there is none. */
 export interface RotatingSecret {
@@ -18,7 +18,7 @@ export type TokenClass = 'user' | 'discover' | 'legacy';
 export interface Secrets {
   jwt: Record<TokenClass, RotatingSecret>;
   pepper: RotatingSecret;
-  /** The keys of the audit's seals, the current one before the previous one; empty if none is set. */
+  /** The keys of the audit's seals, the current one before former ones, which can be public; empty if none is set. */
   auditKeys: readonly KeyObject[];
   webhook: {
     username: string;
@@ -85,9 +85,8 @@ export function knownAuditKeys(config: Config, env: Env): readonly KeyObject[] {
 }
 
 function auditKeys(env: Env, generated: Generated | undefined): KeyObject[] {
-  return [env.AUDIT_SIGNING_KEY ?? generated?.auditSigningKey, env.AUDIT_SIGNING_KEY_PREVIOUS].flatMap(
-    (key) => ed25519Key(key ?? '') ?? [],
-  );
+  const current = ed25519Key(env.AUDIT_SIGNING_KEY ?? generated?.auditSigningKey ?? '');
+  return current ? [current, ...(ed25519Keys(env.AUDIT_SIGNING_KEY_PREVIOUS ?? '') ?? [])] : [];
 }
 
 function signingKeys({ WEBHOOK_SIGNING_SECRET, WEBHOOK_SIGNING_SECRET_PREVIOUS }: Env): Buffer[] {

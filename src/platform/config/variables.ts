@@ -5,6 +5,7 @@ import {
   checkpoints,
   databaseUrl,
   days,
+  ed25519FormerKeys,
   ed25519PrivateKey,
   environment,
   flag,
@@ -175,8 +176,9 @@ const secrets = {
     description: 'the Ed25519 key that signs seals of the audit: PKCS #8 in PEM, or its DER in base64',
     unset: `${GENERATED}; in production seals are not signed`,
   }),
-  AUDIT_SIGNING_KEY_PREVIOUS: about(ed25519PrivateKey.optional(), {
-    description: 'the former `AUDIT_SIGNING_KEY`: `audit verify` knows its signatures',
+  AUDIT_SIGNING_KEY_PREVIOUS: about(ed25519FormerKeys.optional(), {
+    description:
+      'every former `AUDIT_SIGNING_KEY`, or its public part, one after another in PEM: `audit verify` knows their signatures',
     unset: 'none',
   }),
   WEBHOOK_USERNAME: about(text.regex(/^[^:]*$/, 'without a colon (RFC 7617)').optional(), {

@@ -1,0 +1,385 @@
+import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { columnDigests, NO_HASH, recordHash } from '../../src/audit/audit-chain.ts';
+import { type AuditRecord, fixedColumnsOf } from '../../src/audit/audit-record.ts';
+import { AuditRetention } from '../../src/audit/audit-retention.ts';
+import { keyId, type Seal, sealHash } from '../../src/audit/seals.ts';
+import { SEAL_KEY, sealsIn } from '../harness/audit-seals.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder } from '../start/folders.ts';
+import { type AuditProcess, auditProcess, auditRecord, eraseAll, verified } from './chain-world.ts';
+
+const DAY_MS = 24 * 3_600_000;
+const { privateKey: FOREIGN_KEY } = generateKeyPairSync('ed25519');
+
+describeReal('postgres', 'audit verify sees through', () => {
+  let database: RealDatabase;
+  let folder: Awaited<ReturnType<typeof emptyFolder>>;
+  /**
+   * The process whose records are attacked: 0 to 4 are dropped, 10 and 11 refused, 14 has an erased path, and 19 is the
+   * last one.
+   */
+  let closed: AuditProcess;
+  /** Another one, with records 0 to 29. */
+  let running: AuditProcess;
+
+  const raw = (statement: string) =>
+    database.db.unscoped('test').raw((sql) => sql<Record<string, string>>`${sql.raw(statement)}`);
+
+  beforeAll(async () => {
+    database = await realDatabase();
+    folder = await emptyFolder();
+    const nowMs = Date.now();
+    closed = auditProcess(database.db, folder.path);
+    const old = new Date(nowMs - 9 * DAY_MS).toISOString();
+    closed.spool(Array.from({ length: 5 }, () => auditRecord({ at: old })));
+    closed.spool(5);
+    closed.spool([auditRecord({ status_code: 418 }), auditRecord({ status_code: 418 })]);
+    closed.spool(8);
+    await raw('alter table audit_records add constraint no_teapot check (status_code <> 418)');
+    await closed.drain();
+    await raw('alter table audit_records drop constraint no_teapot');
+    await closed.stop();
+    running = auditProcess(database.db, folder.path);
+    for (let count = 0; count < 2; count += 1) {
+      running.spool(15);
+      await running.drain();
+      await running.checkpoint();
+    }
+    await new AuditRetention({
+      ...{ db: database.db, seals: sealsIn(database.db), nowMs: () => nowMs, retentionDays: 8 },
+    }).keep();
+    await eraseAll(database.db, { path: '***' }, (row) => row.chain_id === closed.chain && row.chain_index === '14');
+    await raw('create table built_records as select * from audit_records');
+    await raw('create table built_seals as select * from audit_seals');
+  });
+
+  afterAll(async () => {
+    await database[Symbol.asyncDispose]();
+    await folder[Symbol.asyncDispose]();
+  });
+
+  beforeEach(async () => {
+    await raw('truncate audit_records, audit_seals');
+    await raw('insert into audit_records select * from built_records');
+    await raw('insert into audit_seals select * from built_seals');
+  });
+
+  /** Lets a process of the service write records, which takes over what dead ones have left, and stop. */
+  async function write(...records: AuditRecord[]): Promise<void> {
+    const process = auditProcess(database.db, folder.path);
+    process.spool(records);
+    await process.drain();
+    await process.stop();
+  }
+
+  it('nothing, where nothing is wrong', async () => {
+    expect(await verified(database.db)).toMatchObject({ records: 43, chains: 2, findings: [] });
+  });
+
+  const at = (index: number) => `chain_id = '${closed.chain}' and chain_index = ${index}`;
+
+  it.each([
+    ['at', "at - interval '1 microsecond'", 'changed'],
+    ['at', "(to_char(at, 'YYYY-MM-DD HH24:MI:SS.US') || '+00 BC')::timestamptz", 'changed'],
+    ['at', "'infinity'", 'changed'],
+    ['at', "'-infinity'", 'changed'],
+    ['at', "at + interval '1 year'", 'changed'],
+    ['elapsed', "'infinity'", 'changed'],
+    ['elapsed', "'nan'", 'changed'],
+    ['elapsed', '-elapsed', 'changed'],
+    ['elapsed', 'elapsed + 1e-15', 'changed'],
+    ['request_bytes', '9223372036854775807', 'changed'],
+    ['response_bytes', '-9223372036854775808', 'changed'],
+    ['response_bytes', '4294967305', 'changed'],
+    ['status_code', '-200', 'changed'],
+    ['headers', "'null'", 'changed'],
+    ['headers', "'5'", 'changed'],
+    ['headers', "'[]'", 'changed'],
+    ['headers', `'"host"'`, 'changed'],
+    ['headers', `headers || '{"host":1}'`, 'changed'],
+    ['headers', `headers || '{"host":null}'`, 'changed'],
+    ['headers', `headers || '{"host":["a"]}'`, 'changed'],
+    ['headers', `headers || '{"accept":"b,c"}'`, 'changed'],
+    ['headers', `headers || '{"accept":["c","b"]}'`, 'changed'],
+    ['headers', `headers || '{"__proto__":{"a":1}}'`, 'changed'],
+    ['headers', `headers || '{"n":1e400}'`, 'changed'],
+    ['headers', `headers || ('{"x-correlation-id":"' || normalize('ü', NFD) || '"}')::jsonb`, 'changed'],
+    ['method', "'post'", 'changed'],
+    ['method', "method || chr(9) || '200'", 'changed'],
+    ['path', "normalize(path || 'ü', NFD)", 'changed'],
+    ['path', 'path || chr(8203)', 'changed'],
+    ['query', "''", 'changed'],
+    ['query', "'\\N'", 'changed'],
+    ['real_ip', "'10.0.0.01'", 'changed'],
+    ['salts', "overlay(salts placing '\\x00' from 1)", 'changed'],
+    ['salts', 'salts || salts', 'changed'],
+    ['salts', "'\\x'", 'changed'],
+    ['hash', "hash || '\\x00'", 'changed'],
+    ['hash', "'\\x'", 'changed'],
+    ['previous_hash', "previous_hash || '\\x00'", 'changed'],
+    ['erased', "'[1e300]'", 'changed'],
+    ['erased', "'[-1]'", 'changed'],
+    ['erased', "'[[1]]'", 'changed'],
+    ['erased', "'[null]'", 'changed'],
+    ['erased', "(select to_jsonb(array_agg(position)) from audit_seals where kind = 'erased')", 'changed'],
+    ['chain_id', 'null', 'missing'],
+    ['chain_index', 'null', 'missing'],
+    ['chain_index', '-8', 'changed'],
+    ['chain_index', '9223372036854775807', 'missing'],
+  ])('%s, changed to %s', async (column, value, kind) => {
+    await raw(`update audit_records set ${column} = ${value} where ${at(8)}`);
+    const { findings } = await verified(database.db);
+    expect(findings.map((finding) => finding.kind)).toContain(kind);
+    expect(findings.map(({ message }) => message).join('\n')).toMatch(/records? (8|-8) /);
+  });
+
+  it('the salt of a column that is null', async () => {
+    await write(auditRecord({ query: null }));
+    await raw(`update audit_records set salts = overlay(salts placing '\\x00000000' from 17) where query is null`);
+    expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
+  });
+
+  it.each([
+    ["'null'", 'changed'],
+    ["'5'", 'changed'],
+    ["'[]'", 'changed'],
+  ])('headers of which there are none, changed to %s', async (value, kind) => {
+    await write(auditRecord({ headers: {} }));
+    await raw(`update audit_records set headers = ${value} where headers = '{}'`);
+    expect((await verified(database.db)).findings).toMatchObject([{ kind }]);
+  });
+
+  /** Adds a record, with a hash as it should be, at a place of a chain. */
+  async function forgeAt(chain: string, index: number, previous: string, more = {}): Promise<void> {
+    const record = auditRecord({ method: 'FORGED', ...more });
+    const salts = '00'.repeat(96);
+    const hash = recordHash({ chain, index, previous }, fixedColumnsOf(record), columnDigests(record, salts));
+    const row = JSON.stringify({
+      ...record,
+      ...{
+        chain_id: chain,
+        chain_index: index,
+        previous_hash: `\\x${previous}`,
+        hash: `\\x${hash}`,
+        salts: `\\x${salts}`,
+      },
+    });
+    await raw(`insert into audit_records select * from json_populate_record(null::audit_records, $row$${row}$row$)`);
+  }
+
+  const hashAt = async (chain: string, index: number) =>
+    (
+      await raw(
+        `select encode(hash, 'hex') as hash from audit_records where chain_id = '${chain}' and chain_index = ${index}`,
+      )
+    )[0]?.hash ?? NO_HASH;
+
+  it.each([
+    ['among those that the retention has dropped', 2],
+    ['at the end of those', 4],
+    ['in the place of a refused one', 10],
+    ['behind the end of a closed chain', 20],
+    ['before the beginning', -1],
+  ])('a record that is forged %s', async (_name, index) => {
+    await forgeAt(closed.chain, index, await hashAt(closed.chain, index - 1));
+    const { findings } = await verified(database.db);
+    expect(findings.length).toBeGreaterThan(0);
+    expect(findings.map(({ message }) => message).join('\n')).toContain(`record ${index} of chain`);
+  });
+
+  it('a record that is forged in the place of one that a machine has lost', async () => {
+    await sealsIn(database.db).add({ kind: 'gap', chain: running.chain, from: 30, to: 34, reason: 'lost' });
+    await forgeAt(running.chain, 32, NO_HASH);
+    expect((await verified(database.db)).findings).toMatchObject([{ kind: 'forged' }]);
+  });
+
+  it('records of a time that no period ends with', async () => {
+    await forgeAt(running.chain, 8, NO_HASH, { at: 'infinity' });
+    expect((await verified(database.db)).findings).toMatchObject([{ kind: 'twice' }]);
+    await raw("update audit_records set chain_id = null where at = 'infinity'");
+    expect((await verified(database.db)).findings).toMatchObject([{ kind: 'unchained' }]);
+  });
+
+  it('no refused record that comes later, unless it is another one', async () => {
+    await closed.retry();
+    expect(await verified(database.db)).toMatchObject({ records: 45, findings: [] });
+    await raw(`delete from audit_records where ${at(11)}`);
+    await forgeAt(closed.chain, 11, await hashAt(closed.chain, 10));
+    const [first] = (await verified(database.db)).findings;
+    expect(first).toMatchObject({ kind: 'forged', message: expect.stringMatching(/^record 11 of/) });
+  });
+
+  it('what is deleted before the next process closes the chain, if a seal has seen it', async () => {
+    const killed = auditProcess(database.db, folder.path);
+    killed.spool(10);
+    await killed.drain();
+    await killed.checkpoint();
+    killed.spool(5);
+    killed.kill();
+    await raw(`delete from audit_records where chain_id = '${killed.chain}' and chain_index > 5`);
+    await write();
+    const { findings } = await verified(database.db);
+    expect(findings).toMatchObject([{ kind: 'missing', message: expect.stringMatching(/^records 6 to 9 of/) }]);
+  });
+
+  it('an erasure that is undone', async () => {
+    await raw(`create table kept as select * from audit_records where ${at(15)}`);
+    await eraseAll(
+      database.db,
+      { request_body: null },
+      (row) => row.chain_id === closed.chain && row.chain_index === '15',
+    );
+    await raw(`
+      update audit_records set (request_body, salts, erased) = (select request_body, salts, erased from kept) where ${at(15)};
+      drop table kept`);
+    const { findings } = await verified(database.db);
+    expect(findings).toMatchObject([{ kind: 'changed', message: expect.stringMatching(/record 15 of/) }]);
+  });
+
+  it('of two records whose erasures are exchanged', async () => {
+    await eraseAll(database.db, { path: '***' }, (row) => row.chain_id === closed.chain && row.chain_index === '15');
+    await raw(`
+      update audit_records a set (path, salts, erased) = (select path, salts, erased from audit_records b
+        where b.chain_id = a.chain_id and b.chain_index = 29 - a.chain_index)
+      where ${at(14)} or ${at(15)}`);
+    expect((await verified(database.db)).findings[0]).toMatchObject({
+      kind: 'changed',
+      message: expect.stringMatching(/record 14/),
+    });
+  });
+
+  describe('seals', () => {
+    /** Adds a seal as somebody who may write to the database, at the end or at a position of their choice. */
+    async function addSeal(statement: object, key: KeyObject | null, more: { position?: number; raw?: string } = {}) {
+      const [last] = await raw(`
+        select position, body, encode(signature, 'hex') as signature from audit_seals order by position desc limit 1`);
+      const position = more.position ?? Number(last?.position ?? 0) + 1;
+      const previous = last ? sealHash(last as unknown as Seal) : NO_HASH;
+      const content = { position, previous, at: new Date().toISOString(), key: key && keyId(key), ...statement };
+      const body = more.raw ?? JSON.stringify(content);
+      const signature = key ? `'\\x${sign(null, Buffer.from(body), key).toString('hex')}'` : 'null';
+      const { kind = 'gap', chain } = statement as { kind?: string; chain?: unknown };
+      await raw(
+        `insert into audit_seals values (${position}, ${typeof chain === 'string' ? `'${chain}'` : 'null'}, '${kind}', $body$${body}$body$, ${signature})`,
+      );
+      return position;
+    }
+
+    const KEYS: [string, KeyObject | null][] = [
+      ['a key of their own', FOREIGN_KEY],
+      ['no key', null],
+    ];
+
+    it.each(KEYS)('somebody has added with %s, though a service has sealed since', async (_name, key) => {
+      await raw(`delete from audit_records where ${at(8)}`);
+      const position = await addSeal({ kind: 'gap', chain: closed.chain, from: 8, to: 8, reason: 'lost' }, key);
+      await write(auditRecord());
+      const { findings } = await verified(database.db);
+      expect(findings[0]).toMatchObject({
+        kind: 'forged',
+        message: expect.stringMatching(new RegExp(`^seal ${position}\\b`)),
+      });
+    });
+
+    it.each([0, -1])('somebody has added at the position %d, to erase what they like', async (position) => {
+      const [row] = await raw(`select encode(salts, 'hex') as salts, method from audit_records where ${at(8)}`);
+      const [path = ''] = columnDigests(auditRecord(), row?.salts ?? '');
+      const after = columnDigests(auditRecord({ path: '/x' }), row?.salts ?? '')[0];
+      const columns = { path: [path, after] };
+      await addSeal({ kind: 'erased', records: [{ chain: closed.chain, index: 8, columns }], unchained: 0 }, null, {
+        position,
+      });
+      await raw(`update audit_records set path = '/x', erased = '[${position}]' where ${at(8)}`);
+      const { findings } = await verified(database.db);
+      expect(findings).toContainEqual({ kind: 'changed', message: expect.stringMatching(/^record 8 of/) });
+      expect(findings).toContainEqual({
+        kind: 'forged',
+        message: expect.stringMatching(new RegExp(`^seal ${position}\\b`)),
+      });
+    });
+
+    it.each([
+      ['no object', 'null'],
+      ['a text', '"x"'],
+      ['a list', '[]'],
+      ['no JSON', '{"'],
+      ['very deep', `${'['.repeat(50_000)}`],
+      ['without anything', '{}'],
+    ])('with a body that is %s', async (_name, text) => {
+      await addSeal({}, null, { raw: text });
+      expect((await verified(database.db)).findings).toMatchObject([{ kind: 'changed' }]);
+    });
+
+    const GARBAGE: [string, object][] = [
+      ['dropped', {}],
+      ['dropped', { ranges: null, before: 5 }],
+      ['dropped', { ranges: [null], before: '', unchained: 0 }],
+      ['dropped', { ranges: [{ chain: 'x', from: 'a', to: {} }], before: '', unchained: 0 }],
+      ['dropped', { ranges: [{ chain: 'x', from: 0, to: 1e300 }], before: '', unchained: 0 }],
+      ['erased', {}],
+      ['erased', { records: [null], unchained: 0 }],
+      ['erased', { records: [{ chain: 'x', index: 'y', columns: { path: 5 } }], unchained: 0 }],
+      ['opened', { chain: 5 }],
+      ['gap', { from: '1', to: null, reason: 5 }],
+      ['checkpoint', { index: 'x', hash: null, spooled: [] }],
+      ['closed', { index: 1e300, hash: 7 }],
+      ['unheard-of', {}],
+      ['opened', { at: 'yesterday' }],
+      ['opened', { key: {} }],
+    ];
+
+    it.each(GARBAGE)('which say %s %j', async (kind, more) => {
+      const position = await addSeal(
+        { kind, ...(kind === 'dropped' || kind === 'erased' ? {} : { chain: closed.chain }), ...more },
+        null,
+      );
+      for (const keys of [[SEAL_KEY], []]) {
+        const { findings } = await verified(database.db, { keys });
+        expect(findings.length).toBeGreaterThan(0);
+        expect(findings[0]?.message).toMatch(new RegExp(`\\b${position}\\b`));
+      }
+    });
+
+    it('of which the first says a time that is none', async () => {
+      await raw('truncate audit_seals');
+      await addSeal({ kind: 'opened', chain: closed.chain, at: 'x' }, null);
+      expect((await verified(database.db)).findings[0]).toMatchObject({
+        kind: 'changed',
+        message: 'seal 1 is changed',
+      });
+    });
+
+    it.each([
+      [
+        'two are exchanged',
+        'update audit_seals set position = 7 - position + 1000 where position in (3, 4); update audit_seals set position = position - 1000 where position > 900',
+      ],
+      [
+        'the signatures of two are exchanged',
+        `update audit_seals a set signature = (select signature from audit_seals b where b.position = 7 - a.position) where position in (3, 4)`,
+      ],
+      [
+        'a signature is cut',
+        `update audit_seals set signature = substring(signature from 1 for 10) where position = 4`,
+      ],
+      ['a signature is empty', `update audit_seals set signature = '\\x' where position = 4`],
+      ['a space is added to one', `update audit_seals set body = body || ' ' where position = 4`],
+      ['the chain of one is another', `update audit_seals set chain_id = gen_random_uuid() where position = 4`],
+      [
+        'one is repeated at the end',
+        `insert into audit_seals select (select max(position) + 1 from audit_seals), chain_id, kind, body, signature from audit_seals where position = 4`,
+      ],
+      [
+        'one is far behind the end',
+        `insert into audit_seals select 9223372036854775807, chain_id, kind, body, signature from audit_seals where position = 4`,
+      ],
+    ])('of which %s', async (_name, change) => {
+      await raw(change);
+      for (const keys of [[SEAL_KEY], []]) {
+        expect((await verified(database.db, { keys })).findings.length).toBeGreaterThan(0);
+      }
+    });
+  });
+});
