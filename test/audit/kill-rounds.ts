@@ -3,8 +3,10 @@ import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
+import type { Finding } from '../../src/audit/verification/findings.ts';
 import { rows } from '../oauth/clients.ts';
 import { startInstance } from '../start/process.ts';
+import { verified } from './chain-world.ts';
 import { type Disagreements, Journal, type Recorded } from './kill-journal.ts';
 import { type Load, startLoad } from './kill-load.ts';
 import { type KillWorld, killWorld } from './kill-world.ts';
@@ -30,6 +32,8 @@ export interface AuditReport {
   spooled: { killed: number[]; outage: number[] };
   statuses: Record<string, number>;
   disagreements: Disagreements;
+  /** What `audit verify` finds at the end. */
+  findings: readonly Finding[];
 }
 
 const LATER_MS = 25;
@@ -69,7 +73,9 @@ export async function killUnderAudit({ spoolDir, answers, kills }: KillOptions):
     }
   }
   const records = (await recordsOf(world)).filter((record) => !before.has(record.correlation_id));
-  return { kills, spooled, ...reportOf(journal, records) };
+  // The keys of the chains are those of two installations here.
+  const { findings } = await verified(world.p.service.context.database.db, { keys: [] });
+  return { kills, spooled, findings, ...reportOf(journal, records) };
 }
 
 /** Connections are taken in their order: once these are answered, whoever has left before was heard. */
@@ -101,7 +107,7 @@ function answersOf(journal: Journal): (count: number) => Promise<void> {
   };
 }
 
-function reportOf(journal: Journal, records: Recorded[]): Omit<AuditReport, 'kills' | 'spooled'> {
+function reportOf(journal: Journal, records: Recorded[]): Omit<AuditReport, 'kills' | 'spooled' | 'findings'> {
   const answered = journal.sent.values().flatMap(({ status }) => (status === undefined ? [] : [status]));
   const counts = Map.groupBy(answered, (status) => `${status}`);
   const left = journal.count(({ status, leftAtMs }) => status === undefined && leftAtMs !== undefined);

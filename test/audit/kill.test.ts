@@ -12,6 +12,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'an instance that is killed under l
     await using folder = await emptyFolder();
     const report = await killUnderAudit({ spoolDir: folder.path, answers: 1_500, kills: 2 });
     expect(report.disagreements).toEqual(AGREED);
+    expect(report.findings).toEqual([]);
     expect(report.answered).toBeGreaterThanOrEqual(1_500);
     // There was something to replay, and it was replayed.
     for (const bytes of [report.spooled.killed[0], report.spooled.outage[0]]) expect(bytes).toBeGreaterThan(0);

@@ -1,0 +1,32 @@
+import fc from 'fast-check';
+import { expect, inject, it } from 'vitest';
+import { realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { history, live, tampering } from './chain-history.ts';
+import { verified } from './chain-world.ts';
+
+const RUNS = inject('isThorough') ? 400 : 6;
+
+describeReal('postgres', 'audit verify', () => {
+  it('finds nothing in any history, and something in each that was tampered with', async () => {
+    await using database = await realDatabase();
+    const raw = (statement: string) => database.db.unscoped('test').raw((sql) => sql<object>`${sql.raw(statement)}`);
+    await fc.assert(
+      fc.asyncProperty(history, fc.array(tampering, { minLength: 1, maxLength: 5 }), async (steps, tamperings) => {
+        await live(database, steps);
+        await raw('drop table if exists kept_records, kept_seals');
+        await raw('create table kept_records as select * from audit_records');
+        await raw('create table kept_seals as select * from audit_seals');
+        for (const { statement, n } of tamperings) {
+          await raw(statement.replaceAll('$n', String(n)));
+          expect((await verified(database.db)).findingCount, `${statement} ${n}`).toBeGreaterThan(0);
+          await raw('truncate audit_records, audit_seals');
+          await raw('insert into audit_records select * from kept_records');
+          await raw('insert into audit_seals select * from kept_seals');
+          expect((await verified(database.db)).findings).toEqual([]);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
