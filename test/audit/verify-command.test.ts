@@ -1,0 +1,100 @@
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { Recorder } from '../events/recorder.ts';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder, startedFolder } from '../start/folders.ts';
+import { runCli, startInstance, type Variables } from '../start/process.ts';
+
+const verify = (env: Variables, ...flags: string[]) => runCli(['audit', 'verify', ...flags], env);
+
+it('audit verify holds for an embedded run once it has stopped, and says what to do while it runs', async () => {
+  await using folder = await startedFolder();
+  const env = { DATA_DIR: folder.path };
+  {
+    await using instance = await startInstance(env);
+    for (let count = 0; count < 3; count += 1) await (await fetch(`${instance.baseUrl}/v1/accounts?n=${count}`)).text();
+    const refused = await verify(env);
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('stop it first') });
+    await instance.kill('SIGTERM');
+  }
+  const { code, stdout } = await verify(env, '--json');
+  expect(code).toBe(0);
+  const report = JSON.parse(stdout);
+  expect(report).toMatchObject({ unsigned: 0, findingCount: 0, findings: [], signatures_checked: true });
+  expect(report.records).toBeGreaterThanOrEqual(3);
+  expect(await verify(env, '--from', 'yesterday')).toMatchObject({ code: 2, stdout: '' });
+  const missing = join(folder.path, 'no-such-file');
+  const { code: failed, stderr } = await verify(env, '--checkpoints', missing);
+  expect({ failed, stderr }).toEqual({ failed: 1, stderr: expect.stringContaining(`${missing} cannot be read`) });
+  expect(stderr).not.toMatch(/\n\s+at /);
+});
+
+describeReal(['postgres', 'redis', 'kafka'], 'audit verify on servers', () => {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const AUDIT_SIGNING_KEY = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+
+  async function addUser(p: Portcullis): Promise<{ id: string; email: string }> {
+    const [client] = await p.service.context.database.db
+      .unscoped('test')
+      .run((k) => k.selectFrom('clients').select('node_id').where('id', '=', p.demo.client.client_id));
+    const user = { id: randomUUID(), name: 'Ann', email: `${randomUUID()}@example.com`, address: randomUUID() };
+    await p.service.context.database.db.forNode(client?.node_id ?? '').run((k) => k.insertInto('users').values(user));
+    return user;
+  }
+
+  it('holds with what a file and a topic have kept of a gateway, an erasure by command and one by GraphQL', async () => {
+    await using folder = await emptyFolder();
+    await using p = await startOnRealServers({ env: { AUDIT_SIGNING_KEY, AUDIT_CHECKPOINTS: 'kafka:audit.seals' } });
+    const kept = join(folder.path, 'seals.ndjson');
+    const env = { ...p.env, AUDIT_CHECKPOINTS: `file:${kept}`, AUDIT_SPOOL_DIR: join(folder.path, 'spool') };
+    const users = [await addUser(p), await addUser(p)];
+    const token = await p.loginToken();
+    {
+      await using instance = await startInstance(env);
+      for (const { email } of users) {
+        const headers = { authorization: `Bearer ${token}` };
+        await (await fetch(`${instance.baseUrl}/v2/users/${email}`, { headers })).text();
+        await p.call('GET', `/v2/users/${email}`, { token });
+      }
+      await instance.kill('SIGTERM');
+    }
+    expect(await runCli(['users', 'erase', users[0]?.id ?? ''], env)).toMatchObject({ code: 0 });
+    const erased = await p.call('POST', '/graphql', {
+      token,
+      json: { query: `mutation { eraseUser(id: "${users[1]?.id}") { __typename } }` },
+    });
+    expect(erased.json).toMatchObject({ data: { eraseUser: { __typename: 'User' } } });
+    const { db } = p.service.context.database;
+    const seals = await db
+      .unscoped('test')
+      .raw(
+        (sql) => sql<{ kind: string; signed: boolean }>`select kind, signature is not null as signed from audit_seals`,
+      );
+    expect(seals.filter(({ kind }) => kind === 'erased').length).toBeGreaterThanOrEqual(2);
+    expect(seals.every(({ signed }) => signed)).toBe(true);
+
+    expect(readFileSync(kept, 'utf8').trim().split('\n').length).toBeGreaterThanOrEqual(2);
+    const topic = new Recorder();
+    await topic.follow(p.service.context.bus, 'audit.seals');
+    await topic.count(2);
+    const dump = join(folder.path, 'topic.ndjson');
+    writeFileSync(dump, `${topic.texts.join('\n')}\n`);
+    for (const file of [kept, dump]) {
+      expect(await verify(env, '--checkpoints', file)).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining('nothing is changed or missing'),
+      });
+    }
+    await db.unscoped('test').raw(
+      (sql) => sql`
+      delete from audit_seals where position = (select max(position) from audit_seals)`,
+    );
+    writeFileSync(dump, `${JSON.stringify(JSON.parse(topic.texts.at(-1) ?? ''))}\n{"torn`);
+    const found = await verify(env, '--checkpoints', dump);
+    expect(found).toMatchObject({ code: 1, stdout: expect.stringMatching(/^CUT OFF: seal \d+, which line 1/m) });
+    expect(found.stdout).toMatch(/^CHANGED: line 2 of the kept seals is no seal/m);
+  });
+});
