@@ -48,9 +48,9 @@ export class RuleTexts {
 
   async #eraseVersion(nodeId: string, row: VersionTexts, { data, identifiers }: Person): Promise<void> {
     const { rule_id, version, name, subject, correlation_id } = row;
-    const texts = [name, subject ?? '', correlation_id ?? '', row.sign_and_approve_rule?.mandatory_user_id ?? ''];
-    const names = (ids: readonly string[]) => texts.some((text) => namesUser(text, ids));
-    if (!names(identifiers)) return;
+    const rule = [name, row.sign_and_approve_rule?.mandatory_user_id ?? ''];
+    const texts = [...rule, subject ?? '', correlation_id ?? ''];
+    if (!texts.some((text) => namesUser(text, identifiers))) return;
     const scoped = this.#parts.db.forNode(nodeId);
     const shown = (text: string | null) => (text !== null && identifiesPerson(text, data) ? MASK : text);
     const author = { subject: shown(subject), correlation_id: shown(correlation_id) };
@@ -59,8 +59,8 @@ export class RuleTexts {
     );
     // An external id can be any word: by itself it must not take the name of every rule that has the word.
     const telling = identifiers.filter((id) => id.includes('@') || isUuid(id) || id === data.address.toLowerCase());
-    const isNamed = identifiesPerson(name, { ...data, externalId: '' });
-    if (isNamed && names(telling)) await this.#eraseName(nodeId, rule_id, name);
+    const isNamed = rule.some((text) => namesUser(text, telling));
+    if (isNamed && identifiesPerson(name, data)) await this.#eraseName(nodeId, rule_id, name);
   }
 
   /** Erases a name from a rule, which makes a version, and then from its versions: none of them can take it over again. */
