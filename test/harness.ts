@@ -74,13 +74,12 @@ export async function startPortcullis(options: StartOptions = {}): Promise<Portc
   });
 }
 
-/** The whole service in this process, on embedded stores and free ports; disposing stops it and removes its data. */
+/** The whole service in this process, on embedded stores (but those that `env` names) and free ports; disposing stops it and removes its data. */
 export async function startEmbedded(options: StartOptions = {}): Promise<Portcullis> {
   const dataDir = options.dataDir ?? (await startedDataDir());
   const env = { DATA_DIR: dataDir, ...options.env };
   const started = await start(dataDir, env, options.overrides);
-  const { demo } = started.service;
-  if (!demo) throw new Error('an embedded instance has a demo');
+  const demo = started.service.demo ?? (await ensureDemo(started.service.context));
   return portcullis(started, demo, env, options.dataDir !== undefined ? async () => undefined : () => remove(dataDir));
 }
 
