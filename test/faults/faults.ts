@@ -81,13 +81,36 @@ export const rollingRestart: Fault = {
   name: 'a rolling restart of every replica',
   run: async ({ replicas }) => {
     for (const replica of replicas) {
-      const code = await replica.stop();
-      if (code !== 0) throw new Error(`a ${replica.role} ended with ${code}`);
+      await stopped(replica);
       await replica.restart();
       await replica.ready();
     }
   },
 };
+
+/** As the page about deployment says: this version migrates while the other one serves, then one process after the other is of this version. */
+export const rollingUpgrade: Fault = {
+  name: 'a rolling upgrade of every replica',
+  run: async ({ replicas, command }) => {
+    await command(['migrate']);
+    const [first] = replicas;
+    if (!first) throw new Error('there is nothing to upgrade');
+    // A process of the other version may be moved to another machine before its turn.
+    await stopped(first);
+    await first.restart();
+    await first.ready();
+    for (const replica of replicas) {
+      await stopped(replica);
+      await replica.upgrade();
+      await replica.ready();
+    }
+  },
+};
+
+async function stopped(replica: Replica): Promise<void> {
+  const code = await replica.stop();
+  if (code !== 0) throw new Error(`a ${replica.role} ended with ${code}`);
+}
 
 /** Does a fault under load, as much as the machine bears or with rests, with subscribers, and looks for what is amiss when it is over. */
 export async function underFault(lab: Lab, fault: Fault, { restMs = 0 } = {}): Promise<FaultReport> {

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import type { Demo } from '../../src/app/demo/demo.ts';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
-import { portcullis } from '../cli/in-process.ts';
 import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
@@ -12,7 +11,7 @@ import { startKafka } from '../services/kafka.ts';
 import { freePorts } from '../services/ports.ts';
 import { startPostgres } from '../services/postgres.ts';
 import { startRedis } from '../services/redis.ts';
-import { type Running, startInstance } from '../start/process.ts';
+import { ROOT, type Running, runCli, startInstance } from '../start/process.ts';
 
 export type ServerName = 'kafka' | 'redis' | 'postgres';
 export type Role = 'all' | 'gateway' | 'worker';
@@ -37,6 +36,8 @@ export interface Replica extends Victim {
   role: Role;
   baseUrl: string;
   adminUrl: string;
+  /** Starts this source tree's code where another one's ran; later lives are of this one too. */
+  upgrade(): Promise<void>;
   /** Ends it in order; gives its exit code. */
   stop(): Promise<number | null>;
   /** Resolves when `/readyz` says that every part is well. */
@@ -50,6 +51,8 @@ export interface Lab extends AsyncDisposable {
   demo: Demo;
   /** The value of the webhook's `Authorization` header. */
   webhook: string;
+  /** Runs a command of this source tree's, as an operator would. */
+  command(args: string[]): Promise<void>;
   /** PostgreSQL and Kafka without a fault in between. */
   direct: { databaseUrl: string; brokers: string; topicPrefix: string };
 }
@@ -57,8 +60,11 @@ export interface Lab extends AsyncDisposable {
 const WEBHOOK_PASSWORD = 'the password of the laboratory';
 const TOPIC_PREFIX = 'lab-';
 
-/** PostgreSQL, Redis and Kafka behind fault proxies, the demo, and a process for each role. */
-export async function startLab(roles: readonly Role[], options: { partitions: number }): Promise<Lab> {
+/** PostgreSQL, Redis and Kafka behind fault proxies, the demo, and a process for each role: of this source tree, or of another one. */
+export async function startLab(
+  roles: readonly Role[],
+  { partitions, tree = ROOT }: { partitions: number; tree?: string | undefined },
+): Promise<Lab> {
   await using stack = new AsyncDisposableStack();
   const root = await temporaryFolder();
   stack.defer(() => rm(root, { recursive: true, force: true }));
@@ -71,7 +77,7 @@ export async function startLab(roles: readonly Role[], options: { partitions: nu
   ]);
   const dataDir = join(root, 'instance');
   const brokers = `127.0.0.1:${kafka.proxy.port}`;
-  await createTopics(brokers, TOPIC_PREFIX, ALL_TOPICS, options.partitions);
+  await createTopics(brokers, TOPIC_PREFIX, ALL_TOPICS, partitions);
   const env = {
     DATA_DIR: dataDir,
     DATABASE_URL: postgres.proxy.urlOf(postgres.address()),
@@ -81,17 +87,18 @@ export async function startLab(roles: readonly Role[], options: { partitions: nu
     WEBHOOK_USERNAME: 'laboratory',
     WEBHOOK_PASSWORD,
   };
-  await command(['migrate'], env);
-  await command(['seed'], env);
+  await command(tree, ['migrate'], env);
+  await command(tree, ['seed'], env);
   const replicas: Replica[] = [];
   for (const [index, role] of roles.entries()) {
-    replicas.push(await replica(stack, role, { ...env, AUDIT_SPOOL_DIR: join(root, `audit-${index}`) }));
+    replicas.push(await replica(stack, tree, role, { ...env, AUDIT_SPOOL_DIR: join(root, `audit-${index}`) }));
   }
   const held = stack.move();
   return {
     servers: { kafka, redis, postgres },
     replicas,
     demo: JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')),
+    command: (args) => command(ROOT, args, env),
     webhook: `Basic ${Buffer.from(`laboratory:${WEBHOOK_PASSWORD}`).toString('base64')}`,
     direct: { databaseUrl: postgres.address(), brokers, topicPrefix: TOPIC_PREFIX },
     [Symbol.asyncDispose]: () => held.disposeAsync(),
@@ -130,10 +137,17 @@ async function server(
   };
 }
 
-async function replica(stack: AsyncDisposableStack, role: Role, env: Record<string, string>): Promise<Replica> {
+async function replica(
+  stack: AsyncDisposableStack,
+  firstTree: string,
+  role: Role,
+  env: Record<string, string>,
+): Promise<Replica> {
   const [port, adminPort] = await freePorts(2);
   const variables = { ...env, PORTCULLIS_ROLE: role, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
-  let running: Running = await startInstance(variables);
+  let tree = firstTree;
+  const start = () => startInstance(variables, undefined, undefined, tree);
+  let running: Running = await start();
   stack.defer(() => running[Symbol.asyncDispose]());
   const { baseUrl, adminUrl } = running;
   return {
@@ -142,7 +156,11 @@ async function replica(stack: AsyncDisposableStack, role: Role, env: Record<stri
     adminUrl,
     kill: async () => void (await running.kill('SIGKILL')),
     restart: async () => {
-      running = await startInstance(variables);
+      running = await start();
+    },
+    upgrade: async () => {
+      tree = ROOT;
+      running = await start();
     },
     freeze: () => freeze(running.pid),
     thaw: () => void process.kill(running.pid, 'SIGCONT'),
@@ -162,7 +180,7 @@ async function replica(stack: AsyncDisposableStack, role: Role, env: Record<stri
   };
 }
 
-async function command(args: string[], env: Record<string, string>): Promise<void> {
-  const { code, err } = await portcullis(args, env);
-  if (code !== 0) throw new Error(`portcullis ${args.join(' ')} failed with ${code}: ${err}`);
+async function command(tree: string, args: string[], env: Record<string, string>): Promise<void> {
+  const { code, stderr } = await runCli(args, env, '', tree);
+  if (code !== 0) throw new Error(`portcullis ${args.join(' ')} failed with ${code}: ${stderr}`);
 }

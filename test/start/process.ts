@@ -10,9 +10,9 @@ const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 /** What `npm start` passes to Node. */
 const START = scripts.start.replace(/^exec node /, '').split(' ');
 
-const CLI = join(ROOT, 'src/cli/portcullis.ts');
+const CLI = 'src/cli/portcullis.ts';
 /** What the first line of the command line's program passes to Node. */
-const SHEBANG_FLAGS = (readFileSync(CLI, 'utf8').split('\n')[0] ?? '').split(' ').slice(3);
+const SHEBANG_FLAGS = (readFileSync(join(ROOT, CLI), 'utf8').split('\n')[0] ?? '').split(' ').slice(3);
 
 /** How a process ended and what it printed. */
 export interface Ended {
@@ -43,13 +43,14 @@ export type Variables = Record<string, string>;
 /** The embedded database of a process that ends soon lives too short for its code to be worth optimising. */
 const SHORT_LIFE: readonly string[] = ['--liftoff-only'];
 
-/** Runs Node as `npm start` does, and with further flags, on free ports unless told otherwise; by way of a command. */
+/** Runs Node as `npm start` does, and with further flags, on free ports unless told otherwise; by way of a command, in another source tree. */
 export function spawnInstance(
   variables: Variables,
   flags: readonly string[] = SHORT_LIFE,
   through: readonly string[] = [],
+  tree = ROOT,
 ): Spawned {
-  return spawnNode([...flags, ...START], { PORT: '0', ADMIN_PORT: '0', ...variables }, '', through);
+  return spawnNode([...flags, ...START], { PORT: '0', ADMIN_PORT: '0', ...variables }, '', { through, tree });
 }
 
 /** Starts an instance and waits until it serves. */
@@ -57,8 +58,9 @@ export async function startInstance(
   variables: Variables,
   flags: readonly string[] = SHORT_LIFE,
   through: readonly string[] = [],
+  tree = ROOT,
 ): Promise<Running> {
-  const spawned = spawnInstance(variables, flags, through);
+  const spawned = spawnInstance(variables, flags, through, tree);
   // A worker has no public listener.
   const started = /^\{(?:.*"base_url":"(?<baseUrl>[^"]+)",)?.*"admin_url":"(?<adminUrl>[^"]+)".*"msg":"started"\}$/m;
   const found = await printed(spawned, started);
@@ -66,13 +68,23 @@ export async function startInstance(
 }
 
 /** Runs a command of the command line to its end. */
-export function runCli(args: readonly string[], variables: Variables = {}, input = ''): Promise<Ended> {
-  return spawnCli(args, variables, input).ended;
+export function runCli(
+  args: readonly string[],
+  variables: Variables = {},
+  input: string | Readable = '',
+  tree = ROOT,
+): Promise<Ended> {
+  return spawnCli(args, variables, input, tree).ended;
 }
 
 /** Starts a command of the command line. */
-export function spawnCli(args: readonly string[], variables: Variables = {}, input: string | Readable = ''): Spawned {
-  return spawnNode([...SHORT_LIFE, ...SHEBANG_FLAGS, CLI, ...args], variables, input);
+export function spawnCli(
+  args: readonly string[],
+  variables: Variables = {},
+  input: string | Readable = '',
+  tree = ROOT,
+): Spawned {
+  return spawnNode([...SHORT_LIFE, ...SHEBANG_FLAGS, CLI, ...args], variables, input, { tree });
 }
 
 /** Waits until the standard output has the pattern; throws when the process ends before. */
@@ -93,12 +105,12 @@ export async function printed(spawned: Spawned, pattern: RegExp): Promise<Record
 function spawnNode(
   args: readonly string[],
   variables: Variables,
-  input: string | Readable = '',
-  through: readonly string[] = [],
+  input: string | Readable,
+  { through = [], tree }: { through?: readonly string[]; tree: string },
 ): Spawned {
   const { PATH = '', HOME = '' } = process.env;
   const [command = process.execPath, ...rest] = [...through, process.execPath, ...args];
-  const child = spawn(command, rest, { cwd: ROOT, env: { PATH, HOME, ...variables } });
+  const child = spawn(command, rest, { cwd: tree, env: { PATH, HOME, ...variables } });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
