@@ -16,6 +16,12 @@ interface Address {
  */
 const QUIET_MS = 20;
 
+/**
+ * How often a draining server looks for requests of whose body nothing more has come, in milliseconds: such a body holds it
+ * for at most twice as long.
+ */
+const BODY_CHECK_MS = 1_000;
+
 const connectionsOf = new WeakMap<Server, Connections>();
 
 /**
@@ -43,9 +49,14 @@ export async function listen(server: Server, { host, port, variable }: Address):
 /**
  * Stops a server gracefully: it accepts no new connection, completes the requests in flight and sends their responses.
  * Each connection is closed after its last response, idle ones once no more requests arrive, and the rest is cut at the
- * deadline. WebSockets are left for their owner to close until then.
+ * deadline. WebSockets are left for their owner to close until then. `giveUp` is called for each request of whose body
+ * nothing has come for a second; it refuses the request.
  */
-export async function closeGracefully(server: Server, deadlineMs: number): Promise<void> {
+export async function closeGracefully(
+  server: Server,
+  deadlineMs: number,
+  giveUp: (req: IncomingMessage) => void = () => undefined,
+): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   // The HTTP server's own `close` destroys connections whose response is written but not yet sent, which would truncate
   // it.
@@ -53,8 +64,10 @@ export async function closeGracefully(server: Server, deadlineMs: number): Promi
   const connections = connectionsOf.get(server);
   connections?.drain();
   const timer = setTimeout(() => connections?.cut(), deadlineMs);
+  const checks = setInterval(() => connections?.giveUpStalled(giveUp), BODY_CHECK_MS);
   await promise;
   clearTimeout(timer);
+  clearInterval(checks);
   // A cut connection notifies its requests one tick later.
   await new Promise((resolve) => setImmediate(resolve));
 }
@@ -63,6 +76,8 @@ export async function closeGracefully(server: Server, deadlineMs: number): Promi
 class Connections {
   readonly #answering = new Map<Duplex, Set<ServerResponse>>();
   readonly #upgraded = new Set<Duplex>();
+  /** How many bytes the connection of each response had read when its request was last seen without its whole body. */
+  readonly #unread = new WeakMap<ServerResponse, number>();
   #isDraining = false;
   #quiet: NodeJS.Timeout | undefined;
 
@@ -86,12 +101,33 @@ class Connections {
 
   drain(): void {
     this.#isDraining = true;
-    for (const answers of this.#answering.values()) for (const answer of answers) endWith(answer);
+    for (const answer of this.#answers()) endWith(answer);
+    this.giveUpStalled(() => undefined);
     this.#postponeClosing();
   }
 
   cut(): void {
     for (const socket of [...this.#answering.keys(), ...this.#upgraded]) socket.destroy();
+  }
+
+  /** Gives up the requests of whose body nothing has come since the last call, and closes their connections. */
+  giveUpStalled(giveUp: (req: IncomingMessage) => void): void {
+    for (const answer of this.#answers()) {
+      const { req } = answer;
+      if (req.complete || answer.headersSent) continue;
+      const { socket } = req;
+      if (this.#unread.get(answer) !== socket.bytesRead) {
+        this.#unread.set(answer, socket.bytesRead);
+        continue;
+      }
+      // What might still come is waited for no longer.
+      answer.once('close', () => socket.end(() => socket.destroy()));
+      giveUp(req);
+    }
+  }
+
+  #answers(): ServerResponse[] {
+    return [...this.#answering.values()].flatMap((answers) => [...answers]);
   }
 
   /**

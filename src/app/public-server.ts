@@ -30,6 +30,8 @@ interface PublicServer {
    * new one.
    */
   use(gatewayConfig: GatewayConfig): void;
+  /** Refuses a request whose body does not come while the process stops. */
+  giveUp: Gateway['giveUp'];
 }
 
 interface Behind {
@@ -80,7 +82,7 @@ export function publicServer(context: Context, gatewayConfig: GatewayConfig, beh
 
   const server = ingress(gateway);
   limitConnections(server, { max: config.maxConnections, trusts, metrics: connections });
-  return { server, use };
+  return { server, use, giveUp: (req) => gateway.giveUp(req) };
 }
 
 /** The largest number of endpoints that a log line names. */

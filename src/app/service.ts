@@ -180,12 +180,12 @@ async function startPublic(
   const { config, publicUrl } = context;
   let table = gatewayConfig;
   const graphql = graphqlOf(context, { persisted, socketEndpoint: () => socketEndpointOf(table) });
-  const { server, use } = publicServer(context, gatewayConfig, { graphql, upstreams, demo });
+  const { server, use, giveUp } = publicServer(context, gatewayConfig, { graphql, upstreams, demo });
   const port = await listen(server, { host: config.host, port: config.port, variable: 'PORT' });
   const baseUrl = baseUrlOf(config.host, port);
   publicUrl.value = config.publicUrl ?? baseUrl;
   stack.defer(async () => {
-    const closed = closeGracefully(server, DRAIN_DEADLINE_MS);
+    const closed = closeGracefully(server, DRAIN_DEADLINE_MS, giveUp);
     upstreams.stopStreams();
     await graphql.stop();
     await closed;

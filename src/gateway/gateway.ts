@@ -4,10 +4,10 @@ import type { Duplex } from 'node:stream';
 import type { Log } from '../lib/log.ts';
 import { runSteps } from '../lib/steps.ts';
 import { uuidV7 } from '../lib/uuid-v7.ts';
-import { invalidRequest } from '../platform/errors.ts';
+import { invalidRequest, serviceUnavailable } from '../platform/errors.ts';
 import type { Stage } from './chain.ts';
 import { limitChunks, PipelinedRequests } from './connections.ts';
-import { Exchange } from './exchange/exchange.ts';
+import { Exchange, exchangeOf } from './exchange/exchange.ts';
 import { createServer, ServerResponse } from './exchange/node-http.ts';
 import { settleClientAddress, type TrustedPeers } from './exchange/request-head.ts';
 import { refuse } from './exchange/responses.ts';
@@ -150,6 +150,17 @@ export class Gateway {
       // A request that is still waiting is refused when it begins.
       if (latest.hasBegun) refuse(latest, invalidRequest([NOT_HTTP]), this.#parts.log);
     }
+  }
+
+  /**
+   * Refuses a request whose body does not come while the process stops: 503, or 500 where the statuses are closed. Does
+   * nothing with one that has its response.
+   */
+  giveUp(req: IncomingMessage): void {
+    const exchange = exchangeOf(req);
+    if (!exchange.hasBegun || exchange.isAnswered) return;
+    exchange.isBroken = true;
+    refuse(exchange, serviceUnavailable(), this.#parts.log);
   }
 
   /**

@@ -102,7 +102,8 @@ export class Exchange {
   /** Whether the chain has begun with this request, because those before it on its connection are answered. */
   hasBegun = false;
   /**
-   * Whether the bytes after the head are not valid HTTP. The request is then refused, even while a handler works on it.
+   * Whether the bytes after the head are not valid HTTP, or do not come while the process stops. The request is then
+   * refused, even while a handler works on it.
    */
   isBroken = false;
   /** Whether no audit record of this request can be stored. */

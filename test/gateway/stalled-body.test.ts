@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterEach, expect, it } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { gatewayFile } from './gateway-file.ts';
+
+const CONTENT = { 'content-type': 'application/json', 'content-length': '1000' };
+const FORM = { 'content-type': 'multipart/form-data; boundary=b', 'content-length': '1000' };
+
+const cleanups: (() => Promise<unknown> | unknown)[] = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+/** Sends a head and the first bytes of a body, and gives what comes back until the connection ends. */
+async function begun(p: Portcullis, path: string, headers: Record<string, string>, first = '{') {
+  const { hostname, port } = new URL(p.url);
+  const socket = connect(Number(port), hostname);
+  cleanups.push(() => socket.destroy());
+  await once(socket, 'connect');
+  const head = Object.entries({ host: 'localhost', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`POST ${path} HTTP/1.1\r\n${head.join('')}\r\n${first}`);
+  let text = '';
+  socket.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece;
+  });
+  const ended = once(socket, 'end').then(() => text);
+  return { socket, ended, received: () => text };
+}
+
+/** Resolves when the process works at so many requests. */
+async function arrived(p: Portcullis, count: number): Promise<void> {
+  const metrics = async () => (await fetch(`${p.service.adminUrl}/metrics`)).text();
+  const active = async () => Number(/^http_server_active_requests\S* (\d+)$/m.exec(await metrics())?.[1]);
+  await expect.poll(active, { timeout: 10_000 }).toBe(count);
+}
+
+async function startUpstream(): Promise<string> {
+  const server = createServer((req) => req.resume());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanups.push(() => server.close());
+  cleanups.push(() => server.closeAllConnections());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+it('D1-13: requests whose bodies do not come hold a stop for no more than two seconds: 503, or 500 where the statuses are closed', async () => {
+  const file = await gatewayFile({ moved: await startUpstream() }, [
+    { methods: ['POST'], path: '/v1/moved', services: ['moved'], visibility: 'public' },
+  ]);
+  cleanups.push(() => file[Symbol.asyncDispose]());
+  const p = await startPortcullis({ env: { GATEWAY_CONFIG: file.path } });
+  const bearer = { authorization: `Bearer ${await p.clientToken()}` };
+  const webhook = `Basic ${Buffer.from(`${p.webhook.username}:${p.webhook.password}`).toString('base64')}`;
+  const rules = `/v1/wallets/${p.demo.wallet_id}/rules`;
+  const cases: [path: string, headers: Record<string, string>, status: number][] = [
+    [rules, { ...CONTENT, ...bearer, 'x-target-server': 'wallet-rules' }, 503],
+    ['/v2/oauth/token', CONTENT, 503],
+    ['/graphql', { ...CONTENT, ...bearer }, 503],
+    ['/graphql', { ...FORM, ...bearer }, 503],
+    ['/v2/mcp', { ...CONTENT, authorization: `Bearer ${p.demo.client.client_secret}` }, 503],
+    ['/v1/moved', { ...CONTENT, 'x-target-server': 'moved' }, 503],
+    ['/v2/webhooks/custodial', { ...CONTENT, authorization: webhook }, 500],
+    ['/v2/users/migrate/with-wallet', { ...CONTENT, ...bearer }, 500],
+  ];
+  const requests = await Promise.all(cases.map(([path, headers]) => begun(p, path, headers)));
+  await arrived(p, requests.length).catch((error) => {
+    throw new Error(`answered: ${requests.map(({ received }) => received().split('\r\n')[0]).join('; ')}`, {
+      cause: error,
+    });
+  });
+  const stopped = p[Symbol.asyncDispose]();
+  const answers = await Promise.all(requests.map(({ ended }) => ended));
+  await stopped;
+  expect(answers.map((text, at) => [cases[at]?.[0], Number(text.split(' ')[1])])).toEqual(
+    cases.map(([path, , status]) => [path, status]),
+  );
+  // Each is whole, so that no deadline has cut it, and the last of its connection.
+  for (const text of answers) {
+    const [head = '', body = ''] = text.split('\r\n\r\n');
+    expect(head).toMatch(/^connection: close$/im);
+    expect(Buffer.byteLength(body)).toBe(Number(/^content-length: (\d+)$/im.exec(head)?.[1]));
+  }
+});
+
+it('D1-13: a body that goes on coming is waited for, and its request answered', async () => {
+  const p = await startPortcullis();
+  const body = JSON.stringify({ grant_type: 'client_credentials', ...p.demo.client });
+  const headers = { ...CONTENT, 'content-length': `${body.length}` };
+  const { socket, ended } = await begun(p, '/v2/oauth/token', headers, body.slice(0, 1));
+  await arrived(p, 1);
+  const stopped = p[Symbol.asyncDispose]();
+  let sent = 1;
+  const dribble = setInterval(() => {
+    const next = sent + Math.ceil(body.length / 8);
+    socket.write(body.slice(sent, next));
+    sent = next;
+  }, 400);
+  expect(await ended).toMatch(/^HTTP\/1\.1 200 /);
+  clearInterval(dribble);
+  await stopped;
+});
