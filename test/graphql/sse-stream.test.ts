@@ -9,7 +9,7 @@ import { Capture } from '../../src/gateway/exchange/capture.ts';
 import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 
 const mask = {
-  result: (result) => result,
+  result: async (result) => result,
   error: () => {
     throw new Error('no error is expected');
   },

@@ -14,6 +14,7 @@ import type { jsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/i
 import type { Counter } from 'prom-client';
 import type { ClientRecord } from '../../access/identity/client-record.ts';
 import type { Exchange } from '../../gateway/exchange/exchange.ts';
+import { sendBody } from '../../gateway/exchange/responses.ts';
 import type { Log } from '../../lib/log.ts';
 import { membersOfWideObject } from '../shared/nested-values.ts';
 import {
@@ -182,5 +183,5 @@ async function send({ res }: Exchange, answer: Response): Promise<void> {
   res.setHeader('Cache-Control', 'no-store');
   if (bytes.length > 0) res.setHeader('Content-Type', 'application/json; charset=utf-8');
   res.setHeader('Content-Length', bytes.length);
-  res.end(bytes);
+  await sendBody(res, bytes);
 }

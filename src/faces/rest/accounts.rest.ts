@@ -6,6 +6,7 @@ import { type Issue, invalidRequest } from '../../platform/errors.ts';
 import { IDS } from '../openapi/examples.ts';
 import { limitedHeadersOf } from '../openapi/openapi-headers.ts';
 import { json } from '../openapi/operation.ts';
+import { sendPage } from './rest-call.ts';
 import { route } from './route.ts';
 
 interface AccountServices {
@@ -66,7 +67,7 @@ export const listAccounts = route({
       const { page, limit } = pageQuery(req.query);
       const includeDeleted = req.query.include_deleted === 'true';
       const { data, total } = await accounts.page({ nodeId: callerOf(req).nodeId, page, limit, includeDeleted });
-      res.json({ data, page, per_page: limit, total });
+      await sendPage(res, { data, page, per_page: limit, total });
     },
   ],
 });

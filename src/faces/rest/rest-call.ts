@@ -7,6 +7,8 @@ import {
 } from '../../domain/idempotency/idempotent-responses.ts';
 import { bytesOf, jsonBody } from '../../gateway/exchange/body.ts';
 import { callerOf, exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { sendPieces } from '../../gateway/exchange/responses.ts';
+import { isShort, jsonSlices } from '../../lib/json-slices.ts';
 import { AppError, forbidden, invalidRequest, notFound, type Refusal, RefusalError } from '../../platform/errors.ts';
 
 /**
@@ -71,6 +73,12 @@ export async function answerOnce<Input>(req: Request, res: Response, once: Once<
   for (const [name, value] of Object.entries(headers)) res.setHeader(name, value);
   if (body === null) sendEmpty(res, status);
   else res.status(status).type('json').send(body);
+}
+
+/** Sends a page as JSON: a long one in pieces, without the tag that would need all of it at once. */
+export async function sendPage(res: Response, page: object): Promise<void> {
+  if (isShort(page)) res.json(page);
+  else await sendPieces(res.type('json'), jsonSlices(page));
 }
 
 /** Sends a status without a body. Its length is said, since HTTP/1.0 would end the response with its connection. */

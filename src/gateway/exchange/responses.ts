@@ -1,4 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { SLICE_LENGTH } from '../../lib/json-slices.ts';
 import type { Log } from '../../lib/log.ts';
 import { AppError, type ErrorEnvelope, errorEnvelope, invalidRequest } from '../../platform/errors.ts';
 import type { Endpoint } from '../table/gateway-config.ts';
@@ -46,6 +49,35 @@ export function lingerOnClose({ req, res }: Exchange): void {
     req.once('end', () => socket.destroy());
     req.resume();
   }
+}
+
+/**
+ * Sends the body of a response in pieces. The event loop runs other work after each, and the next one is made only when the
+ * connection has room for it, so that a client that reads slowly holds no more than one.
+ */
+export async function sendPieces(res: ServerResponse, pieces: Iterable<string | Uint8Array>): Promise<void> {
+  try {
+    await pipeline(tickwise(pieces), res);
+  } catch (error) {
+    if (!res.destroyed) throw error;
+  }
+}
+
+async function* tickwise<Piece>(pieces: Iterable<Piece>): AsyncGenerator<Piece> {
+  for (const piece of pieces) {
+    yield piece;
+    await nextTick();
+  }
+}
+
+/** Sends a text or bytes as the body of a response: a long one in pieces. */
+export async function sendBody(res: ServerResponse, body: string | Buffer): Promise<void> {
+  if (body.length <= SLICE_LENGTH) res.end(body);
+  else await sendPieces(res, piecesOf(Buffer.from(body)));
+}
+
+function* piecesOf(bytes: Buffer): Generator<Buffer> {
+  for (let from = 0; from < bytes.length; from += SLICE_LENGTH) yield bytes.subarray(from, from + SLICE_LENGTH);
 }
 
 /** Sends a status and a value as JSON. */

@@ -1,5 +1,7 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { type ExecutionResult, GraphQLError, type GraphQLFormattedError } from 'graphql';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { isShort, limitedJson, SLICE_LENGTH } from '../../../lib/json-slices.ts';
 import type { Log } from '../../../lib/log.ts';
 import { respelt } from '../../../lib/spelling.ts';
 import { AppError, type ErrorMessage } from '../../../platform/errors.ts';
@@ -65,6 +67,25 @@ const TOLD: ReadonlyMap<ErrorMessage, string> = new Map([
   ['gateway_timeout', 'GATEWAY_TIMEOUT'],
 ]);
 
+/** The maximum length of the response to an operation, and of that to a whole batch, in bytes. */
+export const MAX_RESULT_BYTES = 8 * 1024 * 1024;
+
+/** A result in the form in which it is sent, with its JSON if that is long. */
+interface MaskedResult extends ExecutionResult {
+  stringify?: () => string;
+}
+
+/** The least that the JSON of an error takes beside its message. */
+const ERROR_LENGTH = '{"message":""}'.length;
+/** As many bytes hold any text that `isShort` takes for one. */
+const SHORT_BYTES = 8 * SLICE_LENGTH;
+
+/** Returns the result that stands for one whose JSON is too long. */
+export function pageTooLarge(): MaskedResult {
+  const message = `the response would be longer than ${MAX_RESULT_BYTES} bytes: ask for fewer rows, or for fewer members of each`;
+  return { data: null, errors: [new GraphQLError(message, { extensions: { code: 'PAGE_TOO_LARGE' } })] };
+}
+
 /** The exchange whose correlation id a masked error carries, so that the log entry can be found. */
 type Recipient = Pick<Exchange, 'correlationId'>;
 
@@ -96,16 +117,47 @@ export class ErrorMask {
     return new GraphQLError(message, { ...placeOf(error), extensions: { code, correlationId } });
   }
 
-  /** Returns a result with its errors masked. An error that failed several fields at once is logged once. */
-  result(result: ExecutionResult, recipient: Recipient): ExecutionResult {
-    const { errors } = result;
+  /**
+   * Returns a result with its errors masked, or the error `PAGE_TOO_LARGE` in the place of one whose JSON is longer than
+   * `maxBytes`. An error that failed several fields at once is logged once. A long result holds up nobody else's work.
+   */
+  async result(
+    result: ExecutionResult,
+    recipient: Recipient,
+    maxBytes: number = MAX_RESULT_BYTES,
+  ): Promise<MaskedResult> {
+    const { errors: given, ...rest } = result;
     const logged = new Set<unknown>();
-    return errors ? { ...result, errors: errors.map((error) => this.error(error, recipient, logged)) } : result;
+    if (maxBytes > SHORT_BYTES && isShort(rest) && isShort(given?.map(weighed))) {
+      return given ? { ...result, errors: given.map((error) => this.error(error, recipient, logged)) } : result;
+    }
+    const errors: GraphQLError[] = [];
+    let bytes = 0;
+    for (const error of given ?? []) {
+      const masked = this.error(error, recipient, logged);
+      errors.push(masked);
+      bytes += masked.message.length + ERROR_LENGTH;
+      if (bytes > maxBytes) return pageTooLarge();
+      await nextTick();
+    }
+    const masked = given ? { ...result, errors } : { ...result };
+    const text = await limitedJson(given ? { ...masked, errors: errors.map(formatted) } : masked, maxBytes);
+    return text === undefined ? pageTooLarge() : { ...masked, stringify: () => text };
   }
 }
 
+/** What of an error its length depends on. */
+function weighed({ message, path, extensions }: GraphQLError): unknown {
+  return [message, path, extensions];
+}
+
 /** Returns the JSON of a result. */
-export function textOfResult(result: { data?: unknown; errors?: readonly GraphQLError[] | undefined }): string {
+export function textOfResult(result: {
+  data?: unknown;
+  errors?: readonly GraphQLError[] | undefined;
+  stringify?: () => string;
+}): string {
+  if (result.stringify) return result.stringify();
   return JSON.stringify(result.errors ? { ...result, errors: result.errors.map(formatted) } : result);
 }
 

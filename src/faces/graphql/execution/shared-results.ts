@@ -8,7 +8,9 @@ import {
   type ValidatedSubscriptionArgs,
   visit,
 } from 'graphql';
+import { isShort, limitedJson } from '../../../lib/json-slices.ts';
 import type { SharedPrincipal } from '../kit/graphql-context.ts';
+import { MAX_RESULT_BYTES, pageTooLarge } from './error-masking.ts';
 import type { StartDelivery } from './operation-observer.ts';
 
 /** A value, or a promise of it. */
@@ -24,6 +26,11 @@ export function ownBytes(text: string): Buffer {
   return bytes;
 }
 
+/** Yields one result. */
+export async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
+  yield result;
+}
+
 /** The result of an event, encoded once for all subscribers that receive it. */
 class SharedResult {
   /** The cursor of the event; undefined if it has none. */
@@ -35,9 +42,9 @@ class SharedResult {
   /** The result as a server-sent event; undefined until it is first sent as one. */
   frame: Buffer | undefined;
 
-  constructor(event: object, result: ExecutionResult, startDelivery: StartDelivery | undefined) {
+  constructor(event: object, text: string | undefined, startDelivery: StartDelivery | undefined) {
     this.eventId = 'seq' in event ? String(event.seq) : undefined;
-    this.text = result.errors ? undefined : JSON.stringify(result);
+    this.text = text;
     this.startDelivery = startDelivery;
   }
 }
@@ -84,14 +91,11 @@ export class SharedResults {
     if (existing) return existing;
     const executed = execute();
     const answer =
-      executed instanceof Promise
-        ? executed.then(
-            (result) => this.#keep(event, key, result),
-            (error: unknown) => {
-              answers.delete(key);
-              throw error;
-            },
-          )
+      executed instanceof Promise || !isShort(executed)
+        ? this.#keepFitting(event, key, executed).catch((error: unknown) => {
+            answers.delete(key);
+            throw error;
+          })
         : this.#keep(event, key, executed);
     answers.set(key, answer);
     return answer;
@@ -102,8 +106,17 @@ export class SharedResults {
     return this.#kept.size;
   }
 
-  #keep(event: object, key: string, result: ExecutionResult): ExecutionResult {
-    const shared = new SharedResult(event, result, this.#deliveryOf(event));
+  /** Keeps a result once it is there, or in its place the error that it is too long. */
+  async #keepFitting(event: object, key: string, executed: Awaitable<ExecutionResult>): Promise<ExecutionResult> {
+    const result = await executed;
+    if (result.errors || isShort(result)) return this.#keep(event, key, result);
+    const text = await limitedJson(result, MAX_RESULT_BYTES);
+    return text === undefined ? this.#keep(event, key, pageTooLarge()) : this.#keep(event, key, result, text);
+  }
+
+  #keep(event: object, key: string, result: ExecutionResult, made?: string): ExecutionResult {
+    const text = result.errors ? undefined : (made ?? JSON.stringify(result));
+    const shared = new SharedResult(event, text, this.#deliveryOf(event));
     const kept = { event, key, weight: OWN_WEIGHT + (shared.text?.length ?? 0) };
     this.#kept.add(kept);
     this.#weight += kept.weight;

@@ -3,6 +3,7 @@ import type { ExecutionResult } from 'graphql';
 import type { FetchAPI } from 'graphql-yoga';
 import { StreamStoppedError } from '../../../events/streams/stream-errors.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
+import { sendBody } from '../../../gateway/exchange/responses.ts';
 import { type ErrorMask, textOfResult } from './error-masking.ts';
 import { ownBytes, sharedOf } from './shared-results.ts';
 
@@ -95,8 +96,10 @@ export class SseStream {
         const next = await results.next();
         if (!this.#isOpen) return;
         if (next.done) break;
-        const span = sharedOf(next.value)?.startDelivery?.('sse');
-        if (!this.#write(eventFrame(mask.result(next.value, exchange)))) await this.#drained();
+        const shared = sharedOf(next.value);
+        const span = shared?.startDelivery?.('sse');
+        const told = shared?.text === undefined ? await mask.result(next.value, exchange) : next.value;
+        if (!this.#write(eventFrame(told))) await this.#drained();
         span?.end();
       }
     } catch (error) {
@@ -201,5 +204,5 @@ export async function sendResponse(answer: Response, res: ServerResponse): Promi
   if (res.destroyed || res.writableEnded) return;
   res.setHeaders(answer.headers);
   res.writeHead(answer.status);
-  res.end(body);
+  await sendBody(res, body);
 }

@@ -1,8 +1,9 @@
 import type { ExecutionResult } from 'graphql';
 import { type Plugin, processRegularResult } from 'graphql-yoga';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
-import { type ErrorMask, textOfResult } from '../execution/error-masking.ts';
+import { type ErrorMask, MAX_RESULT_BYTES, textOfResult } from '../execution/error-masking.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
+import { once } from '../execution/shared-results.ts';
 import type { SseStreams } from '../execution/sse-streams.ts';
 import type { OperationAudits } from './audit-masking.ts';
 
@@ -29,13 +30,28 @@ export function useHttpResults(
         if (Symbol.asyncIterator in result) subscriptions.set(args.contextValue.exchange, result);
       },
     }),
-    onResultProcess({ request, result, resultProcessor, setResult, setResultProcessor, serverContext: { exchange } }) {
+    async onResultProcess({
+      request,
+      result,
+      resultProcessor,
+      setResult,
+      setResultProcessor,
+      serverContext: { exchange },
+    }) {
       const stream = (results: AsyncIterator<ExecutionResult>) =>
         setResultProcessor((_result, fetchAPI) => streams.respond(fetchAPI, { exchange, results, mask }), SSE);
       const accepted = request.headers.get('accept') ?? '*/*';
       if (Array.isArray(result)) {
-        const masked = result.map((one) => mask.result(one, exchange));
-        const texts = masked.map(textOfResult);
+        const masked: ExecutionResult[] = [];
+        const texts: string[] = [];
+        let bytesLeft = MAX_RESULT_BYTES;
+        for (const one of result) {
+          const told = await mask.result(one, exchange, bytesLeft);
+          const text = textOfResult(told);
+          bytesLeft = Math.max(0, bytesLeft - Buffer.byteLength(text));
+          masked.push(told);
+          texts.push(text);
+        }
         audits.answered(exchange, texts);
         setResult(masked.map((one, index) => ({ ...one, stringify: () => texts[index] ?? '' })));
       } else {
@@ -46,7 +62,7 @@ export function useHttpResults(
           else void results.return?.();
           return;
         }
-        const masked = withStatus(mask.result(result, exchange));
+        const masked = withStatus(await mask.result(result, exchange));
         setResult(masked);
         const isOk = !masked.errors?.some(({ extensions }) => extensions.http);
         if (isOk && accepted.includes(SSE) && resultProcessor !== processRegularResult) return stream(once(masked));
@@ -75,8 +91,4 @@ function asPlainJson(...[result, fetchAPI]: Parameters<typeof processRegularResu
   const response = processRegularResult(result, fetchAPI, 'application/graphql-response+json');
   response.headers.set('content-type', `${JSON_TYPE}; charset=utf-8`);
   return response;
-}
-
-async function* once(result: ExecutionResult): AsyncGenerator<ExecutionResult> {
-  yield result;
 }

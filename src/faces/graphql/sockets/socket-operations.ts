@@ -14,7 +14,7 @@ import { reviveExact } from '../../../lib/json.ts';
 import { AppError } from '../../../platform/errors.ts';
 import { limitError } from '../execution/documents.ts';
 import { type ErrorMask, formatted, textOfResult } from '../execution/error-masking.ts';
-import { sharedOf } from '../execution/shared-results.ts';
+import { once, sharedOf } from '../execution/shared-results.ts';
 import type { GraphqlHttpRequest } from '../plugins/http-requests.ts';
 import type { PersistedOperations } from '../plugins/persisted-operations.ts';
 
@@ -78,11 +78,11 @@ export class SocketOperations {
   }
 
   /** Adds a result that is sent to the record of its operation. */
-  next(id: string, result: Parameters<typeof textOfResult>[0]): void {
+  next(id: string, text: string, hasErrors: boolean): void {
     const open = this.#open.get(id);
     if (!open) return;
-    if (result.errors) open.ok = false;
-    if (open.characters < KEPT_CHARACTERS) append(open, sharedOf(result)?.text ?? textOfResult(result));
+    if (hasErrors) open.ok = false;
+    if (open.characters < KEPT_CHARACTERS) append(open, text);
   }
 
   /** Adds the errors with which an operation is refused to its record, and ends it. */
@@ -192,16 +192,16 @@ export function socketProtocol(parts: Parts): Server<SocketExtra> {
       return prepare(parts, context.extra, { id, principal, payload });
     },
     execute: async (args) => {
-      const { enveloped, extra } = args as Running;
-      const { execute } = enveloped;
-      return parts.mask.result(await execute(args), extra.exchange);
+      const { execute } = (args as Running).enveloped;
+      return sendingShared(parts.mask, args as Running, once(await execute(args)));
     },
     subscribe: async (args) => {
       const operation = args as Running;
       operation.extra.operations.answered(operation.id);
       return sendingShared(parts.mask, operation, await begun(operation.enveloped.subscribe(args)));
     },
-    onNext: ({ extra }, id, _payload, _args, result) => extra.operations.next(id, result),
+    onNext: ({ extra }, id, _payload, _args, result) =>
+      extra.operations.next(id, textOfResult(result), result.errors !== undefined),
     onError: ({ extra }, id, _payload, errors) => {
       const told = errors.flatMap(reasonsOf).map((error) => formatted(parts.mask.error(error, extra.exchange)));
       extra.operations.refused(id, told);
@@ -273,13 +273,13 @@ async function begun(subscribing: ReturnType<Enveloped['subscribe']>): Promise<A
 }
 
 /**
- * Sends the results that subscribers share directly, as their encoded text, and yields only the others, which the
- * protocol sends.
+ * Sends the results that subscribers share directly, as their encoded text, and long ones too, which the protocol would
+ * encode at once. Yields only the others, which the protocol sends.
  */
 function sendingShared(
   mask: ErrorMask,
   { id, extra: { operations, send, exchange } }: Running,
-  results: AsyncIterableIterator<ExecutionResult>,
+  results: AsyncIterator<ExecutionResult>,
 ): AsyncIterableIterator<ExecutionResult> {
   const head = `{"id":${JSON.stringify(id)},"type":"next","payload":`;
   const rest: AsyncIterableIterator<ExecutionResult> = {
@@ -288,10 +288,12 @@ function sendingShared(
         const next = await results.next();
         if (next.done) return next;
         const shared = sharedOf(next.value);
-        if (shared?.text === undefined) return { done: false, value: mask.result(next.value, exchange) };
-        const span = shared.startDelivery?.('websocket');
-        operations.next(id, next.value);
-        await send(`${head}${shared.text}}`);
+        const told = shared?.text === undefined ? await mask.result(next.value, exchange) : undefined;
+        const text = shared?.text ?? told?.stringify?.();
+        if (text === undefined) return { done: false, value: told ?? next.value };
+        const span = shared?.startDelivery?.('websocket');
+        operations.next(id, text, told?.errors !== undefined);
+        await send(`${head}${text}}`);
         span?.end();
       }
     },

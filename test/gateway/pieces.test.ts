@@ -1,0 +1,92 @@
+import type { ServerResponse } from 'node:http';
+import { Writable } from 'node:stream';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { sendBody, sendPieces } from '../../src/gateway/exchange/responses.ts';
+import { SLICE_LENGTH } from '../../src/lib/json-slices.ts';
+
+const ROOM = 3;
+
+/** A connection that takes bytes only when its client reads. */
+function connection() {
+  const waiting: (() => void)[] = [];
+  const state = { bytes: 0, writes: [] as number[] };
+  const writable = new Writable({
+    highWaterMark: ROOM * SLICE_LENGTH,
+    write(chunk: Buffer, _encoding, taken) {
+      state.writes.push(chunk.length);
+      state.bytes += chunk.length;
+      waiting.push(taken);
+    },
+  });
+  return { res: writable as unknown as ServerResponse, writable, state, read: () => waiting.shift()?.() };
+}
+
+async function ticks(count: number): Promise<void> {
+  for (let tick = 0; tick < count; tick += 1) await nextTick();
+}
+
+function counted(total: number) {
+  const state = { made: 0 };
+  function* pieces() {
+    for (; state.made < total; ) {
+      state.made += 1;
+      yield 'x'.repeat(SLICE_LENGTH);
+    }
+  }
+  return { state, pieces: pieces() };
+}
+
+it('a client that does not read has no more pieces made for it than its connection holds', async () => {
+  const { res, state, read, writable } = connection();
+  const { state: made, pieces } = counted(20);
+  const sent = sendPieces(res, pieces);
+  await ticks(100);
+  expect(made.made).toBe(ROOM);
+  while (!writable.writableFinished) {
+    read();
+    await ticks(2);
+  }
+  await sent;
+  expect([made.made, state.bytes]).toEqual([20, 20 * SLICE_LENGTH]);
+});
+
+it('a client that leaves ends the pieces', async () => {
+  const { res, writable } = connection();
+  const { state: made, pieces } = counted(20);
+  const sent = sendPieces(res, pieces);
+  await ticks(10);
+  writable.destroy();
+  await sent;
+  expect(made.made).toBe(ROOM);
+});
+
+it('other work runs between two pieces', async () => {
+  const { res, read, writable } = connection();
+  const { state: made, pieces } = counted(10);
+  const reading = setInterval(read, 0);
+  const sent = sendPieces(res, pieces);
+  const seen = new Set<number>();
+  while (!writable.writableEnded) {
+    await nextTick();
+    seen.add(made.made);
+  }
+  await sent;
+  clearInterval(reading);
+  expect([...seen].filter((count) => count > 0)).toEqual(Array.from({ length: 10 }, (_, at) => at + 1));
+});
+
+it.each([
+  [SLICE_LENGTH, 1],
+  [SLICE_LENGTH + 1, 2],
+  [10 * SLICE_LENGTH, 10],
+])('a body of %i bytes is sent in %i writes', async (bytes, writes) => {
+  const { res, state, read, writable } = connection();
+  const sent = sendBody(res, Buffer.alloc(bytes, 'x'));
+  while (!writable.writableFinished) {
+    read();
+    await nextTick();
+  }
+  await sent;
+  expect([state.writes.length, state.bytes]).toEqual([writes, bytes]);
+});
