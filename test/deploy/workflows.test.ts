@@ -101,4 +101,7 @@ it('a release is tested, built, signed by its digest, and attested with provenan
   expect(places).toEqual(places.toSorted((a, b) => a - b));
   expect(places).not.toContain(-1);
   expect(commands.join('\n')).toContain('cosign attest --yes --type cyclonedx');
+  expect(commands.join('\n')).toMatch(
+    /\.ci\/release-files release\n[\s\S]*cosign sign-blob --yes --bundle \S+ release\/SHA256SUMS\n/,
+  );
 });
