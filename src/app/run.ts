@@ -18,6 +18,7 @@ const UNREACHABLE = new Set([
 
 /** The reasons why a database server that responds may refuse to be used, by SQLSTATE. */
 const DATABASE_REFUSALS: Readonly<Record<string, string>> = {
+  '25006': 'the server is a standby, or takes no writes: name the primary by DATABASE_URL',
   '28000': 'the server refuses the user of DATABASE_URL',
   '28P01': 'the server refuses the password of DATABASE_URL',
   '3D000': 'the server has no database of that name: create it, or change DATABASE_URL',

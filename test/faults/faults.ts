@@ -23,6 +23,9 @@ export interface FaultReport {
   /** From the end of the fault until every process says that all parts are well, and until an event arrives of what is sent then. */
   healthyMs: number;
   amiss: Findings;
+  /** What clients have sent and been told, and where the log of events stood before. */
+  journal: Journal;
+  after: bigint;
 }
 
 const READERS = 3;
@@ -112,8 +115,11 @@ async function stopped(replica: Replica): Promise<void> {
   if (code !== 0) throw new Error(`a ${replica.role} ended with ${code}`);
 }
 
-/** Does a fault under load, as much as the machine bears or with rests, with subscribers, and looks for what is amiss when it is over. */
-export async function underFault(lab: Lab, fault: Fault, { restMs = 0 } = {}): Promise<FaultReport> {
+/**
+ * Does a fault under load, as much as the machine bears or with rests, with subscribers, and looks for what is amiss when
+ * it is over: as soon as nothing is, or after `settleMs`.
+ */
+export async function underFault(lab: Lab, fault: Fault, { restMs = 0, settleMs = 60_000 } = {}): Promise<FaultReport> {
   const registered = await registerMany(lab);
   await warmUp(lab);
   const token = await tokenOf(lab);
@@ -132,7 +138,7 @@ export async function underFault(lab: Lab, fault: Fault, { restMs = 0 } = {}): P
     const healthyMs = Math.round(performance.now() - endedAt);
     await delay(AFTER_MS);
     await load.stop();
-    const amiss = await findings({ lab, journal: load.journal, readers, after });
+    const amiss = await findings({ lab, journal: load.journal, readers, after }, settleMs);
     return {
       name: fault.name,
       acknowledged: load.acknowledged(),
@@ -142,9 +148,11 @@ export async function underFault(lab: Lab, fault: Fault, { restMs = 0 } = {}): P
       returns: readers.reduce((sum, reader) => sum + reader.returns(), 0),
       healthyMs,
       amiss,
+      journal: load.journal,
+      after,
     };
   } finally {
-    await load.stop();
+    load.abandon();
     await Promise.all(readers.map((reader) => reader.stop()));
   }
 }

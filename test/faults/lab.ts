@@ -12,6 +12,7 @@ import { freePorts } from '../services/ports.ts';
 import { startPostgres } from '../services/postgres.ts';
 import { startRedis } from '../services/redis.ts';
 import { ROOT, type Running, runCli, startInstance } from '../start/process.ts';
+import type { Network } from './network.ts';
 
 export type ServerName = 'kafka' | 'redis' | 'postgres';
 export type Role = 'all' | 'gateway' | 'worker';
@@ -29,6 +30,15 @@ export interface Victim {
 export interface Server extends Victim {
   /** The product's way to it. */
   proxy: FaultProxy;
+  /** Where it is without a fault in between; empty of Kafka. */
+  address(): string;
+  pid(): number;
+  dataDir: string;
+  /**
+   * Makes another server the one of this name, as an operator moves an address: new connections come to it, open ones
+   * stay where they are. The former one is ended with the laboratory.
+   */
+  become(next: StartedServer): void;
 }
 
 /** A process of the product, at the same addresses in all its lives. */
@@ -48,31 +58,43 @@ export interface Replica extends Victim {
 export interface Lab extends AsyncDisposable {
   servers: Record<ServerName, Server>;
   replicas: Replica[];
+  /** Where the processes are, if not beside their servers. */
+  network: Network | undefined;
   demo: Demo;
   /** The value of the webhook's `Authorization` header. */
   webhook: string;
   /** Runs a command of this source tree's, as an operator would. */
   command(args: string[]): Promise<void>;
   /** PostgreSQL and Kafka without a fault in between. */
-  direct: { databaseUrl: string; brokers: string; topicPrefix: string };
+  direct: { readonly databaseUrl: string; brokers: string; topicPrefix: string };
+  /** The variables of every process, by which commands find the same servers. */
+  env: Record<string, string>;
+  /** A new folder, which goes with the laboratory. */
+  folder(name: string): string;
 }
 
 const WEBHOOK_PASSWORD = 'the password of the laboratory';
 const TOPIC_PREFIX = 'lab-';
 
+export interface LabOptions {
+  partitions: number;
+  /** The source tree of the processes, if not this one. */
+  tree?: string | undefined;
+  /** Where the processes are, if not beside their servers. */
+  network?: Network;
+}
+
 /** PostgreSQL, Redis and Kafka behind fault proxies, the demo, and a process for each role: of this source tree, or of another one. */
-export async function startLab(
-  roles: readonly Role[],
-  { partitions, tree = ROOT }: { partitions: number; tree?: string | undefined },
-): Promise<Lab> {
+export async function startLab(roles: readonly Role[], { partitions, tree = ROOT, network }: LabOptions): Promise<Lab> {
   await using stack = new AsyncDisposableStack();
   const root = await temporaryFolder();
   stack.defer(() => rm(root, { recursive: true, force: true }));
+  const proxyOf = async () => stack.use(await faultProxy(0, network && '0.0.0.0'));
   const [postgres, redis, kafka] = await Promise.all([
-    server(stack, (port) => startPostgres({ dataDir: join(root, 'postgres'), port })),
-    server(stack, (port) => startRedis({ dataDir: join(root, 'redis'), port })),
-    server(stack, (port, { port: advertisedPort }) =>
-      startKafka({ dataDir: join(root, 'kafka'), port, advertisedPort }),
+    server(stack, join(root, 'postgres'), await proxyOf(), (port, dataDir) => startPostgres({ dataDir, port })),
+    server(stack, join(root, 'redis'), await proxyOf(), (port, dataDir) => startRedis({ dataDir, port })),
+    server(stack, join(root, 'kafka'), await proxyOf(), (port, dataDir, { port: advertisedPort }) =>
+      startKafka({ dataDir, port, advertisedPort, advertisedHost: network?.address }),
     ),
   ]);
   const dataDir = join(root, 'instance');
@@ -91,21 +113,31 @@ export async function startLab(
   await command(tree, ['seed'], env);
   const replicas: Replica[] = [];
   for (const [index, role] of roles.entries()) {
-    replicas.push(await replica(stack, tree, role, { ...env, AUDIT_SPOOL_DIR: join(root, `audit-${index}`) }));
+    const variables = { ...env, ...network?.variablesOf(env), AUDIT_SPOOL_DIR: join(root, `audit-${index}`) };
+    replicas.push(await replica(stack, { tree, role, env: variables, through: network?.through }));
   }
   const held = stack.move();
   return {
     servers: { kafka, redis, postgres },
     replicas,
+    network,
     demo: JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')),
     command: (args) => command(ROOT, args, env),
     webhook: `Basic ${Buffer.from(`laboratory:${WEBHOOK_PASSWORD}`).toString('base64')}`,
-    direct: { databaseUrl: postgres.address(), brokers, topicPrefix: TOPIC_PREFIX },
+    direct: {
+      get databaseUrl() {
+        return postgres.address();
+      },
+      brokers,
+      topicPrefix: TOPIC_PREFIX,
+    },
+    env,
+    folder: (name) => join(root, name),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }
 
-interface StartedServer {
+export interface StartedServer {
   pid: number;
   port: number;
   url?: string;
@@ -114,39 +146,53 @@ interface StartedServer {
 
 async function server(
   stack: AsyncDisposableStack,
-  start: (port: number | undefined, proxy: FaultProxy) => Promise<StartedServer>,
-): Promise<Server & { address(): string }> {
-  const proxy = stack.use(await faultProxy());
-  let running = await start(undefined, proxy);
-  stack.defer(() => running.stop());
-  const { port } = running;
-  proxy.targetPort = port;
+  dataDir: string,
+  proxy: FaultProxy,
+  start: (port: number | undefined, dataDir: string, proxy: FaultProxy) => Promise<StartedServer>,
+): Promise<Server> {
+  let running = await start(undefined, dataDir, proxy);
+  const former: StartedServer[] = [];
+  stack.defer(async () => void (await Promise.all([running, ...former].map((one) => one.stop()))));
+  proxy.targetPort = running.port;
   return {
     proxy,
+    dataDir,
     address: () => running.url ?? '',
+    pid: () => running.pid,
+    become: (next) => {
+      former.push(running);
+      running = next;
+      proxy.targetPort = next.port;
+    },
     kill: async () => {
       process.kill(running.pid, 'SIGKILL');
       await running.stop();
     },
     // What a killed server leaves behind, children and ports, takes a moment to go.
     restart: async () => {
-      running = await vi.waitFor(() => start(port, proxy), { interval: 200 });
+      running = await vi.waitFor(() => start(running.port, dataDir, proxy), { interval: 200 });
     },
     freeze: () => freeze(running.pid),
     thaw: () => void process.kill(running.pid, 'SIGCONT'),
   };
 }
 
+interface ReplicaOptions {
+  tree: string;
+  role: Role;
+  env: Record<string, string>;
+  /** The command that starts it, if another one does. */
+  through: readonly string[] | undefined;
+}
+
 async function replica(
   stack: AsyncDisposableStack,
-  firstTree: string,
-  role: Role,
-  env: Record<string, string>,
+  { tree: firstTree, role, env, through }: ReplicaOptions,
 ): Promise<Replica> {
   const [port, adminPort] = await freePorts(2);
   const variables = { ...env, PORTCULLIS_ROLE: role, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
   let tree = firstTree;
-  const start = () => startInstance(variables, undefined, undefined, tree);
+  const start = () => startInstance(variables, undefined, through, tree);
   let running: Running = await start();
   stack.defer(() => running[Symbol.asyncDispose]());
   const { baseUrl, adminUrl } = running;

@@ -23,6 +23,8 @@ export interface Journal {
   told: { registered: string[]; strangers: string[] };
   /** The wallet addresses of users whose migration was answered 201. */
   users: string[];
+  /** When the last answer came that acknowledged a transaction or user, by the id or address; ms of performance.now(). */
+  toldAtMs: Map<string, number>;
   /** By status; `unanswered` where the connection gave nothing, `cut` where it gave a part. */
   answers: Record<string, number>;
   /** Answers that no fault of a server explains, the first few. */
@@ -35,6 +37,8 @@ export interface Load {
   acknowledged(): number;
   /** Lets every lane finish what it has begun, however often it must ask. */
   stop(): Promise<void>;
+  /** Ends every lane with what it has. */
+  abandon(): void;
 }
 
 interface Call {
@@ -63,6 +67,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
   const journal: Journal = {
     told: { registered: [], strangers: [] },
     users: [],
+    toldAtMs: new Map(),
     answers: {},
     wrong: [],
   };
@@ -70,6 +75,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
   let acknowledged = 0;
   let next = 0;
   let isStopping = false;
+  let isAbandoned = false;
 
   /** Asks one door after the other until it has an answer that is not for now. */
   async function untilAnswered(lane: number, call: Call): Promise<{ status: number; text: string }> {
@@ -80,6 +86,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
       const name = typeof answer === 'string' ? answer : `${answer.status}`;
       journal.answers[name] = (journal.answers[name] ?? 0) + 1;
       if (typeof answer !== 'string' && answer.status < 500) return answer;
+      if (isAbandoned) throw new Error('the load is given up');
       await delay(AGAIN_AFTER_MS);
     }
   }
@@ -98,6 +105,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
     for (const status of STATUSES) {
       await expectIn([200], lane, notification(lab, id, status));
       acknowledged += 1;
+      journal.toldAtMs.set(id, performance.now());
     }
   }
 
@@ -120,6 +128,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
     const headers = { ...bearer, 'idempotency-key': randomUUID() };
     await expectIn([200, 201], lane, { path: SINGLE, headers, body });
     journal.users.push(wallet);
+    journal.toldAtMs.set(wallet, performance.now());
   }
 
   async function lane(number: number): Promise<void> {
@@ -151,6 +160,10 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
       isStopping = true;
       await lanes;
       for (const { agent } of doors) agent.destroy();
+    },
+    abandon() {
+      isStopping = true;
+      isAbandoned = true;
     },
   };
 }

@@ -9,6 +9,8 @@ const QUERY = 'subscription ($after: String) { transactionUpdates(after: $after)
 export interface Reader {
   /** The cursors, in the order in which they came. */
   seen: bigint[];
+  /** What came, in the same order: the cursor and the transaction's id. */
+  events: string[];
   /** How often it had to come back. */
   returns(): number;
   stop(): Promise<void>;
@@ -23,6 +25,7 @@ interface ReaderParts {
 
 export function startReader({ baseUrls, token, after }: ReaderParts): Reader {
   const seen: bigint[] = [];
+  const events: string[] = [];
   const stopping = new AbortController();
   let returns = -1;
 
@@ -44,11 +47,12 @@ export function startReader({ baseUrls, token, after }: ReaderParts): Reader {
         body: JSON.stringify({ query: QUERY, variables: { after: `${seen.at(-1) ?? after}` } }),
       });
       if (response.status !== 200) return void (await response.text());
-      const events = new EventReader(response);
-      for (let event = await events.next(); event; event = await events.next()) {
-        const cursor = event.event === 'next' ? JSON.parse(event.data).data?.transactionUpdates.cursor : undefined;
-        if (cursor === undefined) return;
-        seen.push(BigInt(cursor));
+      const stream = new EventReader(response);
+      for (let event = await stream.next(); event; event = await stream.next()) {
+        const update = event.event === 'next' ? JSON.parse(event.data).data?.transactionUpdates : undefined;
+        if (!update) return;
+        seen.push(BigInt(update.cursor));
+        events.push(`${update.cursor} ${update.transaction.id}`);
         silence.refresh();
       }
     } finally {
@@ -69,6 +73,7 @@ export function startReader({ baseUrls, token, after }: ReaderParts): Reader {
   const ended = readOn();
   return {
     seen,
+    events,
     returns: () => returns,
     async stop() {
       stopping.abort();

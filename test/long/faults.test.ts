@@ -11,6 +11,7 @@ import {
 } from '../faults/faults.ts';
 import { NOTHING_AMISS } from '../faults/findings.ts';
 import { type Lab, type Role, startLab } from '../faults/lab.ts';
+import { tableOf } from '../faults/table.ts';
 import { describeReal } from '../services/real.ts';
 
 const READERS = 3;
@@ -58,35 +59,4 @@ for (const { roles, faults } of LABS) {
       expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
     });
   });
-}
-
-function tableOf(all: readonly FaultReport[]): string {
-  const rows = all.map(({ name, acknowledged, users, delivered, returns, healthyMs, answers, amiss }) => {
-    const { 200: _told, 201: _made, ...failed } = answers;
-    const others = Object.entries(failed).map(([answer, count]) => `${count} × ${answer}`);
-    const { lost, doubled, usersLost, usersWithoutEvent, missed, repeated } = amiss;
-    const sum = (counts: number[]) => counts.reduce((total, count) => total + count, 0);
-    const wrong = [
-      lost.length,
-      doubled.length,
-      usersLost.length + usersWithoutEvent.length,
-      sum(missed),
-      sum(repeated),
-    ];
-    const seen = [acknowledged, users, delivered, others.join(', ') || '–', returns, (healthyMs / 1_000).toFixed(1)];
-    return `| ${[name, ...seen, ...wrong].join(' | ')} |`;
-  });
-  const head = [
-    'fault',
-    'acknowledged',
-    'users',
-    'events delivered',
-    'other answers',
-    'readers came back',
-    'healthy after, s',
-  ];
-  const wrong = ['lost', 'doubled', 'users lost', 'missed', 'repeated'];
-  return [`| ${[...head, ...wrong].join(' | ')} |`, `|${'---|'.repeat(head.length + wrong.length)}`, ...rows].join(
-    '\n',
-  );
 }

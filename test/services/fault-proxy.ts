@@ -22,8 +22,11 @@ export interface FaultProxy extends AsyncDisposable {
   delayMs: number;
 }
 
-/** Starts such a way. What was held while frozen passes afterwards; what a muted server said never does. */
-export async function faultProxy(targetPort = 0): Promise<FaultProxy> {
+/**
+ * Starts such a way, at 127.0.0.1 unless told otherwise. What was held while frozen passes afterwards; what a muted
+ * server said never does.
+ */
+export async function faultProxy(targetPort = 0, host = '127.0.0.1'): Promise<FaultProxy> {
   const open = new Set<Socket>();
   const waiting = new Set<() => void>();
   let mode: FaultMode = 'passing';
@@ -90,7 +93,7 @@ export async function faultProxy(targetPort = 0): Promise<FaultProxy> {
     from.once('end', () => void passed.then(() => to.end()));
   }
 
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
   return Object.assign(proxy, { port: (server.address() as AddressInfo).port });
 }

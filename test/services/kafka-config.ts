@@ -3,6 +3,7 @@ export interface KafkaPorts {
   controller: number;
   /** The port that clients are told: a proxy's, where one stands in between. */
   advertised: number;
+  advertisedHost: string;
 }
 
 /** `server.properties` of one node that is broker and controller, quick to start, to join groups and to come back. */
@@ -11,7 +12,7 @@ export function serverProperties(logDir: string, ports: KafkaPorts): string {
     'process.roles': 'broker,controller',
     'node.id': '1',
     listeners: `PLAINTEXT://127.0.0.1:${ports.broker},CONTROLLER://127.0.0.1:${ports.controller}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${ports.advertised}`,
+    'advertised.listeners': `PLAINTEXT://${ports.advertisedHost}:${ports.advertised}`,
     'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'controller.listener.names': 'CONTROLLER',
     'controller.quorum.voters': `1@127.0.0.1:${ports.controller}`,

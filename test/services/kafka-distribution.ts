@@ -48,7 +48,10 @@ async function fetchKafka(java: string, temporary: string): Promise<string> {
   const template = join(folder, 'template');
   await mkdir(template);
   const properties = join(temporary, 'format.properties');
-  await writeFile(properties, serverProperties(template, { broker: 9092, controller: 9093, advertised: 9092 }));
+  await writeFile(
+    properties,
+    serverProperties(template, { broker: 9092, controller: 9093, advertisedHost: '127.0.0.1', advertised: 9092 }),
+  );
   const format = ['kafka.tools.StorageTool', 'format', '-t', CLUSTER_ID, '-c', properties];
   await runCommand(java, ['-cp', await classPathOf(folder), ...format]);
   return folder;

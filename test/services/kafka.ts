@@ -14,6 +14,8 @@ export interface KafkaOptions {
   port?: number | undefined;
   /** The port that clients are told, where a proxy stands in between; the broker's own otherwise. */
   advertisedPort?: number | undefined;
+  /** The address that clients are told, 127.0.0.1 unless given. */
+  advertisedHost?: string | undefined;
 }
 
 export interface KafkaServer {
@@ -58,7 +60,8 @@ async function launch(
   }
   return onFreePorts(2, options.port, async ([port = 0, controller = 0]) => {
     const advertised = options.advertisedPort ?? port;
-    const child = await run(kafka, dataDir, { broker: port, controller, advertised }, flags);
+    const { advertisedHost = '127.0.0.1' } = options;
+    const child = await run(kafka, dataDir, { broker: port, controller, advertised, advertisedHost }, flags);
     return { child, port };
   });
 }

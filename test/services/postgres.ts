@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { appendFile, chown, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startChild } from './child.ts';
 import { runCommand } from './commands.ts';
+import { withPostgres } from './pg-client.ts';
 import { onFreePorts } from './ports.ts';
 import { type PostgresBinaries, postgresBinaries } from './postgres-binaries.ts';
 import { type SystemUser, unprivilegedUser } from './unprivileged.ts';
@@ -43,12 +44,59 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       args: ['-D', cluster, '-p', `${port}`, ...settings()],
       dataDir,
       ...user,
-      ready: /database system is ready to accept connections/,
+      // A standby takes those that read.
+      ready: /database system is ready to accept (?:read-only )?connections/,
       stopSignal: 'SIGINT',
       abandonSignal: 'SIGQUIT',
     });
     return { ...child, port, url: `postgresql://postgres:${password}@127.0.0.1:${port}/postgres` };
   });
+}
+
+/**
+ * Starts a standby that streams from a running server, as application `standby`: a copy of the primary's files, taken
+ * between `pg_backup_start` and `pg_backup_stop`, which is what `pg_basebackup` does. `primaryPort` is where it finds
+ * the primary, which may be a proxy's.
+ */
+export async function startStandby(
+  primary: { url: string; dataDir: string },
+  options: PostgresOptions & { primaryPort: number },
+): Promise<PostgresServer> {
+  const { dataDir, primaryPort } = options;
+  await copyCluster(primary, dataDir);
+  const { username, password } = new URL(primary.url);
+  const login = `user=${username} password=${password} host=127.0.0.1 port=${primaryPort}`;
+  const cluster = join(dataDir, 'cluster');
+  const settings = { primary_conninfo: `${login} application_name=standby`, wal_receiver_timeout: '2s' };
+  const lines = Object.entries(settings).map(([name, value]) => `${name} = '${value}'\n`);
+  await appendFile(join(cluster, 'postgresql.auto.conf'), lines.join(''));
+  await writeAs(join(cluster, 'standby.signal'), '', await unprivilegedUser());
+  return startPostgres(options);
+}
+
+/** Copies the files of a running server, so that one that starts on the copy has the state at the copy's end. */
+export async function copyCluster(from: { url: string; dataDir: string }, dataDir: string): Promise<void> {
+  const user = await unprivilegedUser();
+  await mkdir(dataDir, { recursive: true });
+  await withPostgres(from.url, async (client) => {
+    await client.query(`select pg_backup_start('copy', true)`);
+    // A file that goes while it is copied is made anew from the log.
+    await runCommand('cp', ['-a', join(from.dataDir, 'cluster'), join(from.dataDir, 'password'), dataDir]).catch(
+      (error) => {
+        if (!/No such file/.test(String(error))) throw error;
+      },
+    );
+    const { rows } = await client.query('select labelfile from pg_backup_stop(false)');
+    await writeAs(join(dataDir, 'cluster', 'backup_label'), String(rows[0]?.labelfile), user);
+  });
+  // What the log has gained since the copy of its files began belongs to the copy.
+  await runCommand('cp', ['-a', join(from.dataDir, 'cluster', 'pg_wal'), join(dataDir, 'cluster')]);
+  await rm(join(dataDir, 'cluster', 'postmaster.pid'), { force: true });
+}
+
+async function writeAs(path: string, text: string, user: SystemUser | undefined): Promise<void> {
+  await writeFile(path, text, { mode: 0o600 });
+  if (user !== undefined) await chown(path, user.uid, user.gid);
 }
 
 function settings(): string[] {

@@ -15,3 +15,8 @@ export async function findPython(): Promise<string> {
   }
   throw new Error('no Python on the PATH has the package mcp; pip install -r test/mcp/requirements.txt into one');
 }
+
+/** The path of a Python of the PATH, whatever packages it has; undefined where there is none. */
+export function findPython3(): string | undefined {
+  return findOnPath('python3');
+}

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
 import type { SqlMikroORM } from '@mikro-orm/sql';
 import { Kysely, PGliteDialect, PostgresDialect } from 'kysely';
+import type { PoolClient } from 'pg';
 import type { Metric } from 'prom-client';
 import { Semaphore } from '../../lib/semaphore.ts';
 import type { Tables } from '../../tables/tables.ts';
@@ -10,6 +11,7 @@ import { TENANT_TABLES } from '../../tables/tenant-tables.ts';
 import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
 import type { TableScopes } from './node-scope.ts';
 import { closeDeadConnections, copyFrom, DatabaseMetrics, limitStatements, type ServerPool } from './pool.ts';
+import { ServerWatch } from './server-watch.ts';
 import { type CopyInto, hasDeadline, TenantDb } from './tenant-db.ts';
 
 /** The database as services use it: scoped to one tenant or unscoped, with transactions. */
@@ -32,6 +34,8 @@ export interface Database extends AsyncDisposable {
   /** The semaphore with a permit for each connection, shared fairly among tenants. */
   connections: Semaphore;
   isEmbedded: boolean;
+  /** A number that changes when another server is met at the address: it may lack what was last committed. */
+  readonly generation: number;
   /** The metrics of the server's connections and statements; empty for an embedded database. */
   metrics: readonly Metric[];
   /** Checks that the database responds; rejects if it does not, or if an embedded one's disk is too full to write. */
@@ -46,6 +50,8 @@ const RESERVED = 2;
 const MAX_WAITING = 2_000;
 const WAIT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/** After so long a connection is replaced, so that a process in steady use follows an address that has moved. */
+const LIFETIME_SECONDS = 60;
 
 /** The tables that a tenant's queries may name. */
 const scopes: TableScopes = {
@@ -66,7 +72,7 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     refusal: serviceUnavailable,
   });
   const observed = new DatabaseMetrics(POOL_SIZE, connections);
-  const { kysely, pool, copyInto } =
+  const { kysely, pool, servers, copyInto } =
     'url' in location ? await openServer(location, observed) : await openEmbedded(location.dataDir);
   const limits = { connections, timedOut: gatewayTimeout };
   const db = new TenantDb(
@@ -81,12 +87,18 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     openOrm: () => openOrm(kysely, location),
     connections,
     isEmbedded: 'dataDir' in location,
+    get generation() {
+      return servers?.generation ?? 0;
+    },
     metrics: 'dataDir' in location ? [] : observed.metrics,
     async checkHealth() {
       if ('dataDir' in location) checkFreeSpace(location.dataDir);
       await db.unscoped('health').raw((sql) => sql`select 1`);
     },
-    [Symbol.asyncDispose]: () => kysely.destroy(),
+    async [Symbol.asyncDispose]() {
+      servers?.stop();
+      await kysely.destroy();
+    },
   };
 }
 
@@ -104,6 +116,7 @@ interface Opened {
   kysely: Kysely<Tables>;
   /** The driver's pool of connections to a server. */
   pool?: ServerPool;
+  servers?: ServerWatch;
   copyInto: CopyInto;
 }
 
@@ -129,24 +142,30 @@ async function openServer(
   observed: DatabaseMetrics,
 ): Promise<Opened> {
   const { Pool, types } = await import('pg');
-  const pool = new Pool({
-    connectionString: inUtc(url),
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    keepAlive: true,
-    pipeline: true,
-    max: POOL_SIZE,
-    types: { getTypeParser: (oid, format) => types.getTypeParser((READ_AS.get(oid) ?? oid) as typeof oid, format) },
-  });
   // The statement in flight fails with the connection, and the pool replaces it. Without a listener it would end the
   // process.
   const isReplaced = () => undefined;
+  const options = { connectionString: inUtc(url), connectionTimeoutMillis: CONNECT_TIMEOUT_MS };
+  // Its connection ends as soon as it is idle, so that each question goes where the address leads at that time.
+  const asked = new Pool({ ...options, max: 1, idleTimeoutMillis: 1, allowExitOnIdle: true }).on('error', isReplaced);
+  const servers = new ServerWatch(asked);
+  const pool = new Pool({
+    ...options,
+    keepAlive: true,
+    pipeline: true,
+    max: POOL_SIZE,
+    maxLifetimeSeconds: LIFETIME_SECONDS,
+    onConnect: (client) => servers.admit(client as PoolClient),
+    types: { getTypeParser: (oid, format) => types.getTypeParser((READ_AS.get(oid) ?? oid) as typeof oid, format) },
+  });
   pool.on('error', isReplaced).on('connect', (client) => client.on('error', isReplaced));
-  observed.watch(pool);
+  observed.watch(pool, servers);
   closeDeadConnections(pool);
   if (timeoutMs !== undefined) limitStatements(pool, { timeoutMs, hasDeadline });
   return {
     kysely: new Kysely({ dialect: new PostgresDialect({ pool }) }),
     pool,
+    servers,
     copyInto: (target, rows) => copyFrom(pool, `copy ${target} from stdin`, rows),
   };
 }

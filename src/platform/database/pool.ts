@@ -4,13 +4,14 @@ import { from } from 'pg-copy-streams';
 import { Gauge, type Metric } from 'prom-client';
 import { durations } from '../../lib/durations.ts';
 import type { Semaphore } from '../../lib/semaphore.ts';
+import { READ_ONLY, type ServerConnection, type ServerWatch } from './server-watch.ts';
 import { sqlState } from './sql-state.ts';
 import type { StatementConnection, StatementPool } from './tenant-db.ts';
 
 type Query = (text: unknown, ...rest: unknown[]) => unknown;
 
 /** A connection of the driver `pg`, with the members that are used here. */
-interface PoolClient extends Pick<StatementConnection, 'release'> {
+interface PoolClient extends Pick<StatementConnection, 'release'>, ServerConnection {
   query: Query;
   end(): Promise<void>;
 }
@@ -83,12 +84,21 @@ export class DatabaseMetrics {
     ];
   }
 
-  /** Measures the connections of a pool, and the statements that run on those opened from now on. */
-  watch(pool: ServerPool): void {
+  /**
+   * Measures the connections of a pool, and the statements that run on those opened from now on, of which it tells
+   * `servers`. A connection to a server that takes no writes any more is closed.
+   */
+  watch(pool: ServerPool, servers: ServerWatch): void {
     this.#pool = pool;
-    wrapQueries(pool, (query) => (text, ...rest) => {
+    wrapQueries(pool, (query, client) => (text, ...rest) => {
       const startedTick = performance.now();
-      const done = (error?: unknown) => this.#observe(text, error, (performance.now() - startedTick) / 1_000);
+      servers.note(client, 1, startedTick);
+      const done = (error?: unknown) => {
+        const endedTick = performance.now();
+        servers.note(client, -1, endedTick);
+        if (error && sqlState(error) === READ_ONLY) client.end().catch(() => undefined);
+        this.#observe(text, error, (endedTick - startedTick) / 1_000);
+      };
       if (text instanceof Writable) {
         finished(text, done);
         return query(text, ...rest);

@@ -1,0 +1,114 @@
+/** A connection of the driver `pg`, with the members that tell which server is at its end. */
+export interface ServerConnection {
+  readonly connection: { readonly stream: { destroy(): unknown } };
+  /** The id of the backend; behind a pooler, one that the pooler has made up. */
+  readonly processID?: number | null;
+  once(event: 'end', listener: () => void): unknown;
+}
+
+/** A connection, or a pool, that can be asked. */
+interface Asked {
+  query(statement: { text: string; values: unknown[] }): Promise<{ rows: Identity[] }>;
+}
+
+/** What a server says of itself. */
+interface Identity {
+  standby: boolean;
+  server: string;
+  pid: number;
+  /** The backends that work, or have worked until just now, among those that were asked for. */
+  busy: readonly number[];
+}
+
+/** What a connection has begun and not ended, and when it last began or ended a statement. */
+interface ConnectionUse {
+  open: number;
+  tick: number;
+  /** The server that it leads to; undefined behind a pooler, which moves its connections itself. */
+  server: string | undefined;
+}
+
+/** The SQLSTATE of a write to a server that takes none. */
+export const READ_ONLY = '25006';
+const SILENT_MS = 3_000;
+const LOOK_MS = 1_000;
+const IDENTITY = {
+  text: `select pg_is_in_recovery() as standby, pg_postmaster_start_time()::text as server, pg_backend_pid() as pid,
+    array(select pid from pg_stat_activity where pid = any($1)
+      and (state = 'active' or state_change > clock_timestamp() - interval '3 seconds')) as busy`,
+  query_timeout: SILENT_MS,
+};
+
+/**
+ * Asks a server what it is, and which of some backends work.
+ * @throws an error with the code READ_ONLY where it is a standby.
+ */
+async function identify(asked: Asked, pids: readonly (number | null | undefined)[]): Promise<Identity> {
+  const [identity] = (await asked.query({ ...IDENTITY, values: [pids] })).rows;
+  if (identity && !identity.standby) return identity;
+  throw Object.assign(new Error('the server is a standby'), { code: READ_ONLY });
+}
+
+/**
+ * Keeps a pool at the server that its address names, since another may take the address over while connections to the
+ * former one stay open. A new connection to a standby is refused. If a statement has had no answer for three seconds,
+ * the address is asked anew: connections to another server are closed, and those whose statement that server does not
+ * have. So nobody waits for a server that is gone, and a long statement goes on.
+ */
+export class ServerWatch {
+  /** A number that changes when another server is met, which may lack what was last committed. */
+  generation = 0;
+  readonly #asked: Asked;
+  readonly #uses = new Map<ServerConnection, ConnectionUse>();
+  readonly #timer = setInterval(() => void this.#look(), LOOK_MS).unref();
+  #server: string | undefined;
+  #isAsking = false;
+
+  /** Takes what answers on a new connection each time. */
+  constructor(asked: Asked) {
+    this.#asked = asked;
+  }
+
+  /** Begins to watch a new connection. @throws what `identify` throws. */
+  async admit(client: ServerConnection & Asked): Promise<void> {
+    const { server, pid } = await identify(client, []);
+    this.#meet(server);
+    this.#uses.set(client, { open: 0, tick: 0, server: pid === client.processID ? server : undefined });
+    client.once('end', () => this.#uses.delete(client));
+  }
+
+  /** Notes that a connection has begun a statement (1) or ended one (-1). */
+  note(client: ServerConnection, change: 1 | -1, tick: number): void {
+    const use = this.#uses.get(client);
+    if (!use) return;
+    use.open += change;
+    use.tick = tick;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    const silentTick = performance.now() - SILENT_MS;
+    const silent = [...this.#uses].filter(([, { open, tick, server }]) => server && open > 0 && tick < silentTick);
+    if (silent.length === 0 || this.#isAsking) return;
+    this.#isAsking = true;
+    const pids = silent.map(([{ processID }]) => processID);
+    // A server that does not answer may come back with all its connections.
+    const asked = await identify(this.#asked, pids).catch(() => undefined);
+    this.#isAsking = false;
+    if (asked) this.#meet(asked.server);
+    for (const [{ connection, processID }, { tick }] of asked ? silent : []) {
+      if (tick < silentTick && !asked?.busy.includes(processID ?? 0)) connection.stream.destroy();
+    }
+  }
+
+  #meet(met: string): void {
+    if (this.#server !== undefined && this.#server !== met) this.generation += 1;
+    this.#server = met;
+    for (const [{ connection }, { server }] of this.#uses) {
+      if (server !== undefined && server !== met) connection.stream.destroy();
+    }
+  }
+}

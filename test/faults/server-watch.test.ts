@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { openDatabase } from '../../src/platform/database/database.ts';
+import { ServerWatch } from '../../src/platform/database/server-watch.ts';
+import { freshDatabase } from '../services/isolation.ts';
+import { describeReal } from '../services/real.ts';
+
+const HERE = { standby: false, server: 'the first', pid: 7, busy: [] };
+
+function connection(processID: number, told: object = {}) {
+  const destroy = vi.fn();
+  const rows = [{ ...HERE, pid: processID, ...told }];
+  return { connection: { stream: { destroy } }, processID, once: vi.fn(), query: async () => ({ rows }), destroy };
+}
+
+describe('connections to a server whose address may move', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  const asked = (told: object) => ({ query: vi.fn(async () => ({ rows: [{ ...HERE, ...told }] })) });
+
+  /** Lets a statement of the first of three connections have no answer for four seconds; the third one is behind a pooler. */
+  async function silence(source: { query: () => Promise<{ rows: (typeof HERE)[] }> }) {
+    const watch = new ServerWatch(source);
+    const connections = [connection(7), connection(8), connection(9, { pid: 1 })] as const;
+    for (const one of connections) await watch.admit(one);
+    const [silent, , pooled] = connections;
+    watch.note(silent, 1, performance.now());
+    watch.note(pooled, 1, performance.now());
+    await vi.advanceTimersByTimeAsync(4_500);
+    watch.stop();
+    return { closed: connections.map(({ destroy }) => destroy.mock.calls.length > 0), generation: watch.generation };
+  }
+
+  it.each([
+    ['has the statement at work', { busy: [7] }, [false, false, false], 0],
+    ['has no such statement', { busy: [] }, [true, false, false], 0],
+    ['is another server', { server: 'the second' }, [true, true, false], 1],
+    ['is a standby', { standby: true, server: 'the second' }, [false, false, false], 0],
+  ])('D6-18: whoever answers at the address %s', async (_what, told, closed, generation) => {
+    expect(await silence(asked(told))).toEqual({ closed, generation });
+  });
+
+  it('D6-18: while nobody answers at the address every connection waits', async () => {
+    const nobody = { query: () => Promise.reject(new Error('no answer')) };
+    expect(await silence(nobody)).toEqual({ closed: [false, false, false], generation: 0 });
+  });
+
+  it('D6-18: nobody is asked while statements are answered', async () => {
+    const source = asked({});
+    const watch = new ServerWatch(source);
+    const one = connection(7);
+    await watch.admit(one);
+    for (let second = 0; second < 10; second += 1) {
+      watch.note(one, 1, performance.now());
+      await vi.advanceTimersByTimeAsync(1_000);
+      watch.note(one, -1, performance.now());
+    }
+    watch.stop();
+    expect(source.query).not.toHaveBeenCalled();
+  });
+
+  it('D6-18: a new connection to another server closes those to the former one', async () => {
+    const watch = new ServerWatch(asked({}));
+    const [former, next] = [connection(7), connection(8, { server: 'the second' })];
+    for (const one of [former, next]) await watch.admit(one);
+    watch.stop();
+    expect([former.destroy.mock.calls.length, next.destroy.mock.calls.length, watch.generation]).toEqual([1, 0, 1]);
+  });
+
+  it('D6-18: a new connection to a standby is refused', async () => {
+    const watch = new ServerWatch(asked({}));
+    await expect(watch.admit(connection(7, { standby: true }))).rejects.toMatchObject({ code: '25006' });
+    watch.stop();
+  });
+});
+
+describeReal('postgres', 'a server that takes no writes any more', () => {
+  it('D6-18: is left by the connection that it has refused a write on', async () => {
+    await using fresh = await freshDatabase();
+    await using database = await openDatabase({ url: fresh.url });
+    const db = database.db.unscoped('test');
+    await db.raw((sql) => sql`create table written (id integer)`);
+    await db.raw((sql) => sql`set default_transaction_read_only = on`);
+    const write = () => db.raw((sql) => sql`insert into written values (1)`);
+    await expect(write()).rejects.toMatchObject({ code: '25006' });
+    await write();
+    expect(await db.raw((sql) => sql`select id from written`)).toEqual([{ id: 1 }]);
+  });
+});

@@ -1,0 +1,43 @@
+import { afterAll, expect, it } from 'vitest';
+import { type FaultReport, underFault } from '../faults/faults.ts';
+import { NOTHING_AMISS } from '../faults/findings.ts';
+import { startLab } from '../faults/lab.ts';
+import { misled, type Promotion, promoted } from '../faults/promotion.ts';
+import { tableOf } from '../faults/table.ts';
+import { describeReal } from '../services/real.ts';
+
+const READERS = 3;
+const PARTITIONS = 6;
+const PACE = { restMs: 100 };
+const LIMIT_MS = 180_000;
+
+const reports: FaultReport[] = [];
+afterAll(() => process.stdout.write(`\n${tableOf(reports)}\n`));
+
+describeReal(['postgres', 'redis', 'kafka'], 'PostgreSQL is replaced by its streaming replica', () => {
+  it.each<Promotion>([
+    { leave: 'killed', isSynchronous: true },
+    { leave: 'frozen', isSynchronous: true },
+    { leave: 'read-only', isSynchronous: false, lagMs: 0 },
+  ])(
+    'D6-10 D6-16 D6-18: $leave, synchronous $isSynchronous: nothing that was acknowledged is lost',
+    async (promotion) => {
+      await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
+      const report = await underFault(lab, promoted(promotion), PACE);
+      reports.push(report);
+      expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'D6-10 D6-18: an address that names a replica for a while ends in nothing lost',
+    async () => {
+      await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
+      const report = await underFault(lab, misled(4_000), PACE);
+      reports.push(report);
+      expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
+    },
+    LIMIT_MS,
+  );
+});
