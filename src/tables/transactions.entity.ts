@@ -97,7 +97,7 @@ export const TransactionEvent = defineEntity({
 });
 
 /**
- * The last sequence number that a tenant's events were given. An applying transaction locks this row as its last step.
+ * The last sequence number that a tenant's events were given, and the server's timeline at that time. An applying transaction locks this row as its last step.
  */
 export const NodeEventSeq = defineEntity({
   name: 'NodeEventSeq',
@@ -105,5 +105,6 @@ export const NodeEventSeq = defineEntity({
   properties: {
     nodeId: p.uuid().primary(),
     seq: p.bigint().$type<string>().default('0'),
+    timeline: p.integer().nullable(),
   },
 });

@@ -214,23 +214,25 @@ export interface NewEvent {
 /**
  * Appends events to the event logs of their tenants, as the last step of the applying transaction. It locks the
  * tenants' counters in the order of their ids, so that sequence numbers follow commit order and appenders cannot
- * deadlock. Returns the last sequence number of each tenant.
+ * deadlock. On a new timeline the numbers go on past those that the server may have lost, which are never given again:
+ * a reader behind one of them would miss what is new. Returns the last sequence number of each tenant.
  */
 export async function appendEvents(db: Db, events: readonly NewEvent[]): Promise<Map<string, bigint>> {
   if (events.length === 0) return new Map();
   const unscoped = db.unscoped('the events of a batch belong to several nodes');
   const byNode = Map.groupBy(events, (event) => event.nodeId);
-  const counts = Array.from(byNode, ([nodeId, ofNode]) => ({ node_id: nodeId, seq: String(ofNode.length) }));
-  const counters = await unscoped.run((k) =>
-    k
-      .insertInto('node_event_seq')
-      .values(counts.sort((a, b) => (a.node_id < b.node_id ? -1 : 1)))
-      .onConflict((conflict) =>
-        conflict
-          .column('node_id')
-          .doUpdateSet((eb) => ({ seq: eb('node_event_seq.seq', '+', eb.ref('excluded.seq')) })),
-      )
-      .returning(['node_id', 'seq']),
+  const counts = Array.from(byNode, ([nodeId, ofNode]) => ({ nodeId, count: ofNode.length }));
+  const counters = await unscoped.raw(
+    (sql) => sql<{ node_id: string; seq: string }>`
+      insert into node_event_seq as known (node_id, seq, timeline)
+      select node_id::uuid, count::bigint, ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer
+      from unnest(${textColumn(counts, 'nodeId')}::text[], ${textColumn(counts, 'count')}::text[]) as given (node_id, count)
+      order by node_id
+      on conflict (node_id) do update set
+        seq = excluded.seq
+          + case when known.timeline <> excluded.timeline then (known.seq / 4294967296 + 1) * 4294967296 else known.seq end,
+        timeline = excluded.timeline
+      returning node_id, seq`,
   );
   const last = new Map(counters.map(({ node_id, seq }) => [node_id, BigInt(seq)]));
   const rows = [...byNode].flatMap(([nodeId, ofNode]) => {
