@@ -34,7 +34,7 @@ export function buildAccessPages(db: Db) {
 
 /** The dependencies of the administration of clients and supervisors, in a process that verifies no tokens. */
 interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
-  database: Pick<Database, 'db' | 'isEmbedded'>;
+  database: Pick<Database, 'db' | 'isEmbedded' | 'generation'>;
   cache: Cache;
   /** Whether all processes share the sessions in `cache`. */
   isCacheShared: boolean;
@@ -52,6 +52,7 @@ interface AdministrationDependencies<Hashing extends Pick<Passwords, 'hash'>> {
 
 /** Builds the administration of clients and supervisors. Nothing polls until it is started. */
 export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
+  database,
   database: { db },
   cache,
   isCacheShared,
@@ -63,7 +64,7 @@ export function buildAdministration<Hashing extends Pick<Passwords, 'hash'>>({
   onError,
 }: AdministrationDependencies<Hashing>) {
   const clock = new DatabaseClock({ db, isOwn: isOwnClock, nowMs });
-  const changes = new AccessChanges({ db, nowMs, onError });
+  const changes = new AccessChanges({ db, generation: () => database.generation, nowMs, onError });
   const sessions = new Sessions({ db, cache, isShared: isCacheShared, changes, maxSessions, nowMs });
   const locks = new LoginLocks({ db, nowMs });
   return {

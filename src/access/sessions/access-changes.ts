@@ -23,7 +23,12 @@ interface Follower {
 }
 
 /** Creates a subscriber that has read no revocation yet. */
-function accessFollower({ kinds, sinceMs, generation = () => 0, apply }: Follow): Follower {
+function accessFollower({
+  kinds,
+  sinceMs,
+  generation,
+  apply,
+}: Follow & Required<Pick<Follow, 'generation'>>): Follower {
   let position = '0';
   let isFirst = true;
   let begunIn = generation();
@@ -61,6 +66,8 @@ export interface AccessChange {
 
 interface AccessChangesParts {
   db: Db;
+  /** Returns a number that changes when another server may have rows with numbers that were read before. */
+  generation?(): number;
   nowMs(): number;
   onError(error: unknown): void;
 }
@@ -98,7 +105,8 @@ export class AccessChanges {
    * repeated by the next poll.
    */
   follow(follow: Follow): void {
-    this.#followers.push(accessFollower(follow));
+    const generation = () => (follow.generation?.() ?? 0) + (this.#parts.generation?.() ?? 0);
+    this.#followers.push(accessFollower({ ...follow, generation }));
   }
 
   /**
