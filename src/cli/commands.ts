@@ -86,6 +86,10 @@ const LISTED: Readonly<Record<string, Listed>> = {
     summary: 'publish dead letters, or what came in a time, to their topics again',
     load: async () => (await import('./commands/transactions-replay.ts')).transactionsReplay,
   },
+  recover: {
+    summary: 'after a restored or promoted database: read again what came since a time, and name what is lost',
+    load: async () => (await import('./commands/recover.ts')).recover,
+  },
   completion: {
     summary: 'print the script that makes bash complete commands, flags and files',
     load: async () => (await import('./commands/completion.ts')).completionOf(loadCommands),

@@ -6,6 +6,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** Who goes around the tenant's door, and how often. A new line here is a decision: may its statement see every node? */
 const CALLERS = {
+  'src/access/administration/client-administration.service.ts': 1,
   'src/access/clients/clients.service.ts': 2,
   'src/access/limits/quota-store.ts': 2,
   'src/access/sessions/access-changes.ts': 3,
@@ -24,6 +25,7 @@ const CALLERS = {
   'src/audit/seals.ts': 1,
   'src/audit/verification/verification.ts': 1,
   'src/cli/commands/audit-list.ts': 1,
+  'src/cli/commands/recover.ts': 1,
   'src/cli/kit/open-database.ts': 2,
   'src/domain/idempotency/idempotent-responses.ts': 3,
   'src/domain/reference/reference-store.ts': 1,

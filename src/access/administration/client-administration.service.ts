@@ -112,6 +112,21 @@ export class ClientAdministration {
     });
   }
 
+  /**
+   * Revokes the tokens of every client and the logins through it: a restored database does not know what was revoked
+   * last. Returns the number of clients.
+   */
+  revokeAll(): Promise<number> {
+    return this.#parts.changes.commit(async (ended) => {
+      const tokens_from = tokensFrom(null, await this.#parts.clock.read());
+      const clients = await this.#parts.db
+        .unscoped('the database of every node was restored')
+        .run((k) => k.updateTable('clients').set({ tokens_from }).returning(['id', 'node_id']));
+      for (const { id, node_id: nodeId } of clients) ended({ kind: 'client', nodeId, subject: id, item: null });
+      return clients.length;
+    });
+  }
+
   /** Runs a change while the client's row is locked, and makes every process reload the client. */
   async #change<Result>(
     nodeId: string,

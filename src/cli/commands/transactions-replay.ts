@@ -5,7 +5,7 @@ import { Replay, type ReplayPlan, ReplayPositions } from '../../events/bus/repla
 import { isCompactedTopic, REFERENCE_TOPICS, TOPICS } from '../../events/bus/topics.ts';
 import { silentLog } from '../../lib/log.ts';
 import { type CommandBody, CommandError, type CommandInput, UsageError } from '../kit/command.ts';
-import { instant, list } from '../kit/flags.ts';
+import { instantMs, list } from '../kit/flags.ts';
 import { Interruption } from '../kit/interruption.ts';
 import { openDomain } from '../kit/open-domain.ts';
 import { counted, Progress, printable } from '../kit/progress.ts';
@@ -127,12 +127,6 @@ function spanOf(flags: Flags): { fromMs: number; toMs: number } | undefined {
   const span = { fromMs, toMs: toMs ?? Date.now() };
   if (span.fromMs >= span.toMs) throw new UsageError('--from must be before --to, and before now');
   return span;
-}
-
-/** Returns the time of a flag in ms since the epoch, rounded up; undefined without the flag. */
-function instantMs(flags: Flags, name: string): number | undefined {
-  const given = instant(flags, name);
-  return given && Number(given.seconds) * 1_000 + Math.ceil(given.nanos / 1_000_000);
 }
 
 /** Runs the plans one after the other, and returns the number of messages that each has published. */

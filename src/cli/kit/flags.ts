@@ -45,6 +45,15 @@ export function instant(flags: Flags, name: string): Instant | undefined {
 }
 
 /**
+ * Returns the time of a flag in ms since 1970, rounded up; undefined if the flag is not given.
+ * @throws UsageError for anything but a time in ISO 8601.
+ */
+export function instantMs(flags: Flags, name: string): number | undefined {
+  const given = instant(flags, name);
+  return given && Number(given.seconds) * 1_000 + Math.ceil(given.nanos / 1_000_000);
+}
+
+/**
  * Returns the items of a comma-separated flag; undefined if the flag is not given.
  * @throws UsageError for an item that is not among `known`.
  */

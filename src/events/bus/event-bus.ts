@@ -73,6 +73,12 @@ export interface EventBus {
    * @throws an error when the bus does not respond.
    */
   lag?(groups: ReadonlyMap<string, readonly string[]>): Promise<GroupLag[]>;
+  /**
+   * Moves every consumer group back to the messages that were published at `sinceMs` or later, and returns how many each
+   * will read again. A bus whose offsets are in the database has no need of it.
+   * @throws BusUnavailableError while a group has members, before anything is moved.
+   */
+  rewind?(sinceMs: number): Promise<GroupLag[]>;
   /** Stops all subscriptions, then publishes what is queued. Resolves when nothing is in flight any more. */
   stop(): Promise<void>;
 }

@@ -13,6 +13,8 @@ const CREATION_TIMEOUT_MS = 30_000;
 /** The number of partitions of each topic that Portcullis creates. */
 export const PARTITIONS = 12;
 const MAX_REPLICATION = 3;
+/** How the name of each consumer group of the product begins, after the installation's prefix. */
+const GROUP_PREFIX = 'portcullis.';
 export const DAY_MS = 24 * 60 * 60 * 1_000;
 const RETENTION_DAYS = 7;
 const DEAD_LETTER_RETENTION_DAYS = 30;
@@ -103,6 +105,39 @@ export class KafkaAdmin {
         );
       });
       return (await Promise.all(lags)).flat();
+    });
+  }
+
+  /**
+   * Moves every consumer group of the installation back to the messages of `sinceMs` or later, and returns how many each
+   * will read again; a partition that has committed no more stays.
+   * @throws BusUnavailableError while a group has members, before anything is moved.
+   */
+  rewind(sinceMs: number): Promise<GroupLag[]> {
+    return this.#withAdmin(async (admin) => {
+      const { topicPrefix } = this.#connection;
+      const named = (await admin.listGroups()).groups.map(({ groupId }) => groupId);
+      const ids = named.filter((id) => id.startsWith(`${topicPrefix}${GROUP_PREFIX}`));
+      const busy = (await admin.describeGroups(ids)).groups.filter(({ members }) => members.length > 0);
+      if (busy.length > 0) {
+        throw new BusUnavailableError(`consumers run in ${busy.map(({ groupId }) => groupId).join(', ')}`);
+      }
+      const moved: GroupLag[] = [];
+      for (const groupId of ids) {
+        for (const { topic, partitions } of await admin.fetchOffsets({ groupId })) {
+          const committed = new Map(partitions.map(({ partition, offset }) => [partition, BigInt(offset)]));
+          const behind = (at: { partition: number; offset: string }) =>
+            Math.max(0, Number((committed.get(at.partition) ?? 0n) - BigInt(at.offset)));
+          const back = (await admin.fetchTopicOffsetsByTimestamp(topic, sinceMs)).filter((at) => behind(at) > 0);
+          if (back.length > 0) await admin.setOffsets({ groupId, topic, partitions: back });
+          moved.push({
+            groupId: groupId.slice(topicPrefix.length),
+            topic: topic.slice(topicPrefix.length),
+            messages: back.reduce((sum, at) => sum + behind(at), 0),
+          });
+        }
+      }
+      return moved;
     });
   }
 

@@ -205,6 +205,10 @@ export class KafkaBus implements EventBus {
     return this.#outside(() => this.#admin.lag(groups));
   }
 
+  rewind(sinceMs: number): Promise<GroupLag[]> {
+    return this.#outside(() => this.#admin.rewind(sinceMs));
+  }
+
   async stop(): Promise<void> {
     this.#isStopped = true;
     await Promise.all(this.#subscriptions.values().map((subscription) => subscription.stop()));

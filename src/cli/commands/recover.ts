@@ -1,0 +1,77 @@
+import { BusUnavailableError, type GroupLag } from '../../events/bus/event-bus.ts';
+import { isoFromPg } from '../../lib/instants.ts';
+import { silentLog } from '../../lib/log.ts';
+import { readConfig } from '../../platform/config/config.ts';
+import { type CommandBody, CommandError, UsageError } from '../kit/command.ts';
+import { instantMs } from '../kit/flags.ts';
+import { openAdministration } from '../kit/open-administration.ts';
+import { counted } from '../kit/progress.ts';
+
+/** What was published so long before the restored state may have been applied after it. */
+const MARGIN_MS = 60_000;
+
+/** `portcullis recover`: brings everything beside a restored database into line with it. */
+export const recover: CommandBody = {
+  description: [
+    'For a database that was restored to an earlier state, or a replica that was promoted without all of the primary.',
+    'TIME is that of its state, or any time before. Consumers will read again what was published since, and in the minute',
+    'before, which changes nothing that is applied already. Cursors of subscribers stay good: what is new is numbered past them.',
+    'Every token issued until now is revoked, as the database does not know the last revocations: callers log in again.',
+    'The gap of the audit records is named, and not filled. Stop every process that applies events before, after a restore',
+    'every process. It can be run again.',
+  ].join('\n'),
+  flags: {
+    since: { help: 'the time of the state, in ISO 8601', required: 'TIME' },
+    'keep-tokens': { help: 'revoke nothing, where no revocation can be lost', isSwitch: true },
+  },
+  examples: [
+    'portcullis recover --since 2026-11-21T10:29:50Z',
+    'portcullis recover --since 2026-11-21T10:29:50Z --keep-tokens --json',
+  ],
+  async run(input) {
+    const { flags, env, stack, answer } = input;
+    const sinceMs = instantMs(flags, 'since') ?? 0;
+    if (sinceMs > Date.now()) throw new UsageError('--since must be before now');
+    const { db, clientAdministration } = await openAdministration(input, () => 'stop it first');
+    const { openBus } = await import('../../app/stores.ts');
+    const bus = await openBus(readConfig(env).config, db, silentLog, stack);
+    const groups = await bus.rewind?.(sinceMs - MARGIN_MS).catch((error) => {
+      if (!(error instanceof BusUnavailableError)) throw error;
+      throw new CommandError(`${error.message}: stop every worker, wait ten seconds, repeat; nothing was changed`);
+    });
+    const everyNode = db.unscoped('the database of every node was restored');
+    const [audit] = await everyNode.raw((sql) => sql<{ at: string | null }>`select max(at) as at from audit_records`);
+    // As on another timeline of the server (`appendEvents`): past what may have been given and lost.
+    const counters = await everyNode.raw(
+      (sql) => sql`update node_event_seq set seq = (seq / 4294967296 + 1) * 4294967296 returning node_id`,
+    );
+    const recovered: Recovered = {
+      groups: groups ?? [],
+      nodes: counters.length,
+      clients: flags['keep-tokens'] === true ? 0 : await clientAdministration.revokeAll(),
+      audit_gap: { from: audit?.at ? isoFromPg(audit.at) : null, to: new Date().toISOString() },
+    };
+    return answer(recovered, summary(recovered));
+  },
+};
+
+/** What the command has done. */
+interface Recovered {
+  groups: readonly GroupLag[];
+  nodes: number;
+  clients: number;
+  /** From the newest record that the database has. */
+  audit_gap: { from: string | null; to: string };
+}
+
+function summary({ groups, nodes, clients, audit_gap: { from, to } }: Recovered): string {
+  return [
+    ...groups.map(
+      ({ groupId, topic, messages }) => `${groupId} reads ${counted(messages)} messages of ${topic} again.`,
+    ),
+    `The events of ${counted(nodes)} nodes are numbered past all cursors.`,
+    `The tokens of ${counted(clients)} clients are revoked.`,
+    `Audit records from ${from ?? 'the first one'} to ${to} are lost, except those in spools: they follow when their processes start.`,
+    '',
+  ].join('\n');
+}

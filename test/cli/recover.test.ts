@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
+import { message, Recorder } from '../events/recorder.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { createTopics, deleteTopics, topicPrefix } from '../services/isolation.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { migratedFolder, type TestFolder } from '../start/folders.ts';
+import { portcullis } from './in-process.ts';
+
+const GROUP = 'portcullis.transactions.admin';
+const LEAP = 2n ** 32n;
+
+it.each([
+  ['without a time', [], 'without --since'],
+  ['with what is no time', ['--since', 'yesterday'], '--since must be a date and time'],
+  ['with a time to come', ['--since', '2999-01-01T00:00:00Z'], '--since must be before now'],
+])('D1-12: recover %s is wrong usage', async (_how, flags, says) => {
+  const { code, err } = await portcullis(['recover', ...flags]);
+  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(says) });
+});
+
+describe('recover on the embedded database', () => {
+  let folder: TestFolder;
+  beforeAll(async () => {
+    folder = await migratedFolder();
+  });
+  afterAll(() => folder?.[Symbol.asyncDispose]());
+
+  it('D6-18: needs to move no group, whose offsets are in the database, and says what else it did', async () => {
+    const env = { DATA_DIR: folder.path };
+    const { code, out, err } = await portcullis(['recover', '--since', new Date(0).toISOString()], env);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out.split('\n')).toEqual([
+      expect.stringMatching(/^The events of \d+ nodes are numbered past all cursors\.$/),
+      expect.stringMatching(/^The tokens of \d+ clients are revoked\.$/),
+      expect.stringMatching(/^Audit records from .* to .* are lost, except those in spools/),
+      '',
+    ]);
+  });
+});
+
+describeReal(['postgres', 'kafka'], 'recover on real servers', () => {
+  const prefix = topicPrefix();
+  const brokers = () => serviceAddress('kafka').split(',');
+  let database: RealDatabase;
+  let bus: KafkaBus;
+  let folder: string;
+  let env: NodeJS.ProcessEnv;
+  beforeAll(async () => {
+    database = await realDatabase();
+    await createTopics(brokers().join(','), prefix, [TOPICS.admin]);
+    const connection = { brokers: brokers(), ssl: false, sasl: undefined, topicPrefix: prefix, clientId: 'test' };
+    bus = new KafkaBus(connection, () => undefined);
+    const [address, kafka] = [database.url, serviceAddress('kafka')];
+    folder = await temporaryFolder();
+    env = { DATABASE_URL: address, KAFKA_BROKERS: kafka, TOPIC_PREFIX: prefix, DATA_DIR: folder };
+  });
+  afterAll(async () => {
+    await bus?.stop();
+    await deleteTopics(brokers().join(','), prefix);
+    await database?.[Symbol.asyncDispose]();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const recover = (...flags: string[]) => portcullis(['recover', '--json', ...flags], env);
+
+  it('D6-18: while a consumer runs nothing is changed; then what came since is read again, and numbers leap', async () => {
+    const nodeId = randomUUID();
+    await using opened = await openDatabase({ url: database.url });
+    const db = opened.db.unscoped('test');
+    await db.run((k) => k.insertInto('nodes').values({ id: nodeId, name: 'Test' }));
+    await db.run((k) => k.insertInto('node_event_seq').values({ node_id: nodeId, seq: '7' }));
+    const seq = async () => BigInt(String((await db.run((k) => k.selectFrom('node_event_seq').select('seq')))[0]?.seq));
+    const since = new Date().toISOString();
+    const first = new Recorder();
+    const running = await bus.subscribe({ groupId: GROUP, topics: [TOPICS.admin], handle: first.handle });
+    await bus.publish(['1', '2', '3'].map((key) => message(TOPICS.admin, key)));
+    await expect.poll(() => first.messages.length).toBe(3);
+    const refused = await recover('--since', since);
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('nothing was changed') });
+    expect(await seq()).toBe(7n);
+    await running.stop();
+    const done = await recover('--since', since);
+    expect(done).toMatchObject({ code: 0, err: '' });
+    expect(JSON.parse(done.out)).toMatchObject({
+      groups: [{ groupId: GROUP, topic: TOPICS.admin, messages: 3 }],
+      nodes: 1,
+    });
+    expect(await seq()).toBe(LEAP);
+    const again = new Recorder();
+    const second = await bus.subscribe({ groupId: GROUP, topics: [TOPICS.admin], handle: again.handle });
+    await expect.poll(() => again.messages.map(({ key }) => key).sort()).toEqual(['1', '2', '3']);
+    await second.stop();
+  });
+});

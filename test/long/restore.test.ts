@@ -1,0 +1,162 @@
+import { expect, it, vi } from 'vitest';
+import { portcullis } from '../cli/in-process.ts';
+import { type FaultReport, underFault } from '../faults/faults.ts';
+import { findings } from '../faults/findings.ts';
+import { type Lab, startLab } from '../faults/lab.ts';
+import { type Heard, promoted } from '../faults/promotion.ts';
+import { type Restored, recover, restored } from '../faults/restore.ts';
+import { tableOf } from '../faults/table.ts';
+import { withPostgres } from '../services/pg-client.ts';
+import { describeReal } from '../services/real.ts';
+
+const PARTITIONS = 4;
+const PACE = { restMs: 100, settleMs: 15_000 };
+const LIMIT_MS = 240_000;
+/** How late a client may hear of what was acknowledged. */
+const EDGE_MS = 1_000;
+
+const reports: FaultReport[] = [];
+
+describeReal(['postgres', 'redis', 'kafka'], 'a database that has lost what came last', () => {
+  it(
+    'D6-10 D6-16 D6-18: restored to ten seconds before, and recovered: no notification is lost, the rest is lost from the copy on alone, and nobody misses an event',
+    async () => {
+      await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
+      const refused = await portcullis(['recover', '--since', new Date(0).toISOString()], lab.env);
+      expect(refused.code).toBe(1);
+      expect(refused.err).toContain('stop every worker');
+      const seen = Promise.withResolvers<Restored>();
+      const report = await underFault(lab, restored(seen.resolve), PACE);
+      reports.push(report);
+      const { copyFrom, copyTo, lost, recovered } = await seen.promise;
+      expectLostWithin(report, copyFrom.tick, lost.tick);
+      // Each reader has what the log has, the numbers of the lost seconds are given to nobody else, and none comes again.
+      expect(report.amiss).toMatchObject({
+        deadLetters: 0,
+        doubled: [],
+        missed: [0, 0, 0],
+        repeated: [0, 0, 0],
+        wrong: [],
+      });
+      expect(recovered.groups.find(({ topic }) => topic === 'transactions.admin')?.messages).toBeGreaterThan(0);
+      expect(Date.parse(recovered.audit_gap.from)).toBeLessThanOrEqual(copyTo.atMs + EDGE_MS);
+      expect(await auditRecords(lab, [copyTo.atMs + 1_000, lost.atMs - 1_000])).toBe(0);
+      await expectNoChange(lab, copyFrom.atMs);
+      await expectRevoked(lab, copyFrom.atMs);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'D6-10 D6-16 D6-18: a replica one second behind is promoted: users of that second are lost and no others, notifications come back by recover, and nobody misses an event',
+    async () => {
+      await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
+      const heard = Promise.withResolvers<Heard>();
+      const fault = promoted({ leave: 'killed', isSynchronous: false }, heard.resolve);
+      const report = await underFault(lab, fault, PACE);
+      reports.push(report);
+      const { tick, atMs } = await heard.promise;
+      expect(report.amiss).toMatchObject({ deadLetters: 0, missed: [0, 0, 0], repeated: [0, 0, 0], wrong: [] });
+      await stopped(lab, async () => void (await recover(lab, atMs - 1_000, '--keep-tokens')));
+      const { journal, after } = report;
+      report.amiss = await findings({ lab, journal, readers: [], after }, PACE.settleMs);
+      expectLostWithin(report, tick, tick + 10_000);
+    },
+    LIMIT_MS,
+  );
+
+  it('tells', () => void process.stdout.write(`\n${tableOf(reports)}\n`));
+});
+
+/** Of what Kafka has nothing is lost; of what the database alone has had, nothing but what was acknowledged in that time. */
+function expectLostWithin({ amiss, journal }: FaultReport, fromTick: number, toTick: number): void {
+  const strangers = new Set(journal.told.strangers);
+  expect(amiss.lost.filter((id) => !strangers.has(id))).toEqual([]);
+  const lost = [...amiss.lost, ...amiss.usersLost, ...amiss.usersWithoutEvent];
+  const ticks = lost.map((id) => journal.toldAtMs.get(id) ?? 0);
+  expect(Math.min(fromTick, ...ticks)).toBeGreaterThanOrEqual(fromTick);
+  expect(Math.max(toTick, ...ticks)).toBeLessThanOrEqual(toTick + EDGE_MS);
+}
+
+async function auditRecords(lab: Lab, [fromMs, toMs]: [number, number]): Promise<number> {
+  const { rows } = await withPostgres(lab.direct.databaseUrl, (client) =>
+    client.query('select count(*) from audit_records where at between $1 and $2', [
+      new Date(fromMs).toISOString(),
+      new Date(toMs).toISOString(),
+    ]),
+  );
+  return Number(rows[0]?.count);
+}
+
+/** Everything is read again and processed again, and the tables are as before. */
+async function expectNoChange(lab: Lab, sinceMs: number): Promise<void> {
+  const before = await stateOf(lab);
+  await stopped(lab, async () => {
+    const { groups } = await recover(lab, sinceMs, '--keep-tokens');
+    expect(groups.reduce((sum, { messages }) => sum + messages, 0)).toBeGreaterThan(0);
+  });
+  await vi.waitFor(async () => expect(await lagOf(lab)).toBe(0), { timeout: 30_000, interval: 500 });
+  expect(await stateOf(lab)).toEqual(before);
+}
+
+async function stateOf(lab: Lab): Promise<unknown> {
+  const { rows } = await withPostgres(lab.direct.databaseUrl, (client) =>
+    client.query(
+      `select (select md5(string_agg(t::text, ',' order by id)) from transactions t) as transactions,
+        (select md5(string_agg(e::text, ',' order by seq)) from transaction_events e) as events,
+        (select count(*) from parked_notifications) as parked`,
+    ),
+  );
+  return rows;
+}
+
+async function lagOf({ replicas }: Lab): Promise<number> {
+  const worker = replicas.find(({ role }) => role === 'worker');
+  const text = await (await fetch(`${worker?.adminUrl}/metrics`)).text();
+  const lags = [...text.matchAll(/^portcullis_consumer_lag_messages\{.*\} (\d+)$/gm)];
+  if (lags.length === 0) throw new Error('nothing is known of the lag');
+  return lags.reduce((sum, [, messages]) => sum + Number(messages), 0);
+}
+
+/** Without `--keep-tokens` no token of before is good, and a new one is. */
+async function expectRevoked(lab: Lab, sinceMs: number): Promise<void> {
+  const before = await tokenOf(lab);
+  expect(await statusWith(lab, before)).toBe(200);
+  await stopped(lab, async () => expect((await recover(lab, sinceMs)).clients).toBeGreaterThan(0));
+  await vi.waitFor(async () => expect(await statusWith(lab, await tokenOf(lab))).toBe(200), { timeout: 10_000 });
+  expect(await statusWith(lab, before)).toBe(401);
+}
+
+/** Runs work while no worker runs. */
+async function stopped({ replicas }: Lab, work: () => Promise<void>): Promise<void> {
+  const workers = replicas.filter(({ role }) => role === 'worker');
+  for (const worker of workers) await worker.stop();
+  await work();
+  for (const worker of workers) {
+    await worker.restart();
+    await worker.ready();
+  }
+}
+
+function baseUrlOf({ replicas }: Lab): string {
+  return replicas.find(({ role }) => role === 'gateway')?.baseUrl ?? '';
+}
+
+async function tokenOf(lab: Lab): Promise<string> {
+  const response = await fetch(`${baseUrlOf(lab)}/v2/oauth/token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ grant_type: 'client_credentials', ...lab.demo.client }),
+  });
+  return ((await response.json()) as { access_token: string }).access_token;
+}
+
+async function statusWith(lab: Lab, token: string): Promise<number> {
+  const response = await fetch(`${baseUrlOf(lab)}/graphql`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+    body: JSON.stringify({ query: '{ transactions(first: 1) { edges { node { id } } } }' }),
+  });
+  await response.text();
+  return response.status;
+}
