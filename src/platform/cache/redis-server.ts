@@ -124,7 +124,7 @@ export class RedisServer implements RedisRoute {
     try {
       return this.#heard(await this.#client.sendCommand(['EVALSHA', script.sha1, '1', key, ...args]));
     } catch (error) {
-      if (!isNoScript(error)) throw new CacheUnavailableError(error);
+      if (!isNoScript(error)) throw this.#failed(error);
     }
     return this.command(['EVAL', script.source, '1', key, ...args]);
   }
@@ -134,7 +134,7 @@ export class RedisServer implements RedisRoute {
     try {
       return this.#heard(await this.#client.evalSha(script.sha1, options));
     } catch (error) {
-      if (!isNoScript(error)) throw new CacheUnavailableError(error);
+      if (!isNoScript(error)) throw this.#failed(error);
     }
     return this.command(['EVAL', script.source, String(options.keys.length), ...options.keys, ...options.arguments]);
   }
@@ -144,7 +144,7 @@ export class RedisServer implements RedisRoute {
     try {
       return this.#heard(await this.#client.sendCommand(args));
     } catch (error) {
-      throw new CacheUnavailableError(error);
+      throw this.#failed(error);
     }
   }
 
@@ -193,6 +193,15 @@ export class RedisServer implements RedisRoute {
   #heard(answer: unknown): unknown {
     this.#silentTicks = 0;
     return answer;
+  }
+
+  /**
+   * Makes the error of a command that has failed. A server that has become a replica takes no writes on connections that
+   * stay open: it is left, and the next connection goes where the address leads now.
+   */
+  #failed(error: unknown): CacheUnavailableError {
+    if (error instanceof Error && error.message.includes('READONLY') && this.#client.isReady) this.#client.destroy();
+    return new CacheUnavailableError(error);
   }
 
   #argumentsOf(script: LuaScript, args: readonly (string | number)[]): string[] {

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterAll, afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { portcullis } from '../cli/in-process.ts';
+import { type FaultReport, underFault } from '../faults/faults.ts';
+import { NOTHING_AMISS } from '../faults/findings.ts';
+import { type Lab, startLab } from '../faults/lab.ts';
+import { type RedisLeave, redisReplaced } from '../faults/redis-replica.ts';
+import { tableOf } from '../faults/table.ts';
+import { describeReal } from '../services/real.ts';
+
+const READERS = 3;
+const PARTITIONS = 4;
+const PACE = { restMs: 100 };
+const LIMIT_MS = 120_000;
+const MONTHLY = 1_000;
+const USED = 7;
+/** The request for the token, and the one that looks. */
+const OTHERS = 2;
+/** A process learns within a second what has ended, and saves what quotas have used every two. */
+const HEARD_MS = 1_000;
+const SAVED_MS = 2_500;
+
+const reports: FaultReport[] = [];
+afterAll(() => process.stdout.write(`\n${tableOf(reports)}\n`));
+
+describeReal(['postgres', 'redis', 'kafka'], 'Redis is replaced by its replica', () => {
+  let lab: Lab;
+  beforeEach(async () => {
+    lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
+  });
+  afterEach(() => lab?.[Symbol.asyncDispose]());
+
+  it.each<RedisLeave>(['killed', 'frozen', 'a replica itself'])(
+    'D6-10 D6-16 D6-18: the former server is %s: nothing is lost, and logins go on by themselves',
+    async (leave) => {
+      const replaced = () => vi.waitFor(async () => void (await login(lab)), { timeout: 10_000, interval: 100 });
+      const report = await underFault(lab, redisReplaced(leave, { replaced }), PACE);
+      reports.push(report);
+      expect(report.amiss).toEqual(NOTHING_AMISS(READERS));
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'D3-07: a login that was revoked, which the replica does not know, does not come back; others go on, and a quota keeps what was saved',
+    async () => {
+      const [kept, ended] = [await login(lab), await login(lab)];
+      const client = await clientWithQuota(lab);
+      const statuses: Record<string, number> = {};
+      const fault = redisReplaced('killed', {
+        before: async () => {
+          expect([await status(lab, kept.access_token), await status(lab, ended.access_token)]).toEqual([200, 200]);
+        },
+        behind: async () => {
+          await post(lab, '/v2/oauth/revoke', { ...lab.demo.client, token: ended.refresh_token });
+          expect(await status(lab, ended.access_token)).toBe(401);
+          for (let used = 0; used < USED; used += 1) expect(await status(lab, client)).toBe(200);
+          await delay(SAVED_MS);
+        },
+        replaced: async () => {
+          await vi.waitFor(async () => expect(await status(lab, kept.access_token)).toBe(200), { timeout: 10_000 });
+          await delay(HEARD_MS);
+          for (let look = 0; look < 10; look += 1) {
+            const answer = await status(lab, ended.access_token);
+            statuses[answer] = (statuses[answer] ?? 0) + 1;
+            await delay(100);
+          }
+        },
+      });
+      await fault.run(lab);
+      expect(statuses).toEqual({ 401: 10 });
+      const answer = await fetch(accountsOf(lab), { headers: { authorization: `Bearer ${client}` } });
+      expect(answer.headers.get('x-monthlylimit-remaining')).toBe(`${MONTHLY - USED - OTHERS}`);
+    },
+    LIMIT_MS,
+  );
+});
+
+interface Tokens {
+  access_token: string;
+  refresh_token: string;
+}
+
+async function login(lab: Lab): Promise<Tokens> {
+  return post(lab, '/v2/oauth/token', { grant_type: 'password', ...lab.demo.client, ...lab.demo.supervisor });
+}
+
+/** The token of a new client with a quota. */
+async function clientWithQuota(lab: Lab): Promise<string> {
+  const { code, out, err } = await portcullis(
+    [
+      ...['client', 'create', '--node', lab.demo.node_id, '--name', randomUUID(), '--grants', 'client_credentials'],
+      ...['--scopes', 'accounts:read', '--monthly-limit', `${MONTHLY}`, '--json'],
+    ],
+    lab.env,
+  );
+  if (code !== 0) throw new Error(err);
+  const { client_id, client_secret } = JSON.parse(out);
+  const grant = { grant_type: 'client_credentials', client_id, client_secret };
+  return (await post<Tokens>(lab, '/v2/oauth/token', grant)).access_token;
+}
+
+async function post<Answer = Tokens>(lab: Lab, path: string, body: object): Promise<Answer> {
+  const response = await fetch(`${baseUrlOf(lab)}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${path} ${response.status} ${text}`);
+  return (text === '' ? {} : JSON.parse(text)) as Answer;
+}
+
+async function status(lab: Lab, token: string): Promise<number> {
+  const response = await fetch(accountsOf(lab), { headers: { authorization: `Bearer ${token}` } });
+  await response.text();
+  return response.status;
+}
+
+function accountsOf(lab: Lab): string {
+  return `${baseUrlOf(lab)}/v1/accounts`;
+}
+
+function baseUrlOf({ replicas }: Lab): string {
+  return replicas.find(({ role }) => role === 'gateway')?.baseUrl ?? '';
+}
