@@ -32,19 +32,36 @@ interface ConnectionUse {
 export const READ_ONLY = '25006';
 const SILENT_MS = 3_000;
 const LOOK_MS = 1_000;
+/**
+ * Of the backends $1 of the server $2, those that have no work are ended as well: their connections will be closed, which
+ * they may never hear of, and hold locks until then. So that the backends of a machine that is gone end too, the server
+ * looks after its side of each connection.
+ */
 const IDENTITY = {
-  text: `select pg_is_in_recovery() as standby, pg_postmaster_start_time()::text as server, pg_backend_pid() as pid,
-    array(select pid from pg_stat_activity where pid = any($1)
-      and (state = 'active' or state_change > clock_timestamp() - interval '3 seconds')) as busy`,
+  text: `with own as (
+      select pg_postmaster_start_time()::text as server,
+        set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+        set_config('tcp_keepalives_count', '3', false), set_config('tcp_user_timeout', '25000', false)),
+    backends as (
+      select pid, coalesce(state = 'active' or state_change > statement_timestamp() - interval '3 seconds', true) as busy
+      from pg_stat_activity where pid = any($1))
+    select pg_is_in_recovery() as standby, server, pg_backend_pid() as pid,
+      array(select pid from backends where busy) as busy,
+      (select count(pg_terminate_backend(pid)) from backends where not busy and server = $2) as ended
+    from own`,
   query_timeout: SILENT_MS,
 };
 
 /**
- * Asks a server what it is, and which of some backends work.
+ * Asks a server what it is, and which of some backends of `server` work.
  * @throws an error with the code READ_ONLY where it is a standby.
  */
-async function identify(asked: Asked, pids: readonly (number | null | undefined)[]): Promise<Identity> {
-  const [identity] = (await asked.query({ ...IDENTITY, values: [pids] })).rows;
+async function identify(
+  asked: Asked,
+  pids: readonly (number | null | undefined)[] = [],
+  server = '',
+): Promise<Identity> {
+  const [identity] = (await asked.query({ ...IDENTITY, values: [pids, server] })).rows;
   if (identity && !identity.standby) return identity;
   throw Object.assign(new Error('the server is a standby'), { code: READ_ONLY });
 }
@@ -71,7 +88,7 @@ export class ServerWatch {
 
   /** Begins to watch a new connection. @throws what `identify` throws. */
   async admit(client: ServerConnection & Asked): Promise<void> {
-    const { server, pid } = await identify(client, []);
+    const { server, pid } = await identify(client);
     this.#meet(server);
     this.#uses.set(client, { open: 0, tick: 0, server: pid === client.processID ? server : undefined });
     client.once('end', () => this.#uses.delete(client));
@@ -96,7 +113,7 @@ export class ServerWatch {
     this.#isAsking = true;
     const pids = silent.map(([{ processID }]) => processID);
     // A server that does not answer may come back with all its connections.
-    const asked = await identify(this.#asked, pids).catch(() => undefined);
+    const asked = await identify(this.#asked, pids, this.#server).catch(() => undefined);
     this.#isAsking = false;
     if (asked) this.#meet(asked.server);
     for (const [{ connection, processID }, { tick }] of asked ? silent : []) {
