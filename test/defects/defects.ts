@@ -285,6 +285,20 @@ export const DEFECTS: readonly Defect[] = [
     caughtBy: ['test/gateway/reload-file.test.ts'],
   },
   {
+    name: 'database: a standby is taken for the primary',
+    file: 'src/platform/database/server-watch.ts',
+    find: 'if (identity && !identity.standby) return identity;',
+    replacement: 'if (identity) return identity;',
+    caughtBy: ['test/faults/server-watch.test.ts'],
+  },
+  {
+    name: 'database: a connection whose statement its server does not have is waited for',
+    file: 'src/platform/database/server-watch.ts',
+    find: '!asked?.busy.includes(processID ?? 0)',
+    replacement: 'asked?.busy.includes(processID ?? 0)',
+    caughtBy: ['test/faults/server-watch.test.ts'],
+  },
+  {
     name: 'config check: of several faults one is told',
     file: 'src/cli/commands/config-check.ts',
     find: '    faults.push(...error.faults);\n',
