@@ -71,6 +71,8 @@ export interface Lab extends AsyncDisposable {
   env: Record<string, string>;
   /** A new folder, which goes with the laboratory. */
   folder(name: string): string;
+  /** Ends something with the laboratory, before its own parts. */
+  defer(end: () => unknown): void;
 }
 
 const WEBHOOK_PASSWORD = 'the password of the laboratory';
@@ -116,6 +118,7 @@ export async function startLab(roles: readonly Role[], { partitions, tree = ROOT
     const variables = { ...env, ...network?.variablesOf(env), AUDIT_SPOOL_DIR: join(root, `audit-${index}`) };
     replicas.push(await replica(stack, { tree, role, env: variables, through: network?.through }));
   }
+  const others = stack.use(new AsyncDisposableStack());
   const held = stack.move();
   return {
     servers: { kafka, redis, postgres },
@@ -133,6 +136,7 @@ export async function startLab(roles: readonly Role[], { partitions, tree = ROOT
     },
     env,
     folder: (name) => join(root, name),
+    defer: (end) => others.defer(async () => void (await end())),
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
 }

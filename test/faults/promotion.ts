@@ -40,7 +40,6 @@ export function promoted(
     name: `postgres: ${leave}, its replica promoted (${mode})`,
     run: async (lab) => {
       const { standby, link } = await standbyOf(lab, isSynchronous);
-      await using _link = link;
       const { postgres } = lab.servers;
       const primary = { pid: postgres.pid(), url: postgres.address() };
       await delay(500);
@@ -51,12 +50,14 @@ export function promoted(
         await delay(lagMs);
       }
       if (leave === 'killed') killAll(familyOf(primary.pid));
-      else if (leave === 'frozen') await freezeFamily(primary.pid);
-      else await stopWriting(primary.url, standby.url);
+      else if (leave === 'frozen') {
+        // A frozen process has to end with the test; the laboratory ends the parent alone.
+        const family = await freezeFamily(primary.pid);
+        lab.defer(() => killAll(family));
+      } else await stopWriting(primary.url, standby.url);
       await delay(DECISION_MS);
       await withPostgres(standby.url, (client) => client.query('select pg_promote(true, 30)'));
       postgres.become(standby);
-      if (leave === 'frozen') endLater(primary.pid);
     },
   };
 }
@@ -66,7 +67,7 @@ export function misled(forMs: number): Fault {
   return {
     name: `postgres: the address names its replica for ${forMs / 1_000} s`,
     run: async (lab) => {
-      const { standby, link } = await standbyOf(lab, false);
+      const { standby } = await standbyOf(lab, false);
       const { proxy } = lab.servers.postgres;
       const port = proxy.targetPort;
       try {
@@ -75,9 +76,8 @@ export function misled(forMs: number): Fault {
         proxy.set('passing');
         await delay(forMs);
       } finally {
-        proxy.targetPort = port;
         // Its connections stay open while the readers and writers come back.
-        setTimeout(() => void standby.stop().then(() => link[Symbol.asyncDispose]()), 20_000);
+        proxy.targetPort = port;
       }
     },
   };
@@ -90,8 +90,10 @@ async function standbyOf(lab: Lab, isSynchronous: boolean): Promise<{ standby: P
   const url = postgres.address();
   standbys += 1;
   const link = await faultProxy(Number(new URL(url).port));
+  lab.defer(() => link[Symbol.asyncDispose]());
   const dataDir = lab.folder(`standby-${standbys}`);
   const standby = await startStandby({ url, dataDir: postgres.dataDir }, { dataDir, primaryPort: link.port });
+  lab.defer(() => standby.stop());
   await withPostgres(url, async (client) => {
     if (isSynchronous) {
       await client.query(`alter system set synchronous_standby_names = 'standby'`);
@@ -143,14 +145,4 @@ function killAll(pids: readonly number[]): void {
       // It has ended with its parent.
     }
   }
-}
-
-const FROZEN_FOR_MS = 150_000;
-
-/** A frozen process has to end with the test at the latest; the laboratory ends the parent alone. */
-function endLater(pid: number): void {
-  const family = familyOf(pid);
-  const end = () => killAll(family);
-  process.once('exit', end);
-  setTimeout(end, FROZEN_FOR_MS).unref();
 }

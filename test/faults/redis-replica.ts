@@ -30,7 +30,6 @@ export function redisReplaced(leave: RedisLeave, { before, behind, replaced }: A
       const former = { pid: redis.pid(), address: redis.address() };
       await before?.(lab);
       const { replica, link } = await replicaOf(lab);
-      await using _link = link;
       link.set('frozen');
       await Promise.all([delay(LAG_MS), behind?.(lab)]);
       await command(replica.url, 'REPLICAOF', 'NO', 'ONE');
@@ -47,8 +46,10 @@ export function redisReplaced(leave: RedisLeave, { before, behind, replaced }: A
 async function replicaOf(lab: Lab): Promise<{ replica: RedisServer; link: FaultProxy }> {
   replicas += 1;
   const link = await faultProxy(Number(new URL(lab.servers.redis.address()).port));
+  lab.defer(() => link[Symbol.asyncDispose]());
   const settings = [`replicaof 127.0.0.1 ${link.port}`, 'repl-diskless-sync-delay 0'];
   const replica = await startRedis({ dataDir: lab.folder(`redis-replica-${replicas}`), settings });
+  lab.defer(() => replica.stop());
   await vi.waitFor(
     async () => {
       const info = String(await command(replica.url, 'INFO', 'replication'));
