@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { common } from './vitest.config.ts';
 
 const THOROUGH = [
+  'test/alerts/rules.test.ts',
   'test/audit/verify-property.test.ts',
   'test/gateway/hostile-paths.test.ts',
   'test/gateway/token-matrix.test.ts',

@@ -27,9 +27,11 @@ export function documented(): Documented[] {
   });
 }
 
-interface Alert {
+export interface Alert {
   alert: string;
   expr: string;
+  /** How long its expression must have held. */
+  for?: string;
   labels: { severity?: string };
   annotations: { summary?: string; description?: string; runbook_url?: string };
 }

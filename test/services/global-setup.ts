@@ -11,6 +11,7 @@ declare module 'vitest' {
     redisUrl: string | undefined;
     kafkaBrokers: string | undefined;
     chromium: string | undefined;
+    prometheus: string | undefined;
     python: string | undefined;
     /** Whether every case is tried, as `npm run test:long` does, where `npm test` takes some in turn. */
     isThorough: boolean;
@@ -21,15 +22,16 @@ declare module 'vitest' {
   }
 }
 
-/** Provisions the real servers, the browser and Python once for the whole run, and returns the function that ends them. */
+/** Provisions the real servers, the browser, Prometheus and Python once for the whole run, and returns the function that ends them. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const services = await provision(process.env, { browser: true, python: true });
+  const services = await provision(process.env, { browser: true, prometheus: true, python: true });
   const runFolder = await mkdtemp(join(tmpdir(), 'portcullis-run-'));
   project.provide('runFolder', runFolder);
   project.provide('databaseUrl', services.databaseUrl);
   project.provide('redisUrl', services.redisUrl);
   project.provide('kafkaBrokers', services.kafkaBrokers);
   project.provide('chromium', services.chromium);
+  project.provide('prometheus', services.prometheus);
   project.provide('python', services.python);
   project.provide('startedServices', services.started);
   project.provide('missingServices', services.missing);

@@ -4,6 +4,7 @@ import { findChromium } from './chromium.ts';
 import { temporaryFolder } from './folders.ts';
 import { startKafka } from './kafka.ts';
 import { startPostgres } from './postgres.ts';
+import { findPrometheus } from './prometheus.ts';
 import { findPython } from './python.ts';
 import { startRedis } from './redis.ts';
 
@@ -11,7 +12,7 @@ export type ServerName = 'postgres' | 'redis' | 'kafka';
 /** What suites need of the machine: servers, and programs, which each suite starts for itself. */
 export type ServiceName = ServerName | ProgramName;
 
-type ProgramName = 'chromium' | 'python';
+type ProgramName = 'chromium' | 'prometheus' | 'python';
 
 export interface MissingService {
   name: ServiceName;
@@ -24,6 +25,8 @@ export interface ProvisionedServices {
   kafkaBrokers: string | undefined;
   /** The program's path; undefined where the caller did not ask for it. */
   chromium: string | undefined;
+  /** The path of a Prometheus that has its promtool beside it; undefined where the caller did not ask for it. */
+  prometheus: string | undefined;
   /** The path of a Python that has the MCP client; undefined where the caller did not ask for it. */
   python: string | undefined;
   /** Those that run here, rather than named by the environment. */
@@ -69,19 +72,20 @@ const SERVERS: Record<ServerName, Source> = {
 
 const PROGRAMS: Record<ProgramName, { variable: string; find(): string | Promise<string> }> = {
   chromium: { variable: 'CHROMIUM', find: findChromium },
+  prometheus: { variable: 'PROMETHEUS', find: findPrometheus },
   python: { variable: 'MCP_PYTHON', find: findPython },
 };
 
 /**
  * The three servers that the suites need: those named by DATABASE_URL, REDIS_URL and KAFKA_BROKERS, the others started
- * here; for one who will open pages, the browser of CHROMIUM or of the PATH; for one who will run the Python client of MCP,
- * the Python of MCP_PYTHON or of the PATH. TEST_SERVICES, a comma-separated list
- * of names, restricts what is started. A service that cannot be had throws with `CI=true`, and is reported in `missing`
+ * here; for one who will open pages, the browser of CHROMIUM or of the PATH; for one who will run the alerts, the Prometheus
+ * of PROMETHEUS or of the PATH; for one who will run the Python client of MCP, the Python of MCP_PYTHON or of the PATH.
+ * TEST_SERVICES, a comma-separated list of names, restricts what is started. A service that cannot be had throws with `CI=true`, and is reported in `missing`
  * elsewhere.
  */
 export async function provision(
   environment: NodeJS.ProcessEnv = process.env,
-  { browser = false, python = false } = {},
+  { browser = false, prometheus: monitor = false, python = false } = {},
 ): Promise<ProvisionedServices> {
   const root = await temporaryFolder();
   const started = new Map<ServerName, Service>();
@@ -104,12 +108,13 @@ export async function provision(
     await Promise.all(Array.from(started.values(), (service) => service.stop()));
     await rm(root, { recursive: true, force: true });
   };
-  const names = ['postgres', 'redis', 'kafka', 'chromium', 'python'] as const;
-  const [databaseUrl, redisUrl, kafkaBrokers, chromium, pythonPath] = await Promise.all([
+  const names = ['postgres', 'redis', 'kafka', 'chromium', 'prometheus', 'python'] as const;
+  const [databaseUrl, redisUrl, kafkaBrokers, chromium, prometheus, pythonPath] = await Promise.all([
     obtain('postgres'),
     obtain('redis'),
     obtain('kafka'),
     browser ? obtain('chromium') : undefined,
+    monitor ? obtain('prometheus') : undefined,
     python ? obtain('python') : undefined,
   ]);
   missing.sort((a, b) => names.indexOf(a.name) - names.indexOf(b.name));
@@ -117,7 +122,7 @@ export async function provision(
     await stop();
     throw new Error(`CI=true, and services of the tests cannot be had:\n${describeMissing(missing)}`);
   }
-  const programs = { chromium, python: pythonPath };
+  const programs = { chromium, prometheus, python: pythonPath };
   return { databaseUrl, redisUrl, kafkaBrokers, ...programs, started: [...started.keys()], missing, stop };
 }
 

@@ -2,7 +2,7 @@ import { describe, inject } from 'vitest';
 import type {} from './global-setup.ts';
 import type { ServiceName } from './provision.ts';
 
-/** The address of a real server: a URL, or Kafka's brokers separated by commas; of the browser and of Python, their paths. Throws when there is none. */
+/** The address of a real server: a URL, or Kafka's brokers separated by commas; of the browser, Prometheus and Python, their paths. Throws when there is none. */
 export function serviceAddress(name: ServiceName): string {
   const address = addressOf(name);
   if (address === undefined) throw new Error(`there is no ${name}: ${reasonFor(name)}`);
@@ -10,8 +10,8 @@ export function serviceAddress(name: ServiceName): string {
 }
 
 /**
- * A suite that needs real servers, a browser or Python. It runs when there are all of them, and otherwise is reported as skipped under its
- * name with the reason. Addresses belong into hooks and tests: the suite's own function runs even when it is skipped.
+ * A suite that needs real servers, a browser, Prometheus or Python. It runs when there are all of them, and otherwise is
+ * reported as skipped under its name with the reason. Addresses belong into hooks and tests: the suite's own function runs even when it is skipped.
  */
 export function describeReal(needed: ServiceName | ServiceName[], name: string, suite: () => void): void {
   const lacking = [needed].flat().filter((service) => addressOf(service) === undefined);
@@ -33,6 +33,8 @@ function addressOf(name: ServiceName): string | undefined {
       return inject('kafkaBrokers');
     case 'chromium':
       return inject('chromium');
+    case 'prometheus':
+      return inject('prometheus');
     case 'python':
       return inject('python');
     default:

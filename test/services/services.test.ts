@@ -144,6 +144,17 @@ describe('provisioning', () => {
     await expect(inCi).rejects.toThrow('- chromium (CHROMIUM): left out');
   });
 
+  it('looks for Prometheus only for one who will run the alerts: that of PROMETHEUS, or else it is missing as a server is', async () => {
+    const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
+    const named = await provision({ ...servers, PROMETHEUS: '/a/prometheus' }, { prometheus: true });
+    expect(named).toMatchObject({ prometheus: '/a/prometheus', chromium: undefined, started: [], missing: [] });
+    const lacking = await provision({ ...servers, TEST_SERVICES: '' }, { prometheus: true });
+    expect(lacking.missing).toEqual([{ name: 'prometheus', reason: 'left out by TEST_SERVICES' }]);
+    await Promise.all([named, lacking].map((services) => services.stop()));
+    const inCi = provision({ ...servers, TEST_SERVICES: '', CI: 'true' }, { prometheus: true });
+    await expect(inCi).rejects.toThrow('- prometheus (PROMETHEUS): left out');
+  });
+
   it('looks for Python only for one who will run its client: that of MCP_PYTHON, or else it is missing as a server is', async () => {
     const servers = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'a:1' };
     const named = await provision({ ...servers, MCP_PYTHON: '/a/python' }, { python: true });

@@ -1,0 +1,465 @@
+/** A number that stays while all is well, in the fault and in what is just not one; undefined where there is no series. */
+interface Level {
+  well: number | undefined;
+  fault: number | undefined;
+  almost: number | undefined;
+}
+
+/** A number that rises so much a minute while all is well, in the fault and in what is just not one, and begins at `start`. */
+interface Rise {
+  start: number;
+  well: number;
+  fault: number;
+  almost: number;
+}
+
+export type Series = { level: Level } | { rise: Rise };
+
+/** When an alert fires, and when it does not. The times are minutes since the fault began. */
+export interface AlertCase {
+  alert: string;
+  /** Tells cases of one alert apart. */
+  when: string;
+  series: Record<string, Series>;
+  lasts: number;
+  fires: number;
+  quiet: number;
+  /** How long lasts what is just not a fault. */
+  almostLasts: number;
+  labels: Record<string, string>;
+  /** What the person on call reads. */
+  description: string;
+  /** Alerts that cannot but fire with it. */
+  also: string[];
+}
+
+const JOB = 'job="portcullis"';
+const GATEWAY_1 = `instance="gateway-1:4001",${JOB}`;
+const GATEWAY_2 = `instance="gateway-2:4001",${JOB}`;
+const WORKER = `instance="worker-1:4001",${JOB}`;
+const onGateway = { instance: 'gateway-1:4001', job: 'portcullis' };
+const onWorker = { instance: 'worker-1:4001', job: 'portcullis' };
+const build = (role: string, at: string) => `portcullis_build_info{role="${role}",version="0.1.0",${at}}`;
+const BUILDS = { gateway1: build('gateway', GATEWAY_1), gateway2: build('gateway', GATEWAY_2) };
+
+/** Longer than alerts look back, but for the rise of what is not registered. */
+export const WELL_MINUTES = 20;
+/** How long is looked on after the end of an alert. */
+export const AFTER_MINUTES = 2;
+
+const SERVER = 'http_server_request_duration_seconds';
+const CLIENT = 'http_client_request_duration_seconds';
+const TRANSFERS = `messaging_consumer_group_name="portcullis.transactions",messaging_destination_name="transactions.user",${WORKER}`;
+const transfers = {
+  messaging_consumer_group_name: 'portcullis.transactions',
+  messaging_destination_name: 'transactions.user',
+};
+const batches = (errorType: string) =>
+  `messaging_process_duration_seconds_count{error_type="${errorType}",${TRANSFERS}}`;
+const requests = (status: number) =>
+  `${SERVER}_count{http_request_method="GET",http_response_status_code="${status}",http_route="/v1/accounts",${GATEWAY_1}}`;
+const upTo = (seconds: string) => `${SERVER}_bucket{http_route="/v1/accounts",le="${seconds}",${GATEWAY_1}}`;
+const operations = (outcome: string) =>
+  `graphql_operation_duration_seconds_count{graphql_operation_type="query",outcome="${outcome}",${GATEWAY_1}}`;
+const tools = (outcome: string) => `portcullis_tool_calls_total{outcome="${outcome}",${GATEWAY_1}}`;
+const asked = (service: string) => ({
+  closed: `portcullis_upstream_circuit_closed{service="${service}",${GATEWAY_1}}`,
+  requests: `portcullis_upstream_requests_total{outcome="refused",service="${service}",${GATEWAY_1}}`,
+});
+const wallets = asked('wallets');
+const unasked = asked('unasked');
+const attempts = (errorType: string) => `${CLIENT}_count{error_type="${errorType}",service="wallets",${GATEWAY_1}}`;
+const part = (name: string, at: string) => `portcullis_part_up{part="${name}",${at}}`;
+const unregistered = `portcullis_transactions_unregistered{${WORKER}}`;
+const letters = `portcullis_dead_letters_total{messaging_destination_name="transactions.user",${WORKER}}`;
+const lost = `portcullis_audit_records_lost_total{reason="spool",${GATEWAY_1}}`;
+const webhookPasswords = (kind: string) => `portcullis_webhook_wrong_passwords_total{kind="${kind}",${GATEWAY_1}}`;
+
+const DEFAULTS = { when: '', labels: {}, also: [] };
+
+/** An alert on something that lasts: it fires as soon as that has lasted `fires` minutes, and is quiet with its end. */
+function lasting(
+  alert: string,
+  fires: number,
+  series: Record<string, Series>,
+  rest: Pick<AlertCase, 'description'> & Partial<AlertCase>,
+): AlertCase {
+  const lasts = fires + 5;
+  return { ...DEFAULTS, alert, fires, series, lasts, quiet: lasts, almostLasts: lasts, ...rest };
+}
+
+/** An alert on anything that happens again and again for `fires` minutes: it is quiet when five minutes have been free of it. */
+function repeated(
+  alert: string,
+  fires: number,
+  series: string,
+  rest: Pick<AlertCase, 'description'> & Partial<AlertCase>,
+): AlertCase {
+  const lasts = fires + 5;
+  const often = { ...DEFAULTS, alert, fires, series: { [series]: rise(0, 4, 4) }, lasts, quiet: lasts + 4.75 };
+  // What happens shortly is seen for a range longer.
+  return { ...often, almostLasts: Math.max(fires - 5, 0.25), ...rest };
+}
+
+/** An alert on a part of what happens within five minutes: nearly all of these must be of the fault before it is more than the threshold. */
+function proportion(
+  alert: string,
+  ofHundred: { fault: number; almost: number },
+  [bad, good]: readonly [string, string],
+  rest: Pick<AlertCase, 'description'> & Partial<AlertCase>,
+): AlertCase {
+  const { fault, almost } = ofHundred;
+  const series = { [bad]: rise(0, fault, almost), [good]: rise(100, 100 - fault, 100 - almost) };
+  const lasts = 15;
+  return { ...DEFAULTS, alert, series, lasts, fires: 9.75, quiet: lasts, almostLasts: lasts, ...rest };
+}
+
+/** An alert on a single thing that has happened: it is quiet a quarter of an hour later. */
+const once = { fires: 0, lasts: 0.25, quiet: 15, almostLasts: 0.25 };
+
+/** For every alert of deploy/prometheus/alerts.yaml one case or more. */
+export const CASES: readonly AlertCase[] = [
+  lasting(
+    'PortcullisDown',
+    2,
+    { [`up{${GATEWAY_2}}`]: level(1, 0, 0) },
+    {
+      labels: { instance: 'gateway-2:4001', job: 'portcullis' },
+      description: 'gateway-2:4001 has not answered for two minutes.',
+      almostLasts: 1.75,
+    },
+  ),
+  lasting(
+    'PortcullisNoGateway',
+    2,
+    {
+      [BUILDS.gateway1]: level(1, undefined, undefined),
+      [BUILDS.gateway2]: level(1, undefined, 1),
+    },
+    { description: 'No process with role all or gateway has been scraped for two minutes.' },
+  ),
+  lasting(
+    'PortcullisNoWorker',
+    2,
+    { [build('worker', WORKER)]: level(1, undefined, undefined) },
+    {
+      description:
+        'No process with role all or worker has been scraped for two minutes: nothing is applied or relayed.',
+      almostLasts: 1.75,
+    },
+  ),
+  lasting(
+    'PortcullisDatabaseAway',
+    1,
+    { [part('database', WORKER)]: level(1, 0, 0) },
+    {
+      labels: { ...onWorker, part: 'database' },
+      description: 'worker-1:4001 gets no answer from PostgreSQL.',
+      almostLasts: 0.75,
+    },
+  ),
+  lasting(
+    'PortcullisCacheAway',
+    2,
+    { [part('cache', GATEWAY_1)]: level(1, 0, 0) },
+    {
+      labels: { ...onGateway, part: 'cache' },
+      description: 'gateway-1:4001 gets no answer from Redis: login tokens are refused.',
+      almostLasts: 1.75,
+    },
+  ),
+  lasting(
+    'PortcullisBusAway',
+    2,
+    { [part('bus', GATEWAY_1)]: level(1, 0, 0) },
+    {
+      labels: { ...onGateway, part: 'bus' },
+      description: 'gateway-1:4001 gets no answer from Kafka: notifications are refused.',
+      almostLasts: 1.75,
+    },
+  ),
+  proportion('PortcullisErrors', { fault: 2.1, almost: 1.9 }, [requests(503), requests(200)], {
+    labels: { http_route: '/v1/accounts' },
+    description: 'More than 2 % of the requests to /v1/accounts end with 5xx.',
+  }),
+  proportion('PortcullisGraphqlErrors', { fault: 2.1, almost: 1.9 }, [operations('failed'), operations('ok')], {
+    labels: { graphql_operation_type: 'query' },
+    description: 'More than 2 % of the operations of type query end with an internal error.',
+  }),
+  proportion('PortcullisToolsFail', { fault: 2.1, almost: 1.9 }, [tools('failed'), tools('ok')], {
+    description: 'More than 2 % of the calls of MCP tools end with an internal error.',
+  }),
+  {
+    ...DEFAULTS,
+    alert: 'PortcullisSlow',
+    series: {
+      [upTo('1.0')]: rise(100, 98.9, 99.1),
+      [upTo('2.5')]: rise(100, 100, 100),
+      [upTo('+Inf')]: rise(100, 100, 100),
+    },
+    lasts: 20,
+    fires: 14.5,
+    quiet: 20.25,
+    almostLasts: 20,
+    labels: { http_route: '/v1/accounts' },
+    description: 'One request in a hundred to /v1/accounts takes more than a second.',
+  },
+  lasting(
+    'PortcullisCircuitOpen',
+    2,
+    { [wallets.closed]: level(1, 0, 1), [wallets.requests]: rise(4, 4, 4) },
+    {
+      labels: { ...onGateway, service: 'wallets' },
+      description: 'The circuit of wallets is open on gateway-1:4001.',
+    },
+  ),
+  lasting(
+    'PortcullisCircuitOpen',
+    2,
+    {
+      [wallets.closed]: level(1, 0, 1),
+      [wallets.requests]: rise(4, 0, 4),
+      [unasked.closed]: level(1, 1, 0),
+      [unasked.requests]: rise(0, 0, 0),
+    },
+    {
+      when: 'nobody asks the service any more',
+      lasts: 15,
+      quiet: 9.75,
+      labels: { ...onGateway, service: 'wallets' },
+      description: 'The circuit of wallets is open on gateway-1:4001.',
+    },
+  ),
+  proportion('PortcullisUpstreamErrors', { fault: 5.2, almost: 4.8 }, [attempts('timeout'), attempts('')], {
+    labels: { service: 'wallets' },
+    description: 'More than 5 % of the requests to wallets have no answer.',
+  }),
+  lasting(
+    'PortcullisConsumerLag',
+    10,
+    {
+      [`portcullis_consumer_lag_messages{${TRANSFERS}}`]: level(0, 10_001, 10_000),
+    },
+    {
+      labels: transfers,
+      description: 'portcullis.transactions has 10001 messages of transactions.user before it.',
+    },
+  ),
+  {
+    ...DEFAULTS,
+    alert: 'PortcullisConsumerFails',
+    // Just not: one partition fails, and others go on.
+    series: { [batches('Error')]: rise(0, 4, 4), [batches('')]: { rise: { start: 0, well: 4, fault: 0, almost: 4 } } },
+    lasts: 20,
+    fires: 14.75,
+    quiet: 20,
+    almostLasts: 9,
+    labels: transfers,
+    description: 'Every batch of transactions.user has failed for ten minutes in portcullis.transactions.',
+    also: ['PortcullisBatchesFail'],
+  },
+  repeated('PortcullisBatchesFail', 15, batches('Error'), {
+    labels: transfers,
+    description:
+      'Batches of transactions.user have failed again and again for a quarter of an hour in portcullis.transactions.',
+    series: { [batches('Error')]: rise(0, 4, 4), [batches('')]: rise(4, 4, 4) },
+  }),
+  lasting(
+    'PortcullisOutboxStuck',
+    5,
+    { [`portcullis_outbox_oldest_seconds{${WORKER}}`]: level(0, 301, 300) },
+    {
+      description: 'The oldest event waits for 5m 1s.',
+    },
+  ),
+  {
+    ...DEFAULTS,
+    ...once,
+    alert: 'PortcullisDeadLetters',
+    // Just not: those of long ago.
+    series: { [letters]: { rise: { start: 3, well: 0, fault: 4, almost: 0 } } },
+    labels: { messaging_destination_name: 'transactions.user' },
+    description: 'Messages of transactions.user could not be applied.',
+  },
+  {
+    ...DEFAULTS,
+    ...once,
+    alert: 'PortcullisDeadLetters',
+    when: 'the first scrape shows them',
+    series: { [letters]: level(undefined, 1, 0) },
+    lasts: 20,
+    almostLasts: 20,
+    labels: { messaging_destination_name: 'transactions.user' },
+    description: 'Messages of transactions.user could not be applied.',
+  },
+  {
+    ...DEFAULTS,
+    alert: 'PortcullisUnregistered',
+    series: { [unregistered]: { rise: { start: 900, well: 0, fault: 100, almost: 1 } } },
+    lasts: 40,
+    fires: 31,
+    quiet: 69.75,
+    almostLasts: 40,
+    description: '4050 transactions are not registered, and they become more.',
+  },
+  {
+    ...DEFAULTS,
+    alert: 'PortcullisUnregistered',
+    when: 'they become more slowly',
+    series: { [unregistered]: { rise: { start: 1_001, well: 0, fault: 0.4, almost: 0 } } },
+    lasts: 35,
+    fires: 30,
+    quiet: 64.75,
+    almostLasts: 35,
+    description: '1013.2 transactions are not registered, and they become more.',
+  },
+  lasting(
+    'PortcullisUnregistered',
+    30,
+    { [unregistered]: level(0, 100_000, 99_999) },
+    {
+      when: 'so many that they are not counted any more',
+      description: '100000 transactions are not registered, and they become more.',
+    },
+  ),
+  lasting(
+    'PortcullisAuditSpoolStuck',
+    5,
+    { [`portcullis_audit_spool_age_seconds{${GATEWAY_1}}`]: level(0, 61, 60) },
+    {
+      labels: onGateway,
+      description: 'gateway-1:4001 has written no audit record for 1m 1s.',
+    },
+  ),
+  lasting(
+    'PortcullisAuditSpoolFills',
+    1,
+    {
+      [`portcullis_audit_spool_bytes{${GATEWAY_1}}`]: level(0, 2 ** 29 + 1, 2 ** 29),
+    },
+    {
+      labels: onGateway,
+      description: 'The audit spool of gateway-1:4001 is over half full: a full one refuses requests.',
+    },
+  ),
+  lasting(
+    'PortcullisAuditSpoolFills',
+    1,
+    { [`portcullis_audit_spool_full{${GATEWAY_1}}`]: level(0, 1, 1) },
+    {
+      when: 'its disk is full',
+      labels: onGateway,
+      description: 'The audit spool of gateway-1:4001 is over half full: a full one refuses requests.',
+      almostLasts: 0.75,
+    },
+  ),
+  {
+    ...DEFAULTS,
+    ...once,
+    alert: 'PortcullisAuditRecordsLost',
+    series: { [lost]: { rise: { start: 3, well: 0, fault: 4, almost: 0 } } },
+    labels: { reason: 'spool' },
+    description: 'Requests were answered whose audit records are not in the database, for the reason spool.',
+  },
+  {
+    ...DEFAULTS,
+    ...once,
+    alert: 'PortcullisAuditRecordsLost',
+    when: 'the first scrape shows them',
+    series: { [lost]: level(undefined, 1, 0) },
+    lasts: 20,
+    almostLasts: 20,
+    labels: { reason: 'spool' },
+    description: 'Requests were answered whose audit records are not in the database, for the reason spool.',
+  },
+  repeated('PortcullisCountsAlone', 5, `portcullis_requests_counted_alone_total{${GATEWAY_1}}`, {
+    labels: onGateway,
+    description: 'gateway-1:4001 counts the rates of clients by itself.',
+  }),
+  repeated('PortcullisGuardsFail', 5, `portcullis_guard_decisions_total{guard="rate",outcome="failed",${GATEWAY_1}}`, {
+    labels: { guard: 'rate' },
+    description: 'The guard rate can neither pass nor refuse requests.',
+  }),
+  repeated('PortcullisSecretsGuessed', 5, `portcullis_wrong_secrets_total{outcome="throttled",${GATEWAY_1}}`, {
+    description: 'Wrong client secrets are refused as too many.',
+  }),
+  repeated('PortcullisConnectionsRefused', 5, `portcullis_connections_refused_total{reason="peer",${GATEWAY_1}}`, {
+    labels: { instance: 'gateway-1:4001', reason: 'peer' },
+    description: 'gateway-1:4001 closes connections of clients (peer).',
+  }),
+  repeated('PortcullisWebhookPasswordsGuessed', 5, webhookPasswords('repeated'), {
+    description: 'Wrong passwords come to the webhook, more than twenty a minute from one address or sixty from all.',
+  }),
+  {
+    ...DEFAULTS,
+    alert: 'PortcullisWebhookPasswordsGuessed',
+    when: 'they come from many addresses',
+    series: { [webhookPasswords('single')]: rise(0, 61, 59) },
+    lasts: 15,
+    fires: 9.75,
+    quiet: 15,
+    almostLasts: 15,
+    description: 'Wrong passwords come to the webhook, more than twenty a minute from one address or sixty from all.',
+  },
+  lasting(
+    'PortcullisPoolExhausted',
+    5,
+    { [`db_client_connection_pending_requests{${GATEWAY_1}}`]: level(0, 1, 1) },
+    {
+      labels: onGateway,
+      description: 'gateway-1:4001 has used all of its connections for five minutes.',
+      almostLasts: 4.75,
+    },
+  ),
+  lasting(
+    'PortcullisEventLoopSlow',
+    10,
+    { [`nodejs_eventloop_lag_p99_seconds{${GATEWAY_1}}`]: level(0.02, 0.26, 0.25) },
+    {
+      labels: onGateway,
+      description: 'The event loop of gateway-1:4001 is late by 260ms.',
+    },
+  ),
+  lasting(
+    'PortcullisGatewayFileRefused',
+    1,
+    { [`portcullis_gateway_file_in_force{${GATEWAY_1}}`]: level(1, 0, 0) },
+    {
+      labels: onGateway,
+      description: 'gateway-1:4001 goes on with an older table.',
+      almostLasts: 0.75,
+    },
+  ),
+  lasting(
+    'PortcullisGasFeeUnavailable',
+    15,
+    {
+      [`portcullis_gas_fee_networks{state="unavailable",${GATEWAY_1}}`]: level(0, 1, 1),
+    },
+    {
+      labels: { ...onGateway, state: 'unavailable' },
+      description: '1 networks do not say what gas costs.',
+      almostLasts: 14.75,
+    },
+  ),
+  lasting(
+    'PortcullisMigrationsStuck',
+    15,
+    {
+      [`portcullis_migrations_waiting{${WORKER}}`]: level(0, 1, 1),
+      [`portcullis_migrations_running{${WORKER}}`]: level(0, 0, 1),
+    },
+    { description: '1 migrations wait, and no process works at one.' },
+  ),
+  repeated('PortcullisSpansLost', 15, `portcullis_spans_exported_total{outcome="lost",${GATEWAY_1}}`, {
+    description: 'The collector does not take spans.',
+  }),
+];
+
+function level(well: number | undefined, fault: number | undefined, almost: number | undefined): Series {
+  return { level: { well, fault, almost } };
+}
+
+function rise(well: number, fault: number, almost: number): Series {
+  return { rise: { start: 0, well, fault, almost } };
+}

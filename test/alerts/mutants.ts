@@ -1,0 +1,45 @@
+import type { Alert } from '../observability/documents.ts';
+
+const NUMBER = /(?<![\w.$"[])\d+(?:\.\d+)?(?![\w."\]])/g;
+const FACTORS = [0.7, 1.3];
+/** In the place of 0: more than happens at once, and no state. */
+const NO_ZERO = 1.5;
+
+/** An alert with one number or duration changed. */
+export interface Mutant {
+  name: string;
+  mutant: Alert;
+}
+
+/** The alert with each of its numbers, with its ranges, and with how long it waits, three tenths smaller or larger; a 0 becomes another number. */
+export function mutants(rule: Alert): Mutant[] {
+  const { alert, expr } = rule;
+  const numbers = [...expr.matchAll(NUMBER)].flatMap(({ 0: number, index }) =>
+    (Number(number) === 0 ? [NO_ZERO] : FACTORS.map((factor) => Number(number) * factor)).map((other) => ({
+      name: `${alert}: ${other} for ${number} at ${index}`,
+      mutant: { ...rule, expr: `${expr.slice(0, index)}${other}${expr.slice(index + number.length)}` },
+    })),
+  );
+  const durations = FACTORS.flatMap((factor) => {
+    const scaled = scaledDurations(rule, factor);
+    return [
+      { name: `${alert}: ranges × ${factor}`, mutant: { ...rule, expr: scaled.expr } },
+      { name: `${alert}: for × ${factor}`, mutant: { ...scaled, expr } },
+    ];
+  });
+  return [...numbers, ...durations].filter(({ mutant }) => mutant.expr !== expr || mutant.for !== rule.for);
+}
+
+/** The alert with every duration, those of its expression and how long it waits, multiplied. */
+export function scaledDurations<Rule extends Pick<Alert, 'expr' | 'for'>>(rule: Rule, factor: number): Rule {
+  const expr = rule.expr.replace(/(?<=\[|offset )\w+/g, (duration) => scaled(duration, factor));
+  return { ...rule, expr, ...(rule.for === undefined ? {} : { for: scaled(rule.for, factor) }) };
+}
+
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+function scaled(duration: string, factor: number): string {
+  const [, count, unit = ''] = /^(\d+)([smh])$/.exec(duration) ?? [];
+  if (count === undefined) throw new Error(`${duration} is not a number of seconds, minutes or hours`);
+  return `${Math.round(Number(count) * (UNIT_MS[unit] ?? 0) * factor)}ms`;
+}

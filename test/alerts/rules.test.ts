@@ -1,0 +1,58 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { readYaml } from '../deploy/files.ts';
+import { type Alert, alerts } from '../observability/documents.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { describeReal } from '../services/real.ts';
+import { ROOT } from '../start/process.ts';
+import { CASES } from './cases.ts';
+import { mutants } from './mutants.ts';
+import { failedTrials, INTERVAL, promtool, type Trial } from './promtool.ts';
+
+const withoutCase = (rules: readonly Alert[], cases: readonly { alert: string }[]) =>
+  rules.map(({ alert }) => alert).filter((alert) => !cases.some((one) => one.alert === alert));
+
+/** The alert and those that cannot but fire with it, on its cases. */
+function trialOf(name: string, rule: Alert): Trial {
+  const cases = CASES.filter(({ alert }) => alert === rule.alert);
+  const also = alerts().filter(({ alert }) => cases.some((one) => one.also.includes(alert)));
+  return { name, rules: [rule, ...also], cases };
+}
+
+it('every alert has a case, and every case an alert', () => {
+  expect(withoutCase(alerts(), CASES)).toEqual([]);
+  expect(new Set(CASES.map(({ alert }) => alert)).size).toBe(alerts().length);
+  const [first, ...others] = CASES;
+  expect(withoutCase(alerts(), others)).toEqual([first?.alert]);
+});
+
+describeReal('prometheus', 'the alerts, as promtool runs them', () => {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await temporaryFolder();
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it('the configuration and the rules are valid, and scrape and evaluate as often as the cases', async () => {
+    const config = join(ROOT, 'deploy/prometheus/prometheus.yaml');
+    expect(await promtool('check', 'config', config)).toContain(`${alerts().length} rules found`);
+    expect(await promtool('check', 'rules', join(ROOT, 'deploy/prometheus/alerts.yaml'))).toContain('SUCCESS');
+    const { global } = readYaml<{ global: object }>('deploy/prometheus/prometheus.yaml');
+    expect(global).toMatchObject({ scrape_interval: INTERVAL, evaluation_interval: INTERVAL });
+  });
+
+  it('each alert fires when its condition has lasted, tells what is amiss, and ends; just below it nothing fires', async () => {
+    const trials = alerts().map((rule) => trialOf(rule.alert, rule));
+    const { failed, said } = await failedTrials(join(folder, 'deployed'), trials);
+    expect(failed, said).toEqual([]);
+  });
+
+  it('each number and each duration of an alert is held by a case: with another one it fails', async () => {
+    const every = alerts().flatMap((rule) => mutants(rule).map(({ name, mutant }) => trialOf(name, mutant)));
+    const trials = every.filter((_, at) => inject('isThorough') || at % 3 === 0);
+    expect(trials.length).toBeGreaterThan(alerts().length);
+    const { failed } = await failedTrials(join(folder, 'mutants'), trials);
+    expect(failed.toSorted()).toEqual(trials.map(({ name }) => name).toSorted());
+  });
+});
