@@ -439,7 +439,9 @@ export const CASES: readonly AlertCase[] = [
     {
       labels: { ...onGateway, state: 'unavailable' },
       description: '1 networks do not say what gas costs.',
-      almostLasts: 14.75,
+      // A range longer than the fault.
+      quiet: 25,
+      almostLasts: 9.5,
     },
   ),
   lasting(

@@ -108,3 +108,14 @@ it('4.9-05 D8-03: after the clock was set back nothing is fresh that was known b
   first.asked[1]?.resolve({ ...PRICES, blockNumber: 8 });
   expect(await again).toMatchObject([{ blockNumber: 8 }]);
 });
+
+it('a failure is told for a minute, and until somebody asks again the fee counts as unasked', async () => {
+  const { fees, clock, first } = stand();
+  const list = fees.list();
+  first.asked[0]?.reject(new Error('down'));
+  await list;
+  clock.nowMs += 59_999;
+  expect(fees.states()).toMatchObject({ unavailable: 1, unasked: 0 });
+  clock.nowMs += 1;
+  expect(fees.states()).toMatchObject({ unavailable: 0, unasked: 1 });
+});

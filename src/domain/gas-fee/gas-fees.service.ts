@@ -48,14 +48,15 @@ export class GasFees {
   }
 
   /**
-   * Returns the number of networks in each state of the cache; `unasked` are those whose fee has never been fetched.
+   * Returns the number of networks in each state of the cache; `unasked` are those whose fee has never been fetched, or
+   * whose last attempt failed more than `STALE_MS` ago.
    */
   states(): Record<'fresh' | 'stale' | 'unavailable' | 'unasked', number> {
     const states = { fresh: 0, stale: 0, unavailable: 0, unasked: 0 };
     for (const networkId of this.#parts.sources.keys()) {
       const known = this.#known.get(networkId);
       if (!known) states.unasked += 1;
-      else if ('error' in known.fee) states.unavailable += 1;
+      else if ('error' in known.fee) states[this.#ageMs(known) < STALE_MS ? 'unavailable' : 'unasked'] += 1;
       else states[this.#ageMs(known) < FRESH_MS ? 'fresh' : 'stale'] += 1;
     }
     return states;
