@@ -1,4 +1,5 @@
 import type { Alert } from '../observability/documents.ts';
+import { scaledDurations } from './durations.ts';
 
 const NUMBER = /(?<![\w.$"[])\d+(?:\.\d+)?(?![\w."\]])/g;
 const FACTORS = [0.7, 1.3];
@@ -28,18 +29,4 @@ export function mutants(rule: Alert): Mutant[] {
     ];
   });
   return [...numbers, ...durations].filter(({ mutant }) => mutant.expr !== expr || mutant.for !== rule.for);
-}
-
-/** The alert with every duration, those of its expression and how long it waits, multiplied. */
-export function scaledDurations<Rule extends Pick<Alert, 'expr' | 'for'>>(rule: Rule, factor: number): Rule {
-  const expr = rule.expr.replace(/(?<=\[|offset )\w+/g, (duration) => scaled(duration, factor));
-  return { ...rule, expr, ...(rule.for === undefined ? {} : { for: scaled(rule.for, factor) }) };
-}
-
-const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000 };
-
-function scaled(duration: string, factor: number): string {
-  const [, count, unit = ''] = /^(\d+)([smh])$/.exec(duration) ?? [];
-  if (count === undefined) throw new Error(`${duration} is not a number of seconds, minutes or hours`);
-  return `${Math.round(Number(count) * (UNIT_MS[unit] ?? 0) * factor)}ms`;
 }

@@ -165,7 +165,8 @@ async function news(acknowledged: () => number, readers: readonly { seen: bigint
   while (readers.some((reader, index) => reader.seen.length <= (seen[index] ?? 0))) await delay(5);
 }
 
-function listening({ replicas }: Lab): Replica[] {
+/** The processes that serve requests. */
+export function listening({ replicas }: Lab): Replica[] {
   return replicas.filter(({ role }) => role !== 'worker');
 }
 
@@ -177,7 +178,7 @@ function victimOf({ servers, replicas }: Lab, name: ServerName | Role): Victim {
 }
 
 /** Registers as the owning service would, without the way through Kafka. */
-async function registerMany({ direct, demo }: Lab): Promise<string[]> {
+export async function registerMany({ direct, demo }: Lab): Promise<string[]> {
   const { rows } = await withPostgres(direct.databaseUrl, (client) =>
     client.query(
       `with ids as (select gen_random_uuid()::text as id from generate_series(1, ${REGISTERED})),
@@ -197,12 +198,13 @@ async function headOf({ direct, demo }: Lab): Promise<bigint> {
   return BigInt(String(rows[0]?.seq ?? 0));
 }
 
-async function tokenOf(lab: Lab): Promise<string> {
+/** An access token of a client, by default of the demo's. */
+export async function tokenOf(lab: Lab, client: Lab['demo']['client'] = lab.demo.client): Promise<string> {
   const [door] = listening(lab);
   const answer = await fetch(`${door?.baseUrl}/v2/oauth/token`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ grant_type: 'client_credentials', ...lab.demo.client }),
+    body: JSON.stringify({ grant_type: 'client_credentials', ...client }),
   });
   const { access_token } = (await answer.json()) as { access_token: string };
   return access_token;

@@ -48,6 +48,7 @@ export interface Replica extends Victim {
   adminUrl: string;
   /** Starts this source tree's code where another one's ran; later lives are of this one too. */
   upgrade(): Promise<void>;
+  signal(signal: NodeJS.Signals): void;
   /** Ends it in order; gives its exit code. */
   stop(): Promise<number | null>;
   /** Resolves when `/readyz` says that every part is well. */
@@ -63,8 +64,8 @@ export interface Lab extends AsyncDisposable {
   demo: Demo;
   /** The value of the webhook's `Authorization` header. */
   webhook: string;
-  /** Runs a command of this source tree's, as an operator would. */
-  command(args: string[]): Promise<void>;
+  /** Runs a command of this source tree's, as an operator would, and gives what it prints. */
+  command(args: string[]): Promise<string>;
   /** PostgreSQL and Kafka without a fault in between. */
   direct: { readonly databaseUrl: string; brokers: string; topicPrefix: string };
   /** The variables of every process, by which commands find the same servers. */
@@ -73,6 +74,12 @@ export interface Lab extends AsyncDisposable {
   folder(name: string): string;
   /** Ends something with the laboratory, before its own parts. */
   defer(end: () => unknown): void;
+}
+
+/** What a process has of its own: variables, and a command that starts it. */
+export interface Own {
+  env?: Record<string, string>;
+  through?: readonly string[];
 }
 
 const WEBHOOK_PASSWORD = 'the password of the laboratory';
@@ -84,10 +91,15 @@ export interface LabOptions {
   tree?: string | undefined;
   /** Where the processes are, if not beside their servers. */
   network?: Network;
+  /** Variables of every process. */
+  env?: Record<string, string>;
+  /** By the place of the process among the roles. */
+  own?: Record<number, Own>;
 }
 
 /** PostgreSQL, Redis and Kafka behind fault proxies, the demo, and a process for each role: of this source tree, or of another one. */
-export async function startLab(roles: readonly Role[], { partitions, tree = ROOT, network }: LabOptions): Promise<Lab> {
+export async function startLab(roles: readonly Role[], options: LabOptions): Promise<Lab> {
+  const { partitions, tree = ROOT, network } = options;
   await using stack = new AsyncDisposableStack();
   const root = await temporaryFolder();
   stack.defer(() => rm(root, { recursive: true, force: true }));
@@ -110,13 +122,16 @@ export async function startLab(roles: readonly Role[], { partitions, tree = ROOT
     TOPIC_PREFIX,
     WEBHOOK_USERNAME: 'laboratory',
     WEBHOOK_PASSWORD,
+    ...options.env,
   };
   await command(tree, ['migrate'], env);
   await command(tree, ['seed'], env);
   const replicas: Replica[] = [];
   for (const [index, role] of roles.entries()) {
-    const variables = { ...env, ...network?.variablesOf(env), AUDIT_SPOOL_DIR: join(root, `audit-${index}`) };
-    replicas.push(await replica(stack, { tree, role, env: variables, through: network?.through }));
+    const own = options.own?.[index] ?? {};
+    const spool = { AUDIT_SPOOL_DIR: join(root, `audit-${index}`) };
+    const variables = { ...env, ...network?.variablesOf(env), ...spool, ...own.env };
+    replicas.push(await replica(stack, { tree, role, env: variables, through: own.through ?? network?.through }));
   }
   const others = stack.use(new AsyncDisposableStack());
   const held = stack.move();
@@ -214,6 +229,7 @@ async function replica(
     },
     freeze: () => freeze(running.pid),
     thaw: () => void process.kill(running.pid, 'SIGCONT'),
+    signal: (signal) => void process.kill(running.pid, signal),
     stop: async () => (await running.kill('SIGTERM')).code,
     ready: () =>
       vi.waitFor(
@@ -230,7 +246,8 @@ async function replica(
   };
 }
 
-async function command(tree: string, args: string[], env: Record<string, string>): Promise<void> {
-  const { code, stderr } = await runCli(args, env, '', tree);
+async function command(tree: string, args: string[], env: Record<string, string>): Promise<string> {
+  const { code, stdout, stderr } = await runCli(args, env, '', tree);
   if (code !== 0) throw new Error(`portcullis ${args.join(' ')} failed with ${code}: ${stderr}`);
+  return stdout;
 }

@@ -42,9 +42,24 @@ export function alerts(): Alert[] {
   return groups.flatMap(({ rules }) => rules);
 }
 
+interface Dashboard {
+  panels: { targets?: { expr: string }[] }[];
+  templating: { list: { name: string; query: string | { query: string } }[] };
+}
+
+const dashboard = (): Dashboard => JSON.parse(read('deploy/grafana/portcullis.json'));
+
 /** The expressions of the shipped dashboard, with the variables of Grafana in place. */
-export function dashboardExpressions(): string[] {
-  const { panels }: { panels: { targets?: { expr: string }[] }[] } = JSON.parse(read('deploy/grafana/portcullis.json'));
-  const expressions = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
-  return expressions.map((expr) => expr.replaceAll('$__rate_interval', '5m').replaceAll('$instance', '.*'));
+export function dashboardExpressions(rateInterval = '5m'): string[] {
+  const expressions = dashboard().panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
+  return expressions.map((expr) => expr.replaceAll('$__rate_interval', rateInterval).replaceAll('$instance', '.*'));
+}
+
+/** What the shipped dashboard asks for the values of a variable: the series and their label. */
+export function dashboardVariable(name: string): { series: string; label: string } {
+  const { query = '' } = dashboard().templating.list.find((variable) => variable.name === name) ?? {};
+  const text = typeof query === 'string' ? query : query.query;
+  const [, series, label] = /^label_values\((.+), (\w+)\)$/.exec(text) ?? [];
+  if (series === undefined || label === undefined) throw new Error(`${name} is no list of a label's values: ${text}`);
+  return { series, label };
 }

@@ -1,7 +1,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { statfsSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { appendFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { emptyFolder } from './folders.ts';
 
@@ -13,7 +13,7 @@ export interface SmallDisk extends AsyncDisposable {
   /** Where those processes see it, and the command that starts them. */
   inside: string;
   through: string[];
-  /** Fills it but for so many bytes, with one file. */
+  /** Fills it but for so many bytes, with one file; again, what has become free since. */
   fill(leave: number): Promise<void>;
   empty(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export async function smallDisk(bytes: number): Promise<SmallDisk> {
     through: ['nsenter', '--mount', '--target', `${holder.pid}`, '--wd=.'],
     async fill(leave) {
       const { bavail, bsize } = statfsSync(path);
-      await writeFile(filler, Buffer.alloc(bavail * bsize - leave));
+      await appendFile(filler, Buffer.alloc(Math.max(0, bavail * bsize - leave)));
     },
     empty: () => rm(filler),
     [Symbol.asyncDispose]: () => held.disposeAsync(),

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type AlertFault, FAULTS } from '../alerts/faults.ts';
+import { RATE_INTERVAL } from '../alerts/monitor.ts';
+import { alertStand, type Stand } from '../alerts/stand.ts';
+import { alerts, dashboardExpressions, dashboardVariable } from '../observability/documents.ts';
+import { describeReal } from '../services/real.ts';
+import { whyNoSmallDisk } from '../start/small-disk.ts';
+
+const reason = whyNoSmallDisk();
+const WAIT = { timeout: 90_000, interval: 200 };
+/** The query of the dashboard that has no series before anything has gone wrong: what share of an endpoint's requests fails. */
+const SHOWS_FAULTS = /http_response_status_code=~"5\.\."/;
+
+it('every alert is fired by a fault, and what follows has a reason', () => {
+  const fired = new Set(FAULTS.flatMap(({ fires }) => fires));
+  const names = alerts().map(({ alert }) => alert);
+  expect([...fired].sort()).toEqual(names.toSorted());
+  const following = FAULTS.flatMap(({ follows }) => Object.keys(follows));
+  expect(following.filter((alert) => !names.includes(alert))).toEqual([]);
+});
+
+describe.skipIf(reason !== undefined)(`under load${reason ? ` [${reason}]` : ''}`, () => {
+  describeReal(['postgres', 'redis', 'kafka', 'prometheus'], 'two gateways and a worker, watched by Prometheus', () => {
+    let stand: Stand;
+    const reports: string[][] = [];
+    beforeAll(async () => {
+      stand = await alertStand();
+      await vi.waitFor(async () => {
+        expect(await stand.monitor.query('up == 1')).toHaveLength(3);
+        expect(stand.load.acknowledged()).toBeGreaterThan(100);
+      }, WAIT);
+      await quiet();
+    });
+    afterAll(async () => {
+      process.stdout.write(`\n${tableOf(reports)}\n`);
+      await stand?.[Symbol.asyncDispose]();
+    });
+
+    /** Resolves when no alert fires, nor is about to. */
+    async function quiet(): Promise<void> {
+      await vi.waitFor(async () => {
+        const left = (await stand.monitor.alerts()).map(({ labels, state }) => `${labels.alertname} is ${state}`);
+        if (left.length > 0) throw new Error(left.join(', '));
+      }, WAIT);
+    }
+
+    /** Resolves when the alerts of a fault fire, and lead to its runbook. */
+    async function firing({ fires, runbook }: AlertFault): Promise<void> {
+      await vi.waitFor(async () => {
+        const all = await stand.monitor.alerts();
+        const firing = all.filter(({ state }) => state === 'firing');
+        const lacking = fires.filter((name) => !firing.some(({ labels }) => labels.alertname === name));
+        if (lacking.length > 0) throw new Error(`${lacking} of ${JSON.stringify(all.map(({ labels }) => labels))}`);
+        const first = firing.find(({ labels }) => labels.alertname === fires[0]);
+        expect(first?.annotations.runbook_url).toBe(`docs/operations/${runbook}`);
+      }, WAIT);
+    }
+
+    async function silentQueries(): Promise<string[]> {
+      const silent: string[] = [];
+      for (const expression of dashboardExpressions(RATE_INTERVAL)) {
+        const numbers = (await stand.monitor.query(expression)).map(({ value }) => Number(value[1]));
+        if (!numbers.some(Number.isFinite)) silent.push(expression);
+      }
+      return silent;
+    }
+
+    it('every query of the dashboard has an answer, but for the one that shows faults alone', async () => {
+      const silent = await silentQueries();
+      expect(silent.filter((expression) => !SHOWS_FAULTS.test(expression))).toEqual([]);
+      const { series, label } = dashboardVariable('instance');
+      expect(await stand.monitor.valuesOf(label, series)).toHaveLength(3);
+    });
+
+    const cases = FAULTS.map((fault) => [fault.name, fault] as const);
+    it.each(cases)(
+      '%s: the alerts that its runbook is for fire, no other does, and all end with it',
+      async (name, fault) => {
+        await quiet();
+        const beganAtMs = Date.now();
+        await withFault(fault);
+        const endedAtMs = Date.now();
+        await quiet();
+        const fired = await stand.monitor.firedSince(beganAtMs);
+        const seconds = [endedAtMs - beganAtMs, Date.now() - endedAtMs].map((ms) => (ms / 1_000).toFixed(0));
+        const names = new Set(fired.map(({ alertname }) => alertname.replace('Portcullis', '')));
+        reports.push([name, ...seconds, [...names].sort().join(', ')]);
+        const allowed = [...fault.fires, ...Object.keys(fault.follows)];
+        expect(fired.filter(({ alertname }) => !allowed.includes(alertname))).toEqual([]);
+      },
+    );
+
+    async function withFault(fault: AlertFault): Promise<void> {
+      await using end = new AsyncDisposableStack();
+      await fault.make(stand, end);
+      await firing(fault);
+    }
+
+    it('every query of the dashboard has an answer after faults', async () => {
+      const share = stand.remote.answer;
+      stand.remote.answer = (_req, res) => void res.writeHead(500).end();
+      await vi.waitFor(async () => expect(await silentQueries()).toEqual([]), WAIT);
+      stand.remote.answer = share;
+    });
+  });
+});
+
+function tableOf(reports: readonly string[][]): string {
+  const head = ['fault', 'fired after, s', 'quiet after, s', 'alerts'];
+  return [head, head.map(() => '---'), ...reports].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
