@@ -94,7 +94,7 @@ export class AuditStore {
       const [line = Buffer.alloc(0)] = lines;
       if (!isBadValue(error) && (sqlState(error) === undefined || !(await this.takesOthers()))) throw error;
       if (lines.length <= 1) {
-        const refusals = await this.#refusalOfOne(line, error);
+        const refusals = await this.#refusalOfOne(line);
         for (const refusal of refusals) await onGap(refusal.line);
         return refusals;
       }
@@ -106,10 +106,9 @@ export class AuditStore {
 
   /**
    * Retries a single refused record once, because a temporary failure may have refused it; returns it if it is refused
-   * again.
+   * again. One that waited while the partition of its month was made is refused as a bad value by the default partition.
    */
-  async #refusalOfOne(line: Buffer, error: unknown): Promise<Refusal[]> {
-    if (isBadValue(error)) return [{ error, line }];
+  async #refusalOfOne(line: Buffer): Promise<Refusal[]> {
     try {
       await this.insertAll([line]);
       return [];

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, columnsOf, jsonOf } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
@@ -125,3 +125,39 @@ function storeTests(open: () => Promise<Opened>): void {
 
 describe('in the embedded database', () => storeTests(embeddedDatabase));
 describeReal('postgres', 'in PostgreSQL', () => storeTests(realDatabase));
+
+describeReal('postgres', 'while the partition of their month is made', () => {
+  // Of a batch that is refused, each half is tried again.
+  it.each([1, 3])('D2-07: a batch of %i that waits for it is stored in it, and nothing is left out', async (count) => {
+    await using database = await realDatabase();
+    const { db } = database;
+    const drawn = fc.sample(records, { numRuns: count, seed: 7 });
+    const ofMonth = drawn.map((record) => ({ ...record, id: randomUUID(), at: '2031-05-10T00:00:00.000Z' }));
+    const [locked, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const making = db.transaction(async () => {
+      const unscoped = db.unscoped('test');
+      await unscoped.raw((sql) => sql`lock table audit_records_default in access exclusive mode`);
+      await unscoped.raw((sql) => sql`create table of_may (like audit_records including all)`);
+      await unscoped.raw(
+        (sql) =>
+          sql`alter table audit_records attach partition of_may for values from ('2031-05-01Z') to ('2031-06-01Z')`,
+      );
+      locked.resolve();
+      await written.promise;
+    });
+    await Promise.race([locked.promise, making]);
+    const refused = vi.fn();
+    const inserting = new AuditStore(db).insert(ofMonth.map(lineFor), refused, refused);
+    await vi.waitFor(async () => {
+      const waiting = await db
+        .unscoped('test')
+        .raw((sql) => sql`select 1 from pg_locks where not granted and relation = 'audit_records_default'::regclass`);
+      expect(waiting).not.toEqual([]);
+    });
+    written.resolve();
+    await Promise.all([making, inserting]);
+    expect(refused).not.toHaveBeenCalled();
+    const rows = await db.unscoped('test').raw<{ id: string }>((sql) => sql`select id from of_may`);
+    expect(rows.map(({ id }) => id).sort()).toEqual(ofMonth.map(({ id }) => id).sort());
+  });
+});
