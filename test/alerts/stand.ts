@@ -93,8 +93,7 @@ export async function alertStand(): Promise<Stand> {
   for (const { baseUrl } of gateways) {
     const reader = startReader({ baseUrls: [baseUrl], token, after: 0n });
     stack.defer(() => reader.stop());
-    // One that has gone already.
-    await startReader({ baseUrls: [baseUrl], token, after: 0n }).stop();
+    await endedStream(baseUrl, token);
   }
   const targets = { gateways: gateways.map(({ adminUrl }) => adminUrl), workers: [worker.adminUrl] };
   const monitor = stack.use(await startMonitor(folder, targets));
@@ -105,4 +104,18 @@ export async function alertStand(): Promise<Stand> {
     limitedClient,
     [Symbol.asyncDispose]: () => held.disposeAsync(),
   };
+}
+
+/** A subscriber that comes and goes. */
+async function endedStream(baseUrl: string, token: string): Promise<void> {
+  const stream = await fetch(`${baseUrl}/graphql`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      accept: 'text/event-stream',
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ query: 'subscription { transactionUpdates { cursor } }' }),
+  });
+  await stream.body?.cancel();
 }
