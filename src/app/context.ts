@@ -8,6 +8,7 @@ import { AuditErasure } from '../audit/erasure.ts';
 import { buildDomain } from '../domain/domain.ts';
 import { RpcProvider } from '../domain/gas-fee/rpc-provider.ts';
 import type { EventBus } from '../events/bus/event-bus.ts';
+import { systemClock } from '../events/streams/clock.ts';
 import { databaseEventLog } from '../events/streams/event-log.ts';
 import { EventStreams, type EventStreamsOptions } from '../events/streams/event-streams.ts';
 import { WrongPasswords } from '../faces/rest/webhooks.rest.ts';
@@ -78,6 +79,7 @@ export async function createContext({ config, secrets, log: given, overrides, st
   const streaming: EventStreamsOptions = {
     log: databaseEventLog(db),
     wakeUps,
+    clock: { ...systemClock, nowMs },
     onError: (error) => log.error({ err: error }, 'the event log cannot be read'),
   };
   const streams = new EventStreams(overrides.streams?.(streaming) ?? streaming);

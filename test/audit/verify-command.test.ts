@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { Recorder } from '../events/recorder.ts';
+import { asOwner } from '../harness/database-roles.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { emptyFolder, startedFolder } from '../start/folders.ts';
@@ -88,9 +89,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'audit verify on servers', () => {
         stdout: expect.stringContaining('nothing is changed or missing'),
       });
     }
-    await db.unscoped('test').raw(
-      (sql) => sql`
-      delete from audit_seals where position = (select max(position) from audit_seals)`,
+    await asOwner(p, (door) =>
+      door.raw((sql) => sql`delete from audit_seals where position = (select max(position) from audit_seals)`),
     );
     writeFileSync(dump, `${JSON.stringify(JSON.parse(topic.texts.at(-1) ?? ''))}\n{"torn`);
     const found = await verify(env, '--checkpoints', dump);
