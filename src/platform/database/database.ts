@@ -104,7 +104,11 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
 
 async function openOrm(driverOptions: Kysely<Tables>, location: DatabaseLocation): Promise<SqlMikroORM> {
   const { entities } = await import('../../tables/tables.ts');
-  const migrations = { path: SCHEMA_MIGRATIONS, glob: 'migration-*.ts', snapshot: false, silent: true };
+  // Each in a transaction of its own: one that locks many tables would meet those of running services in a deadlock.
+  const migrations = {
+    ...{ path: SCHEMA_MIGRATIONS, glob: 'migration-*.ts', snapshot: false, silent: true },
+    allOrNothing: false,
+  };
   const options = { entities, driverOptions, migrations };
   return 'url' in location
     ? new (await import('@mikro-orm/postgresql')).MikroORM({ ...options, clientUrl: location.url })

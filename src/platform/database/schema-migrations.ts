@@ -1,8 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Database, SCHEMA_MIGRATIONS } from './database.ts';
+import { sqlState } from './sql-state.ts';
 
 const LOCK = 4_273_001;
+const DEADLOCK = '40P01';
+const MOST_ATTEMPTS = 10;
 
 /** Returns the names of the schema migrations that have not run in the database yet, oldest first. */
 export async function pendingSchemaMigrations({ db }: Database): Promise<string[]> {
@@ -39,8 +42,16 @@ async function runMigrations(database: Database, onMigration: OnSchemaMigration)
     onMigration({ name, done: begun, total });
     begun += 1;
   });
-  const done = await migrator.up();
-  return done.map((migration) => migration.name);
+  const before = new Set(await executedMigrations(database.db));
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await migrator.up();
+      return (await executedMigrations(database.db)).filter((name) => !before.has(name));
+    } catch (error) {
+      // A running service has locked in another order; what was migrated until then stays.
+      if (sqlState(error) !== DEADLOCK || attempt === MOST_ATTEMPTS) throw error;
+    }
+  }
 }
 
 async function executedMigrations(db: Database['db']): Promise<string[]> {
