@@ -7,6 +7,21 @@ import type {
   SignAndApproveRule,
 } from './wallet-rule-content.ts';
 
+/** Returns the columns that a rule and each of its versions have. */
+function content() {
+  return {
+    walletId: p.uuid(),
+    name: p.text(),
+    type: p.text().$type<RuleType>(),
+    networkId: p.uuid(),
+    networkCurrencyId: p.uuid(),
+    priority: p.smallint().nullable(),
+    autoTransferRule: p.json().$type<AutoTransferRule>().nullable(),
+    signAndApproveRule: p.json().$type<SignAndApproveRule>().nullable(),
+    permissionlessTransferLimitRule: p.json().$type<PermissionlessTransferLimitRule>().nullable(),
+  };
+}
+
 /**
  * A wallet rule (specification section 2.6). Decimals are strings in the JSON columns, so that no reader loses digits.
  * Only `walletId` is checked to exist; the ids of networks, currencies, target wallets and users are not.
@@ -17,15 +32,7 @@ export const WalletRule = defineEntity({
   properties: {
     id: p.uuid().primary(),
     nodeId: p.uuid(),
-    walletId: p.uuid(),
-    name: p.text(),
-    type: p.text().$type<RuleType>(),
-    networkId: p.uuid(),
-    networkCurrencyId: p.uuid(),
-    priority: p.smallint().nullable(),
-    autoTransferRule: p.json().$type<AutoTransferRule>().nullable(),
-    signAndApproveRule: p.json().$type<SignAndApproveRule>().nullable(),
-    permissionlessTransferLimitRule: p.json().$type<PermissionlessTransferLimitRule>().nullable(),
+    ...content(),
     status: p.text().$type<RuleStatus>().default('active'),
     version: p.integer().default(1),
     createdAt: p.datetime(6).$type<string>(),
@@ -45,15 +52,7 @@ export const WalletRuleVersion = defineEntity({
     nodeId: p.uuid().primary(),
     ruleId: p.uuid().primary(),
     version: p.integer().primary(),
-    walletId: p.uuid(),
-    name: p.text(),
-    type: p.text().$type<RuleType>(),
-    networkId: p.uuid(),
-    networkCurrencyId: p.uuid(),
-    priority: p.smallint().nullable(),
-    autoTransferRule: p.json().$type<AutoTransferRule>().nullable(),
-    signAndApproveRule: p.json().$type<SignAndApproveRule>().nullable(),
-    permissionlessTransferLimitRule: p.json().$type<PermissionlessTransferLimitRule>().nullable(),
+    ...content(),
     status: p.text().$type<RuleStatus>(),
     deleted: p.boolean().default(false),
     at: p.datetime(6).$type<string>(),

@@ -23,12 +23,7 @@ interface Follower {
 }
 
 /** Creates a subscriber that has read no revocation yet. */
-function accessFollower({
-  kinds,
-  sinceMs,
-  generation,
-  apply,
-}: Follow & Required<Pick<Follow, 'generation'>>): Follower {
+function accessFollower({ kinds, sinceMs, apply }: Follow, generation: () => number): Follower {
   let position = '0';
   let isFirst = true;
   let begunIn = generation();
@@ -106,7 +101,7 @@ export class AccessChanges {
    */
   follow(follow: Follow): void {
     const generation = () => (follow.generation?.() ?? 0) + (this.#parts.generation?.() ?? 0);
-    this.#followers.push(accessFollower({ ...follow, generation }));
+    this.#followers.push(accessFollower(follow, generation));
   }
 
   /**

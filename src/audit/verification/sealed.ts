@@ -1,6 +1,6 @@
 import { type KeyObject, verify } from 'node:crypto';
 import { z } from 'zod';
-import type { UnscopedDatabase } from '../../platform/database/tenant-db.ts';
+import type { SqlTag, UnscopedDatabase } from '../../platform/database/tenant-db.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { NO_HASH } from '../audit-chain.ts';
 import { type ChainRange, keyId, type Seal, type SealBody, sealHash } from '../seals.ts';
@@ -133,11 +133,8 @@ export class SealedAudit {
   /** Yields what checkpoints and the end of a chain state of its records, in the order of their indices. */
   async *headsOf(chain: string): AsyncGenerator<{ position: number; index: number; hash: string }> {
     for (let after = 0; ; ) {
-      const rows = await this.#db.raw(
-        (sql) => sql<SealRow>`
-          select position, chain_id, kind, body, encode(signature, 'hex') as signature from audit_seals
-          where chain_id = ${chain} and kind in ('checkpoint', 'closed') and position > ${after}
-          order by position limit ${PAGE}`,
+      const rows = await this.#read(
+        (sql) => sql`chain_id = ${chain} and kind in ('checkpoint', 'closed') and position > ${after}`,
       );
       for (const row of rows) {
         const body = bodyIn(row.body);
@@ -168,18 +165,19 @@ export class SealedAudit {
   }
 
   #page(after: number): Promise<SealRow[]> {
-    return this.#db.raw(
-      (sql) => sql<SealRow>`
-        select position, chain_id, kind, body, encode(signature, 'hex') as signature from audit_seals
-        where position > ${after} order by position limit ${PAGE}`,
-    );
+    return this.#read((sql) => sql`position > ${after}`);
   }
 
   #rows(positions: readonly number[]): Promise<SealRow[]> {
+    return this.#read((sql) => sql`position = any(${positions}::bigint[])`);
+  }
+
+  /** Reads the seals that meet a condition, a page of them at most, in their order. */
+  #read(condition: (sql: SqlTag) => ReturnType<SqlTag>): Promise<SealRow[]> {
     return this.#db.raw(
       (sql) => sql<SealRow>`
         select position, chain_id, kind, body, encode(signature, 'hex') as signature from audit_seals
-        where position = any(${positions}::bigint[])`,
+        where ${condition(sql)} order by position limit ${PAGE}`,
     );
   }
 

@@ -46,8 +46,8 @@ export class UserErasure {
   /**
    * Erases the names, identifiers and wallet address of a user from the user's row, the rows of user migrations, the
    * idempotent responses, and those audit records of the tenant or of no tenant, and those wallet rules and versions of
-   * the tenant, that contain the user's id, email, external id or wallet address. Repeating it changes nothing. It reads all stored records of the tenant, without a
-   * deadline; erasures of one tenant run one after another.
+   * the tenant, that contain the user's id, email, external id or wallet address. Repeating it changes nothing. It reads
+   * all stored records of the tenant, without a deadline; erasures of one tenant run one after another.
    * @throws RefusalError `not_found` when the tenant has no user with this id.
    * @throws AppError 503 when too many are waiting.
    */

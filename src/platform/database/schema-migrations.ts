@@ -33,20 +33,19 @@ export async function migrate(database: Database, onMigration: OnSchemaMigration
 }
 
 async function runMigrations(database: Database, onMigration: OnSchemaMigration): Promise<string[]> {
-  const total = (await pendingSchemaMigrations(database)).length;
-  if (total === 0) return [];
+  const pending = await pendingSchemaMigrations(database);
+  if (pending.length === 0) return [];
   const { Migrator } = await import('@mikro-orm/migrations');
   let begun = 0;
   const { em } = await database.openOrm();
   const migrator = new Migrator(em).on('migrating', ({ name }) => {
-    onMigration({ name, done: begun, total });
+    onMigration({ name, done: begun, total: pending.length });
     begun += 1;
   });
-  const before = new Set(await executedMigrations(database.db));
   for (let attempt = 1; ; attempt += 1) {
     try {
       await migrator.up();
-      return (await executedMigrations(database.db)).filter((name) => !before.has(name));
+      return pending;
     } catch (error) {
       // A running service has locked in another order; what was migrated until then stays.
       if (sqlState(error) !== DEADLOCK || attempt === MOST_ATTEMPTS) throw error;
