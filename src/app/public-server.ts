@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
-import { SwaggerFiles } from '../faces/openapi/swagger-files.ts';
+import { consoleFiles } from '../faces/console/console-files.ts';
+import { swaggerFiles } from '../faces/openapi/swagger-files.ts';
 import { type Route, reaches, restApplication } from '../faces/rest/route.ts';
 import { ROUTES, type RouteServices } from '../faces/rest/routes.ts';
 import { type ChainParts, gatewayChain } from '../gateway/chain.ts';
@@ -123,7 +124,8 @@ function routeServices(context: Context, { graphql, demo }: Behind): Omit<RouteS
     ...context,
     webhookCredentials: { username, passwords },
     webhookSignature: { keys, isRequired: config.webhookSignature === 'required' },
-    swagger: new SwaggerFiles(config.publicUrl, demo),
+    console: config.console ? consoleFiles() : undefined,
+    swagger: swaggerFiles(config.publicUrl, demo),
     graphql,
     mcp: mcpOf(context),
   };

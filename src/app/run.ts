@@ -166,14 +166,27 @@ async function stopInTime(service: Service, log: FlushableLog): Promise<number> 
 async function greet({ demo, baseUrl, adminUrl, context }: Service): Promise<void> {
   if (!demo || baseUrl === undefined) return;
   const { config, secrets, publicUrl, clients, issuer } = context;
-  const { greeting } = await import('./demo/greeting.ts');
+  const [{ greeting }, { consoleFiles }] = await Promise.all([
+    import('./demo/greeting.ts'),
+    import('../faces/console/console-files.ts'),
+  ]);
+  const hasConsole = config.console && consoleFiles() !== undefined;
   const client = await clients.find(demo.client.client_id);
   const token = client && (await issuer.forClient(client)).access_token;
   const { username, password } = secrets.webhook;
   const webhook = { username, password: password.current };
   const startedInMs = process.uptime() * 1000;
   process.stdout.write(
-    greeting({ demo, token, baseUrl: publicUrl.value, adminUrl, dataDir: config.dataDir, webhook, startedInMs }),
+    greeting({
+      demo,
+      token,
+      hasConsole,
+      baseUrl: publicUrl.value,
+      adminUrl,
+      dataDir: config.dataDir,
+      webhook,
+      startedInMs,
+    }),
   );
 }
 

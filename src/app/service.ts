@@ -1,5 +1,10 @@
 import { keyedLog } from '../audit/mask-keys.ts';
-import { PersistedFile } from '../faces/graphql/execution/persisted-file.ts';
+import { CONSOLE_OPERATIONS } from '../faces/console/console-files.ts';
+import {
+  type PersistedDocuments,
+  PersistedFile,
+  readPersistedDocuments,
+} from '../faces/graphql/execution/persisted-file.ts';
 import { getGraphql } from '../faces/rest/graphql.rest.ts';
 import { withDiscovers } from '../gateway/table/discovers.ts';
 import {
@@ -78,7 +83,7 @@ export async function startService({
   const faults: string[] = [];
   const bearer = isWorker ? lookupBearer(lookup, variables, faults) : undefined;
   if (faults.length > 0) throw new ConfigError(faults);
-  const persisted = await PersistedFile.open(config.graphqlPersistedFile, log);
+  const persisted = await PersistedFile.open(config.graphqlPersistedFile, log, await consoleDocuments(config));
   if (config.databaseUrl === undefined) await openDataDir(config, stack);
   const context = await createContext({ config, secrets, log, overrides, stack });
   await prepareStores(context);
@@ -215,6 +220,11 @@ function startReloads(
   stack.use(watchTable(gatewayConfigPath, () => void reloads.fileChanged()));
   // The file may have changed while the process was starting.
   void reloads.fileChanged();
+}
+
+/** Returns the operations of the console, which need no listing by the operator where it is served. */
+async function consoleDocuments({ console, graphqlPersisted }: Config): Promise<PersistedDocuments> {
+  return console && graphqlPersisted !== 'off' ? readPersistedDocuments(CONSOLE_OPERATIONS) : new Map();
 }
 
 async function demoOf(context: Context): Promise<Demo | undefined> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IDS } from '../../src/faces/openapi/examples.ts';
-import { SwaggerFiles } from '../../src/faces/openapi/swagger-files.ts';
+import { swaggerFiles } from '../../src/faces/openapi/swagger-files.ts';
 import { recordOf } from '../audit/records.ts';
 import { envelope } from '../gateway/envelopes.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
@@ -113,7 +113,7 @@ describe('/swagger/openapi.json', () => {
   });
 
   it('D8-02: names PUBLIC_URL as its server where that is set, and is the same otherwise', async () => {
-    const file = await new SwaggerFiles('https://gateway.example/$1/').find('openapi.json');
+    const file = await swaggerFiles('https://gateway.example/$1/').find('openapi.json');
     const text = file?.bytes.toString() ?? '';
     expect(JSON.parse(text)).toEqual({ ...JSON.parse(committed), servers: [{ url: 'https://gateway.example/$1' }] });
     expect(text).toContain('18446744073709551615');

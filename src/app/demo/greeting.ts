@@ -1,4 +1,5 @@
 import { listAccounts } from '../../faces/rest/accounts.rest.ts';
+import { showConsole } from '../../faces/rest/console.rest.ts';
 import { getGraphql } from '../../faces/rest/graphql.rest.ts';
 import { sendMcpMessage } from '../../faces/rest/mcp.rest.ts';
 import { issueToken } from '../../faces/rest/oauth.rest.ts';
@@ -14,6 +15,7 @@ interface Greeting {
   baseUrl: string;
   adminUrl: string;
   dataDir: string;
+  hasConsole: boolean;
   webhook: { username: string; password: string };
   startedInMs: number;
 }
@@ -22,12 +24,21 @@ interface Greeting {
  * Returns the text that an embedded run prints at its start: the addresses, the credentials, a header to paste into
  * GraphiQL, and three commands to paste into a POSIX shell.
  */
-export function greeting({ demo, token, baseUrl, adminUrl, dataDir, webhook, startedInMs }: Greeting): string {
+export function greeting({
+  demo,
+  token,
+  hasConsole,
+  baseUrl,
+  adminUrl,
+  dataDir,
+  webhook,
+  startedInMs,
+}: Greeting): string {
   const transaction = demo.transactions.token_transactions;
   const at = '2026-11-21T10:30:00Z';
   return `
 Portcullis is up: ${baseUrl} (in ${(startedInMs / 1000).toFixed(1)} s)
-  GraphiQL    ${baseUrl}${getGraphql.path}
+${hasConsole ? `  Console     ${baseUrl}${showConsole.path.replace('**', '')}\n` : ''}  GraphiQL    ${baseUrl}${getGraphql.path}
   Swagger UI  ${baseUrl}${showSwagger.path.replace('*', '')}
   MCP         ${baseUrl}${sendMcpMessage.path} (Bearer: the client's secret)
   Metrics     ${adminUrl}/metrics

@@ -1,5 +1,6 @@
 import { listAccounts } from './accounts.rest.ts';
 import { getAsset } from './assets.rest.ts';
+import { leadToConsole, showConsole } from './console.rest.ts';
 import { getGasFees } from './gas-fee.rest.ts';
 import { graphqlRoutes } from './graphql.rest.ts';
 import { healthRoutes } from './health.rest.ts';
@@ -21,6 +22,8 @@ const routes = [
   listAccounts,
   getAsset,
   ...healthRoutes,
+  leadToConsole,
+  showConsole,
   leadToSwagger,
   showSwagger,
   getGasFees,

@@ -142,6 +142,8 @@ export interface Config {
   /** Whether the mutation `registerTransaction` may register ids that their owner has not registered. */
   registrationByMutation: boolean;
   graphqlIntrospection: boolean;
+  /** Whether the console is served. */
+  console: boolean;
   /** Whether frequent GraphQL queries run as compiled code. */
   graphqlJit: boolean;
   graphqlMaxCost: number;
@@ -272,7 +274,10 @@ function clashes(given: Given, production: boolean): string[] {
       isSet('WEBHOOK_SIGNING_SECRET_PREVIOUS') && !isSet('WEBHOOK_SIGNING_SECRET'),
       'WEBHOOK_SIGNING_SECRET_PREVIOUS needs WEBHOOK_SIGNING_SECRET',
     ],
-    [persisted === 'only' && !isSet('GRAPHQL_PERSISTED_FILE'), 'GRAPHQL_PERSISTED=only needs GRAPHQL_PERSISTED_FILE'],
+    [
+      persisted === 'only' && !isSet('GRAPHQL_PERSISTED_FILE') && given.CONSOLE !== 'on',
+      'GRAPHQL_PERSISTED=only needs GRAPHQL_PERSISTED_FILE',
+    ],
     [
       persisted === 'off' && isSet('GRAPHQL_PERSISTED_FILE'),
       'GRAPHQL_PERSISTED_FILE needs GRAPHQL_PERSISTED to be allow or only',
@@ -309,6 +314,7 @@ function toConfig(env: Env, production: boolean): Config {
     corsOrigins: env.CORS_ORIGINS,
     registrationByMutation: (env.REGISTRATION_BY_MUTATION ?? (production ? 'off' : 'on')) === 'on',
     graphqlIntrospection: env.GRAPHQL_INTROSPECTION === undefined ? !production : env.GRAPHQL_INTROSPECTION === 'on',
+    console: (env.CONSOLE ?? (env.DATABASE_URL === undefined ? 'on' : 'off')) === 'on',
     graphqlJit: env.GRAPHQL_JIT === 'on',
     graphqlMaxCost: env.GRAPHQL_MAX_COST,
     graphqlPersisted: env.GRAPHQL_PERSISTED,

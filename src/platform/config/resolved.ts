@@ -47,6 +47,7 @@ function defaultsOf(config: Config): Partial<Record<keyof Env, string>> {
     WEBHOOK_USERNAME: 'chain-processor',
     WEBHOOK_PASSWORD: generated,
     REGISTRATION_BY_MUTATION: config.registrationByMutation ? 'on' : 'off',
+    CONSOLE: config.console ? 'on' : 'off',
     GRAPHQL_INTROSPECTION: config.graphqlIntrospection ? 'on' : 'off',
   };
 }

@@ -231,6 +231,11 @@ const features = {
     unset: '`on`; in production `off`',
     role: 'gateway',
   }),
+  CONSOLE: about(z.enum(['on', 'off'], 'on or off').optional(), {
+    description: 'whether the console is served at `/console/` (docs/operations/console.md)',
+    unset: '`on` in the embedded run; else `off`',
+    role: 'gateway',
+  }),
   GRAPHQL_JIT: about(z.enum(['on', 'off'], 'on or off').default('on'), {
     description: 'whether frequent queries run as compiled code (docs/operations/compiled-operations.md)',
     role: 'gateway',

@@ -44,24 +44,26 @@ function parsedJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Holds the persisted documents of the configured file and reads the file again on reload. */
+/** Holds persisted documents, those of the configured file and those of the console, and reads the file again on reload. */
 export class PersistedFile {
   readonly #path: string | undefined;
   readonly #log: Log;
+  readonly #own: PersistedDocuments;
   #documents: PersistedDocuments;
 
-  private constructor(path: string | undefined, log: Log, documents: PersistedDocuments) {
+  private constructor(path: string | undefined, log: Log, own: PersistedDocuments, read: PersistedDocuments) {
     this.#path = path;
     this.#log = log;
-    this.#documents = documents;
+    this.#own = own;
+    this.#documents = new Map([...own, ...read]);
   }
 
   /**
-   * Reads the file; without a path there are no documents.
+   * Reads the file; without a path there are no documents but `own`, which are there whatever the file lists.
    * @throws ConfigError when the file cannot be read or is invalid.
    */
-  static async open(path: string | undefined, log: Log): Promise<PersistedFile> {
-    return new PersistedFile(path, log, path === undefined ? new Map() : await readPersistedDocuments(path));
+  static async open(path: string | undefined, log: Log, own: PersistedDocuments = new Map()): Promise<PersistedFile> {
+    return new PersistedFile(path, log, own, path === undefined ? new Map() : await readPersistedDocuments(path));
   }
 
   get documents(): PersistedDocuments {
@@ -73,7 +75,7 @@ export class PersistedFile {
     if (this.#path === undefined) return;
     const file = this.#path;
     try {
-      this.#documents = await readPersistedDocuments(file);
+      this.#documents = new Map([...this.#own, ...(await readPersistedDocuments(file))]);
       this.#log.info({ file, documents: this.#documents.size }, 'the persisted operations are those of their file');
     } catch (error) {
       const told = error instanceof ConfigError ? { faults: error.faults } : { err: error };

@@ -1,0 +1,1197 @@
+/* eslint-disable */
+/** Internal type. DO NOT USE DIRECTLY. */
+type Exact<T extends { [key: string]: unknown }> = { [K in keyof T]: T[K] };
+/** Internal type. DO NOT USE DIRECTLY. */
+export type Incremental<T> = T | { [P in keyof T]?: P extends ' $fragmentName' | '__typename' ? T[P] : never };
+import type { DocumentTypeDecoration } from '@graphql-typed-document-node/core';
+/** Filters accounts; every given member must match. */
+export type AccountFilter = {
+  /** Whether to include deleted accounts; false by default. */
+  includeDeleted?: boolean | null | undefined;
+  /** Part of the name, ignoring case. */
+  search?: string | null | undefined;
+  /** The exact status: 1 active, 2 suspended, 3 closed. */
+  status?: number | null | undefined;
+  /** The exact type, such as `organisation`. */
+  type?: string | null | undefined;
+};
+
+/** Filters audit records; every given member must match. */
+export type AuditFilter = {
+  /** The exact correlation id. */
+  correlationId?: string | null | undefined;
+  /** The exact method, such as `POST`, or `WS`. */
+  method?: string | null | undefined;
+  /** The exact path. */
+  path?: string | null | undefined;
+  /** Received at this time or later. */
+  since?: string | null | undefined;
+  /** The exact HTTP status, such as 404. */
+  statusCode?: number | null | undefined;
+  /** Received before this time. */
+  until?: string | null | undefined;
+};
+
+/** When and what an automatic transfer moves. */
+export type AutoTransferRuleInput = {
+  /** How much is moved: more than 0. */
+  amount: string | number;
+  /** A condition {field, op, value, network_currency_id} or a group {and: […]}, {or: […]}, {not: {…}}, at most 8 deep and 64 conditions. `op` is lt, lte, gt, gte, eq or neq, or another spelling of one. It is JSON that all interfaces share: unlike those around it, names in it are spelt as REST spells them (`network_currency_id`). */
+  ruleLogic: unknown;
+  /** The UUID of the wallet that it goes to. */
+  targetWalletId: string | number;
+  /** `auto` or `auto_with_approve`. */
+  type: string;
+};
+
+/** The value of a field in a currency. */
+export type BalanceInput = {
+  /** The field's name, as conditions have it, such as `target.balance`. */
+  field: string;
+  /** The UUID of the currency. */
+  networkCurrencyId: string | number;
+  /** Its value, in units of the currency. */
+  value: string | number;
+};
+
+/** The progress of a migration of users. */
+export type MigrationStatus =
+  /** It was stopped before its last row; the users created so far stay. */
+  | 'CANCELLED'
+  /** Every row has been applied. */
+  | 'DONE'
+  /** It could not continue; the users created so far stay. */
+  | 'FAILED'
+  /** Rows are still being applied. */
+  | 'RUNNING';
+
+/** How much may be transferred in a window of time. */
+export type PermissionlessTransferLimitRuleInput = {
+  /** The maximum in the window: a whole number above 0. */
+  maxAmount: string | number;
+  /** `hour`, `day`, `week`, `month` or `year`. */
+  timePeriod: string;
+  /** How many such periods the window has, at least 1. */
+  timePeriodValue: number;
+};
+
+/** A rule or its id, and the facts to evaluate it with. */
+export type PreviewWalletRuleInput = {
+  /** The time of the evaluation; now by default. The window of a limit ends then and excludes its start; months and years are those of the calendar in UTC. */
+  at?: string | null | undefined;
+  /** The wallet's balances: at most 1000. */
+  balances: Array<BalanceInput>;
+  /** The rule itself; either this or `ruleId`. */
+  rule?: WalletRuleInput | null | undefined;
+  /** The UUID of a rule of the node; either this or `rule`. */
+  ruleId?: string | number | null | undefined;
+  /** The wallet's transfers: at most 10000. A limit counts those of its currency in its window; without a list it cannot be evaluated. */
+  transfers?: Array<TransferInput> | null | undefined;
+};
+
+/** Who must approve. */
+export type SignAndApproveRuleInput = {
+  /** The UUID of a user who must be among them. */
+  mandatoryUserId?: string | number | null | undefined;
+  /** The highest priority of an approver, 1 to 100. */
+  maxPriority?: number | null | undefined;
+  /** The lowest priority of an approver, 1 to 100. */
+  minPriority?: number | null | undefined;
+  /** How many must approve, at least 1. */
+  minUserCount?: number | null | undefined;
+};
+
+/** What a transaction belongs to; decides what its type code means. */
+export type TransactionCollection =
+  /** Of currency tokens. */
+  | 'CURRENCY_TOKEN_TRANSACTIONS'
+  /** Of the node itself. */
+  | 'NODE_TRANSACTIONS'
+  /** Of users over the counter. */
+  | 'OTC_TRANSACTIONS'
+  /** Of users on the secondary market. */
+  | 'SECONDARY_MARKET_TRANSACTIONS'
+  /** Of tokenized assets. */
+  | 'TOKEN_TRANSACTIONS'
+  /** Of users on the primary market. */
+  | 'USER_TRANSACTIONS';
+
+/** Filters transactions; every given member must match. */
+export type TransactionFilter = {
+  /** In this collection. */
+  collection?: TransactionCollection | null | undefined;
+  /** With this status. */
+  status?: TransactionStatus | null | undefined;
+  /** With this type code. */
+  type?: number | null | undefined;
+  /** Last updated, by the notifications' own clock, at this instant or after it. */
+  updatedSince?: string | null | undefined;
+};
+
+/** The status of a transaction. */
+export type TransactionStatus =
+  /** It is on the chain: final. */
+  | 'DONE'
+  /** It failed: final. */
+  | 'ERROR'
+  /** It is being worked on. */
+  | 'IN_PROGRESS'
+  /** It was broadcast and waits for its receipt. */
+  | 'PENDING_RECEIPT'
+  /** The chain processor has queued it. */
+  | 'STARTED';
+
+/** A transfer that was made, or is to be made. */
+export type TransferInput = {
+  /** How much: 0 or more. */
+  amount: string | number;
+  /** When it was or will be made. */
+  at: string;
+  /** The UUID of the currency. */
+  networkCurrencyId: string | number;
+};
+
+/** A rule. The object of its type is required; that of the other type is kept, and never evaluated. */
+export type WalletRuleInput = {
+  /** When and what to transfer. */
+  autoTransferRule?: AutoTransferRuleInput | null | undefined;
+  /** The display name. */
+  name: string;
+  /** The UUID of the currency that it is for. */
+  networkCurrencyId: string | number;
+  /** The UUID of the network that it is for. */
+  networkId: string | number;
+  /** How much may be transferred. */
+  permissionlessTransferLimitRule?: PermissionlessTransferLimitRuleInput | null | undefined;
+  /** 1 to 100; kept as sent. */
+  priority?: number | null | undefined;
+  /** Who must approve. */
+  signAndApproveRule?: SignAndApproveRuleInput | null | undefined;
+  /** `auto_transfer` or `permissionless_transfer_limit`. */
+  type: string;
+};
+
+/** Whether a rule can fire. */
+export type WalletRuleStatus =
+  /** It fires when its conditions hold. */
+  | 'ACTIVE'
+  /** It is kept and never fires. */
+  | 'DISABLED';
+
+type Failure_DuplicateError_Fragment = { __typename: 'DuplicateError', message: string };
+
+type Failure_ForbiddenError_Fragment = { __typename: 'ForbiddenError', permission: string, message: string };
+
+type Failure_NotFoundError_Fragment = { __typename: 'NotFoundError', message: string };
+
+type Failure_PreconditionError_Fragment = { __typename: 'PreconditionError', message: string };
+
+type Failure_ValidationError_Fragment = { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> };
+
+export type FailureFragment =
+  | Failure_DuplicateError_Fragment
+  | Failure_ForbiddenError_Fragment
+  | Failure_NotFoundError_Fragment
+  | Failure_PreconditionError_Fragment
+  | Failure_ValidationError_Fragment
+;
+
+export type PagePartsFragment = { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null };
+
+export type ViewerQueryVariables = Exact<{ [key: string]: never; }>;
+
+
+export type ViewerQuery = { me: { nodeId: string, clientId: string | null, subject: string, tokenUse: string, permissions: Array<string>, expiresAt: string | null } };
+
+export type TransactionPartsFragment = { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null };
+
+export type TransactionsQueryVariables = Exact<{
+  filter?: TransactionFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type TransactionsQuery = { transactions: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } }> } };
+
+export type TransactionHistoryQueryVariables = Exact<{
+  id: string | number;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type TransactionHistoryQuery = { transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null, events: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { cursor: string, status: TransactionStatus, previousStatus: TransactionStatus | null, transactionHash: string, contractAddress: string, error: string | null, correlationId: string | null, occurredAt: string } }> } } | null };
+
+export type TransactionUpdatesSubscriptionVariables = Exact<{
+  filter?: TransactionFilter | null | undefined;
+  after?: string | null | undefined;
+}>;
+
+
+export type TransactionUpdatesSubscription = { transactionUpdates: { cursor: string, previousStatus: TransactionStatus | null, correlationId: string | null, transaction: { id: string, collection: TransactionCollection, type: number, typeName: string | null, typeFlagged: boolean, status: TransactionStatus | null, transactionHash: string, contractAddress: string, gasUsed: string, error: string | null, conflict: boolean, createdAt: string | null, updatedAt: string | null } } };
+
+export type TransactionStateSubscriptionVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type TransactionStateSubscription = { transaction: { status: TransactionStatus | null, updatedAt: string | null } };
+
+export type AccountsQueryVariables = Exact<{
+  filter?: AccountFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type AccountsQuery = { accounts: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, type: string, status: number, createdAt: string, deletedAt: string | null } }> } };
+
+export type AccountWalletsQueryVariables = Exact<{
+  id: string | number;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type AccountWalletsQuery = { account: { id: string, name: string, type: string, status: number, createdAt: string, updatedAt: string, deletedAt: string | null, wallets: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, chain: string, createdAt: string } }> } } | null };
+
+export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
+
+export type WalletRulesQueryVariables = Exact<{
+  id: string | number;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type WalletRulesQuery = { wallet: { id: string, chain: string, createdAt: string, account: { id: string, name: string }, networks: { totalCount: number, edges: Array<{ node: { id: string, name: string } }> }, rules: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, type: string, priority: number | null, status: WalletRuleStatus, version: number, updatedAt: string } }> } } | null };
+
+export type WalletRuleQueryVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type WalletRuleQuery = { walletRule: { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null } | null };
+
+export type WalletRuleVersionsQueryVariables = Exact<{
+  ruleId: string | number;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type WalletRuleVersionsQuery = { walletRuleVersions: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { version: number, rule: unknown, status: WalletRuleStatus, deleted: boolean, subject: string, clientId: string | null, correlationId: string | null, at: string } }> } };
+
+export type PreviewWalletRuleQueryVariables = Exact<{
+  input: PreviewWalletRuleInput;
+}>;
+
+
+export type PreviewWalletRuleQuery = { previewWalletRule: { fires: boolean, explanation: Array<{ path: string, field: string, op: string, expected: string | null, actual: string | null, result: boolean, reason: string | null }> } };
+
+export type CreateWalletRuleMutationVariables = Exact<{
+  walletId: string | number;
+  input: WalletRuleInput;
+}>;
+
+
+export type CreateWalletRuleMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null }
+   };
+
+export type ReplaceWalletRuleMutationVariables = Exact<{
+  walletId: string | number;
+  id: string | number;
+  input: WalletRuleInput;
+  ifVersion?: number | null | undefined;
+}>;
+
+
+export type ReplaceWalletRuleMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null }
+   };
+
+export type SetWalletRuleStatusMutationVariables = Exact<{
+  id: string | number;
+  status: WalletRuleStatus;
+}>;
+
+
+export type SetWalletRuleStatusMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+    | { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null }
+   };
+
+export type MigrationPartsFragment = { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null };
+
+export type MigrationsQueryVariables = Exact<{
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type MigrationsQuery = { migrations: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } }> } };
+
+export type MigrationRowsQueryVariables = Exact<{
+  id: string | number;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type MigrationRowsQuery = { migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null, rows: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { index: number, email: string | null, externalId: string | null, userId: string | null, status: string, reason: string | null } }> } } | null };
+
+export type StartUserMigrationMutationVariables = Exact<{
+  file: null;
+}>;
+
+
+export type StartUserMigrationMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type CancelUserMigrationMutationVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type CancelUserMigrationMutation = { result:
+    | { __typename: 'ForbiddenError', permission: string, message: string }
+    | { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null }
+    | { __typename: 'NotFoundError', message: string }
+    | { __typename: 'PreconditionError', message: string }
+    | { __typename: 'ValidationError', message: string, issues: Array<{ path: Array<string>, message: string }> }
+   };
+
+export type MigrationProgressSubscriptionVariables = Exact<{
+  id: string | number;
+}>;
+
+
+export type MigrationProgressSubscription = { migrationProgress: { processed: number, total: number | null, success: number, skipped: number, failed: number, done: boolean, migration: { id: string, status: MigrationStatus, total: number, success: number, skipped: number, failed: number, createdBy: string, createdAt: string, finishedAt: string | null } } };
+
+export type AuditRecordsQueryVariables = Exact<{
+  filter?: AuditFilter | null | undefined;
+  first?: number | null | undefined;
+  after?: string | null | undefined;
+  last?: number | null | undefined;
+  before?: string | null | undefined;
+}>;
+
+
+export type AuditRecordsQuery = { auditRecords: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, at: string, correlationId: string, method: string, path: string, query: string | null, statusCode: number, elapsed: number, headers: unknown, remoteAddress: string, realIp: string, requestBody: string | null, responseBody: string | null, isApi: boolean } }> } };
+
+export class TypedDocumentString<TResult, TVariables>
+  extends String
+  implements DocumentTypeDecoration<TResult, TVariables>
+{
+  __apiType?: NonNullable<DocumentTypeDecoration<TResult, TVariables>['__apiType']>;
+  private value: string;
+  public __meta__?: Record<string, any> | undefined;
+
+  constructor(value: string, __meta__?: Record<string, any> | undefined) {
+    super(value);
+    this.value = value;
+    this.__meta__ = __meta__;
+  }
+
+  override toString(): string & DocumentTypeDecoration<TResult, TVariables> {
+    return this.value;
+  }
+}
+export const FailureFragmentDoc = new TypedDocumentString(`
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+    `, {"fragmentName":"Failure"}) as unknown as TypedDocumentString<FailureFragment, unknown>;
+export const PagePartsFragmentDoc = new TypedDocumentString(`
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+    `, {"fragmentName":"PageParts"}) as unknown as TypedDocumentString<PagePartsFragment, unknown>;
+export const TransactionPartsFragmentDoc = new TypedDocumentString(`
+    fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}
+    `, {"fragmentName":"TransactionParts"}) as unknown as TypedDocumentString<TransactionPartsFragment, unknown>;
+export const RulePartsFragmentDoc = new TypedDocumentString(`
+    fragment RuleParts on WalletRule {
+  id
+  walletId
+  name
+  type
+  networkId
+  networkCurrencyId
+  priority
+  status
+  version
+  createdAt
+  updatedAt
+  autoTransferRule {
+    type
+    ruleLogic
+    amount
+    targetWalletId
+  }
+  signAndApproveRule {
+    mandatoryUserId
+    minPriority
+    maxPriority
+    minUserCount
+  }
+  permissionlessTransferLimitRule {
+    maxAmount
+    timePeriod
+    timePeriodValue
+  }
+}
+    `, {"fragmentName":"RuleParts"}) as unknown as TypedDocumentString<RulePartsFragment, unknown>;
+export const MigrationPartsFragmentDoc = new TypedDocumentString(`
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}
+    `, {"fragmentName":"MigrationParts"}) as unknown as TypedDocumentString<MigrationPartsFragment, unknown>;
+export const ViewerDocument = new TypedDocumentString(`
+    query Viewer {
+  me {
+    nodeId
+    clientId
+    subject
+    tokenUse
+    permissions
+    expiresAt
+  }
+}
+    `) as unknown as TypedDocumentString<ViewerQuery, ViewerQueryVariables>;
+export const TransactionsDocument = new TypedDocumentString(`
+    query Transactions($filter: TransactionFilter, $first: Int, $after: String, $last: Int, $before: String) {
+  transactions(
+    filter: $filter
+    first: $first
+    after: $after
+    last: $last
+    before: $before
+  ) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        ...TransactionParts
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<TransactionsQuery, TransactionsQueryVariables>;
+export const TransactionHistoryDocument = new TypedDocumentString(`
+    query TransactionHistory($id: ID!, $last: Int, $before: String) {
+  transaction(id: $id) {
+    ...TransactionParts
+    events(last: $last, before: $before) {
+      totalCount
+      pageInfo {
+        ...PageParts
+      }
+      edges {
+        node {
+          cursor
+          status
+          previousStatus
+          transactionHash
+          contractAddress
+          error
+          correlationId
+          occurredAt
+        }
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<TransactionHistoryQuery, TransactionHistoryQueryVariables>;
+export const TransactionUpdatesDocument = new TypedDocumentString(`
+    subscription TransactionUpdates($filter: TransactionFilter, $after: String) {
+  transactionUpdates(filter: $filter, after: $after) {
+    cursor
+    previousStatus
+    correlationId
+    transaction {
+      ...TransactionParts
+    }
+  }
+}
+    fragment TransactionParts on Transaction {
+  id
+  collection
+  type
+  typeName
+  typeFlagged
+  status
+  transactionHash
+  contractAddress
+  gasUsed
+  error
+  conflict
+  createdAt
+  updatedAt
+}`) as unknown as TypedDocumentString<TransactionUpdatesSubscription, TransactionUpdatesSubscriptionVariables>;
+export const TransactionStateDocument = new TypedDocumentString(`
+    subscription TransactionState($id: ID!) {
+  transaction(id: $id) {
+    status
+    updatedAt
+  }
+}
+    `) as unknown as TypedDocumentString<TransactionStateSubscription, TransactionStateSubscriptionVariables>;
+export const AccountsDocument = new TypedDocumentString(`
+    query Accounts($filter: AccountFilter, $first: Int, $after: String, $last: Int, $before: String) {
+  accounts(
+    filter: $filter
+    first: $first
+    after: $after
+    last: $last
+    before: $before
+  ) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        id
+        name
+        type
+        status
+        createdAt
+        deletedAt
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<AccountsQuery, AccountsQueryVariables>;
+export const AccountWalletsDocument = new TypedDocumentString(`
+    query AccountWallets($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+  account(id: $id) {
+    id
+    name
+    type
+    status
+    createdAt
+    updatedAt
+    deletedAt
+    wallets(first: $first, after: $after, last: $last, before: $before) {
+      totalCount
+      pageInfo {
+        ...PageParts
+      }
+      edges {
+        node {
+          id
+          chain
+          createdAt
+        }
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<AccountWalletsQuery, AccountWalletsQueryVariables>;
+export const WalletRulesDocument = new TypedDocumentString(`
+    query WalletRules($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+  wallet(id: $id) {
+    id
+    chain
+    createdAt
+    account {
+      id
+      name
+    }
+    networks(first: 100) {
+      totalCount
+      edges {
+        node {
+          id
+          name
+        }
+      }
+    }
+    rules(first: $first, after: $after, last: $last, before: $before) {
+      totalCount
+      pageInfo {
+        ...PageParts
+      }
+      edges {
+        node {
+          id
+          name
+          type
+          priority
+          status
+          version
+          updatedAt
+        }
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<WalletRulesQuery, WalletRulesQueryVariables>;
+export const WalletRuleDocument = new TypedDocumentString(`
+    query WalletRule($id: ID!) {
+  walletRule(id: $id) {
+    ...RuleParts
+  }
+}
+    fragment RuleParts on WalletRule {
+  id
+  walletId
+  name
+  type
+  networkId
+  networkCurrencyId
+  priority
+  status
+  version
+  createdAt
+  updatedAt
+  autoTransferRule {
+    type
+    ruleLogic
+    amount
+    targetWalletId
+  }
+  signAndApproveRule {
+    mandatoryUserId
+    minPriority
+    maxPriority
+    minUserCount
+  }
+  permissionlessTransferLimitRule {
+    maxAmount
+    timePeriod
+    timePeriodValue
+  }
+}`) as unknown as TypedDocumentString<WalletRuleQuery, WalletRuleQueryVariables>;
+export const WalletRuleVersionsDocument = new TypedDocumentString(`
+    query WalletRuleVersions($ruleId: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+  walletRuleVersions(
+    ruleId: $ruleId
+    first: $first
+    after: $after
+    last: $last
+    before: $before
+  ) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        version
+        rule
+        status
+        deleted
+        subject
+        clientId
+        correlationId
+        at
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<WalletRuleVersionsQuery, WalletRuleVersionsQueryVariables>;
+export const PreviewWalletRuleDocument = new TypedDocumentString(`
+    query PreviewWalletRule($input: PreviewWalletRuleInput!) {
+  previewWalletRule(input: $input) {
+    fires
+    explanation {
+      path
+      field
+      op
+      expected
+      actual
+      result
+      reason
+    }
+  }
+}
+    `) as unknown as TypedDocumentString<PreviewWalletRuleQuery, PreviewWalletRuleQueryVariables>;
+export const CreateWalletRuleDocument = new TypedDocumentString(`
+    mutation CreateWalletRule($walletId: ID!, $input: WalletRuleInput!) {
+  result: createWalletRule(walletId: $walletId, input: $input) {
+    ... on WalletRule {
+      ...RuleParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment RuleParts on WalletRule {
+  id
+  walletId
+  name
+  type
+  networkId
+  networkCurrencyId
+  priority
+  status
+  version
+  createdAt
+  updatedAt
+  autoTransferRule {
+    type
+    ruleLogic
+    amount
+    targetWalletId
+  }
+  signAndApproveRule {
+    mandatoryUserId
+    minPriority
+    maxPriority
+    minUserCount
+  }
+  permissionlessTransferLimitRule {
+    maxAmount
+    timePeriod
+    timePeriodValue
+  }
+}`) as unknown as TypedDocumentString<CreateWalletRuleMutation, CreateWalletRuleMutationVariables>;
+export const ReplaceWalletRuleDocument = new TypedDocumentString(`
+    mutation ReplaceWalletRule($walletId: ID!, $id: ID!, $input: WalletRuleInput!, $ifVersion: Int) {
+  result: replaceWalletRule(
+    walletId: $walletId
+    id: $id
+    input: $input
+    ifVersion: $ifVersion
+  ) {
+    ... on WalletRule {
+      ...RuleParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment RuleParts on WalletRule {
+  id
+  walletId
+  name
+  type
+  networkId
+  networkCurrencyId
+  priority
+  status
+  version
+  createdAt
+  updatedAt
+  autoTransferRule {
+    type
+    ruleLogic
+    amount
+    targetWalletId
+  }
+  signAndApproveRule {
+    mandatoryUserId
+    minPriority
+    maxPriority
+    minUserCount
+  }
+  permissionlessTransferLimitRule {
+    maxAmount
+    timePeriod
+    timePeriodValue
+  }
+}`) as unknown as TypedDocumentString<ReplaceWalletRuleMutation, ReplaceWalletRuleMutationVariables>;
+export const SetWalletRuleStatusDocument = new TypedDocumentString(`
+    mutation SetWalletRuleStatus($id: ID!, $status: WalletRuleStatus!) {
+  result: setWalletRuleStatus(id: $id, status: $status) {
+    ... on WalletRule {
+      ...RuleParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment RuleParts on WalletRule {
+  id
+  walletId
+  name
+  type
+  networkId
+  networkCurrencyId
+  priority
+  status
+  version
+  createdAt
+  updatedAt
+  autoTransferRule {
+    type
+    ruleLogic
+    amount
+    targetWalletId
+  }
+  signAndApproveRule {
+    mandatoryUserId
+    minPriority
+    maxPriority
+    minUserCount
+  }
+  permissionlessTransferLimitRule {
+    maxAmount
+    timePeriod
+    timePeriodValue
+  }
+}`) as unknown as TypedDocumentString<SetWalletRuleStatusMutation, SetWalletRuleStatusMutationVariables>;
+export const MigrationsDocument = new TypedDocumentString(`
+    query Migrations($first: Int, $after: String, $last: Int, $before: String) {
+  migrations(first: $first, after: $after, last: $last, before: $before) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        ...MigrationParts
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}`) as unknown as TypedDocumentString<MigrationsQuery, MigrationsQueryVariables>;
+export const MigrationRowsDocument = new TypedDocumentString(`
+    query MigrationRows($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+  migration(id: $id) {
+    ...MigrationParts
+    rows(first: $first, after: $after, last: $last, before: $before) {
+      totalCount
+      pageInfo {
+        ...PageParts
+      }
+      edges {
+        node {
+          index
+          email
+          externalId
+          userId
+          status
+          reason
+        }
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}
+fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}`) as unknown as TypedDocumentString<MigrationRowsQuery, MigrationRowsQueryVariables>;
+export const StartUserMigrationDocument = new TypedDocumentString(`
+    mutation StartUserMigration($file: File!) {
+  result: startUserMigration(file: $file) {
+    ... on Migration {
+      ...MigrationParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}`) as unknown as TypedDocumentString<StartUserMigrationMutation, StartUserMigrationMutationVariables>;
+export const CancelUserMigrationDocument = new TypedDocumentString(`
+    mutation CancelUserMigration($id: ID!) {
+  result: cancelUserMigration(id: $id) {
+    ... on Migration {
+      ...MigrationParts
+    }
+    ...Failure
+  }
+}
+    fragment Failure on Error {
+  __typename
+  message
+  ... on ValidationError {
+    issues {
+      path
+      message
+    }
+  }
+  ... on ForbiddenError {
+    permission
+  }
+}
+fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}`) as unknown as TypedDocumentString<CancelUserMigrationMutation, CancelUserMigrationMutationVariables>;
+export const MigrationProgressDocument = new TypedDocumentString(`
+    subscription MigrationProgress($id: ID!) {
+  migrationProgress(id: $id) {
+    processed
+    total
+    success
+    skipped
+    failed
+    done
+    migration {
+      ...MigrationParts
+    }
+  }
+}
+    fragment MigrationParts on Migration {
+  id
+  status
+  total
+  success
+  skipped
+  failed
+  createdBy
+  createdAt
+  finishedAt
+}`) as unknown as TypedDocumentString<MigrationProgressSubscription, MigrationProgressSubscriptionVariables>;
+export const AuditRecordsDocument = new TypedDocumentString(`
+    query AuditRecords($filter: AuditFilter, $first: Int, $after: String, $last: Int, $before: String) {
+  auditRecords(
+    filter: $filter
+    first: $first
+    after: $after
+    last: $last
+    before: $before
+  ) {
+    totalCount
+    pageInfo {
+      ...PageParts
+    }
+    edges {
+      node {
+        id
+        at
+        correlationId
+        method
+        path
+        query
+        statusCode
+        elapsed
+        headers
+        remoteAddress
+        realIp
+        requestBody
+        responseBody
+        isApi
+      }
+    }
+  }
+}
+    fragment PageParts on PageInfo {
+  hasNextPage
+  hasPreviousPage
+  startCursor
+  endCursor
+}`) as unknown as TypedDocumentString<AuditRecordsQuery, AuditRecordsQueryVariables>;

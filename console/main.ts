@@ -1,0 +1,141 @@
+import { render, type VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { AccountPage, AccountsPage } from './accounts.ts';
+import { ask } from './api.ts';
+import { AuditPage } from './audit.ts';
+import { ViewerDocument } from './generated/graphql.ts';
+import { html } from './html.ts';
+import { MigrationPage, MigrationsPage } from './migrations.ts';
+import { rememberedClient } from './remembered.ts';
+import { linkTo, place } from './router.ts';
+import { RulePage } from './rules.ts';
+import { notice, signIn, signOut, viewer } from './session.ts';
+import { TransactionPage, TransactionsPage } from './transactions.ts';
+import { FailureBox, Field, Guarded, Id, inputOf, Page, Time, useAction } from './ui.ts';
+import { WalletPage } from './wallets.ts';
+
+interface Section {
+  path: string;
+  title: string;
+  needs: readonly string[];
+  /** Returns the view of a place below the section; undefined if there is none. */
+  view(parts: readonly string[]): VNode | VNode[] | undefined;
+}
+
+const SECTIONS: readonly Section[] = [
+  {
+    path: 'transactions',
+    title: 'Transactions',
+    needs: ['transactions:read'],
+    view: ([id]) =>
+      id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`,
+  },
+  {
+    path: 'accounts',
+    title: 'Accounts',
+    needs: ['accounts:read'],
+    view: ([id]) => (id === undefined ? html`<${AccountsPage} />` : html`<${AccountPage} key=${id} id=${id} />`),
+  },
+  {
+    path: 'migrations',
+    title: 'User migrations',
+    needs: ['users:read'],
+    view: ([id]) => (id === undefined ? html`<${MigrationsPage} />` : html`<${MigrationPage} key=${id} id=${id} />`),
+  },
+  { path: 'audit', title: 'Audit', needs: ['audit:read'], view: () => html`<${AuditPage} />` },
+];
+
+/** Views that are reached from others alone: a wallet, and its rules. */
+const INNER: readonly Section[] = [
+  {
+    path: 'wallets',
+    title: 'Wallet',
+    needs: ['wallets:read', 'wallet-rules:read'],
+    view: ([id, rules, ruleId]) => {
+      if (id === undefined) return undefined;
+      if (rules === undefined) return html`<${WalletPage} key=${id} id=${id} />`;
+      return rules === 'rules' && ruleId !== undefined
+        ? html`<${RulePage} key=${ruleId} walletId=${id} id=${ruleId} />`
+        : undefined;
+    },
+  },
+];
+
+function App() {
+  if (!viewer.value) return html`<${SignIn} />`;
+  const [path = 'transactions', ...rest] = place.value.parts;
+  const section = [...SECTIONS, ...INNER].find((known) => known.path === path);
+  const view = section?.view(rest);
+  return html`<${Bar} path=${path} />${
+    section && view
+      ? html`<${Guarded} key=${path} title=${section.title} needs=${section.needs}>${view}<//>`
+      : html`<${Page} title="There is no such page"><p>Choose one above.</p><//>`
+  }`;
+}
+
+function Bar({ path }: { path: string }) {
+  const { subject, clientId, tokenUse, nodeId, permissions, expiresAt } = viewer.value ?? {};
+  return html`<a class="skip" href="#content" onClick=${(event: Event) => {
+    event.preventDefault();
+    document.querySelector('h1')?.focus();
+  }}>Skip to the content</a>
+  <header class="bar"><span class="brand"><img src="icon.svg" alt="" width="24" height="24" />Portcullis</span>
+    <nav aria-label="Main"><ul>${SECTIONS.map(({ path: to, title, needs }) => {
+      const isMissing = needs.some((permission) => !permissions?.includes(permission));
+      return html`<li><a href=${linkTo([to])} aria-current=${to === path ? 'page' : undefined} class=${isMissing ? 'missing' : ''}>${title}</a></li>`;
+    })}</ul></nav>
+    <details class="who"><summary>${tokenUse === 'api' ? 'Client' : 'Supervisor'}</summary><dl>
+      <div><dt>Subject</dt><dd><${Id} id=${subject} /></dd></div>
+      <div><dt>Client</dt><dd><${Id} id=${clientId} /></dd></div>
+      <div><dt>Node</dt><dd><${Id} id=${nodeId} /></dd></div>
+      <div><dt>Permissions</dt><dd>${permissions?.map((name) => html`<code>${name}</code> `)}</dd></div>
+      <div><dt>The first token ended or ends</dt><dd><${Time} at=${expiresAt} /></dd></div></dl></details>
+    <button type="button" onClick=${() => signOut()}>Sign out</button>
+  </header>`;
+}
+
+function SignIn() {
+  const [by, setBy] = useState<'supervisor' | 'client'>('supervisor');
+  const [given, setGiven] = useState({
+    clientId: rememberedClient.get(),
+    clientSecret: '',
+    username: '',
+    password: '',
+  });
+  const [isKept, setKept] = useState(rememberedClient.get() !== '');
+  const { run, isBusy, failure } = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void run(async () => {
+      await signIn(by === 'client' ? { ...given, username: '', password: '' } : given);
+      rememberedClient.set(isKept ? given.clientId.trim() : '');
+      viewer.value = (await ask(ViewerDocument, {})).me;
+    });
+  };
+  const input = (name: keyof typeof given, label: string, type: string, autocomplete: string) =>
+    html`<${Field} label=${label}>${(described: object) =>
+      html`<input ...${described} type=${type} name=${name} autocomplete=${autocomplete} spellcheck="false" required value=${given[name]} onInput=${(
+        event: Event,
+      ) => setGiven({ ...given, [name]: inputOf(event) })} />`}<//>`;
+  return html`<${Page} title="Sign in to Portcullis">
+    ${notice.value !== '' && html`<p class="failure" role="status">${notice.value}</p>`}
+    <form class="card narrow" onSubmit=${submit}>
+      <fieldset class="choice"><legend>Who signs in</legend>${(['supervisor', 'client'] as const).map(
+        (kind) =>
+          html`<label><input type="radio" name="by" checked=${by === kind} onChange=${() => setBy(kind)} />${
+            kind === 'client' ? 'A client alone' : 'A supervisor, through a client'
+          }</label>`,
+      )}</fieldset>
+      ${input('clientId', 'Client id', 'text', 'off')}
+      ${input('clientSecret', 'Client secret', 'password', 'off')}
+      ${by === 'supervisor' && input('username', 'Username', 'text', 'username')}
+      ${by === 'supervisor' && input('password', 'Password', 'password', 'current-password')}
+      <label class="check"><input type="checkbox" checked=${isKept} onChange=${() => setKept(!isKept)} />Remember the client id in this browser</label>
+      <${FailureBox} failure=${failure} />
+      <button type="submit" class="primary" disabled=${isBusy}>${isBusy ? 'Signing in …' : 'Sign in'}</button>
+      <p class="muted">Secret and tokens stay in this tab’s memory: a reload signs out.</p>
+    </form>
+  <//>`;
+}
+
+render(html`<${App} />`, document.body);

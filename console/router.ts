@@ -1,0 +1,43 @@
+import { signal } from '@preact/signals';
+
+/** Where one is: the parts of the path behind `#/`, decoded, and the values behind `?`. */
+export interface Place {
+  parts: string[];
+  query: URLSearchParams;
+}
+
+/** The place that the address names. */
+export const place = signal(placeOf(location.hash));
+
+addEventListener('hashchange', () => {
+  place.value = placeOf(location.hash);
+});
+
+function placeOf(hash: string): Place {
+  const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s);
+  return { parts: path.split('/').filter(Boolean).map(decoded), query: new URLSearchParams(query) };
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Returns the link to a place. Values that are empty are left out. */
+export function linkTo(parts: readonly string[], query: Readonly<Record<string, string | undefined>> = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value) as [string, string][];
+  const asked = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
+  return `#/${parts.map(encodeURIComponent).join('/')}${asked}`;
+}
+
+/** Goes to a place. Replacing it leaves no entry in the history, as for what is typed into a filter. */
+export function go(link: string, { replaces = false } = {}): void {
+  if (!replaces) location.hash = link;
+  else {
+    history.replaceState(null, '', link);
+    place.value = placeOf(link);
+  }
+}

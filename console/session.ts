@@ -1,0 +1,131 @@
+import { signal } from '@preact/signals';
+import type { ViewerQuery } from './generated/graphql.ts';
+import { forget } from './remembered.ts';
+
+export type Viewer = ViewerQuery['me'];
+
+/** What a person signs in with; without a username the client signs in by itself. */
+export interface Credentials {
+  clientId: string;
+  clientSecret: string;
+  username: string;
+  password: string;
+}
+
+interface Tokens {
+  access: string;
+  /** In ms since 1970. */
+  expiresAt: number;
+  refresh: string | undefined;
+}
+
+/** Whoever is signed in; undefined before, and after the end. */
+export const viewer = signal<Viewer | undefined>(undefined);
+/** What the page of the sign-in has to say: why a session has ended. */
+export const notice = signal('');
+
+/** The greatest age of a token, in ms before its end, at which it is still sent. */
+const SPARE_MS = 30_000;
+
+// Nothing of this is stored: a reload signs out.
+let client: Pick<Credentials, 'clientId' | 'clientSecret'> | undefined;
+let tokens: Tokens | undefined;
+let renewing: Promise<string> | undefined;
+
+/** Returns the address of a path of the product, whose console is served beside it. */
+export function addressOf(path: string): string {
+  return new URL(`..${path}`, document.baseURI).href;
+}
+
+/** A session that has ended: it was revoked, or has expired. */
+export class Ended extends Error {}
+
+/**
+ * Takes the first tokens.
+ * @throws Error that says what to change, for credentials that are refused.
+ */
+export async function signIn({ clientId, clientSecret, username, password }: Credentials): Promise<void> {
+  const given = { clientId: clientId.trim(), clientSecret: clientSecret.trim() };
+  tokens = await take(
+    given,
+    username === '' ? { grant_type: 'client_credentials' } : { grant_type: 'password', username, password },
+  );
+  client = given;
+  notice.value = '';
+}
+
+/** Ends the session here, and at the server as far as it can be reached. */
+export function signOut(reason = ''): void {
+  const { access, refresh } = tokens ?? {};
+  for (const token of [refresh, access]) {
+    if (!client || token === undefined || reason !== '') continue;
+    const body = { token, client_id: client.clientId, client_secret: client.clientSecret };
+    void send('/v2/oauth/revoke', body, true).catch(() => undefined);
+  }
+  client = undefined;
+  tokens = undefined;
+  renewing = undefined;
+  forget();
+  viewer.value = undefined;
+  notice.value = reason;
+}
+
+/**
+ * Returns a token that is good for the next request.
+ * @param isRefused whether the last one was refused, so that another one is taken
+ * @throws Ended when there is none any more.
+ */
+export async function accessToken(isRefused = false): Promise<string> {
+  if (!tokens || !client) throw new Ended('You are signed out.');
+  if (!isRefused && tokens.expiresAt - SPARE_MS > Date.now()) return tokens.access;
+  renewing ??= renew(client, tokens.refresh).finally(() => {
+    renewing = undefined;
+  });
+  return renewing;
+}
+
+async function renew(by: NonNullable<typeof client>, refresh: string | undefined): Promise<string> {
+  try {
+    const taken = await take(
+      by,
+      refresh === undefined
+        ? { grant_type: 'client_credentials' }
+        : { grant_type: 'refresh_token', refresh_token: refresh },
+    );
+    if (client !== by) throw new Ended('You are signed out.');
+    tokens = taken;
+    return taken.access;
+  } catch (error) {
+    if (error instanceof Refused && client === by) end();
+    throw error;
+  }
+}
+
+/** Ends the session because the server takes its tokens no more. */
+export function end(): Ended {
+  signOut('Your sign-in has ended: it was revoked, or has expired. Sign in again to go on.');
+  return new Ended(notice.value);
+}
+
+class Refused extends Error {}
+
+async function take(by: NonNullable<typeof client>, grant: Record<string, string>): Promise<Tokens> {
+  const body = { ...grant, client_id: by.clientId, client_secret: by.clientSecret };
+  const response = await send('/v2/oauth/token', body, false);
+  const answer = await response.json().catch(() => ({}));
+  if (!response.ok) {
+    const told =
+      answer.error_description ?? answer.message ?? answer.error?.message ?? `the answer is ${response.status}`;
+    throw response.status < 500 && response.status !== 429 ? new Refused(String(told)) : new Error(String(told));
+  }
+  return {
+    access: answer.access_token,
+    expiresAt: Date.now() + answer.expires_in * 1000,
+    refresh: answer.refresh_token,
+  };
+}
+
+function send(path: string, body: object, keepalive: boolean): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(addressOf(path), { method: 'POST', headers, body: JSON.stringify(body), keepalive });
+}

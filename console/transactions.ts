@@ -1,0 +1,318 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ask, type Failure, failureOf, follow, type Link } from './api.ts';
+import {
+  type TransactionPartsFragment as Transaction,
+  type TransactionCollection,
+  TransactionHistoryDocument,
+  TransactionStateDocument,
+  type TransactionStatus,
+  TransactionsDocument,
+  TransactionUpdatesDocument,
+} from './generated/graphql.ts';
+import { html } from './html.ts';
+import { go, linkTo, place } from './router.ts';
+import {
+  Answer,
+  Badge,
+  type Column,
+  Empty,
+  Facts,
+  FailureBox,
+  Field,
+  Id,
+  inputOf,
+  nodesOf,
+  Page,
+  Table,
+  Time,
+  useAsk,
+} from './ui.ts';
+
+const COLLECTIONS: readonly TransactionCollection[] = [
+  'TOKEN_TRANSACTIONS',
+  'NODE_TRANSACTIONS',
+  'CURRENCY_TOKEN_TRANSACTIONS',
+  'USER_TRANSACTIONS',
+  'SECONDARY_MARKET_TRANSACTIONS',
+  'OTC_TRANSACTIONS',
+];
+const STATUSES: readonly TransactionStatus[] = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT', 'DONE', 'ERROR'];
+
+/** Returns a name of the API as words: `TOKEN_TRANSACTIONS` as `Token transactions`. */
+export function words(name: string): string {
+  const spaced = name.replaceAll('_', ' ').toLowerCase();
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}
+
+function StatusBadge({ status }: { status: TransactionStatus | null | undefined }) {
+  if (!status) return html`<${Badge}>Not started<//>`;
+  const tone = status === 'DONE' ? 'good' : status === 'ERROR' ? 'bad' : 'busy';
+  return html`<${Badge} tone=${tone}>${words(status)}<//>`;
+}
+
+function TypeName({ of: { type, typeName, typeFlagged } }: { of: Transaction }) {
+  return html`${typeName ?? `Type ${type}`} ${typeFlagged && html`<${Badge} tone="bad">type flagged<//>`}`;
+}
+
+interface Filter {
+  collection: TransactionCollection | undefined;
+  status: TransactionStatus | undefined;
+  type: number | undefined;
+}
+
+function filterOf(query: URLSearchParams): Filter {
+  const type = query.get('type') ?? '';
+  return {
+    collection: COLLECTIONS.find((known) => known === query.get('collection')),
+    status: STATUSES.find((known) => known === query.get('status')),
+    type: /^\d{1,9}$/.test(type) ? Number(type) : undefined,
+  };
+}
+
+const SHOWN = 50;
+/** The greatest number of rows that are kept, so that a page that is open for days stays small. */
+const KEPT = 500;
+
+interface Live {
+  rows: readonly Transaction[];
+  totalCount: number | undefined;
+  /** The cursor before the oldest row; undefined where there is none older. */
+  older: string | undefined;
+  link: Link;
+  failure: Failure | undefined;
+  /** The number of updates since the view was opened, and of those among them that were fetched after a reconnect. */
+  updates: number;
+  /** What has happened to the stream. */
+  told: string;
+  latest: string | undefined;
+}
+
+const NOTHING: Live = {
+  rows: [],
+  totalCount: undefined,
+  older: undefined,
+  link: { state: 'connecting' },
+  failure: undefined,
+  updates: 0,
+  told: '',
+  latest: undefined,
+};
+
+/** Joins rows of a list with what is shown: of each transaction the later state, those of `first` on top. */
+function joined(first: readonly Transaction[], rest: readonly Transaction[]): Transaction[] {
+  const known = new Map(rest.map((row) => [row.id, row]));
+  const fresh = first.map((row) => {
+    const other = known.get(row.id);
+    return other && (other.updatedAt ?? '') > (row.updatedAt ?? '') ? other : row;
+  });
+  const ids = new Set(first.map(({ id }) => id));
+  return [...fresh, ...rest.filter(({ id }) => !ids.has(id))].slice(0, KEPT);
+}
+
+/**
+ * Keeps a list of transactions as it is now. The list is read once the stream of updates is open, so that none falls
+ * between; a stream that was cut goes on after the last update that came.
+ */
+function useLive(filter: Filter) {
+  const [live, setLive] = useState(NOTHING);
+  const [round, setRound] = useState(0);
+  const change = useRef((_: (now: Live) => Partial<Live>) => undefined as void);
+  const { collection, status, type } = filter;
+  const key = JSON.stringify(filter);
+  const query = { collection: collection ?? null, type: type ?? null };
+  useEffect(() => {
+    let isOpen = true;
+    let after: string | undefined;
+    let wasCut = false;
+    let missed = 0;
+    change.current = (by) => {
+      if (isOpen) setLive((now) => ({ ...now, ...by(now) }));
+    };
+    const set = change.current;
+    set(() => NOTHING);
+    const read = () =>
+      ask(TransactionsDocument, { filter: { ...query, status: status ?? null }, last: SHOWN }).then(
+        ({ transactions }) => {
+          const rows = nodesOf(transactions).reverse();
+          const { hasPreviousPage, startCursor } = transactions.pageInfo;
+          const older = (hasPreviousPage && startCursor) || undefined;
+          set((now) => ({
+            rows: joined(rows, now.rows),
+            totalCount: transactions.totalCount,
+            older,
+            failure: undefined,
+          }));
+        },
+        (error) => set(() => ({ failure: failureOf(error) })),
+      );
+    let stop = () => {};
+    const start = () => {
+      stop = follow({
+        operation: TransactionUpdatesDocument,
+        // A status is that of the moment: a transaction that leaves the filter must be told too.
+        variables: () => ({ filter: query, after: after ?? null }),
+        onLink: (link) => {
+          if (link.state === 'waiting') wasCut = true;
+          else if (link.state === 'live') {
+            if (after === undefined) void read();
+            if (wasCut) set(() => ({ told: 'Connected again: nothing was missed.' }));
+          }
+          set(() => ({ link }));
+        },
+        onNext: ({ transactionUpdates: { cursor, transaction } }) => {
+          if (after !== undefined && BigInt(cursor) <= BigInt(after)) return;
+          after = cursor;
+          if (wasCut) missed += 1;
+          set((now) => {
+            const others = now.rows.filter(({ id }) => id !== transaction.id);
+            const isShown = status === undefined || transaction.status === status;
+            const told = wasCut
+              ? `Connected again: ${missed} missed ${missed === 1 ? 'update has' : 'updates have'} come since.`
+              : now.told;
+            return {
+              rows: isShown ? [transaction, ...others].slice(0, KEPT) : others,
+              updates: now.updates + 1,
+              latest: transaction.id,
+              told,
+            };
+          });
+        },
+        onFailure: (failure) => {
+          if (after === undefined) {
+            set(() => ({ failure }));
+            return;
+          }
+          // The updates after the last one are gone: the list is read anew.
+          after = undefined;
+          set(() => ({ told: 'The updates in between are no longer kept: the list was read anew.' }));
+          start();
+        },
+      });
+    };
+    start();
+    return () => {
+      isOpen = false;
+      stop();
+    };
+  }, [key, round]);
+  const readOlder = async () => {
+    const { transactions } = await ask(TransactionsDocument, {
+      filter: { ...query, status: status ?? null },
+      last: SHOWN,
+      before: live.older ?? null,
+    });
+    const { hasPreviousPage, startCursor } = transactions.pageInfo;
+    change.current((now) => ({
+      rows: joined(now.rows, nodesOf(transactions).reverse()),
+      older: (hasPreviousPage && startCursor) || undefined,
+    }));
+  };
+  const retry = () => setRound(round + 1);
+  return { live, readOlder, retry, fail: (error: unknown) => change.current(() => ({ failure: failureOf(error) })) };
+}
+
+function LinkState({ link, updates, told }: Pick<Live, 'link' | 'updates' | 'told'>) {
+  const waiting =
+    link.state === 'waiting' ? `Connection lost: next attempt at ${new Date(link.untilMs).toLocaleTimeString()}` : '';
+  const said = link.state === 'live' ? 'Live' : link.state === 'connecting' ? 'Connecting …' : waiting;
+  const tone = link.state === 'live' ? 'good' : link.state === 'connecting' ? 'busy' : 'bad';
+  return html`<p class="link" role="status"><${Badge} tone=${tone}>${said}<//> ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${told}</p>`;
+}
+
+const COLUMNS: readonly Column<Transaction>[] = [
+  {
+    title: 'Status',
+    cell: ({ status, conflict }) =>
+      html`<${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}`,
+  },
+  { title: 'Type', cell: (row) => html`<${TypeName} of=${row} />` },
+  { title: 'Collection', cell: ({ collection }) => words(collection) },
+  { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['transactions', id])} />` },
+  { title: 'Error', cell: ({ error }) => error || html`<span class="muted">–</span>` },
+  { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
+];
+
+/** The transactions of the node as they move. */
+export function TransactionsPage() {
+  const { query } = place.value;
+  const filter = filterOf(query);
+  const { live, readOlder, retry, fail } = useLive(filter);
+  const { rows, totalCount, older, link, failure, updates, told, latest } = live;
+  const set = (name: string) => (event: Event) =>
+    go(linkTo(['transactions'], { ...Object.fromEntries(query), [name]: inputOf(event) }), { replaces: true });
+  const choice = (name: 'collection' | 'status', label: string, options: readonly string[]) =>
+    html`<${Field} label=${label}>${(
+      described: object,
+    ) => html`<select ...${described} value=${query.get(name) ?? ''} onChange=${set(name)}>
+      <option value="">All</option>${options.map((option) => html`<option value=${option}>${words(option)}</option>`)}</select>`}<//>`;
+  return html`<${Page} title="Transactions">
+    <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
+      ${choice('collection', 'Collection', COLLECTIONS)}
+      ${choice('status', 'Status', STATUSES)}
+      <${Field} label="Type code">${(described: object) => html`<input ...${described} inputmode="numeric" pattern="[0-9]*" value=${query.get('type') ?? ''} onChange=${set('type')} />`}<//>
+    </form>
+    <${LinkState} ...${{ link, updates, told }} />
+    <${FailureBox} failure=${failure} retry=${retry} />
+    ${totalCount === undefined && !failure && html`<p class="loading" role="status">Loading …</p>`}
+    ${totalCount !== undefined && rows.length === 0 && html`<${Empty}>No transaction of this kind yet. One appears here as soon as it is registered and its first notification has come.<//>`}
+    ${rows.length > 0 && html`<${Table} label="Transactions" columns=${COLUMNS} rows=${rows} keyOf=${({ id }: Transaction) => id} marked=${({ id }: Transaction) => id === latest} />`}
+    <p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount} when the list was read`}</span>
+      ${older !== undefined && html`<button type="button" onClick=${() => readOlder().catch(fail)}>Show older ones</button>`}</p>
+  <//>`;
+}
+
+/** One transaction, and how it has come to be what it is. */
+export function TransactionPage({ id }: { id: string }) {
+  const asked = useAsk(TransactionHistoryDocument, { id, last: 100 });
+  useEffect(
+    () =>
+      follow({
+        operation: TransactionStateDocument,
+        variables: () => ({ id }),
+        onNext: () => asked.reload(),
+        onLink: () => {},
+        onFailure: () => {},
+      }),
+    [id],
+  );
+  return html`<${Page} title="Transaction" trail=${[{ text: 'Transactions', link: linkTo(['transactions']) }]}>
+    <${Answer} asked=${asked}>${({ transaction }: NonNullable<typeof asked.data>) => {
+      if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another node.<//>`;
+      const { status, conflict, typeFlagged, error, events } = transaction;
+      return html`
+        <p><${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}</p>
+        ${conflict && html`<p class="warning">Notifications contradict each other: one says done, another one error. The first final status is kept.</p>`}
+        ${typeFlagged && html`<p class="warning">A notification named another type than the transaction was registered with.</p>`}
+        ${error && html`<div class="failure"><p>${error}</p></div>`}
+        <${Facts} of=${[
+          ['Id', html`<code>${transaction.id}</code>`],
+          ['Type', html`<${TypeName} of=${transaction} /> <small>code ${transaction.type}</small>`],
+          ['Collection', words(transaction.collection)],
+          ['Transaction hash', html`<code>${transaction.transactionHash || '–'}</code>`],
+          ['Contract address', html`<code>${transaction.contractAddress || '–'}</code>`],
+          ['Gas used', transaction.gasUsed],
+          ['Created', html`<${Time} at=${transaction.createdAt} />`],
+          ['Updated', html`<${Time} at=${transaction.updatedAt} />`],
+        ]} />
+        <h2>History</h2>
+        ${events.totalCount === 0 ? html`<${Empty}>No notification has come yet.<//>` : html`<${Table} label="History" columns=${EVENT_COLUMNS} rows=${nodesOf(events).reverse()} keyOf=${({ cursor }: Event_) => cursor} />`}
+        ${events.pageInfo.hasPreviousPage && html`<p class="muted">The latest 100 of ${events.totalCount} changes.</p>`}`;
+    }}<//>
+  <//>`;
+}
+
+type Event_ = NonNullable<
+  import('./generated/graphql.ts').TransactionHistoryQuery['transaction']
+>['events']['edges'][number]['node'];
+
+const EVENT_COLUMNS: readonly Column<Event_>[] = [
+  { title: 'When', cell: ({ occurredAt }) => html`<${Time} at=${occurredAt} />` },
+  { title: 'Before', cell: ({ previousStatus }) => html`<${StatusBadge} status=${previousStatus} />` },
+  { title: 'After', cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
+  { title: 'Error', cell: ({ error }) => error || html`<span class="muted">–</span>` },
+  {
+    title: 'Request',
+    cell: ({ correlationId }) =>
+      html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId: correlationId ?? '' })} />`,
+  },
+];

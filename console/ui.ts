@@ -1,0 +1,329 @@
+import type { ComponentChildren, VNode } from 'preact';
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
+import { ask, type Failure, failureOf, type Issue } from './api.ts';
+import type { TypedDocumentString } from './generated/graphql.ts';
+import { html } from './html.ts';
+import { linkTo } from './router.ts';
+import { viewer } from './session.ts';
+
+type Content = ComponentChildren;
+
+/** A view: its heading, which takes the focus when the view opens, and what is under it. */
+export function Page({
+  title,
+  trail = [],
+  actions,
+  children,
+}: {
+  title: string;
+  trail?: Crumb[];
+  actions?: Content;
+  children?: Content;
+}) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Portcullis`;
+    heading.current?.focus();
+  }, [title]);
+  return html`<main>
+    ${trail.length > 0 && html`<nav aria-label="Breadcrumb" class="trail"><ol>${trail.map(({ text, link }) => html`<li><a href=${link}>${text}</a></li>`)}</ol></nav>`}
+    <header class="head"><h1 tabindex="-1" ref=${heading}>${title}</h1><div class="actions">${actions}</div></header>
+    ${children}
+  </main>`;
+}
+
+/** A step of the way to a view. */
+export interface Crumb {
+  text: string;
+  link: string;
+}
+
+/** What a view shows while its data is on its way, has failed, or is there. */
+export interface Asked<Result> {
+  data: Result | undefined;
+  failure: Failure | undefined;
+  isLoading: boolean;
+  /** Asks again, and keeps showing what is there. */
+  reload(): void;
+}
+
+/** Asks for data, again whenever the variables change; an answer that comes too late is dropped. */
+export function useAsk<Result, Variables>(
+  operation: TypedDocumentString<Result, Variables>,
+  variables: Variables,
+): Asked<Result> {
+  const [round, setRound] = useState(0);
+  const [state, setState] = useState<{ key: string; data?: Result; failure?: Failure }>({ key: '' });
+  const key = JSON.stringify(variables);
+  useEffect(() => {
+    const asking = new AbortController();
+    ask(operation, variables, { signal: asking.signal }).then(
+      (data) => !asking.signal.aborted && setState({ key, data }),
+      (error) => !asking.signal.aborted && setState({ key, failure: failureOf(error) }),
+    );
+    return () => asking.abort();
+  }, [operation, key, round]);
+  const isCurrent = state.key === key;
+  return {
+    data: state.data,
+    failure: isCurrent ? state.failure : undefined,
+    isLoading: !isCurrent || (!state.data && !state.failure),
+    reload: () => setRound((last) => last + 1),
+  };
+}
+
+/** What has gone wrong, how to try again, and the way to its audit record. */
+export function FailureBox({ failure, retry }: { failure: Failure | undefined; retry?: () => void }) {
+  if (!failure) return null;
+  const { message, permission, correlationId, issues } = failure;
+  const mayLook = may('audit:read');
+  return html`<div class="failure" role="alert">
+    <p>${message}</p>
+    ${permission !== undefined && html`<p>It needs the permission <code>${permission}</code>: ask whoever manages your role or client for it.</p>`}
+    ${issues.length > 0 && html`<ul>${issues.map(({ path, message }) => html`<li><code>${path.join('.')}</code> ${message}</li>`)}</ul>`}
+    <p class="actions">
+      ${retry && html`<button type="button" onClick=${retry}>Try again</button>`}
+      ${correlationId !== undefined && (mayLook ? html`<a href=${linkTo(['audit'], { correlationId })}>Show its audit record</a>` : html`<span>Correlation id: <code>${correlationId}</code></span>`)}
+    </p>
+  </div>`;
+}
+
+/** Shows what a question has come to: that it loads, why it failed, or `children` of the data. */
+export function Answer<Result>({
+  asked,
+  children,
+}: {
+  asked: Asked<Result>;
+  children: (data: Result) => Content;
+}): VNode {
+  const { data, failure, isLoading, reload } = asked;
+  if (failure) return html`<${FailureBox} failure=${failure} retry=${reload} />` as VNode;
+  if (data === undefined) return html`<p class="loading" role="status">Loading …</p>` as VNode;
+  return html`<div aria-busy=${isLoading}>${children(data)}</div>` as VNode;
+}
+
+/** Lets through who has the permissions, and names to others what is missing. */
+export function Guarded({ title, needs, children }: { title: string; needs: readonly string[]; children?: Content }) {
+  const missing = needs.filter((permission) => !may(permission));
+  if (missing.length === 0) return children;
+  return html`<${Page} title=${title}><div class="failure">
+    <p>You may not see this: your sign-in lacks ${missing.map((name) => html`<code>${name}</code> `)}.</p>
+    <p>Ask whoever manages your role or client for it, then sign in again.</p>
+  </div><//>`;
+}
+
+/** Whether the person has a permission. */
+export function may(permission: string): boolean {
+  return viewer.value?.permissions.includes(permission) ?? false;
+}
+
+/** Why there is nothing to list, and what to do about it. */
+export function Empty({ children }: { children?: Content }) {
+  return html`<p class="empty">${children}</p>`;
+}
+
+/** A column of a table: its heading, and what it shows of a row. */
+export interface Column<Row> {
+  title: string;
+  cell(row: Row): Content;
+  /** The cell is a number: it stands at the right. */
+  isNumber?: boolean;
+}
+
+/** A table, whose rows become cards where it is narrow. */
+export function Table<Row>({ label, columns, rows, keyOf, marked }: TableInput<Row>) {
+  return html`<div class="table"><table aria-label=${label}>
+    <thead><tr>${columns.map(({ title, isNumber }) => html`<th scope="col" class=${isNumber ? 'number' : ''}>${title}</th>`)}</tr></thead>
+    <tbody>${rows.map(
+      (row) => html`<tr key=${keyOf(row)} class=${marked?.(row) ? 'marked' : ''}>
+      ${columns.map(({ title, cell, isNumber }) => html`<td data-title=${title} class=${isNumber ? 'number' : ''}>${cell(row)}</td>`)}
+    </tr>`,
+    )}</tbody>
+  </table></div>`;
+}
+
+interface TableInput<Row> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  keyOf(row: Row): string | number;
+  /** Whether a row has just changed. */
+  marked?(row: Row): boolean;
+}
+
+/** The variables that ask for a page of a list, and the way to the others. */
+export interface Turning {
+  variables: { first?: number; after?: string; last?: number; before?: string };
+  number: number;
+  turn(to: 'next' | 'previous' | 'first', pageInfo?: PageInfo): void;
+}
+
+interface PageInfo {
+  hasNextPage: boolean;
+  hasPreviousPage: boolean;
+  startCursor?: string | null | undefined;
+  endCursor?: string | null | undefined;
+}
+
+const PAGE = 20;
+
+/** Turns the pages of a list; a change of `of`, such as its filter, leads back to the first. */
+export function usePages(of: unknown): Turning {
+  const key = JSON.stringify(of);
+  const [at, setAt] = useState({ key, number: 1, variables: { first: PAGE } as Turning['variables'] });
+  const current = at.key === key ? at : { number: 1, variables: { first: PAGE } };
+  return {
+    ...current,
+    turn: (to, pageInfo) => {
+      const { endCursor, startCursor } = pageInfo ?? {};
+      if (to === 'next' && endCursor)
+        setAt({ key, number: current.number + 1, variables: { first: PAGE, after: endCursor } });
+      else if (to === 'previous' && startCursor && current.number > 2)
+        setAt({ key, number: current.number - 1, variables: { last: PAGE, before: startCursor } });
+      else setAt({ key, number: 1, variables: { first: PAGE } });
+    },
+  };
+}
+
+interface Connection {
+  totalCount: number;
+  pageInfo: PageInfo;
+  edges: readonly unknown[];
+}
+
+/** How many rows there are, which of them are shown, and the buttons that turn the page. */
+export function Pager({ connection, pages, noun }: { connection: Connection; pages: Turning; noun: string }) {
+  const { totalCount, pageInfo, edges } = connection;
+  const from = (pages.number - 1) * PAGE + 1;
+  const range = edges.length === 0 ? '' : `${from} to ${from + edges.length - 1} of `;
+  return html`<nav class="pager" aria-label=${`Pages of ${noun}`}>
+    <span role="status">${range}${totalCount} ${noun}</span>
+    <button type="button" disabled=${pages.number === 1} onClick=${() => pages.turn('previous', pageInfo)}>Previous</button>
+    <button type="button" disabled=${!pageInfo.hasNextPage} onClick=${() => pages.turn('next', pageInfo)}>Next</button>
+  </nav>`;
+}
+
+/** Returns the nodes of a list. */
+export function nodesOf<Node>(connection: { edges: readonly { node: Node }[] }): Node[] {
+  return connection.edges.map(({ node }) => node);
+}
+
+const LOCAL = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+/** A time as it is here, with that of UTC beside it. */
+export function Time({ at }: { at: string | null | undefined }) {
+  const date = at ? new Date(at) : undefined;
+  if (!date || Number.isNaN(date.getTime())) return html`<span class="muted">${at || '–'}</span>`;
+  const utc = `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+  return html`<time datetime=${at} title=${at}>${LOCAL.format(date)} <small>${utc}</small></time>`;
+}
+
+/** An id, shortened to its beginning, in full to who points at it or copies it. */
+export function Id({ id, link }: { id: string | null | undefined; link?: string }) {
+  if (!id) return html`<span class="muted">–</span>`;
+  const shown = html`<code class="id" title=${id}>${id}</code>`;
+  return link === undefined ? shown : html`<a href=${link}>${shown}</a>`;
+}
+
+/** A word with a colour that says the same: `good`, `bad`, `busy`, or none. */
+export function Badge({ tone = '', children }: { tone?: 'good' | 'bad' | 'busy' | ''; children?: Content }) {
+  return html`<span class=${`badge ${tone}`}>${children}</span>`;
+}
+
+/** Names and values of one thing. */
+export function Facts({ of }: { of: readonly [name: string, value: Content][] }) {
+  return html`<dl class="facts">${of.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`;
+}
+
+/** A labelled input, with its hint and what the server says of it. */
+export function Field({
+  label,
+  hint,
+  issue,
+  children,
+}: {
+  label: string;
+  hint?: string;
+  issue?: string | undefined;
+  children: (described: { id: string; 'aria-describedby': string | undefined; 'aria-invalid': boolean }) => Content;
+}) {
+  const id = useId();
+  const isDescribed = issue !== undefined || hint !== undefined;
+  return html`<div class="field">
+    <label for=${id}>${label}</label>
+    ${children({ id, 'aria-describedby': isDescribed ? `${id}-told` : undefined, 'aria-invalid': issue !== undefined })}
+    ${isDescribed && html`<small id=${`${id}-told`} class=${issue === undefined ? '' : 'issue'}>${issue ?? hint}</small>`}
+  </div>`;
+}
+
+/** Returns what a failure says about the member of the input at a path; undefined if nothing. */
+export function issueAt(issues: readonly Issue[], path: string): string | undefined {
+  return issues.find((issue) => issue.path.join('.') === path)?.message;
+}
+
+/** A dialog above the view; Escape closes it, and the focus goes back to where it was. */
+export function Dialog({ title, onClose, children }: { title: string; onClose: () => void; children?: Content }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const before = document.activeElement;
+    dialog.current?.showModal();
+    return () => before instanceof HTMLElement && before.focus();
+  }, []);
+  return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${(event: Event) => {
+    event.preventDefault();
+    onClose();
+  }}><h2 id=${id}>${title}</h2>${children}</dialog>`;
+}
+
+/** Asks before something is done, and names what cannot be undone. */
+export function Confirm({
+  title,
+  verb,
+  children,
+  act,
+  onClose,
+}: {
+  title: string;
+  verb: string;
+  children?: Content;
+  act: () => Promise<unknown>;
+  onClose: () => void;
+}) {
+  const { run, isBusy, failure } = useAction();
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    ${children}
+    <${FailureBox} failure=${failure} />
+    <p class="actions"><button type="button" class="primary" disabled=${isBusy} onClick=${() =>
+      run(async () => {
+        await act();
+        onClose();
+      })}>${verb}</button><button type="button" onClick=${onClose}>Keep it as it is</button></p>
+  <//>`;
+}
+
+/** Runs what a button does: once at a time, with its failure to show. */
+export function useAction() {
+  const [isBusy, setBusy] = useState(false);
+  const [failure, setFailure] = useState<Failure>();
+  const run = useMemo(
+    () => async (act: () => Promise<unknown>) => {
+      setBusy(true);
+      setFailure(undefined);
+      try {
+        await act();
+      } catch (error) {
+        setFailure(failureOf(error));
+      } finally {
+        setBusy(false);
+      }
+    },
+    [],
+  );
+  return { run, isBusy, failure, setFailure };
+}
+
+/** Returns the value of the input that an event comes from. */
+export function inputOf(event: Event): string {
+  return (event.target as HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement).value;
+}

@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+
+/** The content of a file that is served. */
+export interface FileContent {
+  bytes: Buffer;
+  type: string;
+  cacheControl: string;
+  /** The `Content-Security-Policy` that it is served with. */
+  policy: string;
+}
+
+/** A file as it is served. */
+export interface ServedFile extends FileContent {
+  /** A strong entity tag, computed from the bytes, so that every process returns the same. */
+  etag: string;
+}
+
+/** Files that are served by their names. */
+export interface ServedFiles {
+  /** Returns the file with a name; undefined if there is none. */
+  find(name: string): Promise<ServedFile> | undefined;
+}
+
+/** The `Cache-Control` that makes clients revalidate each time; they get 304 while the file is unchanged. */
+export const REVALIDATED = 'no-cache';
+/** The `Cache-Control` of a package's files, which change only with a release. */
+export const KEPT = 'public, max-age=3600';
+export const SCRIPT = 'text/javascript; charset=utf-8';
+export const STYLE = 'text/css; charset=utf-8';
+export const PAGE = 'text/html; charset=utf-8';
+
+/** Holds files that are served; each is read on its first request, and cached. */
+export class CachedFiles implements ServedFiles {
+  readonly #read: (name: string) => Promise<FileContent> | undefined;
+  readonly #files = new Map<string, Promise<ServedFile>>();
+
+  /** @param read reads the file with a name; undefined if there is none. */
+  constructor(read: (name: string) => Promise<FileContent> | undefined) {
+    this.#read = read;
+  }
+
+  find(name: string): Promise<ServedFile> | undefined {
+    const known = this.#files.get(name);
+    if (known) return known;
+    const reading = this.#read(name)?.then((content) => ({
+      ...content,
+      etag: `"${createHash('sha256').update(content.bytes).digest('base64url')}"`,
+    }));
+    if (!reading) return undefined;
+    this.#files.set(name, reading);
+    reading.catch(() => this.#files.delete(name));
+    return reading;
+  }
+}
