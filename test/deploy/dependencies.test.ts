@@ -45,10 +45,24 @@ it('every licence of the tree is one that the page allows, in the image one of t
 });
 
 it('the lockfile has the digest of every package, and package.json its exact version', () => {
-  expect(packages.filter(({ integrity }) => !integrity?.startsWith('sha512-')).map(({ path }) => path)).toEqual([]);
-  const named = LISTS.flatMap((list) => Object.entries(manifest[list]));
+  const without = packages.filter(({ integrity }) => !integrity?.startsWith('sha512-'));
+  expect(without.map(({ path }) => path)).toEqual(['console']);
+  const named = LISTS.flatMap((list) => Object.entries(manifest[list])).filter(([name]) => name !== 'portcullis-console');
   const byPath = new Map(packages.map((each) => [each.path, each.version]));
   expect(named.filter(([name, version]) => byPath.get(`node_modules/${name}`) !== version)).toEqual([]);
+});
+
+it('the console has a lockfile of its own for the image, which says what that of the repository says', () => {
+  const own: { packages: Record<string, { version: string; integrity?: string; peer?: boolean }> } = JSON.parse(
+    read('console/package-lock.json'),
+  );
+  const byPath = new Map(packages.map((each) => [each.path, each]));
+  const { '': product, ...others } = own.packages;
+  expect(product?.version).toBe(manifest.version);
+  expect(Object.keys(others)).toContain('node_modules/preact');
+  for (const [path, { version, integrity, peer }] of Object.entries(others)) {
+    if (!peer) expect(byPath.get(path), path).toMatchObject({ version, integrity, isProduction: true });
+  }
 });
 
 it('the lockfile has every package that another one names: npm refuses to install from it otherwise', () => {

@@ -22,7 +22,7 @@ it('the image is built in two stages, on the Node that package.json pins', () =>
 it('the build takes its base image and packages, and no other program: what reads the Dockerfile is the builder itself', () => {
   expect(read('Dockerfile')).not.toMatch(/^#\s*syntax\s*=/im);
   const from = [...install, ...image].filter(({ name, flags }) => name === 'COPY' && flags.from !== undefined);
-  expect(from.map(({ flags }) => flags.from)).toEqual(['install']);
+  expect(from.map(({ flags }) => flags.from)).toEqual(['install', 'install']);
 });
 
 it('npm runs on the builder’s platform, since nothing that it installs is of one', () => {
@@ -39,8 +39,12 @@ it('no package manager is left in the image', () => {
 });
 
 it('the image has production dependencies alone, from the lockfile, with the policy on install scripts', () => {
-  expect(only(install, 'RUN').text).toBe('npm ci --omit=dev --omit=optional');
-  expect(only(install, 'COPY').words).toEqual(['package.json', 'package-lock.json', '.npmrc', './']);
+  expect(only(install, 'RUN').text).toBe('npm ci --omit=dev --omit=optional && npm ci --prefix console --omit=peer');
+  const copied = install.filter(({ name }) => name === 'COPY').map(({ words }) => words);
+  expect(copied).toEqual([
+    ['package.json', 'package-lock.json', '.npmrc', './'],
+    ['console', './console'],
+  ]);
 });
 
 it('no script of package.json is one that npm runs by itself at an install: the image has nothing for it to run', () => {

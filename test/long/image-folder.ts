@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { chmod, copyFile, cp, mkdir, symlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { only, type Stage, stagesOf } from '../deploy/dockerfile.ts';
 import { read } from '../deploy/files.ts';
@@ -31,11 +31,11 @@ export async function imageFolder(folder: string): Promise<ImageFolder> {
   for (const path of [...Object.values(paths), installed]) await mkdir(path);
   await copy(install, ROOT, installed);
   await run('sh', ['-c', only(install, 'RUN').text], { cwd: installed, maxBuffer: 64 * 1024 * 1024 });
-  await cp(join(installed, 'node_modules'), join(paths.app, 'node_modules'), {
-    recursive: true,
-    verbatimSymlinks: true,
-  });
   await copy(image, ROOT, paths.app);
+  for (const { words } of image.filter(({ name, flags }) => name === 'COPY' && flags.from === 'install')) {
+    const [from = '', to = ''] = words;
+    await cp(join(installed, relative('/app', from)), join(paths.app, to), { recursive: true, verbatimSymlinks: true });
+  }
   await copyFile(process.execPath, join(paths.bin, 'node'));
   await chmod(join(paths.bin, 'node'), 0o755);
   await symlink(join(paths.app, 'src/cli/portcullis.ts'), join(paths.bin, 'portcullis'));
