@@ -116,7 +116,7 @@ function joined(first: readonly Transaction[], rest: readonly Transaction[]): Tr
 function useLive(filter: Filter) {
   const [live, setLive] = useState(NOTHING);
   const [round, setRound] = useState(0);
-  const change = useRef((_: (now: Live) => Partial<Live>) => undefined as void);
+  const change = useRef<(by: (now: Live) => Partial<Live>) => void>(() => {});
   const { collection, status, type } = filter;
   const key = JSON.stringify(filter);
   const query = { collection: collection ?? null, type: type ?? null };

@@ -29,7 +29,9 @@ export function sbomOf(root: string): Sbom {
   const byPath = new Map(all.map((each) => [each.path, each]));
   const production = all.filter(({ isProduction }) => isProduction);
   const product = componentOf('application', { ...manifest, licence: manifest.license });
-  const links = new Map([[product['bom-ref'], refs(byPath, '', { ...manifest.dependencies, ...byPath.get('console')?.dependencies })]]);
+  const links = new Map([
+    [product['bom-ref'], refs(byPath, '', { ...manifest.dependencies, ...byPath.get('console')?.dependencies })],
+  ]);
   for (const each of production) {
     const { path, dependencies, optionalDependencies, peerDependencies } = each;
     const ref = purl(each);
