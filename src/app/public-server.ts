@@ -119,12 +119,16 @@ function chains(context: Context, behind: Behind, onEnd: ChainParts['onEnd']) {
 function routeServices(context: Context, { graphql, demo }: Behind): Omit<RouteServices, 'webhookAlias'> {
   const { config, secrets } = context;
   const { username, password, signingKeys: keys } = secrets.webhook;
+  const consoleServed = config.console ? consoleFiles() : undefined;
+  if (config.console && !consoleServed) {
+    context.log.warn({}, 'the console is not served: install its packages (npm ci --prefix console --omit=peer)');
+  }
   const passwords = password.previous === undefined ? [password.current] : [password.current, password.previous];
   return {
     ...context,
     webhookCredentials: { username, passwords },
     webhookSignature: { keys, isRequired: config.webhookSignature === 'required' },
-    console: config.console ? consoleFiles() : undefined,
+    console: consoleServed,
     swagger: swaggerFiles(config.publicUrl, demo),
     graphql,
     mcp: mcpOf(context),
