@@ -13,6 +13,7 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} };
 describe('the file of persisted operations', () => {
   it.each([
     ['a map of ids', { [hashOf(ME)]: ME, 'subject-1': SUBJECT }],
+    ['a map of hashes that name their algorithm', { [`sha256:${hashOf(ME)}`]: ME, 'subject-1': SUBJECT }],
     [
       "Apollo's manifest",
       {

@@ -4,10 +4,10 @@ import { decodeUtf8 } from '../../../lib/json.ts';
 import type { Log } from '../../../lib/log.ts';
 import { ConfigError } from '../../../platform/config/config.ts';
 
-/** The persisted documents, by the id that clients send instead of the text. */
+/** The persisted documents, by the id that clients send instead of the text, without the prefix `sha256:`. */
 export type PersistedDocuments = ReadonlyMap<string, string>;
 
-const id = z.string().min(1).max(256);
+const id = z.string().min(1).max(256).transform(withoutPrefix);
 const body = z.string().min(1);
 /** The format that GraphQL Code Generator and the Relay compiler write. */
 const byId = z.record(id, body);
@@ -34,6 +34,13 @@ export async function readPersistedDocuments(path: string): Promise<PersistedDoc
   const asMap = byId.safeParse(parsed);
   if (!asMap.success) throw fault('must be a JSON object {"id": "document"}, or a manifest of Apollo');
   return new Map(Object.entries(asMap.data));
+}
+
+const SHA256_PREFIX = 'sha256:';
+
+/** Returns an id without the prefix that may stand before a hash (GraphQL over HTTP, appendix "Persisted documents"). */
+export function withoutPrefix(id: string): string {
+  return id.startsWith(SHA256_PREFIX) ? id.slice(SHA256_PREFIX.length) : id;
 }
 
 function parsedJson(bytes: Uint8Array): unknown {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GraphQLError } from 'graphql';
 import type { Plugin } from 'graphql-yoga';
 import { isObject } from '../../shared/nested-values.ts';
-import type { PersistedDocuments } from '../execution/persisted-file.ts';
+import { type PersistedDocuments, withoutPrefix } from '../execution/persisted-file.ts';
 
 const MAX_DOCUMENTS = 500;
 const MAX_DOCUMENT_LENGTH = 16_384;
@@ -45,7 +45,6 @@ interface SentOperation {
 
 const MAX_SENT_LENGTH = 16_384;
 const SHA256 = /^[\da-f]{64}$/;
-const SHA256_PREFIX = 'sha256:';
 
 /** Decides which documents may run, and replaces ids by their documents. */
 export class PersistedOperations {
@@ -126,7 +125,7 @@ function idOf({ documentId, extensions }: SentOperation): string | undefined {
   }
   if (documentId === undefined || documentId === null) return hash;
   if (typeof documentId !== 'string') throw refused('PersistedQueryMalformed', 'documentId must be a string');
-  return documentId.startsWith(SHA256_PREFIX) ? documentId.slice(SHA256_PREFIX.length) : documentId;
+  return withoutPrefix(documentId);
 }
 
 function memberOf(value: unknown, name: string): unknown {
