@@ -68,7 +68,7 @@ export const FAULTS: readonly AlertFault[] = [
     fires: ['PortcullisEventLoopSlow'],
     follows: {},
     async make({ gateways: [gateway] }, end) {
-      again(end, 400, async () => {
+      again(end, 200, async () => {
         await gateway.freeze();
         await delay(400);
         gateway.thaw();
