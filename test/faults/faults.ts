@@ -29,7 +29,7 @@ export interface FaultReport {
 }
 
 const READERS = 3;
-const REGISTERED = 60_000;
+const REGISTERED = 100_000;
 const BEFORE_MS = 1_000;
 const AFTER_MS = 1_500;
 
