@@ -8,6 +8,8 @@ const PUBLIC = [
   ...['GET /health', 'HEAD /health', 'GET /v1/health', 'HEAD /v1/health', 'GET /v2/health', 'HEAD /v2/health'],
   ...[
     'GET /.well-known/oauth-authorization-server',
+    'GET /console',
+    'GET /console/**',
     'GET /swagger',
     'GET /swagger/*',
     'GET /v2/blockchain/gas-fee',

@@ -38,7 +38,7 @@ let secrets: string[];
 const pending = new Set<string>();
 
 beforeAll(async () => {
-  p = await startPortcullis({ overrides: { log } });
+  p = await startPortcullis({ env: { CONSOLE: 'on' }, overrides: { log } });
   good = await goodRoutes(p);
   const { client, supervisor } = p.demo;
   const authorizations = Object.values(good).map(({ request }) => String(request().headers.authorization ?? ''));

@@ -106,6 +106,8 @@ export async function goodRoutes(p: Portcullis): Promise<Record<string, GoodRout
         ['GET', 'HEAD'].map((method) => [`${method} ${path}`, plain(method, path, 200)]),
       ),
     ),
+    'GET /console': plain('GET', '/console', 308),
+    'GET /console/**': plain('GET', '/console/', 200),
     'GET /swagger': plain('GET', '/swagger', 308),
     'GET /swagger/*': plain('GET', '/swagger/openapi.json', 200),
     'GET /v2/blockchain/gas-fee': plain('GET', '/v2/blockchain/gas-fee', 200),

@@ -27,7 +27,7 @@ beforeAll(async () => {
     routes.push(made);
     return made;
   });
-  p = await startPortcullis();
+  p = await startPortcullis({ env: { CONSOLE: 'on' } });
   spy.mockRestore();
   token = await p.clientToken();
 });
@@ -54,6 +54,8 @@ const documented: [string, string, string[], string, string[]][] = [
   ['HEAD', '/v1/health', [], 'public', []],
   ['GET', '/v2/health', [], 'public', []],
   ['HEAD', '/v2/health', [], 'public', []],
+  ['GET', '/console', [], 'public', []],
+  ['GET', '/console/**', [], 'public', []],
   ['GET', '/swagger', [], 'public', []],
   ['GET', '/swagger/*', [], 'public', []],
   ['GET', '/v2/blockchain/gas-fee', [], 'public', []],

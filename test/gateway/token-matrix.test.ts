@@ -65,6 +65,8 @@ const ENDPOINTS: Record<string, Needs> = {
   'HEAD /v1/health': 'nothing',
   'GET /v2/health': 'nothing',
   'HEAD /v2/health': 'nothing',
+  'GET /console': 'nothing',
+  'GET /console/**': 'nothing',
   'GET /swagger': 'nothing',
   'GET /swagger/*': 'nothing',
   'GET /v2/blockchain/gas-fee': 'nothing',
@@ -106,7 +108,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'portcullis-gateway-'));
   const file = join(folder, 'gateway.yaml');
   await writeFile(file, (await readFile(FILE, 'utf8')) + EXTRA);
-  p = await startPortcullis({ env: { GATEWAY_CONFIG: file, ...ROTATED } });
+  p = await startPortcullis({ env: { CONSOLE: 'on', GATEWAY_CONFIG: file, ...ROTATED } });
   forge = await tokenForge(p);
   const discover = STATES[0]?.forge(forge, 'discover', '') ?? '';
   const headers = { authorization: `Bearer ${discover}` };
