@@ -21,6 +21,7 @@ import {
   Field,
   Id,
   inputOf,
+  LinkBadge,
   nodesOf,
   Page,
   Table,
@@ -212,11 +213,7 @@ function useLive(filter: Filter) {
 }
 
 function LinkState({ link, updates, told }: Pick<Live, 'link' | 'updates' | 'told'>) {
-  const waiting =
-    link.state === 'waiting' ? `Connection lost: next attempt at ${new Date(link.untilMs).toLocaleTimeString()}` : '';
-  const said = link.state === 'live' ? 'Live' : link.state === 'connecting' ? 'Connecting …' : waiting;
-  const tone = link.state === 'live' ? 'good' : link.state === 'connecting' ? 'busy' : 'bad';
-  return html`<p class="link" role="status"><${Badge} tone=${tone}>${said}<//> ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${told}</p>`;
+  return html`<p class="link" role="status"><${LinkBadge} link=${link} /> ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${told}</p>`;
 }
 
 const COLUMNS: readonly Column<Transaction>[] = [

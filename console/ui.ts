@@ -1,6 +1,6 @@
 import type { ComponentChildren, VNode } from 'preact';
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
-import { ask, type Failure, failureOf, type Issue } from './api.ts';
+import { ask, type Failure, failureOf, type Issue, type Link } from './api.ts';
 import type { TypedDocumentString } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { linkTo } from './router.ts';
@@ -228,6 +228,13 @@ export function Id({ id, link }: { id: string | null | undefined; link?: string 
 /** A word with a colour that says the same: `good`, `bad`, `busy`, or none. */
 export function Badge({ tone = '', children }: { tone?: 'good' | 'bad' | 'busy' | ''; children?: Content }) {
   return html`<span class=${`badge ${tone}`}>${children}</span>`;
+}
+
+/** How a stream of events is. */
+export function LinkBadge({ link }: { link: Link }) {
+  if (link.state === 'waiting')
+    return html`<${Badge} tone="bad">Connection lost: next attempt at ${new Date(link.untilMs).toLocaleTimeString()}<//>`;
+  return link.state === 'live' ? html`<${Badge} tone="good">Live<//>` : html`<${Badge} tone="busy">Connecting …<//>`;
 }
 
 /** Names and values of one thing. */

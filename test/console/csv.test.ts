@@ -1,0 +1,124 @@
+import { parse } from 'csv-parse/sync';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { cutRecords } from '../../console/csv.ts';
+import { CsvRecords, MAX_RECORD_BYTES } from '../../src/domain/user-migrations/csv.rules.ts';
+
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
+
+/** The records that the console cuts out of a file, which it reads in slices of this size. */
+async function cutOut(file: Buffer, wanted: Iterable<number>, sliceBytes?: number) {
+  const parts: Uint8Array[] = [];
+  const taken = (some: Uint8Array[]) => void parts.push(...some.map((part) => part.slice()));
+  const rows = await cutRecords(new Blob([new Uint8Array(file)]), new Set(wanted), taken, sliceBytes);
+  return { rows, cut: Buffer.concat(parts) };
+}
+
+/** The bytes of the header and of each record, as the server's reader finds them, without the empty lines before. */
+function recordBytes(file: Buffer): Buffer[] {
+  const start = file.subarray(0, 3).equals(BYTE_ORDER_MARK) ? 3 : 0;
+  const records = new CsvRecords(start);
+  records.push(file.subarray(start));
+  records.end();
+  const found: Buffer[] = [];
+  for (let from = start, record = records.take(); record; record = records.take()) {
+    records.columns ??= 'fields' in record ? record.fields.length : undefined;
+    const bytes = file.subarray(from, records.position);
+    const empty = /^(?:\r?\n)*/.exec(bytes.toString('latin1'))?.[0].length ?? 0;
+    found.push(bytes.subarray(empty));
+    from = records.position;
+  }
+  return found;
+}
+
+const texts = fc.string({ unit: fc.constantFrom('a', 'ß', '😀', ',', '"', '\n', '\r', ' '), maxLength: 12 });
+const field = fc
+  .record({ text: texts, isQuoted: fc.boolean() })
+  .map(({ text, isQuoted }) => (isQuoted || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text));
+const lineEnds = fc.constantFrom('\n', '\r\n', '\n\n', '\r\n\r\n', '\n\r\n');
+/** Lines that the server's reader finds fault with, or may, and the greatest lengths beside those that are too long. */
+const bad = fc.constantFrom(
+  'a"b,c',
+  '"a"b,c',
+  '"open,x',
+  'one',
+  'one,two,three',
+  '"a\nb",c,d',
+  'x'.repeat(MAX_RECORD_BYTES),
+  'x'.repeat(MAX_RECORD_BYTES + 1),
+  `"${'x\n'.repeat(MAX_RECORD_BYTES / 2)}",z`,
+  'x'.repeat(3 * MAX_RECORD_BYTES),
+);
+const good = fc.tuple(field, field).map((fields) => fields.join(','));
+const files = fc
+  .record({
+    mark: fc.constantFrom('', '\ufeff'),
+    before: fc.constantFrom('', '\n', '\r\n\n'),
+    header: fc.constantFrom('wallet_address,email', '"wallet_address","email"'),
+    lines: fc.array(fc.tuple(lineEnds, fc.oneof({ weight: 4, arbitrary: good }, bad)), { maxLength: 25 }),
+    last: fc.constantFrom('', '\n', '\r\n', '\r', '\n\n'),
+  })
+  .map(({ mark, before, header, lines, last }) =>
+    Buffer.from(mark + before + header + lines.map((line) => line.join('')).join('') + last),
+  );
+const soup = fc
+  .array(fc.constantFrom('"', '""', 'a', ',', '\n', '\r\n', '\r', 'b'.repeat(9_000), 'é', '\xff'), { maxLength: 60 })
+  .map((pieces) => Buffer.from(`a,b\n${pieces.join('')}`, 'latin1'));
+
+describe('the records that the console cuts out of a CSV file', () => {
+  it('are byte for byte those that the server counts, whatever is in the file and in whatever slices it is read', async () => {
+    const wish = fc.array(fc.boolean(), { minLength: 90, maxLength: 90 });
+    const slices = fc.oneof(fc.integer({ min: 3, max: 60 }), fc.integer({ min: 1_000, max: 40_000 }));
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(files, soup), wish, slices, async (file, isWanted, sliceBytes) => {
+        const [header = Buffer.alloc(0), ...rows] = recordBytes(file);
+        const wanted = [...rows.keys()].map((at) => at + 1).filter((index) => isWanted[index % isWanted.length]);
+        const mark = file.subarray(0, 3).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : Buffer.alloc(0);
+        const expected = Buffer.concat([mark, header, ...wanted.map((index) => rows[index - 1] ?? header)]);
+        const size = file.length > 5_000 ? Math.max(sliceBytes, 500) : sliceBytes;
+        expect(await cutOut(file, wanted, size)).toEqual({ rows: rows.length, cut: expected });
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('are, of a well-formed file, those of another reader', async () => {
+    const wellFormed = fc.record({
+      rows: fc.array(fc.tuple(field, field), { maxLength: 20 }),
+      lineEnd: fc.constantFrom('\n', '\r\n'),
+    });
+    await fc.assert(
+      fc.asyncProperty(wellFormed, fc.integer({ min: 3, max: 200 }), async ({ rows, lineEnd }, sliceBytes) => {
+        const text = [['a', 'b'], ...rows].map((row) => row.join(',')).join(lineEnd);
+        const options = { bom: true, skip_empty_lines: true, record_delimiter: ['\r\n', '\n'] };
+        const [header, ...records] = parse(text, options) as string[][];
+        const odd = records.filter((_, at) => at % 2 === 0);
+        const { cut, rows: count } = await cutOut(Buffer.from(text), [1, 3, 5, 7, 9, 11, 13, 15, 17, 19], sliceBytes);
+        expect(count).toBe(records.length);
+        expect(parse(cut, options)).toEqual([header, ...odd]);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it('are none of a file that is empty, and of one with a header alone the header', async () => {
+    expect(await cutOut(Buffer.alloc(0), [1])).toEqual({ rows: 0, cut: Buffer.alloc(0) });
+    const header = Buffer.from('\ufeffwallet_address,email');
+    expect(await cutOut(header, [1])).toEqual({ rows: 0, cut: header });
+  });
+
+  it('of a file of 100 MB are found in seconds, while it is read slice by slice', { timeout: 60_000 }, async () => {
+    const lines = Array.from({ length: 20_000 }, (_, at) => `0x${at},"user ${at}",${'x'.repeat(26)}\n`).join('');
+    const parts = Array.from({ length: (100 * 1024 ** 2) / lines.length }, () => lines);
+    const file = new Blob(['wallet_address,email,name\n', ...parts]);
+    const rows = 20_000 * parts.length;
+    let taken = 0;
+    const sizes: number[] = [];
+    const take = (some: Uint8Array[]) => {
+      taken += some.length;
+      sizes.push(some.reduce((bytes, part) => Math.max(bytes, part.buffer.byteLength), 0));
+    };
+    expect(await cutRecords(file, new Set([1, rows / 2, rows]), take)).toBe(rows);
+    expect([taken, Math.max(...sizes) < 2 * 1024 ** 2]).toEqual([4, true]);
+  });
+});
