@@ -1,0 +1,98 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openPage, startBrowser } from '../harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { signIn } from './console-page.ts';
+
+let p: Portcullis;
+let browser: Browser;
+
+const openAudit = (page: Page) =>
+  page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Audit' }).click();
+
+describeReal('chromium', 'audit records in the console', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('an error leads with one click to its audit record, whose bodies are masked', async () => {
+    await using open = await openPage(browser, p.url, '/console/');
+    const { page } = open;
+    await signIn(page, p.demo);
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'User migrations' }).click();
+    const bad = { name: 'bad.csv', mimeType: 'text/csv', buffer: Buffer.from('email,email\na@x.y,b@x.y\n') };
+    await page.getByLabel('CSV file of users').setInputFiles(bad);
+    await page.getByRole('button', { name: 'Start the migration' }).click();
+    await page.getByRole('alert').getByRole('link', { name: 'Show its audit record' }).click();
+    const response = page.getByRole('region', { name: 'Response body' });
+    await response.waitFor();
+    expect(await response.innerText()).toMatch(/\n {2}"data": \{\n {4}"result": \{/);
+    expect(await page.getByText('POST /graphql').count()).toBe(1);
+    const text = await page.getByRole('main').innerText();
+    expect(text).toContain('***');
+    for (const secret of [p.demo.client.client_secret, p.demo.supervisor.password]) expect(text).not.toContain(secret);
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await page.getByText('Copied').waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(new URL(page.url()).hash).toContain(copied);
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('a search stands in the address, and a row opens by the keyboard', async () => {
+    await using open = await openPage(browser, p.url, '/console/');
+    const { page } = open;
+    await p.call('POST', '/v2/oauth/token', {
+      json: { grant_type: 'client_credentials', client_id: 'x', client_secret: 'a-secret-of-mine' },
+    });
+    await signIn(page, p.demo);
+    await openAudit(page);
+    await page.getByLabel('Path').fill('/v2/oauth/token');
+    await page.getByLabel('Status code').fill('401');
+    await page.getByLabel('Method').selectOption('POST');
+    await page.getByLabel('Received from').fill('2026-01-01T00:00:00');
+    await page.getByRole('button', { name: 'Search' }).click();
+    const table = page.getByRole('table', { name: 'Audit records' });
+    await table.getByText('401').first().waitFor();
+    const since = new URL(page.url()).hash.match(/since=([^&]*)/)?.[1] ?? '';
+    expect(decodeURIComponent(since)).toBe(new Date('2026-01-01T00:00:00').toISOString());
+    expect(await page.getByRole('navigation', { name: 'Pages of records' }).innerText()).toContain(
+      '1 to 1 of 1 records',
+    );
+    await table.getByRole('button', { name: '/v2/oauth/token' }).focus();
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog', { name: 'Audit record' });
+    await dialog.getByRole('region', { name: 'Request body' }).waitFor();
+    const text = await dialog.innerText();
+    expect([text.includes('"client_secret": "***"'), text.includes('a-secret-of-mine')]).toEqual([true, false]);
+    await page.keyboard.press('Escape');
+    await expect.poll(() => dialog.count()).toBe(0);
+    await page.getByLabel('Status code').fill('418');
+    await page.keyboard.press('Enter');
+    await page.getByText('No request matches all of this').waitFor();
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('a record that is still on its way is looked for again', async () => {
+    await using open = await openPage(browser, p.url, '/console/');
+    const { page } = open;
+    await signIn(page, p.demo);
+    await openAudit(page);
+    await page.getByLabel('Correlation id').fill('comes-later');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByText('Records take a few seconds to arrive: looking again').waitFor();
+    await p.call('GET', '/v2/accounts', {
+      token: await p.clientToken(),
+      headers: { 'x-correlation-id': 'comes-later' },
+    });
+    await page.getByText('GET /v2/accounts').waitFor();
+    await page.getByLabel('Correlation id').fill('never-comes');
+    await page.getByRole('button', { name: 'Search' }).click();
+    await page.getByText('No request of this node has this correlation id').waitFor();
+    await page.getByRole('button', { name: 'Look again' }).waitFor();
+  });
+});

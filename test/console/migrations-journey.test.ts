@@ -1,0 +1,139 @@
+import { readFile } from 'node:fs/promises';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { openPage, startBrowser } from '../harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { signIn } from './console-page.ts';
+
+const MARK = '\ufeff';
+const HEADER = 'wallet_address,email,name\r\n';
+const BLANK_WALLET = ' ,blank@x.y,"Ann, B."\r\n';
+const TOO_MANY = '"0xa3","c@x.y","x","y"\r\n';
+const STRAY = '0xa4,d@x.y,Da"na\n';
+const BAD_LINES = [BLANK_WALLET, TOO_MANY, STRAY];
+/** Good rows around the bad ones, one over two lines, an empty line, and one row that is skipped. */
+const FILE = [
+  MARK,
+  HEADER,
+  '0xa1,a@x.y,"Two\r\nlines"\r\n\r\n',
+  BLANK_WALLET,
+  '0xa5,e@x.y,Zoë\n',
+  TOO_MANY,
+  '0xa6,,Nobody\r\n',
+  STRAY,
+].join('');
+const LARGE = `wallet_address,email\n${Array.from({ length: 100_000 }, (_, at) => `0xb${at},b${at}@x.y\n`).join('')}`;
+
+let p: Portcullis;
+let browser: Browser;
+
+/** Drops a file onto the page, as a person drags it there. */
+async function drop(page: Page, name: string, text: string): Promise<void> {
+  const transfer = await page.evaluateHandle(
+    `(() => { const given = new DataTransfer(); given.items.add(new File([${JSON.stringify(text)}], ${JSON.stringify(name)}, { type: 'text/csv' })); return given; })()`,
+  );
+  const target = page.getByRole('heading', { name: 'User migrations', level: 1 });
+  await target.dispatchEvent('dragover', { dataTransfer: transfer });
+  await target.dispatchEvent('drop', { dataTransfer: transfer });
+}
+
+async function openMigrations(page: Page): Promise<void> {
+  await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'User migrations' }).click();
+  await page.getByRole('heading', { name: 'User migrations', level: 1 }).waitFor();
+}
+
+const start = (page: Page) => page.getByRole('button', { name: 'Start the migration' }).click();
+
+describeReal('chromium', 'user migrations in the console', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('a CSV that is dropped is migrated, and its failed rows come back as a file, byte for byte', async () => {
+    await using open = await openPage(browser, p.url, '/console/');
+    const { page } = open;
+    await signIn(page, p.demo);
+    await openMigrations(page);
+    await drop(page, 'users.csv', FILE);
+    await page.getByText(`users.csv, ${Buffer.byteLength(FILE)} bytes`).waitFor();
+    await start(page);
+    await page.getByText('6 of 6 rows with an outcome').waitFor();
+    const problems = page.getByRole('table', { name: 'Failed and skipped rows' });
+    await problems.getByText('missing_email_and_external_id').waitFor();
+    const text = await problems.innerText();
+    for (const reason of ['line 2: wallet_address must not be blank', 'line 4: has 4 fields, not 3', 'line 6: has a'])
+      expect(text).toContain(reason);
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download the failed rows as CSV' }).click(),
+    ]);
+    expect(download.suggestedFilename()).toBe('users-failed-rows.csv');
+    expect(await readFile(await download.path(), 'utf8')).toBe(MARK + HEADER + BAD_LINES.join(''));
+    await page.getByText('users-failed-rows.csv has 3 failed rows').waitFor();
+
+    // Another session knows the migration, and not the file.
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, p.demo);
+    await page.getByText('can be made only in the session').waitFor();
+    expect(await page.getByRole('button', { name: 'Download the failed rows as CSV' }).count()).toBe(0);
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('a file that is no CSV of users is refused with what to change, and a larger one is cancelled', async () => {
+    await using open = await openPage(browser, p.url, '/console/');
+    const { page } = open;
+    await signIn(page, p.demo);
+    await openMigrations(page);
+    const input = page.getByLabel('CSV file of users');
+    await input.setInputFiles({ name: 'sizes.csv', mimeType: 'text/csv', buffer: Buffer.from('colour,size\nred,1\n') });
+    await start(page);
+    await page.getByRole('alert').getByText('unknown column').first().waitFor();
+
+    await input.setInputFiles({ name: 'large.csv', mimeType: 'text/csv', buffer: Buffer.from(LARGE) });
+    await page.getByRole('button', { name: 'Start the migration' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('of 100,000 rows with an outcome').waitFor();
+    await page.getByText('Live').waitFor();
+    await page.getByRole('button', { name: 'Cancel the migration' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Cancel this migration?' });
+    await dialog.getByText('Rows already migrated stay').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel the migration' }).click();
+    await page.getByText('It was cancelled: the users created until then stay').waitFor();
+    expect(await page.getByRole('button', { name: 'Cancel the migration' }).count()).toBe(0);
+
+    await openMigrations(page);
+    const list = page.getByRole('table', { name: 'User migrations' });
+    await list.getByText('Cancelled').waitFor();
+    expect(await list.getByRole('row').count()).toBe(3);
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('a stream that is cut goes on with the progress of that moment', async () => {
+    await using open = await openPage(browser, p.url, '/console/');
+    const { page } = open;
+    await signIn(page, p.demo);
+    await openMigrations(page);
+    const rows = LARGE.replaceAll('0xb', '0xc').replaceAll(',b', ',c');
+    await page
+      .getByLabel('CSV file of users')
+      .setInputFiles({ name: 'c.csv', mimeType: 'text/csv', buffer: Buffer.from(rows) });
+    let cuts = 0;
+    await page.route('**/graphql', (route) => {
+      const isCut = cuts < 1 && (route.request().postData() ?? '').includes('subscription MigrationProgress');
+      if (!isCut) return route.fallback();
+      cuts += 1;
+      return route.abort('connectionreset');
+    });
+    await start(page);
+    await page.getByText('Connected again: the progress is that of now').waitFor();
+    await page.getByRole('button', { name: 'Cancel the migration' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel the migration' }).click();
+    await page.getByText('It was cancelled').waitFor();
+    expect(cuts).toBe(1);
+  });
+});
