@@ -53,45 +53,49 @@ function StatusCode({ code }: { code: number }) {
   return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
 }
 
+const COLUMNS: readonly Column<AuditRecord>[] = [
+  { title: 'Method', cell: ({ method }) => method },
+  { title: 'Status', cell: ({ statusCode }) => html`<${StatusCode} code=${statusCode} />` },
+  { title: 'Elapsed', cell: ({ elapsed }) => `${elapsed} ms`, isNumber: true },
+  { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
+  {
+    title: 'Correlation id',
+    cell: ({ correlationId }) => html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId })} />`,
+  },
+];
+
 /** The requests of the node and their responses: a search, whose values stand in the address. */
 export function AuditPage() {
-  const { query } = place.value;
-  const search = searchOf(query);
+  const search = searchOf(place.value.query);
+  return html`<${Page} title="Audit">
+    <${SearchForm} search=${search} />
+    <${Records} key=${JSON.stringify(search)} search=${search} />
+  <//>`;
+}
+
+/** What a search has found; one request that its correlation id names, in full. */
+function Records({ search }: { search: Search }) {
   const filter = filterOf(search);
   const pages = usePages(filter);
   const asked = useAsk(AuditRecordsDocument, { filter, ...pages.variables });
   const [open, setOpen] = useState<AuditRecord>();
-  const columns: readonly Column<AuditRecord>[] = [
-    { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
-    { title: 'Method', cell: ({ method }) => method },
-    {
-      title: 'Path',
-      cell: (record) =>
-        html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${record.path}</button>`,
-    },
-    { title: 'Status', cell: ({ statusCode }) => html`<${StatusCode} code=${statusCode} />` },
-    { title: 'Elapsed', cell: ({ elapsed }) => `${elapsed} ms`, isNumber: true },
-    {
-      title: 'Correlation id',
-      cell: ({ correlationId: id }) => html`<${Id} id=${id} link=${linkTo(['audit'], { correlationId: id })} />`,
-    },
-  ];
-  return html`<${Page} title="Audit">
-    <${SearchForm} search=${search} />
-    <${Answer} asked=${asked}>${({ auditRecords }: AuditRecordsQuery) => {
-      const [record, second] = nodesOf(auditRecords);
-      if (!record)
-        return html`<${Nothing} key=${search.correlationId} isAwaited=${search.correlationId !== ''} asked=${asked} />`;
-      if (search.correlationId !== '' && !second) return html`<${RecordFacts} record=${record} />`;
-      return html`<${Table} label="Audit records" columns=${columns} rows=${nodesOf(auditRecords)} keyOf=${({ id }: AuditRecord) => id} />
-        <${Pager} connection=${auditRecords} pages=${pages} noun="records" />`;
-    }}<//>
-    ${
-      open &&
-      html`<${Dialog} title="Audit record" onClose=${() => setOpen(undefined)}><${RecordFacts} record=${open} />
-      <p class="actions"><button type="button" onClick=${() => setOpen(undefined)}>Close</button></p><//>`
-    }
-  <//>`;
+  const path: Column<AuditRecord> = {
+    title: 'Path',
+    cell: (record) =>
+      html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${record.path}</button>`,
+  };
+  return html`<${Answer} asked=${asked}>${({ auditRecords }: AuditRecordsQuery) => {
+    const [record, second] = nodesOf(auditRecords);
+    if (!record) return html`<${Nothing} isAwaited=${search.correlationId !== ''} reload=${asked.reload} />`;
+    if (search.correlationId !== '' && !second) return html`<${RecordFacts} record=${record} />`;
+    return html`<${Table} label="Audit records" columns=${[path, ...COLUMNS]} rows=${nodesOf(auditRecords)} keyOf=${({ id }: AuditRecord) => id} />
+      <${Pager} connection=${auditRecords} pages=${pages} noun="records" />`;
+  }}<//>
+  ${
+    open &&
+    html`<${Dialog} title="Audit record" onClose=${() => setOpen(undefined)}><${RecordFacts} record=${open} />
+    <p class="actions"><button type="button" onClick=${() => setOpen(undefined)}>Close</button></p><//>`
+  }`;
 }
 
 function SearchForm({ search }: { search: Search }) {
@@ -133,14 +137,14 @@ function SearchForm({ search }: { search: Search }) {
 }
 
 /** That nothing was found. A record that a correlation id names may still be on its way: it is looked for again. */
-function Nothing({ isAwaited, asked }: { isAwaited: boolean; asked: { data: unknown; reload(): void } }) {
+function Nothing({ isAwaited, reload }: { isAwaited: boolean; reload: () => void }) {
   const [looks, setLooks] = useState(0);
   const isLooking = isAwaited && looks < LOOKS;
   useEffect(() => {
     if (!isLooking) return;
     const timer = setTimeout(() => {
       setLooks(looks + 1);
-      asked.reload();
+      reload();
     }, LOOK_MS);
     return () => clearTimeout(timer);
   }, [looks, isLooking]);
