@@ -49,6 +49,11 @@ function localOf(utc: string): string {
   return Number.isNaN(local.getTime()) ? '' : local.toISOString().slice(0, 19);
 }
 
+/** Returns a duration to a tenth of a millisecond. */
+function inMs(elapsed: number): string {
+  return `${Number(elapsed).toFixed(1)} ms`;
+}
+
 function StatusCode({ code }: { code: number }) {
   return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
 }
@@ -56,7 +61,7 @@ function StatusCode({ code }: { code: number }) {
 const COLUMNS: readonly Column<AuditRecord>[] = [
   { title: 'Method', cell: ({ method }) => method },
   { title: 'Status', cell: ({ statusCode }) => html`<${StatusCode} code=${statusCode} />` },
-  { title: 'Elapsed', cell: ({ elapsed }) => `${elapsed} ms`, isNumber: true },
+  { title: 'Elapsed', cell: ({ elapsed }) => inMs(elapsed), isNumber: true },
   { title: 'Received', cell: ({ at }) => html`<${Time} at=${at} />` },
   {
     title: 'Correlation id',
@@ -118,7 +123,7 @@ function SearchForm({ search }: { search: Search }) {
       }} />`}<//>`;
   };
   const methods = [...new Set([...METHODS, given.method])].filter(Boolean);
-  return html`<form class="filters" role="search" aria-label="Audit records" onSubmit=${(event: Event) => {
+  return html`<form class="filters search" role="search" aria-label="Audit records" onSubmit=${(event: Event) => {
     event.preventDefault();
     go(linkTo(['audit'], given));
   }}>
@@ -162,7 +167,7 @@ function RecordFacts({ record }: { record: AuditRecord }) {
   return html`<p><${StatusCode} code=${statusCode} /> <code>${method} ${path}${query === null ? '' : `?${query}`}</code></p>
     <${Facts} of=${[
       ['Received', html`<${Time} at=${record.at} />`],
-      ['Elapsed until the response was complete', `${record.elapsed} ms`],
+      ['Elapsed until the response was complete', inMs(record.elapsed)],
       ['Correlation id', html`<${Copied} text=${record.correlationId} />`],
       ['Client’s address', html`<code>${record.realIp}</code>`],
       ['Peer: the client or a proxy', html`<code>${record.remoteAddress}</code>`],
