@@ -65,7 +65,7 @@ describeReal('chromium', 'audit records in the console', () => {
     const dialog = page.getByRole('dialog', { name: 'Audit record' });
     await dialog.getByRole('region', { name: 'Request body' }).waitFor();
     const text = await dialog.innerText();
-    expect(text).toMatch(/"query": "query /);
+    expect(text).toMatch(/"query": "[^"]*query /);
     await page.keyboard.press('Escape');
     await expect.poll(() => dialog.count()).toBe(0);
     await page.getByLabel('Status code').fill('418');
