@@ -104,9 +104,11 @@ function Records({ search }: { search: Search }) {
 }
 
 function SearchForm({ search }: { search: Search }) {
-  const [given, setGiven] = useState(search);
   const key = JSON.stringify(search);
-  useEffect(() => setGiven(search), [key]);
+  const [typed, setTyped] = useState({ key, values: search });
+  // Another address has other values, whatever was typed before.
+  const given = typed.key === key ? typed.values : search;
+  const setGiven = (values: Search) => setTyped({ key, values });
   const field = (name: keyof Search, label: string, hint: string, input: object) =>
     html`<${Field} label=${label} hint=${hint}>${(described: object) =>
       html`<input ...${described} ...${input} autocomplete="off" spellcheck="false" value=${given[name]} onInput=${(event: Event) => setGiven({ ...given, [name]: inputOf(event) })} />`}<//>`;
