@@ -1,9 +1,107 @@
+import {
+  AccountsDocument,
+  type AccountsQuery,
+  AccountWalletsDocument,
+  type AccountWalletsQuery,
+} from './generated/graphql.ts';
 import { html } from './html.ts';
-import { Page } from './ui.ts';
+import { go, linkTo, place } from './router.ts';
+import { words } from './transactions.ts';
+import {
+  Answer,
+  Badge,
+  type Column,
+  Empty,
+  Facts,
+  Field,
+  Id,
+  inputOf,
+  nodesOf,
+  Page,
+  Pager,
+  Table,
+  Time,
+  useAsk,
+  usePages,
+} from './ui.ts';
 
-export function AccountsPage() {
-  return html`<${Page} title="Accounts"><//>`;
+type Account = AccountsQuery['accounts']['edges'][number]['node'];
+type Wallet = NonNullable<AccountWalletsQuery['account']>['wallets']['edges'][number]['node'];
+
+const STATUSES: Readonly<Record<string, string>> = { 1: 'Active', 2: 'Suspended', 3: 'Closed' };
+
+function AccountStatus({ status, deletedAt }: Pick<Account, 'status' | 'deletedAt'>) {
+  const tone = status === 1 ? 'good' : status === 2 ? 'busy' : '';
+  return html`<${Badge} tone=${tone}>${STATUSES[status] ?? `Status ${status}`}<//> ${deletedAt && html`<${Badge} tone="bad">deleted<//>`}`;
 }
+
+const COLUMNS: readonly Column<Account>[] = [
+  { title: 'Name', cell: ({ id, name }) => html`<a href=${linkTo(['accounts', id])}>${name || id}</a>` },
+  { title: 'Type', cell: ({ type }) => words(type) },
+  { title: 'Status', cell: (row) => html`<${AccountStatus} ...${row} />` },
+  { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} />` },
+  { title: 'Created', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
+];
+
+/** The accounts of the node, filtered by what the address names. */
+export function AccountsPage() {
+  const { query } = place.value;
+  const [search, type, status] = ['search', 'type', 'status'].map((name) => query.get(name) ?? '');
+  const includeDeleted = query.get('deleted') === 'true';
+  const filter = {
+    search: search || null,
+    type: type || null,
+    status: status && STATUSES[status] ? Number(status) : null,
+    includeDeleted,
+  };
+  const pages = usePages(filter);
+  const asked = useAsk(AccountsDocument, { filter, ...pages.variables });
+  const set = (name: string, value: string) =>
+    go(linkTo(['accounts'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
+  const put = (name: string) => (event: Event) => set(name, inputOf(event));
+  return html`<${Page} title="Accounts">
+    <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
+      <${Field} label="Part of the name">${(described: object) => html`<input ...${described} type="search" maxlength="1000" value=${search} onInput=${put('search')} />`}<//>
+      <${Field} label="Type">${(described: object) => html`<input ...${described} list="account-types" value=${type} onChange=${put('type')} />`}<//>
+      <datalist id="account-types"><option value="organisation"></option><option value="customer-segregated"></option></datalist>
+      <${Field} label="Status">${(
+        described: object,
+      ) => html`<select ...${described} value=${status} onChange=${put('status')}><option value="">All</option>
+        ${Object.entries(STATUSES).map(([code, word]) => html`<option value=${code}>${word}</option>`)}</select>`}<//>
+      <label class="check"><input type="checkbox" checked=${includeDeleted} onChange=${() => set('deleted', includeDeleted ? '' : 'true')} />Deleted ones too</label>
+    </form>
+    <${Answer} asked=${asked}>${({ accounts }: AccountsQuery) => html`
+      ${accounts.edges.length === 0 ? html`<${Empty}>No account is like this. Change the filter above, or include deleted ones.<//>` : html`<${Table} label="Accounts" columns=${COLUMNS} rows=${nodesOf(accounts)} keyOf=${({ id }: Account) => id} />`}
+      <${Pager} connection=${accounts} pages=${pages} noun="accounts" />`}<//>
+  <//>`;
+}
+
+const WALLET_COLUMNS: readonly Column<Wallet>[] = [
+  { title: 'Chain', cell: ({ id, chain }) => html`<a href=${linkTo(['wallets', id])}>${chain}</a>` },
+  { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['wallets', id])} />` },
+  { title: 'Created', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
+];
+
+/** One account and its wallets. */
 export function AccountPage({ id }: { id: string }) {
-  return html`<${Page} title="Account">${id}<//>`;
+  const pages = usePages(id);
+  const asked = useAsk(AccountWalletsDocument, { id, ...pages.variables });
+  const trail = [{ text: 'Accounts', link: linkTo(['accounts']) }];
+  return html`<${Page} title=${asked.data?.account?.name || 'Account'} trail=${trail}>
+    <${Answer} asked=${asked}>${({ account }: AccountWalletsQuery) => {
+      if (!account) return html`<${Empty}>There is no account with this id, or it belongs to another node.<//>`;
+      const { wallets } = account;
+      return html`<p><${AccountStatus} ...${account} /></p>
+        <${Facts} of=${[
+          ['Id', html`<code>${account.id}</code>`],
+          ['Type', words(account.type)],
+          ['Created', html`<${Time} at=${account.createdAt} />`],
+          ['Updated', html`<${Time} at=${account.updatedAt} />`],
+          ['Deleted', html`<${Time} at=${account.deletedAt} />`],
+        ]} />
+        <h2>Wallets</h2>
+        ${wallets.edges.length === 0 ? html`<${Empty}>The account has no wallet.<//>` : html`<${Table} label="Wallets" columns=${WALLET_COLUMNS} rows=${nodesOf(wallets)} keyOf=${({ id }: Wallet) => id} />`}
+        <${Pager} connection=${wallets} pages=${pages} noun="wallets" />`;
+    }}<//>
+  <//>`;
 }

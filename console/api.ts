@@ -45,10 +45,21 @@ interface Answer<Result> {
   message?: string;
 }
 
+/** What the server says of a variable that is of another type than its schema has. */
+const OF_VARIABLE = /^Variable "\$input" has invalid value at ([^:]+): (.+)$/s;
+
+function issuesIn({ message, extensions }: GraphqlError): Issue[] {
+  const [, path, told] = OF_VARIABLE.exec(message) ?? [];
+  if (path === undefined || told === undefined) return extensions?.issues ?? [];
+  return [{ path: path.split(/[.[\]]+/).filter(Boolean), message: told }];
+}
+
 function refusalOf(errors: readonly GraphqlError[], correlationId: string | undefined): Failure {
-  const { message = 'The server gave no reason.', extensions = {} } = errors[0] ?? {};
+  const issues = errors.flatMap(issuesIn);
+  const { message: first = 'The server gave no reason.', extensions = {} } = errors[0] ?? {};
+  const message = OF_VARIABLE.test(first) ? 'The input is not valid.' : first;
   return new Failure(message, {
-    issues: extensions.issues ?? [],
+    issues,
     permission: extensions.permission,
     correlationId: extensions.correlationId ?? correlationId,
     kind: extensions.code ?? '',

@@ -9,8 +9,32 @@ export interface Place {
 /** The place that the address names. */
 export const place = signal(placeOf(location.hash));
 
+/** Asks before something that is not saved is left; `then` leaves it. */
+type Guard = (then: () => void) => void;
+
+let guard: Guard | undefined;
+let here = location.hash;
+
+/** Sets what asks before the place is left; undefined: nothing does. */
+export function guardLeaving(by: Guard | undefined): void {
+  guard = by;
+}
+
+/** Does what leaves the place, after asking where there is something to lose. */
+export function leave(then: () => void): void {
+  if (guard) guard(then);
+  else then();
+}
+
 addEventListener('hashchange', () => {
-  place.value = placeOf(location.hash);
+  const there = location.hash;
+  if (guard && there !== here) {
+    history.replaceState(null, '', here || '#/');
+    guard(() => go(there));
+    return;
+  }
+  here = there;
+  place.value = placeOf(there);
 });
 
 function placeOf(hash: string): Place {
@@ -38,6 +62,7 @@ export function go(link: string, { replaces = false } = {}): void {
   if (!replaces) location.hash = link;
   else {
     history.replaceState(null, '', link);
+    here = link;
     place.value = placeOf(link);
   }
 }

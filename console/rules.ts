@@ -1,6 +1,150 @@
+import { useState } from 'preact/hooks';
+import { ask, resultOf } from './api.ts';
+import {
+  type RulePartsFragment as Rule,
+  SetWalletRuleStatusDocument,
+  WalletRuleDocument,
+  type WalletRuleQuery,
+  WalletRulesDocument,
+  WalletRuleVersionsDocument,
+  type WalletRuleVersionsQuery,
+} from './generated/graphql.ts';
 import { html } from './html.ts';
-import { Page } from './ui.ts';
+import { go, linkTo } from './router.ts';
+import { type Difference, sideBySide } from './rule-draft.ts';
+import { RuleEditor } from './rule-editor.ts';
+import {
+  Answer,
+  type Asked,
+  Badge,
+  type Column,
+  Confirm,
+  Empty,
+  Facts,
+  Id,
+  may,
+  nodesOf,
+  Page,
+  Pager,
+  Table,
+  Time,
+  useAsk,
+  usePages,
+} from './ui.ts';
+import { RuleStatus, trailOf, WriteNeeded } from './wallets.ts';
 
+/** A rule of a wallet, or a new one, which has the id `new`. */
 export function RulePage({ walletId, id }: { walletId: string; id: string }) {
-  return html`<${Page} title="Rule">${walletId} ${id}<//>`;
+  const asked = useAsk(WalletRulesDocument, { id: walletId, first: 0 });
+  const wallet = asked.data?.wallet;
+  const chain = wallet ? [{ text: `Wallet on ${wallet.chain}`, link: linkTo(['wallets', walletId]) }] : [];
+  const trail = [...trailOf(wallet), ...chain];
+  const networks = wallet ? nodesOf(wallet.networks) : [];
+  if (id !== 'new') return html`<${StoredRule} ...${{ walletId, id, networks, trail }} />`;
+  const created = (rule: Rule) => go(linkTo(['wallets', walletId, 'rules', rule.id]));
+  return html`<${Page} title="New rule" trail=${trail}>
+    ${!may('wallet-rules:write') && html`<${WriteNeeded} />`}
+    <${Answer} asked=${asked}>${() => (wallet ? html`<${RuleEditor} ...${{ walletId, networks }} onSaved=${created} />` : html`<${Empty}>There is no wallet with this id, or it belongs to another node.<//>`)}<//>
+  <//>`;
+}
+
+type StoredInput = Pick<Parameters<typeof RuleEditor>[0], 'walletId' | 'networks'> & {
+  id: string;
+  trail: { text: string; link: string }[];
+};
+
+function StoredRule({ walletId, id, networks, trail }: StoredInput) {
+  const asked = useAsk(WalletRuleDocument, { id });
+  const [changed, setChanged] = useState<Rule>();
+  const [isAsking, setAsking] = useState(false);
+  const rule = changed ?? asked.data?.walletRule ?? undefined;
+  const mayWrite = may('wallet-rules:write');
+  const isActive = rule?.status === 'ACTIVE';
+  const verb = isActive ? 'Disable' : 'Activate';
+  const setStatus = async () => {
+    const status = isActive ? 'DISABLED' : 'ACTIVE';
+    setChanged(resultOf((await ask(SetWalletRuleStatusDocument, { id, status })).result) as Rule);
+  };
+  return html`<${Page} title=${rule?.name || 'Rule'} trail=${trail}
+    actions=${rule && html`<${RuleStatus} status=${rule.status} />${mayWrite && html`<button type="button" onClick=${() => setAsking(true)}>${verb} the rule</button>`}`}>
+    <${Answer} asked=${asked as Asked<WalletRuleQuery>}>${() =>
+      rule
+        ? html`${!mayWrite && html`<${WriteNeeded} />`}
+      <${Facts} of=${[
+        ['Id', html`<code>${rule.id}</code>`],
+        ['Version', rule.version],
+        ['Created', html`<${Time} at=${rule.createdAt} />`],
+        ['Updated', html`<${Time} at=${rule.updatedAt} />`],
+      ]} />
+      <${RuleEditor} ...${{ walletId, rule, networks }} onSaved=${setChanged} />`
+        : html`<${Empty}>The rule is not there: it went with its wallet, or there was never one with this id.<//>`}<//>
+    ${!asked.isLoading && html`<${History} key=${rule?.version} ruleId=${id} />`}
+    ${
+      isAsking &&
+      html`<${Confirm} title=${`${verb} this rule?`} verb=${verb} act=${setStatus} onClose=${() => setAsking(false)}>
+      <p>${isActive ? 'A disabled rule is kept and never fires: transfers that it would make are not made, and a limit of it permits nothing.' : 'An active rule fires whenever its conditions hold. Transfers that it makes until it is disabled again cannot be undone here.'}</p>
+      <p>It gets a new version. What is being typed below is neither saved nor lost.</p><//>`
+    }
+  <//>`;
+}
+
+type Version = WalletRuleVersionsQuery['walletRuleVersions']['edges'][number]['node'];
+
+/** The versions of a rule, newest first, and what each of them changed. */
+function History({ ruleId }: { ruleId: string }) {
+  const pages = usePages(ruleId);
+  const asked = useAsk(WalletRuleVersionsDocument, { ruleId, ...pages.variables });
+  const after = asked.data?.walletRuleVersions.pageInfo.endCursor ?? null;
+  const older = useAsk(WalletRuleVersionsDocument, { ruleId, first: after === null ? 0 : 1, after });
+  return html`<h2>History of versions</h2>
+    <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: WalletRuleVersionsQuery) => {
+      const rows = nodesOf(versions);
+      const known = [...rows, ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
+      const before = ({ version }: Version) => known.find((other) => other.version === version - 1);
+      const changes: Column<Version> = {
+        title: 'What it changed',
+        cell: (row) => html`<${Changes} version=${row} before=${before(row)} />`,
+      };
+      return html`<${Table} label="History of versions" columns=${[...COLUMNS, changes]} rows=${rows} keyOf=${({ version }: Version) => version} />
+        <${Pager} connection=${versions} pages=${pages} noun="versions" />`;
+    }}<//>`;
+}
+
+const COLUMNS: readonly Column<Version>[] = [
+  { title: 'Version', isNumber: true, cell: ({ version }) => version },
+  { title: 'When', cell: ({ at }) => html`<${Time} at=${at} />` },
+  {
+    title: 'By',
+    cell: ({ subject, clientId }) =>
+      html`<div><${Id} id=${subject} />${clientId !== null && clientId !== subject && html`<br /><small>client <${Id} id=${clientId} /></small>`}</div>`,
+  },
+  {
+    title: 'Status',
+    cell: ({ status, deleted }) =>
+      deleted ? html`<${Badge} tone="bad">deleted with its wallet<//>` : html`<${RuleStatus} status=${status} />`,
+  },
+  {
+    title: 'Request',
+    cell: ({ correlationId }) =>
+      correlationId
+        ? html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId })} />`
+        : html`<span class="muted">unknown</span>`,
+  },
+];
+
+const whole = ({ rule, status }: Version) => ({ ...(rule as object), status: status.toLowerCase() });
+
+function Changes({ version, before }: { version: Version; before: Version | undefined }) {
+  if (version.deleted) return 'The rule’s end.';
+  if (!before) return version.version === 1 ? 'The rule was created.' : html`<span class="muted">not known</span>`;
+  const differences = sideBySide(whole(before), whole(version)).filter(({ before, after }) => before !== after);
+  if (differences.length === 0) return html`<span class="muted">Nothing: it was saved as it was.</span>`;
+  return html`<ul class="changes">${differences.map(
+    ({
+      name,
+      before,
+      after,
+    }: Difference) => html`<li><b>${name}</b>: ${before !== undefined && html`<del>${before}</del>`}
+      ${before !== undefined && after !== undefined && ' → '}${after !== undefined && html`<ins>${after}</ins>`}</li>`,
+  )}</ul>`;
 }

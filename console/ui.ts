@@ -287,12 +287,15 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
 export function Confirm({
   title,
   verb,
+  keep = 'Keep it as it is',
   children,
   act,
   onClose,
 }: {
   title: string;
   verb: string;
+  /** What the button that does nothing says. */
+  keep?: string;
   children?: Content;
   act: () => Promise<unknown>;
   onClose: () => void;
@@ -305,7 +308,7 @@ export function Confirm({
       run(async () => {
         await act();
         onClose();
-      })}>${verb}</button><button type="button" onClick=${onClose}>Keep it as it is</button></p>
+      })}>${verb}</button><button type="button" onClick=${onClose}>${keep}</button></p>
   <//>`;
 }
 

@@ -1,0 +1,175 @@
+import type { RulePartsFragment as Rule, WalletRuleInput } from './generated/graphql.ts';
+
+/** A condition of a rule; its value is text, so that no digit is lost. */
+export interface Condition {
+  field: string;
+  op: string;
+  value: string;
+  network_currency_id: string;
+}
+
+/** A condition, or a group of them, as the API has it. */
+export type Logic = Condition | { and: Logic[] } | { or: Logic[] } | { not: Logic };
+export type GroupKind = 'and' | 'or' | 'not';
+
+export const MAX_DEPTH = 8;
+export const MAX_CONDITIONS = 64;
+/** Where the conditions are in the input of a rule. */
+export const LOGIC = 'autoTransferRule.ruleLogic';
+
+export const OPERATORS: Readonly<Record<string, string>> = { lt: '<', lte: '≤', gt: '>', gte: '≥', eq: '=', neq: '≠' };
+
+/** Returns the kind of a group and what is in it; undefined for a condition. */
+export function groupOf(logic: Logic): { kind: GroupKind; children: readonly Logic[] } | undefined {
+  if ('and' in logic) return { kind: 'and', children: logic.and };
+  if ('or' in logic) return { kind: 'or', children: logic.or };
+  return 'not' in logic ? { kind: 'not', children: [logic.not] } : undefined;
+}
+
+/** Makes a group; `not` takes one child, a group of all of them where there are more. */
+export function group(kind: GroupKind, children: readonly Logic[]): Logic {
+  const [only, ...others] = children;
+  if (kind === 'and') return { and: [...children] };
+  if (kind === 'or') return { or: [...children] };
+  return { not: only !== undefined && others.length === 0 ? only : { and: [...children] } };
+}
+
+/** Returns the tree with another node at a place; a node that is taken away takes along the group that it was alone in. */
+export function changed(
+  logic: Logic,
+  [index, ...deeper]: readonly number[],
+  by: (node: Logic) => Logic | undefined,
+): Logic | undefined {
+  if (index === undefined) return by(logic);
+  const { kind, children } = groupOf(logic) ?? { kind: 'and', children: [] };
+  const left = children.flatMap((child, at) => (at === index ? (changed(child, deeper, by) ?? []) : child));
+  return left.length === 0 ? undefined : group(kind, left);
+}
+
+/** Returns the conditions of a tree with their paths, as issues have them. */
+export function conditionsOf(logic: Logic, path = LOGIC): [path: string, condition: Condition][] {
+  if ('field' in logic) return [[path, logic]];
+  const { kind, children } = groupOf(logic) ?? { kind: 'and', children: [] };
+  return children.flatMap((child, index) => conditionsOf(child, pathIn(path, kind, index)));
+}
+
+/** Returns the path of a child of a group. */
+export function pathIn(path: string, kind: GroupKind, index: number): string {
+  return kind === 'not' ? `${path}.not` : `${path}.${kind}.${index}`;
+}
+
+/** Returns how many levels a tree has. */
+export function depthOf(logic: Logic): number {
+  return 1 + Math.max(0, ...(groupOf(logic)?.children ?? []).map(depthOf));
+}
+
+export type Part = 'autoTransferRule' | 'permissionlessTransferLimitRule' | 'signAndApproveRule';
+
+/** A rule as it is being typed: texts by their paths in the input, the conditions, and the parts that it has. */
+export interface Draft {
+  fields: Readonly<Record<string, string>>;
+  logic: Logic;
+  parts: readonly Part[];
+}
+
+const PARTS: readonly Part[] = ['autoTransferRule', 'permissionlessTransferLimitRule', 'signAndApproveRule'];
+
+const DEFAULTS: Readonly<Record<string, string>> = {
+  name: '',
+  type: 'auto_transfer',
+  networkId: '',
+  networkCurrencyId: '',
+  priority: '',
+  'autoTransferRule.type': 'auto',
+  'autoTransferRule.amount': '',
+  'autoTransferRule.targetWalletId': '',
+  'permissionlessTransferLimitRule.maxAmount': '',
+  'permissionlessTransferLimitRule.timePeriod': 'day',
+  'permissionlessTransferLimitRule.timePeriodValue': '1',
+  'signAndApproveRule.mandatoryUserId': '',
+  'signAndApproveRule.minPriority': '',
+  'signAndApproveRule.maxPriority': '',
+  'signAndApproveRule.minUserCount': '',
+};
+
+const OPTIONAL = /^priority$|^signAndApproveRule\./;
+const WHOLE = /[pP]riority$|minUserCount$|timePeriodValue$/;
+
+/** Returns a rule as it is to be typed on; an empty one for none. */
+export function draftOf(rule?: Rule): Draft {
+  const at = (path: string) =>
+    path.split('.').reduce((value: unknown, name) => (value as Record<string, unknown> | null)?.[name], rule);
+  const fields = Object.fromEntries(Object.entries(DEFAULTS).map(([path, text]) => [path, String(at(path) ?? text)]));
+  const logic = rule?.autoTransferRule ? texts(rule.autoTransferRule.ruleLogic) : blank('');
+  return { fields, logic, parts: PARTS.filter((part) => rule?.[part]) };
+}
+
+/** Returns an empty condition. */
+export function blank(currencyId: string): Condition {
+  return { field: '', op: 'gte', value: '', network_currency_id: currencyId };
+}
+
+/** Returns the conditions with their values as text: a number has come through as it was written, or is text already. */
+function texts(logic: unknown): Logic {
+  const given = groupOf(logic as Logic);
+  if (given) return group(given.kind, given.children.map(texts));
+  const condition = logic as Condition;
+  return { ...condition, value: String(condition.value) };
+}
+
+/** Returns the part that a rule of this type is evaluated by. */
+export function ownPart({ fields }: Draft): Part {
+  return fields['type'] === 'auto_transfer' ? 'autoTransferRule' : 'permissionlessTransferLimitRule';
+}
+
+/** Returns what is sent of a draft. What is not as it should be is sent as it is, for the server to say so. */
+export function ruleInput(draft: Draft): WalletRuleInput {
+  const input: Record<string, unknown> = {};
+  for (const [path, typed] of Object.entries(draft.fields)) {
+    const [first, member] = path.split('.') as [Part, string?];
+    if (member !== undefined && first !== ownPart(draft) && !draft.parts.includes(first)) continue;
+    const text = path === 'name' ? typed : typed.trim();
+    const isLeftOut = text === '' && OPTIONAL.test(path);
+    const value = isLeftOut ? null : WHOLE.test(path) && /^\d{1,9}$/.test(text) ? Number(text) : text;
+    if (member === undefined) input[first] = value;
+    else input[first] = { ...(input[first] as object | undefined), [member]: value };
+  }
+  if (input['autoTransferRule']) input['autoTransferRule'] = { ...input['autoTransferRule'], ruleLogic: draft.logic };
+  return input as unknown as WalletRuleInput;
+}
+
+/** A difference between two versions of a rule; undefined where one does not have the member. */
+export interface Difference {
+  name: string;
+  before: string | undefined;
+  after: string | undefined;
+}
+
+/** Returns the members of two rules side by side, in the form of the API or of REST. */
+export function sideBySide(before: unknown, after: unknown): Difference[] {
+  const [old, fresh] = [textsIn(before), textsIn(after)];
+  const names = new Set([...old.keys(), ...fresh.keys()]);
+  return [...names].map((name) => ({ name, before: old.get(name), after: fresh.get(name) }));
+}
+
+function textsIn(value: unknown, path: readonly string[] = []): Map<string, string> {
+  if (value === null || value === undefined) return new Map();
+  if (typeof value !== 'object') return new Map([[nameOf(path), String(value)]]);
+  if ('field' in value && 'op' in value) return new Map([[nameOf(path), sentence(value as Condition)]]);
+  return new Map(Object.entries(value).flatMap(([name, member]) => [...textsIn(member, [...path, name])]));
+}
+
+/** Returns a condition as a sentence. */
+export function sentence({ field, op, value, network_currency_id: currency }: Condition): string {
+  return `${field} ${OPERATORS[op] ?? op} ${value}, currency ${currency}`;
+}
+
+/** Returns a path of the API or of REST in words: `autoTransferRule.ruleLogic.and.0` as `Conditions, and 1`. */
+export function nameOf(path: readonly string[]): string {
+  const words = path.map((part) =>
+    /^\d+$/.test(part) ? String(Number(part) + 1) : part.replace(/[A-Z]/g, ' $&').replaceAll('_', ' ').toLowerCase(),
+  );
+  const [first = '', second, ...rest] = words;
+  if (second === 'rule logic') return rest.length === 0 ? 'conditions' : `conditions: ${rest.join(' ')}`;
+  return second === undefined ? first : `${first.replace(/ rule$/, '')}: ${[second, ...rest].join(' ')}`;
+}
