@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Issue } from './api.ts';
 import { html } from './html.ts';
 import {
@@ -54,7 +54,7 @@ interface Conditions extends Pick<Tree, 'issues' | 'explained' | 'currencyId'> {
 /** The conditions of a rule, as a tree of groups that one can type on. */
 export function ConditionTree({ logic, onChange, ...shown }: Conditions) {
   const wanted = useRef<readonly number[] | undefined>(undefined);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!wanted.current) return;
     document.getElementById(idOf(wanted.current))?.querySelector<HTMLElement>('select, input')?.focus();
     wanted.current = undefined;
@@ -136,9 +136,9 @@ function Leaf({ tree, at, path, condition, common }: LeafInput) {
     label: string,
     attributes: object,
   ) => html`<${Field} label=${label}
-    issue=${issueAt(issues, `${path}.${name}`)}>${(described: object) => html`<input ...${described} ...${attributes} value=${condition[name]} onInput=${put(name)} />`}<//>`;
+    issue=${issueAt(issues, `${path}.${name}`)}>${(described: object) => html`<input ...${described} required ...${attributes} value=${condition[name]} onInput=${put(name)} />`}<//>`;
   return html`<div class="leaf">
-      ${input('field', 'Field', { required: true, placeholder: 'target.balance' })}
+      ${input('field', 'Field', { placeholder: 'target.balance' })}
       <${Field} label="Operator" issue=${issueAt(issues, `${path}.op`)}>${(
         described: object,
       ) => html`<select ...${described} value=${condition.op} onChange=${put('op')}>

@@ -92,7 +92,8 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   'signAndApproveRule.minUserCount': '',
 };
 
-const OPTIONAL = /^priority$|^signAndApproveRule\./;
+/** The members that may be empty. */
+export const OPTIONAL = /^priority$|^signAndApproveRule\./;
 const WHOLE = /[pP]riority$|minUserCount$|timePeriodValue$/;
 
 /** Returns a rule as it is to be typed on; an empty one for none. */
@@ -119,7 +120,7 @@ function texts(logic: unknown): Logic {
 
 /** Returns the part that a rule of this type is evaluated by. */
 export function ownPart({ fields }: Draft): Part {
-  return fields['type'] === 'auto_transfer' ? 'autoTransferRule' : 'permissionlessTransferLimitRule';
+  return fields.type === 'auto_transfer' ? 'autoTransferRule' : 'permissionlessTransferLimitRule';
 }
 
 /** Returns what is sent of a draft. What is not as it should be is sent as it is, for the server to say so. */
@@ -134,7 +135,7 @@ export function ruleInput(draft: Draft): WalletRuleInput {
     if (member === undefined) input[first] = value;
     else input[first] = { ...(input[first] as object | undefined), [member]: value };
   }
-  if (input['autoTransferRule']) input['autoTransferRule'] = { ...input['autoTransferRule'], ruleLogic: draft.logic };
+  if (input.autoTransferRule) input.autoTransferRule = { ...input.autoTransferRule, ruleLogic: draft.logic };
   return input as unknown as WalletRuleInput;
 }
 

@@ -9,7 +9,16 @@ import {
 } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { guardLeaving } from './router.ts';
-import { conditionsOf, type Draft, draftOf, ownPart, type Part, ruleInput, sideBySide } from './rule-draft.ts';
+import {
+  conditionsOf,
+  type Draft,
+  draftOf,
+  OPTIONAL,
+  ownPart,
+  type Part,
+  ruleInput,
+  sideBySide,
+} from './rule-draft.ts';
 import { byPath, NO_FACTS, PreviewPanel, usePreview } from './rule-preview.ts';
 import { words } from './transactions.ts';
 import { Confirm, Dialog, FailureBox, Field, inputOf, issueAt, may, Table, useAction } from './ui.ts';
@@ -76,7 +85,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     attributes: object = {},
     hint?: string,
   ) => html`<${Field} label=${label} hint=${hint}
-    issue=${issueAt(issues, path)}>${(described: object) => html`<input ...${described} ...${attributes} value=${draft.fields[path]} onInput=${put(path)} />`}<//>`;
+    issue=${issueAt(issues, path)}>${(described: object) => html`<input ...${described} required=${!OPTIONAL.test(path)} ...${attributes} value=${draft.fields[path]} onInput=${put(path)} />`}<//>`;
   const choice = (path: string, label: string, options: readonly string[]) =>
     html`<${Field} label=${label} issue=${issueAt(issues, path)}>${(described: object) =>
       html`<select ...${described} value=${draft.fields[path]} onChange=${put(path)}>${options.map((option) => html`<option value=${option}>${words(option)}</option>`)}</select>`}<//>`;
@@ -88,7 +97,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
       })} />${label}</label>`;
   const own = ownPart(draft);
   const other: Part = own === 'autoTransferRule' ? 'permissionlessTransferLimitRule' : 'autoTransferRule';
-  const currencyId = draft.fields['networkCurrencyId'] ?? '';
+  const currencyId = draft.fields.networkCurrencyId ?? '';
   const conditions = conditionsOf(draft.logic);
   const currencies = new Set([currencyId, ...conditions.map(([, condition]) => condition.network_currency_id)]);
   return html`<div class="sides">
@@ -98,9 +107,9 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     }}>
       <${FailureBox} failure=${failure && new Failure(failure.message, { ...failure, issues: withoutField(failure, draft) })} />
       <fieldset class="plain" disabled=${!may('wallet-rules:write')}>
-        ${field('name', 'Name', { required: true })}
+        ${field('name', 'Name')}
         ${choice('type', 'Type', ['auto_transfer', 'permissionless_transfer_limit'])}
-        ${field('networkId', 'Network id', { list: 'networks' }, networks.find(({ id }) => id === draft.fields['networkId'])?.name)}
+        ${field('networkId', 'Network id', { list: 'networks' }, networks.find(({ id }) => id === draft.fields.networkId)?.name)}
         ${field('networkCurrencyId', 'Currency id of the rule', { list: 'currencies' })}
         ${field('priority', 'Priority', { inputmode: 'numeric' }, '1 to 100, or empty')}
         <datalist id="networks">${networks.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</datalist>
@@ -196,7 +205,7 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
   const mark = (text: string | undefined, row: Row) =>
     differs(row) ? html`<mark>${text ?? 'not there'}</mark>` : text;
   return html`<${Dialog} title="The rule was changed meanwhile" onClose=${onClose}>
-    <p>You began with version ${version}; version ${theirs.version} is stored now. Nothing was saved, and what you typed is still here.
+    <p>You began with version ${version}; version ${theirs.version} is stored now. Nothing was saved, and what you typed is still here.${' '}
       ${rows.filter(differs).length} of ${rows.length} members differ: they are marked.</p>
     <${Table} label="Both versions" rows=${rows} keyOf=${({ name }: Row) => name} columns=${[
       { title: 'Member', cell: (row: Row) => `${row.name}${differs(row) ? ' (differs)' : ''}` },

@@ -1,0 +1,116 @@
+import type { Browser, Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type OpenPage, openPage, startBrowser } from '../harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { signIn } from './console-page.ts';
+
+const SOON = { interval: 20, timeout: 10_000 };
+/** No double has all of its digits. */
+const EXACT = '0.1000000000000000000001';
+
+let p: Portcullis;
+let browser: Browser;
+
+async function openConsole(place = ''): Promise<OpenPage> {
+  const open = await openPage(browser, p.url, '/console/');
+  await signIn(open.page, p.demo);
+  if (place !== '') await open.page.goto(place);
+  return open;
+}
+
+function condition(page: Page, number: string): Locator {
+  return page.getByRole('group', { name: `Condition ${number}`.trim(), exact: true });
+}
+
+async function fillCondition(given: Locator, field: string, value: string): Promise<void> {
+  await given.getByLabel('Field').fill(field);
+  await given.getByLabel('Value').fill(value);
+  await given.getByLabel('Currency id').fill(p.demo.network_currency_id);
+}
+
+/** Follows the links from the accounts to the form of a new rule. */
+async function goToNewRule(page: Page): Promise<void> {
+  await page.getByRole('link', { name: 'Accounts' }).click();
+  await page.getByLabel('Part of the name').fill('acme trea');
+  await page.getByRole('link', { name: 'Acme Treasury' }).click();
+  await page.getByRole('table', { name: 'Wallets' }).getByRole('link', { name: p.demo.wallet_id }).click();
+  await page.getByRole('table', { name: 'Networks' }).waitFor();
+  await page.getByRole('link', { name: 'New rule' }).click();
+}
+
+async function fillRule(page: Page): Promise<void> {
+  await page.getByLabel('Name', { exact: true }).fill('Refill');
+  await page.getByLabel('Network id').fill(p.demo.network_id);
+  await page.getByLabel('Currency id of the rule').fill(p.demo.network_currency_id);
+  await page.getByLabel('Amount').fill(EXACT);
+  await page.getByLabel('Target wallet id').fill(p.demo.target_wallet_id);
+  await fillCondition(condition(page, ''), 'target.balance', EXACT);
+  await page.getByRole('button', { name: 'Put into a group' }).click();
+  await page.getByRole('button', { name: 'Add condition' }).click();
+  await expect.poll(() => condition(page, '2').getByLabel('Field').evaluate(isFocused), SOON).toBe(true);
+  await fillCondition(condition(page, '2'), 'source.balance', '1e-30');
+  await condition(page, '2').getByRole('button', { name: 'Negate' }).click();
+}
+
+const isFocused = (element: Element) => element === element.ownerDocument.activeElement;
+
+describeReal('chromium', 'rules in the console', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('a rule is written with its preview; of two who change it, the later one sees both versions; the history has all', async () => {
+    await using first = await openConsole();
+    const { page } = first;
+    await goToNewRule(page);
+    await fillRule(page);
+
+    await page.getByLabel('Value of target.balance').fill('0.1');
+    await page.getByLabel('Value of source.balance').fill('0');
+    await page.getByText('It would not fire').waitFor();
+    expect(await condition(page, '1').innerText()).toContain(`does not hold actual 0.1, expected ≥ ${EXACT}`);
+    expect(await page.getByRole('list', { name: 'Why' }).innerText()).toContain('actual 0, expected ≥ 0.000000');
+    await page.getByLabel('Value of target.balance').fill(EXACT);
+    await page.getByText('It would fire').waitFor();
+
+    await page.getByLabel('Target wallet id').fill('no id');
+    await page.getByRole('button', { name: 'Create the rule' }).click();
+    await page.getByText('must be a UUID').first().waitFor();
+    await expect.poll(() => page.getByLabel('Target wallet id').evaluate(isFocused), SOON).toBe(true);
+    await page.getByLabel('Target wallet id').fill(p.demo.target_wallet_id);
+    await page.getByRole('button', { name: 'Create the rule' }).click();
+    const history = page.getByRole('table', { name: 'History of versions' });
+    await history.getByText('The rule was created.').waitFor();
+    expect(await page.getByLabel('Amount').inputValue()).toBe(EXACT);
+    expect(await condition(page, '1').getByLabel('Value').inputValue()).toBe(EXACT);
+    expect(await condition(page, '2.1').getByLabel('Value').inputValue()).toBe(`0.${'0'.repeat(29)}1`);
+
+    await using second = await openConsole(page.url());
+    await second.page.getByLabel('Name', { exact: true }).fill('Refill of another one');
+    await second.page.getByRole('button', { name: 'Save', exact: true }).click();
+    await second.page.getByText('Saved as version 2.').waitFor();
+
+    await page.getByLabel('Amount').fill('2');
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByRole('dialog', { name: 'Leave without saving?' }).getByText('Go on editing').click();
+    await page.getByRole('button', { name: 'Save', exact: true }).click();
+    const versions = page.getByRole('dialog').getByRole('table', { name: 'Both versions' });
+    await expect.poll(() => versions.innerText(), SOON).toMatch(/Refill of another one\s+Refill\n/);
+    expect(await versions.innerText()).toMatch(new RegExp(`amount \\(differs\\)\\s+${EXACT}\\s+2`));
+    await page.getByRole('button', { name: 'Save mine over it' }).click();
+    await page.getByRole('button', { name: 'Save mine', exact: true }).click();
+    await page.getByText('Saved as version 3.').waitFor();
+
+    await page.getByRole('button', { name: 'Disable the rule' }).click();
+    await page.getByRole('button', { name: 'Disable', exact: true }).click();
+    await expect.poll(() => history.innerText(), SOON).toContain('active → disabled');
+    expect(await history.innerText()).toContain('Refill of another one → Refill');
+    expect(await history.getByRole('row').count()).toBe(5);
+    expect(await history.getByRole('link').first().getAttribute('href')).toMatch(/^#\/audit\?correlationId=/);
+  });
+});
