@@ -20,14 +20,6 @@ import {
 import { type Explanation, Verdict } from './rule-preview.ts';
 import { Field, inputOf, issueAt } from './ui.ts';
 
-const OPERATOR_WORDS: Readonly<Record<string, string>> = {
-  lt: 'less than',
-  lte: 'at most',
-  gt: 'more than',
-  gte: 'at least',
-  eq: 'equal to',
-  neq: 'not equal to',
-};
 const KINDS: Readonly<Record<GroupKind, string>> = {
   and: 'All of these hold',
   or: 'Any of these holds',
@@ -72,18 +64,19 @@ export function ConditionTree({ logic, onChange, ...shown }: Conditions) {
     <p class="muted" role="status">${count} of at most ${MAX_CONDITIONS} conditions, ${depthOf(logic)} of at most ${MAX_DEPTH} levels.</p>`;
 }
 
-interface NodeInput {
+interface Placed {
   tree: Tree;
-  logic: Logic;
   at: readonly number[];
   path: string;
 }
+/** A node with the buttons that every node has. */
+type With<Members> = Placed & { common: unknown } & Members;
 
 function idOf(at: readonly number[]): string {
   return `condition-${at.join('-')}`;
 }
 
-function Node({ tree, logic, at, path }: NodeInput) {
+function Node({ tree, logic, at, path }: Placed & { logic: Logic }) {
   const { change } = tree;
   const given = groupOf(logic);
   const number = at.map((index) => index + 1).join('.');
@@ -99,13 +92,14 @@ function Node({ tree, logic, at, path }: NodeInput) {
   </fieldset>`;
 }
 
-interface GroupInput extends Omit<NodeInput, 'logic'> {
-  kind: GroupKind;
-  children: readonly Logic[];
-  common: unknown;
-}
-
-function Group({ tree, at, path, kind, children: nodes, common }: GroupInput) {
+function Group({
+  tree,
+  at,
+  path,
+  kind,
+  children: nodes,
+  common,
+}: With<{ kind: GroupKind; children: readonly Logic[] }>) {
   const { change, currencyId, isFull } = tree;
   const isAtEnd = isFull || kind === 'not';
   const add = (
@@ -122,12 +116,7 @@ function Group({ tree, at, path, kind, children: nodes, common }: GroupInput) {
       ${nodes.length === 1 && html`<button type="button" onClick=${() => change(at, () => nodes[0], at)}>Take out of the group</button>`} ${common}</p>`;
 }
 
-interface LeafInput extends Omit<NodeInput, 'logic'> {
-  condition: Condition;
-  common: unknown;
-}
-
-function Leaf({ tree, at, path, condition, common }: LeafInput) {
+function Leaf({ tree, at, path, condition, common }: With<{ condition: Condition }>) {
   const { issues, explained, change } = tree;
   const put = (name: keyof Condition) => (event: Event) =>
     change(at, (node) => ({ ...(node as Condition), [name]: inputOf(event) }));
@@ -142,7 +131,7 @@ function Leaf({ tree, at, path, condition, common }: LeafInput) {
       <${Field} label="Operator" issue=${issueAt(issues, `${path}.op`)}>${(
         described: object,
       ) => html`<select ...${described} value=${condition.op} onChange=${put('op')}>
-        ${Object.entries(OPERATORS).map(([op, sign]) => html`<option value=${op}>${sign} ${OPERATOR_WORDS[op]}</option>`)}</select>`}<//>
+        ${Object.entries(OPERATORS).map(([op, words]) => html`<option value=${op}>${words}</option>`)}</select>`}<//>
       ${input('value', 'Value', { inputmode: 'decimal' })}
       ${input('network_currency_id', 'Currency id', { list: 'currencies' })}
     </div>

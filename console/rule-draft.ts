@@ -17,7 +17,19 @@ export const MAX_CONDITIONS = 64;
 /** Where the conditions are in the input of a rule. */
 export const LOGIC = 'autoTransferRule.ruleLogic';
 
-export const OPERATORS: Readonly<Record<string, string>> = { lt: '<', lte: '≤', gt: '>', gte: '≥', eq: '=', neq: '≠' };
+export const OPERATORS: Readonly<Record<string, string>> = {
+  lt: '< less than',
+  lte: '≤ at most',
+  gt: '> more than',
+  gte: '≥ at least',
+  eq: '= equal to',
+  neq: '≠ not equal to',
+};
+
+/** Returns the sign of an operator. */
+export function signOf(op: string): string {
+  return OPERATORS[op]?.split(' ')[0] ?? op;
+}
 
 /** Returns the kind of a group and what is in it; undefined for a condition. */
 export function groupOf(logic: Logic): { kind: GroupKind; children: readonly Logic[] } | undefined {
@@ -162,7 +174,7 @@ function textsIn(value: unknown, path: readonly string[] = []): Map<string, stri
 
 /** Returns a condition as a sentence. */
 export function sentence({ field, op, value, network_currency_id: currency }: Condition): string {
-  return `${field} ${OPERATORS[op] ?? op} ${value}, currency ${currency}`;
+  return `${field} ${signOf(op)} ${value}, currency ${currency}`;
 }
 
 /** Returns a path of the API or of REST in words: `autoTransferRule.ruleLogic.and.0` as `Conditions, and 1`. */

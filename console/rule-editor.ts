@@ -53,7 +53,8 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const take = (stored: Rule) => {
     const taken = draftOf(stored);
     setBase({ draft: taken, version: stored.version });
-    setDraft(taken);
+    // What was typed while the answer was on its way stays.
+    setDraft((now) => (now === draft ? taken : now));
     setTheirs(undefined);
     setFailure(undefined);
     onSaved(stored);
@@ -66,7 +67,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
         ? await ask(ReplaceWalletRuleDocument, { walletId, id: rule.id, input, ifVersion: version ?? null })
         : await ask(CreateWalletRuleDocument, { walletId, input });
       const stored = resultOf(result) as Rule;
-      guardLeaving(undefined);
+      if (!rule) guardLeaving(undefined);
       take(stored);
       setSaved(`Saved as version ${stored.version}.`);
     } catch (error) {

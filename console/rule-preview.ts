@@ -6,7 +6,7 @@ import {
   type PreviewWalletRuleQuery,
 } from './generated/graphql.ts';
 import { html } from './html.ts';
-import { conditionsOf, type Draft, LOGIC, nameOf, OPERATORS, ownPart, ruleInput } from './rule-draft.ts';
+import { conditionsOf, type Draft, LOGIC, nameOf, ownPart, ruleInput, signOf } from './rule-draft.ts';
 import { Badge, Field, inputOf } from './ui.ts';
 
 type Preview = PreviewWalletRuleQuery['previewWalletRule'];
@@ -93,8 +93,7 @@ export function byPath({ preview }: Told): ReadonlyMap<string, Explanation> | un
 export function Verdict({ of: explanation }: { of: Explanation | undefined }) {
   if (!explanation) return html`<p class="verdict muted">Not evaluated yet.</p>`;
   const { result, actual, expected, op, reason } = explanation;
-  const compared =
-    expected === null ? '' : `actual ${actual ?? 'unknown'}, expected ${OPERATORS[op] ?? op} ${expected}`;
+  const compared = expected === null ? '' : `actual ${actual ?? 'unknown'}, expected ${signOf(op)} ${expected}`;
   const word = actual === null && expected !== null ? 'cannot be evaluated' : result ? 'holds' : 'does not hold';
   return html`<p class="verdict"><${Badge} tone=${result ? 'good' : 'bad'}>${word}<//> ${[compared, reason].filter(Boolean).join(': ')}</p>`;
 }
@@ -164,9 +163,7 @@ function Outcome({ draft, told: { preview, failure } }: { draft: Draft; told: To
     : ['It would fire', 'It would not fire'];
   return html`<p role="status"><${Badge} tone=${preview.fires ? 'good' : 'bad'}>${preview.fires ? yes : no}<//></p>
     <ul class="explained" aria-label="Why">${preview.explanation.map(
-      (
-        explanation,
-      ) => html`<li><b>${explanation.field} ${OPERATORS[explanation.op] ?? explanation.op} ${explanation.expected}</b>
+      (explanation) => html`<li><b>${explanation.field} ${signOf(explanation.op)} ${explanation.expected}</b>
         <small> ${nameOf(pathOf(explanation.path).split('.'))}</small><${Verdict} of=${explanation} /></li>`,
     )}</ul>`;
 }
