@@ -55,14 +55,19 @@ function previewInput(draft: Draft, { values, transfers, at }: Facts): PreviewWa
 interface Told {
   preview?: Preview;
   failure?: Failure;
+  /** Whether something is still empty, so that there is nothing to evaluate yet. */
+  isIncomplete?: boolean;
 }
 
 /** Evaluates a draft once typing pauses. What came of another one is not told; an answer that comes too late is dropped. */
 export function usePreview(draft: Draft, facts: Facts): Told {
   const input = previewInput(draft, facts);
   const key = JSON.stringify(input);
+  // An empty text is nowhere valid in it; a quote inside of a text is escaped.
+  const isIncomplete = key.includes(':""');
   const [state, setState] = useState<Told & { key: string }>({ key: '' });
   useEffect(() => {
+    if (isIncomplete) return;
     const asking = new AbortController();
     const { signal } = asking;
     const timer = setTimeout(() => {
@@ -76,7 +81,7 @@ export function usePreview(draft: Draft, facts: Facts): Told {
       asking.abort();
     };
   }, [key]);
-  return state.key === key ? state : {};
+  return state.key === key ? state : { isIncomplete };
 }
 
 /** Returns a path of an explanation as issues have it: `auto_transfer_rule.rule_logic.and[1]`. */
@@ -150,13 +155,14 @@ function localNow(): string {
   return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
-function Outcome({ draft, told: { preview, failure } }: { draft: Draft; told: Told }) {
+function Outcome({ draft, told: { preview, failure, isIncomplete } }: { draft: Draft; told: Told }) {
   if (failure) {
     const [issue] = failure.issues;
     const path = issue?.path.filter((part, index) => index > 0 || part !== 'rule') ?? [];
     return html`<p class="muted">Not evaluated: ${issue ? `${nameOf(path)}: ${issue.message}` : failure.message}</p>`;
   }
-  if (!preview) return html`<p class="muted">Evaluating …</p>`;
+  if (!preview)
+    return html`<p class="muted">${isIncomplete ? 'Not evaluated: the rule is not complete yet.' : 'Evaluating …'}</p>`;
   const isLimit = ownPart(draft) === 'permissionlessTransferLimitRule';
   const [yes, no] = isLimit
     ? ['The transfers stay within the maximum', 'They are not within it']

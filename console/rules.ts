@@ -4,7 +4,6 @@ import {
   type RulePartsFragment as Rule,
   SetWalletRuleStatusDocument,
   WalletRuleDocument,
-  type WalletRuleQuery,
   WalletRulesDocument,
   WalletRuleVersionsDocument,
   type WalletRuleVersionsQuery,
@@ -15,7 +14,6 @@ import { type Difference, sideBySide } from './rule-draft.ts';
 import { RuleEditor } from './rule-editor.ts';
 import {
   Answer,
-  type Asked,
   Badge,
   type Column,
   Confirm,
@@ -67,7 +65,7 @@ function StoredRule({ walletId, id, networks, trail }: StoredInput) {
   };
   return html`<${Page} title=${rule?.name || 'Rule'} trail=${trail}
     actions=${rule && html`<${RuleStatus} status=${rule.status} />${mayWrite && html`<button type="button" onClick=${() => setAsking(true)}>${verb} the rule</button>`}`}>
-    <${Answer} asked=${asked as Asked<WalletRuleQuery>}>${() =>
+    <${Answer} asked=${asked}>${() =>
       rule
         ? html`${!mayWrite && html`<${WriteNeeded} />`}
       <${Facts} of=${[

@@ -112,5 +112,7 @@ describeReal('chromium', 'rules in the console', () => {
     expect(await history.innerText()).toContain('Refill of another one → Refill');
     expect(await history.getByRole('row').count()).toBe(5);
     expect(await history.getByRole('link').first().getAttribute('href')).toMatch(/^#\/audit\?correlationId=/);
+    // The browser itself names the answer to the preview of what is not valid.
+    expect([...first.complaints, ...second.complaints].filter((told) => !told.includes('status of 400'))).toEqual([]);
   });
 });
