@@ -1,12 +1,75 @@
-import type { Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
+import { expect } from 'vitest';
 import type { Demo } from '../../src/app/demo/demo.ts';
+import { type OpenPage, openPage } from '../harness/browser.ts';
+import type { Portcullis } from '../harness.ts';
 
-/** Signs in by the demo's supervisor. */
-export async function signIn(page: Page, { client, supervisor }: Demo): Promise<void> {
+export const SOON = { interval: 20 };
+
+/** What a person types to sign in; without a username a client signs in by itself. */
+export interface Credentials {
+  client: Demo['client'];
+  supervisor?: Demo['supervisor'] | undefined;
+}
+
+/** Opens the console; nobody is signed in. */
+export async function openConsole(browser: Browser, p: Pick<Portcullis, 'url'>): Promise<OpenPage> {
+  const open = await openPage(browser, p.url, '/console/');
+  await open.page.getByRole('heading', { level: 1 }).waitFor();
+  return open;
+}
+
+/** Fills in the form of the sign-in, and sends it. */
+export async function tryToSignIn(page: Page, { client, supervisor }: Credentials): Promise<void> {
+  if (!supervisor) await page.getByLabel('A client alone').check();
   await page.getByLabel('Client id', { exact: true }).fill(client.client_id);
   await page.getByLabel('Client secret').fill(client.client_secret);
-  await page.getByLabel('Username').fill(supervisor.username);
-  await page.getByLabel('Password').fill(supervisor.password);
+  if (supervisor) {
+    await page.getByLabel('Username').fill(supervisor.username);
+    await page.getByLabel('Password').fill(supervisor.password);
+  }
   await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+/** Signs in, by the demo's supervisor unless told otherwise, and resolves once a view is open. */
+export async function signIn(page: Page, credentials: Credentials): Promise<void> {
+  await tryToSignIn(page, credentials);
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 }
+
+/** Goes to a place of the console, such as `#/accounts`, without a new document, and waits for its heading. */
+export async function goTo(page: Page, place: string): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await expect.poll(() => page.locator('.loading, [aria-busy="true"]').count(), SOON).toBe(0);
+}
+
+/** The text of the view, its lines joined. */
+export async function shown(page: Page, selector = 'main'): Promise<string> {
+  return (await page.locator(selector).innerText()).replaceAll(/\s+/g, ' ');
+}
+
+/** Checks that the page asked this origin alone, broke no rule of its policy, and loaded no other document. */
+export function expectQuiet({ requests, complaints, loads }: OpenPage, origin: string): void {
+  expect(requests.filter((url) => url.origin !== origin).map(String)).toEqual([]);
+  expect(complaints).toEqual([]);
+  expect(loads()).toBe(1);
+}
+
+/** What holds of a view under test: where it is, and what is waited for. */
+export interface View {
+  name: string;
+  place: (demo: Demo) => string;
+}
+
+/** The views of the console, with something in each. */
+export const VIEWS: readonly View[] = [
+  { name: 'transactions', place: () => '#/transactions' },
+  { name: 'a transaction', place: ({ transactions }) => `#/transactions/${transactions.token_transactions}` },
+  { name: 'accounts', place: () => '#/accounts' },
+  { name: 'an account', place: ({ account_id: id }) => `#/accounts/${id}` },
+  { name: 'a wallet', place: ({ wallet_id: id }) => `#/wallets/${id}` },
+  { name: 'migrations', place: () => '#/migrations' },
+  { name: 'audit records', place: () => '#/audit' },
+  { name: 'no view', place: () => '#/nothing' },
+];

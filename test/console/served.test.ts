@@ -1,0 +1,280 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { buildSchema, parse, validate } from 'graphql';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readConfig } from '../../src/platform/config/config.ts';
+import { temporaryFile } from '../harness/temporary-file.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const FOLDER = join(ROOT, 'console');
+const KIBIBYTE = 1024;
+const MANIFEST = JSON.parse(readFileSync(join(FOLDER, 'package.json'), 'utf8'));
+const OPERATIONS: Record<string, string> = JSON.parse(
+  readFileSync(join(ROOT, 'schema/console-operations.json'), 'utf8'),
+);
+const OTHER = '{ me { nodeId } }';
+
+let p: Portcullis;
+let off: Portcullis;
+let file: Awaited<ReturnType<typeof temporaryFile>>;
+
+beforeAll(async () => {
+  file = await temporaryFile('operations.json', { other: OTHER });
+  [p, off] = await Promise.all([
+    startPortcullis({ env: { CONSOLE: 'on', GRAPHQL_PERSISTED: 'only', GRAPHQL_PERSISTED_FILE: file.path } }),
+    startPortcullis({ env: { CONSOLE: 'off' } }),
+  ]);
+});
+
+afterAll(async () => {
+  await Promise.all([p, off].map((each) => each?.[Symbol.asyncDispose]()));
+  await file?.[Symbol.asyncDispose]();
+});
+
+interface Raw {
+  status: number;
+  headers: Record<string, unknown>;
+  bytes: Buffer;
+}
+
+/** Asks for a path as it is written: `fetch` would resolve its dots first. */
+function raw(path: string, { of = p, method = 'GET', headers = {} } = {}): Promise<Raw> {
+  const { hostname, port } = new URL(of.url);
+  return new Promise((resolve, reject) => {
+    request({ hostname, port, path, method, headers }, async (response) => {
+      const bytes = Buffer.concat(await response.toArray());
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes });
+    })
+      .on('error', reject)
+      .end();
+  });
+}
+
+function importMap(page: string): Record<string, string> {
+  return JSON.parse(/<script type="importmap">([\s\S]*?)<\/script>/.exec(page)?.[1] ?? '{}').imports;
+}
+
+const IMPORTED =
+  /(?:^|[;\n}])\s*(?:import|export)(?:[\w*{}\s$,]+from)?\s*["'](?<static>[^"']+)["']|import\(\s*["'](?<dynamic>[^"']+)["']/g;
+
+/** All files that the page leads to, by their names below `/console/`. */
+async function reached(): Promise<Map<string, Raw>> {
+  const page = (await raw('/console/')).bytes.toString();
+  const map = importMap(page);
+  const found = new Map<string, Raw>();
+  const follow = async (name: string): Promise<void> => {
+    if (found.has(name)) return;
+    const got = await raw(`/console/${name}`);
+    found.set(name, got);
+    if (!/\.(?:ts|m?js)$/.test(name)) return;
+    for (const { groups } of got.bytes.toString().matchAll(IMPORTED)) {
+      const specifier = groups?.static ?? groups?.dynamic ?? '';
+      const from = new URL(name, 'http://console/');
+      const to = new URL(map[specifier] ?? specifier, map[specifier] ? 'http://console/' : from);
+      await follow(to.pathname.slice(1));
+    }
+  };
+  await follow('');
+  for (const [, name = ''] of page.matchAll(/(?:src|href)="([^"]+)"/g)) await follow(name);
+  return found;
+}
+
+function filesOf(folder: string, under = ''): string[] {
+  return readdirSync(join(folder, under), { withFileTypes: true }).flatMap((entry) => {
+    const name = under === '' ? entry.name : `${under}/${entry.name}`;
+    return entry.isDirectory() ? filesOf(folder, name) : [name];
+  });
+}
+
+describe('the files of the console', () => {
+  it('are served with their types, revalidated by their tags, and never sniffed', async () => {
+    const files = await reached();
+    const types = { ts: 'text/javascript', mjs: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' };
+    for (const [name, { status, headers }] of files) {
+      const type = Object.entries(types).find(([extension]) => name.endsWith(`.${extension}`))?.[1] ?? 'text/html';
+      expect([name, status, headers['x-content-type-options']]).toEqual([name, 200, 'nosniff']);
+      expect(String(headers['content-type']).split(';')[0]).toBe(type);
+      const again = await raw(`/console/${name}`, { headers: { 'if-none-match': String(headers.etag) } });
+      expect([name, again.status, again.bytes.length]).toEqual([name, 304, 0]);
+      expect(again.headers['content-security-policy']).toBe(headers['content-security-policy']);
+    }
+    expect([...files.keys()]).toEqual(expect.arrayContaining(['main.ts', 'console.css', 'icon.svg', 'api.ts']));
+  });
+
+  it('have a page whose policy allows what is of this origin, and its import map alone inline', async () => {
+    const { bytes, headers } = await raw('/console/');
+    const policy = new Map(
+      String(headers['content-security-policy'])
+        .split('; ')
+        .map((directive) => [directive.split(' ')[0], directive.split(' ').slice(1)]),
+    );
+    const inline = [...bytes.toString().matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]*?)<\/script>/g)];
+    const hashes = inline.map(([, text = '']) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`);
+    expect(hashes).toHaveLength(1);
+    expect(policy.get('script-src')).toEqual(["'self'", ...hashes]);
+    expect(policy.get('default-src')).toEqual(["'none'"]);
+    for (const name of ['frame-ancestors', 'base-uri', 'form-action']) expect(policy.get(name)).toEqual(["'none'"]);
+    expect(String(headers['content-security-policy'])).not.toMatch(/unsafe-|https?:|data:|\*/);
+    expect(bytes.toString()).not.toMatch(/<style|\son\w+=|\sstyle=/);
+    expect(headers['cache-control']).toBe('no-cache');
+  });
+
+  it('are documents in no frame, the page apart none at all', async () => {
+    for (const [name, { headers }] of await reached()) {
+      if (name !== '') expect(headers['content-security-policy']).toBe("default-src 'none'; frame-ancestors 'none'");
+    }
+  });
+
+  it('are at most 250 KiB compressed, and refer to no other origin', async () => {
+    const files = await reached();
+    const sizes = Array.from(files.values(), ({ bytes }) => gzipSync(bytes).length);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(250 * KIBIBYTE);
+    const loads = /(?:from|import|src|href|url|fetch|action)\s*[=(]?\s*["'(]\s*(?:https?:)?\/\/[^"')]+/g;
+    const named = Array.from(files, ([name, { bytes }]) => [name, bytes.toString().match(loads) ?? []]);
+    expect(named.filter(([, found]) => found?.length)).toEqual([]);
+  });
+
+  it('are those that the page leads to, or other modules of the console: nothing else of its folder is served', async () => {
+    const files = await reached();
+    for (const name of filesOf(FOLDER)) {
+      const { status } = await raw(`/console/${name}`);
+      expect([name, status]).toEqual([name, files.has(name) || /^generated\/\w+\.ts$/.test(name) ? 200 : 404]);
+    }
+    const allowed = new Set(Object.keys(MANIFEST.dependencies));
+    const packaged = [...files.keys()].filter((name) => name.startsWith('packages/'));
+    const packageOf = (name: string) => /^packages\/((?:@[^/]+\/)?[^/]+)\//.exec(name)?.[1] ?? '';
+    expect(packaged.filter((name) => !allowed.has(packageOf(name)))).toEqual([]);
+    expect(new Set(packaged.map(packageOf))).toEqual(allowed);
+  });
+
+  it.each([
+    ...['packages/typescript/lib/typescript.js', 'packages/graphql/index.mjs', 'packages/preact/package.json'],
+    ...['packages/preact/README.md', 'packages/preact/dist/preact.mjs.map', 'packages/preact/', 'packages/'],
+    ...['packages/@preact/signals/../../preact/dist/preact.mjs', 'packages/preact/../typescript/lib/tsc.js'],
+    ...['../src/main.ts', '..%2fsrc/main.ts', '%2e%2e/src/main.ts', '%2e%2e%2fsrc%2fmain.ts', '.%2e/src/main.ts'],
+    ...['..%5csrc%5cmain.ts', '..\\src\\main.ts', 'generated/..%2f..%2fsrc/main.ts', 'generated/%2e%2e/main.ts'],
+    ...['packages/preact/%2e%2e/%2e%2e/%2e%2e/src/main.ts', 'packages/preact/dist/%2e%2e%2f%2e%2e%2fhtm/dist/htm.mjs'],
+    ...['//main.ts', 'generated//graphql.ts', 'packages//preact/dist/preact.mjs', 'packages/preact//dist/preact.mjs'],
+    ...['main.ts%00', 'main.ts%00.css', '%00main.ts', 'main%2ets%2f', 'main.ts/', 'main.ts%20', 'MAIN.TS', 'main.js'],
+    ...['main.ts%0a', 'main.ts%0d%0aset-cookie:a=b', '/etc/passwd', '%2fetc%2fpasswd', 'file:%2f%2f%2fetc%2fpasswd'],
+    ...['%c0%ae%c0%ae/src/main.ts', '%', '%zz', 'packages/__proto__/x.js', 'packages/constructor/x.js', '__proto__'],
+    ...['index.html', 'tsconfig.json', 'package.json', 'operations.graphql', 'console.css.map', '.', '..', '...'],
+    ...[
+      '../schema/console-operations.json',
+      'html.ts%3f',
+      'main.ts;a=b',
+      '~',
+      'generated',
+      'generated/',
+      'node_modules/',
+    ],
+  ])('do not include %s', async (name) => {
+    const { status, bytes } = await raw(`/console/${name}`);
+    expect([400, 404]).toContain(status);
+    expect(bytes.toString()).not.toMatch(/import|export|root:/);
+  });
+
+  it('are answered to GET and HEAD alone, the page under one address', async () => {
+    const head = await raw('/console/main.ts', { method: 'HEAD' });
+    expect([head.status, head.bytes.length]).toEqual([200, 0]);
+    for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
+      expect([404, 405, 501]).toContain((await raw('/console/', { method })).status);
+    }
+    const led = await raw('/console');
+    expect([led.status, led.headers.location]).toEqual([308, '/console/']);
+  });
+
+  it('are unknown where CONSOLE is off, as is any other path', async () => {
+    const bodyOf = ({ bytes }: Raw) => bytes.toString().replaceAll(/[0-9a-f-]{36}/g, 'ID');
+    const unknown = await raw('/nothing', { of: off });
+    for (const path of ['/console', '/console/', '/console/main.ts', '/console/packages/preact/dist/preact.mjs']) {
+      const got = await raw(path, { of: off });
+      expect([path, got.status, bodyOf(got)]).toEqual([path, 404, bodyOf(unknown)]);
+      expect(got.headers['content-security-policy']).toEqual(unknown.headers['content-security-policy']);
+    }
+  });
+
+  it('are there without being asked for in an embedded run, and with database servers only by CONSOLE=on', () => {
+    const DATABASE_URL = 'postgres://portcullis@127.0.0.1:5432/portcullis';
+    const isOn = (env: Record<string, string>) => readConfig({ DATA_DIR: '/tmp/none', ...env }).config.console;
+    expect([{}, { CONSOLE: 'off' }].map(isOn)).toEqual([true, false]);
+    expect([{ DATABASE_URL }, { DATABASE_URL, CONSOLE: 'on' }].map(isOn)).toEqual([false, true]);
+  });
+});
+
+describe('the operations of the console', () => {
+  const texts = Object.values(OPERATIONS);
+
+  /** Why a document is not run; undefined where it got as far as being run. */
+  async function refusal(query: string, of = p): Promise<unknown> {
+    const answer = await of.call('POST', '/graphql', { token: await of.clientToken(), json: { query } });
+    const code = answer.json?.errors?.[0]?.extensions?.code;
+    return /PERSISTED/.test(code) ? code : undefined;
+  }
+
+  const refusals = async (of = p) => Promise.all(texts.map((text) => refusal(text, of)));
+  const ran = texts.map(() => undefined);
+
+  it('are valid on the schema, each named by its hash, one for each of its file', () => {
+    const schema = buildSchema(readFileSync(join(ROOT, 'schema/schema.graphql'), 'utf8'));
+    const faults = texts.flatMap((text) => validate(schema, parse(text)).map(String));
+    expect(faults).toEqual([]);
+    expect(Object.keys(OPERATIONS)).toEqual(texts.map((text) => createHash('sha256').update(text).digest('hex')));
+    const names = (text: string) =>
+      parse(text).definitions.flatMap((node) => (node.kind === 'OperationDefinition' ? [node.name?.value] : []));
+    const written = names(readFileSync(join(FOLDER, 'operations.graphql'), 'utf8'));
+    expect(texts.flatMap(names).sort()).toEqual(written.sort());
+  });
+
+  it('all run under GRAPHQL_PERSISTED=only beside those of a file, also after a reload; no other does', async () => {
+    expect(await refusals()).toEqual(ran);
+    expect(await refusal(OTHER)).toBeUndefined();
+    for (const other of [`${texts[0]} `, '{ me { subject } }', `#\n${texts[1]}`]) {
+      expect(await refusal(other)).toMatch(/PERSISTED/);
+    }
+    await file.write({ subject: '{ me { subject } }' });
+    await p.service.reload();
+    expect(await refusals()).toEqual(ran);
+    expect(await refusal(OTHER)).toMatch(/PERSISTED/);
+    expect(await refusal('{ me { subject } }')).toBeUndefined();
+  });
+
+  it('need no file, and are not enough without the console', async () => {
+    await using alone = await startPortcullis({ env: { CONSOLE: 'on', GRAPHQL_PERSISTED: 'only' } });
+    expect(await refusals(alone)).toEqual(ran);
+    await alone.service.reload();
+    expect(await refusals(alone)).toEqual(ran);
+    expect(await refusal(OTHER, alone)).toMatch(/PERSISTED/);
+    const lacking = { GRAPHQL_PERSISTED: 'only', DATA_DIR: '/tmp/none' };
+    expect(() => readConfig({ ...lacking, CONSOLE: 'off' })).toThrow(/GRAPHQL_PERSISTED_FILE/);
+  });
+});
+
+describe('the source of the console', () => {
+  const own = filesOf(FOLDER).filter((name) => !/^(?:generated|node_modules)\//.test(name));
+
+  it('has at most 3,000 lines', () => {
+    const lines = own.map((name) => readFileSync(join(FOLDER, name), 'utf8').split('\n').length - 1);
+    expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(3_000);
+  });
+
+  it('imports its own modules and its packages alone, and makes no markup of text', () => {
+    const packages = Object.keys(MANIFEST.dependencies);
+    for (const name of own.filter((each) => each.endsWith('.ts'))) {
+      const text = readFileSync(join(FOLDER, name), 'utf8');
+      for (const [, specifier = ''] of text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g)) {
+        const isOwn = /^\.\/(?:[a-z-]+\/)*[a-z-]+\.ts$/.test(specifier);
+        expect([name, specifier, isOwn || packages.some((each) => `${specifier}/`.startsWith(`${each}/`))]).toEqual([
+          name,
+          specifier,
+          true,
+        ]);
+      }
+      expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|srcdoc/i);
+    }
+  });
+});
