@@ -93,7 +93,7 @@ export async function ask<Result, Variables>(
   const body = file ? formOf(sent, file) : sent;
   const response = await posted(body, signal);
   const correlationId = response.headers.get('x-correlation-id') ?? undefined;
-  const answer = parseExact(await response.text()) as Answer<Result>;
+  const answer = answerIn(await response.text()) as Answer<Result>;
   if (answer.errors?.length) throw refusalOf(answer.errors, correlationId);
   if (!response.ok || !answer.data) {
     throw new Failure(answer.error?.message ?? answer.message ?? `The answer is ${response.status}.`, {
@@ -104,6 +104,15 @@ export async function ask<Result, Variables>(
     if (result && correlationId !== undefined) ANSWERED.set(result, correlationId);
   }
   return answer.data;
+}
+
+/** Parses an answer; one that is no JSON, such as the page of a proxy, says nothing but its status. */
+function answerIn(text: string): unknown {
+  try {
+    return parseExact(text) ?? {};
+  } catch {
+    return {};
+  }
 }
 
 async function posted(body: string | FormData, signal: AbortSignal | undefined): Promise<Response> {
@@ -156,6 +165,32 @@ interface Followed<Result, Variables> {
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 15_000;
+/** The longest silence of a stream: the server sends a ping every 12 s. */
+const SILENCE_MS = 40_000;
+
+/**
+ * Returns a response whose body fails where it ends, and where nothing has come for too long. The client of streams
+ * takes an end without an error for one that was meant, and a connection that was lost on the way never ends.
+ */
+function watched(response: Response): Response {
+  let silence = 0;
+  const expect = (controller: TransformStreamDefaultController) => {
+    clearTimeout(silence);
+    silence = setTimeout(() => controller.error(new TypeError('The stream has fallen silent.')), SILENCE_MS);
+  };
+  const watching = new TransformStream<Uint8Array, Uint8Array>({
+    start: expect,
+    transform: (chunk, controller) => {
+      expect(controller);
+      controller.enqueue(chunk);
+    },
+    flush: (controller) => {
+      clearTimeout(silence);
+      controller.error(new TypeError('The stream was cut.'));
+    },
+  });
+  return response.body ? new Response(response.body.pipeThrough(watching), response) : response;
+}
 
 /** Follows a subscription over SSE, again and again until it completes or the returned function is called. */
 export function follow<Result, Variables extends Record<string, unknown>>(
@@ -189,7 +224,7 @@ async function attempts<Result, Variables extends Record<string, unknown>>(
           waitMs = FIRST_WAIT_MS;
           onLink({ state: 'live' });
         }
-        return response;
+        return watched(response);
       },
     });
     const stop = () => client.dispose();

@@ -7,7 +7,7 @@ import { ViewerDocument } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { MigrationPage, MigrationsPage } from './migrations.ts';
 import { rememberedClient } from './remembered.ts';
-import { leave, linkTo, place } from './router.ts';
+import { go, leave, linkTo, place } from './router.ts';
 import { RulePage } from './rules.ts';
 import { notice, signIn, signOut, viewer } from './session.ts';
 import { TransactionPage, TransactionsPage } from './transactions.ts';
@@ -90,7 +90,11 @@ function Bar({ path }: { path: string }) {
       <div><dt>Node</dt><dd><${Id} id=${nodeId} /></dd></div>
       <div><dt>Permissions</dt><dd>${permissions?.map((name) => html`<code>${name}</code> `)}</dd></div>
       <div><dt>The first token ended or ends</dt><dd><${Time} at=${expiresAt} /></dd></div></dl></details>
-    <button type="button" onClick=${() => leave(signOut)}>Sign out</button>
+    <button type="button" onClick=${() =>
+      leave(() => {
+        signOut();
+        go('#/', { replaces: true });
+      })}>Sign out</button>
   </header>`;
 }
 
@@ -109,7 +113,12 @@ function SignIn() {
     void run(async () => {
       await signIn(by === 'client' ? { ...given, username: '', password: '' } : given);
       rememberedClient.set(isKept ? given.clientId.trim() : '');
-      viewer.value = (await ask(ViewerDocument, {})).me;
+      try {
+        viewer.value = (await ask(ViewerDocument, {})).me;
+      } catch (error) {
+        signOut();
+        throw error;
+      }
     });
   };
   const input = (name: keyof typeof given, label: string, type: string, autocomplete: string) =>

@@ -109,13 +109,20 @@ export function end(): Ended {
 
 class Refused extends Error {}
 
+/** What a status means where the answer does not say it in words. */
+const REFUSALS: Readonly<Record<number, string>> = {
+  401: 'The client id, its secret, the username or the password is wrong.',
+  403: 'The client may not sign in in this way, or not from this address.',
+  429: 'Too many attempts: wait a while, then try again.',
+  503: 'The server is not ready: try again later.',
+};
+
 async function take(by: NonNullable<typeof client>, grant: Record<string, string>): Promise<Tokens> {
   const body = { ...grant, client_id: by.clientId, client_secret: by.clientSecret };
   const response = await send('/v2/oauth/token', body, false);
   const answer = await response.json().catch(() => ({}));
   if (!response.ok) {
-    const told =
-      answer.error_description ?? answer.message ?? answer.error?.message ?? `the answer is ${response.status}`;
+    const told = answer.error_description ?? REFUSALS[response.status] ?? `The answer is ${response.status}.`;
     throw response.status < 500 && response.status !== 429 ? new Refused(String(told)) : new Error(String(told));
   }
   return {

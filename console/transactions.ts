@@ -81,7 +81,7 @@ interface Live {
   older: string | undefined;
   link: Link;
   failure: Failure | undefined;
-  /** The number of updates since the view was opened, and of those among them that were fetched after a reconnect. */
+  /** The number of updates since the view was opened. */
   updates: number;
   /** What has happened to the stream. */
   told: string;
@@ -99,15 +99,10 @@ const NOTHING: Live = {
   latest: undefined,
 };
 
-/** Joins rows of a list with what is shown: of each transaction the later state, those of `first` on top. */
-function joined(first: readonly Transaction[], rest: readonly Transaction[]): Transaction[] {
-  const known = new Map(rest.map((row) => [row.id, row]));
-  const fresh = first.map((row) => {
-    const other = known.get(row.id);
-    return other && (other.updatedAt ?? '') > (row.updatedAt ?? '') ? other : row;
-  });
-  const ids = new Set(first.map(({ id }) => id));
-  return [...fresh, ...rest.filter(({ id }) => !ids.has(id))].slice(0, KEPT);
+/** Returns rows with an update in them: its transaction on top, or gone if it has left the filter. */
+function updated(rows: readonly Transaction[], update: Transaction, { status }: Filter): Transaction[] {
+  const others = rows.filter(({ id }) => id !== update.id);
+  return status === undefined || update.status === status ? [update, ...others].slice(0, KEPT) : others;
 }
 
 /**
@@ -117,7 +112,9 @@ function joined(first: readonly Transaction[], rest: readonly Transaction[]): Tr
 function useLive(filter: Filter) {
   const [live, setLive] = useState(NOTHING);
   const [round, setRound] = useState(0);
-  const change = useRef<(by: (now: Live) => Partial<Live>) => void>(() => {});
+  /** The latest updates, which are newer than a list that was asked for before they came. */
+  const changes = useRef(new Map<string, Transaction>());
+  const change = useRef((_: (now: Live) => Partial<Live>) => {});
   const { collection, status, type } = filter;
   const key = JSON.stringify(filter);
   const query = { collection: collection ?? null, type: type ?? null };
@@ -125,27 +122,31 @@ function useLive(filter: Filter) {
     let isOpen = true;
     let after: string | undefined;
     let wasCut = false;
-    let missed = 0;
     change.current = (by) => {
       if (isOpen) setLive((now) => ({ ...now, ...by(now) }));
     };
     const set = change.current;
     set(() => NOTHING);
-    const read = () =>
-      ask(TransactionsDocument, { filter: { ...query, status: status ?? null }, last: SHOWN }).then(
-        ({ transactions }) => {
-          const rows = nodesOf(transactions).reverse();
-          const { hasPreviousPage, startCursor } = transactions.pageInfo;
-          const older = (hasPreviousPage && startCursor) || undefined;
-          set((now) => ({
-            rows: joined(rows, now.rows),
-            totalCount: transactions.totalCount,
-            older,
-            failure: undefined,
-          }));
-        },
-        (error) => set(() => ({ failure: failureOf(error) })),
-      );
+    const came = changes.current;
+    const read = async () => {
+      came.clear();
+      try {
+        const { transactions } = await ask(TransactionsDocument, {
+          filter: { ...query, status: status ?? null },
+          last: SHOWN,
+        });
+        const listed = nodesOf(transactions).reverse();
+        const late = [...came.values()].filter(
+          ({ id, updatedAt }) => !listed.some((row) => row.id === id && (row.updatedAt ?? '') > (updatedAt ?? '')),
+        );
+        const rows = late.reduce<readonly Transaction[]>((all, update) => updated(all, update, filter), listed);
+        const { hasPreviousPage, startCursor } = transactions.pageInfo;
+        const older = (hasPreviousPage && startCursor) || undefined;
+        set(() => ({ rows, totalCount: transactions.totalCount, older, failure: undefined }));
+      } catch (error) {
+        set(() => ({ failure: failureOf(error) }));
+      }
+    };
     let stop = () => {};
     const start = () => {
       stop = follow({
@@ -163,20 +164,14 @@ function useLive(filter: Filter) {
         onNext: ({ transactionUpdates: { cursor, transaction } }) => {
           if (after !== undefined && BigInt(cursor) <= BigInt(after)) return;
           after = cursor;
-          if (wasCut) missed += 1;
-          set((now) => {
-            const others = now.rows.filter(({ id }) => id !== transaction.id);
-            const isShown = status === undefined || transaction.status === status;
-            const told = wasCut
-              ? `Connected again: ${missed} missed ${missed === 1 ? 'update has' : 'updates have'} come since.`
-              : now.told;
-            return {
-              rows: isShown ? [transaction, ...others].slice(0, KEPT) : others,
-              updates: now.updates + 1,
-              latest: transaction.id,
-              told,
-            };
-          });
+          came.delete(transaction.id);
+          came.set(transaction.id, transaction);
+          if (came.size > KEPT) came.delete(came.keys().next().value ?? '');
+          set((now) => ({
+            rows: updated(now.rows, transaction, filter),
+            updates: now.updates + 1,
+            latest: transaction.id,
+          }));
         },
         onFailure: (failure) => {
           if (after === undefined) {
@@ -203,8 +198,12 @@ function useLive(filter: Filter) {
       before: live.older ?? null,
     });
     const { hasPreviousPage, startCursor } = transactions.pageInfo;
+    const older = nodesOf(transactions).reverse();
     change.current((now) => ({
-      rows: joined(now.rows, nodesOf(transactions).reverse()),
+      rows: [
+        ...now.rows,
+        ...older.filter(({ id }) => !changes.current.has(id) && !now.rows.some((row) => row.id === id)),
+      ].slice(0, KEPT),
       older: (hasPreviousPage && startCursor) || undefined,
     }));
   };

@@ -25,7 +25,7 @@ export function Page({
     document.title = `${title} · Portcullis`;
     heading.current?.focus();
   }, [title]);
-  return html`<main>
+  return html`<main id="content">
     ${trail.length > 0 && html`<nav aria-label="Breadcrumb" class="trail"><ol>${trail.map(({ text, link }) => html`<li><a href=${link}>${text}</a></li>`)}</ol></nav>`}
     <header class="head"><h1 tabindex="-1" ref=${heading}>${title}</h1><div class="actions">${actions}</div></header>
     ${children}

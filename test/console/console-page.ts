@@ -3,6 +3,7 @@ import { expect } from 'vitest';
 import type { Demo } from '../../src/app/demo/demo.ts';
 import { type OpenPage, openPage } from '../harness/browser.ts';
 import type { Portcullis } from '../harness.ts';
+import { notification } from '../webhook/stand.ts';
 
 export const SOON = { interval: 20 };
 
@@ -73,3 +74,9 @@ export const VIEWS: readonly View[] = [
   { name: 'audit records', place: () => '#/audit' },
   { name: 'no view', place: () => '#/nothing' },
 ];
+
+/** Applies a notification about a transaction, as the worker does with one that has come. */
+export async function applied({ service }: Portcullis, id: string, status: number, more: object = {}): Promise<void> {
+  const body = Buffer.from(JSON.stringify(notification({ id, status, ...more })));
+  await service.context.transactions.applyBatch('transactions.user', [{ body, correlationId: `of-${id}-${status}` }]);
+}

@@ -1,0 +1,157 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../graphql/administration.ts';
+import { RevokeSessionsDocument } from '../graphql/generated/graphql.ts';
+import { startBrowser } from '../harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { expectQuiet, goTo, openConsole, SOON, shown, signIn, tryToSignIn } from './console-page.ts';
+
+let p: Portcullis;
+let browser: Browser;
+
+/** All that a browser may keep of a page. */
+async function kept(page: Page): Promise<unknown> {
+  const stored = await page.evaluate(
+    '(async () => [{ ...localStorage }, { ...sessionStorage }, await indexedDB.databases(), await caches.keys()])()',
+  );
+  return [...(stored as unknown[]), await page.context().cookies()];
+}
+
+const NOTHING = [{}, {}, [], [], []];
+
+/** The tokens that the page was given, and those that it sent. */
+function tokensOf(page: Page) {
+  const seen = { given: [] as string[], asked: 0, sent: new Set<string>() };
+  page.on('request', (request) => {
+    if (request.url().endsWith('/v2/oauth/token')) seen.asked += 1;
+    const [, token] = /^Bearer (.+)/.exec(request.headers().authorization ?? '') ?? [];
+    if (token !== undefined) seen.sent.add(token);
+  });
+  page.on('response', async (response) => {
+    if (!response.url().endsWith('/v2/oauth/token') || !response.ok()) return;
+    seen.given.push((await response.json()).access_token);
+  });
+  return seen;
+}
+
+/** A supervisor of a role of their own. */
+async function supervisorOf(role: string) {
+  const username = `${role}-${Math.random().toString(36).slice(2)}`;
+  const { id } = await createdSupervisor(p, await p.clientToken(), { username, role });
+  return { id, client: p.demo.client, supervisor: { username, password: PASSWORD } };
+}
+
+describeReal('chromium', 'the session of the console', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('begins by a supervisor through a client, keeps nothing in the browser, and ends with a reload', async () => {
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, p.demo);
+    expect(await page.locator('.who summary').innerText()).toBe('Supervisor');
+    expect(await kept(page)).toEqual(NOTHING);
+    expectQuiet(open, p.url);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+    expect(await page.getByLabel('Client id', { exact: true }).inputValue()).toBe('');
+  });
+
+  it('begins by a client alone, and remembers its id where that is wanted, until it is not', async () => {
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await page.getByLabel('Remember the client id').check();
+    await signIn(page, { client: p.demo.client });
+    expect(await page.locator('.who summary').innerText()).toBe('Client');
+    expect(await kept(page)).toEqual([{ 'portcullis.client_id': p.demo.client.client_id }, {}, [], [], []]);
+    await page.reload();
+    const field = page.getByLabel('Client id', { exact: true });
+    await expect.poll(() => field.inputValue(), SOON).toBe(p.demo.client.client_id);
+    await page.getByLabel('Remember the client id').uncheck();
+    await signIn(page, { client: p.demo.client });
+    expect(await kept(page)).toEqual(NOTHING);
+  });
+
+  it('does not begin with a wrong secret or password: the page says so, and takes the right one', async () => {
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    const { client, supervisor } = p.demo;
+    const refused = page.getByRole('alert');
+    await tryToSignIn(page, { client: { ...client, client_secret: 'wrong' }, supervisor });
+    expect(await refused.innerText()).toMatch(/client .* (wrong|not be authenticated)/i);
+    await tryToSignIn(page, { client, supervisor: { ...supervisor, password: 'wrong' } });
+    await expect.poll(() => refused.innerText(), SOON).toMatch(/password .* wrong|credentials/i);
+    expect(await kept(page)).toEqual(NOTHING);
+    await signIn(page, p.demo);
+  });
+
+  it('renews its tokens before they end, once for all requests that need them', async () => {
+    const made = await createdClient(p, await p.clientToken(), {
+      scopes: ['transactions:read', 'accounts:read'],
+      tokenExpiry: { enabled: true, duration: 40 },
+    });
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    const seen = tokensOf(page);
+    await page.clock.install();
+    await signIn(page, { client: made.credentials });
+    await expect.poll(() => shown(page, '.link'), SOON).toContain('Live');
+    expect(seen.asked).toBe(1);
+    await page.clock.fastForward(15_000);
+    const id = p.demo.transactions.token_transactions;
+    await goTo(page, `#/transactions/${id}`);
+    await expect.poll(() => shown(page), SOON).toContain(id);
+    expect(seen.asked).toBe(2);
+    await expect.poll(() => seen.sent.has(seen.given[1] ?? ''), SOON).toBe(true);
+  });
+
+  it('ends by signing out: its tokens work no more, and nothing is left of it', async () => {
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    const seen = tokensOf(page);
+    await signIn(page, p.demo);
+    await goTo(page, '#/accounts?search=Acme');
+    const [token = ''] = seen.sent;
+    expect(await tokenStatus(p, token)).toBe(200);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+    await expect.poll(() => tokenStatus(p, token), SOON).toBe(401);
+    expect(await kept(page)).toEqual(NOTHING);
+    expect(new URL(page.url()).hash).toMatch(/^(#\/?)?$/);
+    const { client, supervisor } = p.demo;
+    const text = await page.evaluate<string>('document.documentElement.outerHTML');
+    for (const secret of [token, client.client_secret, supervisor.password, supervisor.username, 'Acme']) {
+      expect(text).not.toContain(secret);
+    }
+    expect(open.complaints).toEqual([]);
+  });
+
+  it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was', async () => {
+    const { id, ...credentials } = await supervisorOf('viewer');
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, credentials);
+    await expect.poll(() => shown(page, '.link'), SOON).toContain('Live');
+    await operate(p, await p.clientToken(), RevokeSessionsDocument, { supervisorId: id });
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+    expect(await shown(page)).toContain('Your sign-in has ended: it was revoked, or has expired.');
+    await signIn(page, credentials);
+    expect(await shown(page)).not.toContain('Your sign-in has ended');
+  });
+
+  it('names what a role lacks where a view needs it, and asks the server for none of it', async () => {
+    const { id: _, ...credentials } = await supervisorOf('operator');
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, credentials);
+    await goTo(page, '#/audit');
+    await expect.poll(() => shown(page), SOON).toContain('your sign-in lacks audit:read');
+    expectQuiet(open, p.url);
+  });
+});

@@ -1,0 +1,148 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { startBrowser } from '../harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { notify, registered } from '../realtime/live.ts';
+import { describeReal } from '../services/real.ts';
+import { expectQuiet, goTo, openConsole, SOON, shown, signIn } from './console-page.ts';
+import { type Relay, startRelay } from './relay.ts';
+
+let p: Portcullis;
+let browser: Browser;
+let relay: Relay;
+
+/** The ids of the first rows. */
+async function top(page: Page, count?: number): Promise<string[]> {
+  return (await page.locator('tbody code.id').allInnerTexts()).slice(0, count);
+}
+
+function row(page: Page, id: string) {
+  return page.getByRole('row').filter({ hasText: id });
+}
+
+async function isLive(page: Page): Promise<void> {
+  await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
+  await expect.poll(() => page.locator('.loading').count(), SOON).toBe(0);
+}
+
+const LATER = { updated_at: '2026-11-21T10:40:00Z' };
+
+describeReal('chromium', 'the transactions of the console', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    relay = await startRelay(p.url);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await relay?.[Symbol.asyncDispose]();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('appear and change as they are notified of, the latest on top', async () => {
+    const [first = '', second = ''] = await registered(p, 2);
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, p.demo);
+    await isLive(page);
+    await notify(p, first, 2);
+    await row(page, first).getByText('In progress').waitFor();
+    await notify(p, second, 2);
+    await expect.poll(() => top(page, 2), SOON).toEqual([second, first]);
+    await notify(p, first, 4, { ...LATER, error: 'no gas' });
+    await row(page, first).getByText('no gas').waitFor();
+    expect(await top(page, 2)).toEqual([first, second]);
+    await expect.poll(() => shown(page, '.link'), SOON).toContain('3 updates since this view was opened');
+    expectQuiet(open, p.url);
+  });
+
+  it('are filtered by collection, status and type, by the address too; what leaves the status goes', async () => {
+    const [id = '', other = ''] = await registered(p, 2);
+    await notify(p, id, 2);
+    await notify(p, other, 2);
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, p.demo);
+    await page.getByLabel('Collection').selectOption('USER_TRANSACTIONS');
+    await page.getByLabel('Status').selectOption('IN_PROGRESS');
+    await page.getByLabel('Type code').fill('1');
+    await page.keyboard.press('Enter');
+    await isLive(page);
+    await row(page, id).waitFor();
+    expect(page.url()).toContain('status=IN_PROGRESS');
+    await notify(p, id, 3, LATER);
+    await row(page, id).waitFor({ state: 'detached' });
+    expect(await row(page, other).count()).toBe(1);
+    await page.getByLabel('Type code').fill('999');
+    await page.keyboard.press('Enter');
+    await page.getByText('No transaction of this kind yet').waitFor();
+    await goTo(page, '#/transactions?status=DONE');
+    await row(page, id).waitFor();
+    expect(await page.getByLabel('Status').inputValue()).toBe('DONE');
+    expect(await row(page, other).count()).toBe(0);
+    expectQuiet(open, p.url);
+  });
+
+  it('are without a gap after the stream was cut, which is shown; none comes twice', async () => {
+    const all = await registered(p, 8);
+    await using open = await openConsole(browser, relay);
+    const { page } = open;
+    await signIn(page, p.demo);
+    await isLive(page);
+    for (const id of all.slice(0, 2)) await notify(p, id, 2);
+    await expect.poll(() => top(page, 2), SOON).toEqual(all.slice(0, 2).toReversed());
+    relay.cut();
+    await page.getByText('Connection lost: next attempt at').waitFor();
+    for (const id of all.slice(2, 6)) await notify(p, id, 2);
+    relay.mend();
+    await expect.poll(() => top(page, 6), SOON).toEqual(all.slice(0, 6).toReversed());
+    await isLive(page);
+    for (const id of all.slice(6)) await notify(p, id, 2);
+    await expect.poll(() => top(page, 8), SOON).toEqual(all.toReversed());
+    expect(new Set(await top(page)).size).toBe((await top(page)).length);
+    expect(await shown(page, '.link')).toContain('Live 8 updates since this view was opened. Connected again');
+  });
+
+  it('are read anew after a cut before which no update had come: what has left the filter meanwhile is gone', async () => {
+    const [id = ''] = await registered(p, 1);
+    await notify(p, id, 2);
+    await using open = await openConsole(browser, relay);
+    const { page } = open;
+    await signIn(page, p.demo);
+    await goTo(page, '#/transactions?status=IN_PROGRESS');
+    await isLive(page);
+    await row(page, id).waitFor();
+    relay.cut();
+    await page.getByText('Connection lost: next attempt at').waitFor();
+    await notify(p, id, 3, LATER);
+    relay.mend();
+    await row(page, id).waitFor({ state: 'detached' });
+  });
+
+  it('whose stream has fallen silent, pings too, is followed anew', async () => {
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await page.clock.install();
+    await signIn(page, p.demo);
+    await isLive(page);
+    await page.clock.fastForward(60_000);
+    await expect.poll(() => shown(page, '.link'), SOON).toContain('Connection lost');
+    await page.clock.fastForward(2_000);
+    await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live .*Connected again/);
+  });
+
+  it('show how each came to be what it is: history, and error', async () => {
+    const [id = ''] = await registered(p, 1);
+    await notify(p, id, 2);
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, p.demo);
+    await row(page, id).getByRole('link').first().click();
+    await page.getByRole('table', { name: 'History' }).waitFor();
+    await notify(p, id, 4, { ...LATER, error: 'no gas' });
+    await expect.poll(() => shown(page), SOON).toContain('no gas');
+    expect(await page.getByRole('table', { name: 'History' }).getByRole('row').count()).toBeGreaterThanOrEqual(3);
+    await goTo(page, '#/transactions/nothing');
+    await page.getByText('There is no transaction with this id').waitFor();
+    expectQuiet(open, p.url);
+  });
+});
