@@ -1,29 +1,8 @@
-import {
-  AccountsDocument,
-  type AccountsQuery,
-  AccountWalletsDocument,
-  type AccountWalletsQuery,
-} from './generated/graphql.ts';
+import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
 import { words } from './transactions.ts';
-import {
-  Answer,
-  Badge,
-  type Column,
-  Empty,
-  Facts,
-  Field,
-  Id,
-  inputOf,
-  nodesOf,
-  Page,
-  Pager,
-  Table,
-  Time,
-  useAsk,
-  usePages,
-} from './ui.ts';
+import { Answer, Badge, type Column, Empty, Facts, Field, Id, inputOf, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
 
 type Account = AccountsQuery['accounts']['edges'][number]['node'];
 type Wallet = NonNullable<AccountWalletsQuery['account']>['wallets']['edges'][number]['node'];
@@ -56,17 +35,14 @@ export function AccountsPage() {
   };
   const pages = usePages(filter);
   const asked = useAsk(AccountsDocument, { filter, ...pages.variables });
-  const set = (name: string, value: string) =>
-    go(linkTo(['accounts'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
+  const set = (name: string, value: string) => go(linkTo(['accounts'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
   const put = (name: string) => (event: Event) => set(name, inputOf(event));
   return html`<${Page} title="Accounts">
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       <${Field} label="Part of the name">${(described: object) => html`<input ...${described} type="search" maxlength="1000" value=${search} onInput=${put('search')} />`}<//>
       <${Field} label="Type">${(described: object) => html`<input ...${described} list="account-types" value=${type} onChange=${put('type')} />`}<//>
       <datalist id="account-types"><option value="organisation"></option><option value="customer-segregated"></option></datalist>
-      <${Field} label="Status">${(
-        described: object,
-      ) => html`<select ...${described} value=${status} onChange=${put('status')}><option value="">All</option>
+      <${Field} label="Status">${(described: object) => html`<select ...${described} value=${status} onChange=${put('status')}><option value="">All</option>
         ${Object.entries(STATUSES).map(([code, word]) => html`<option value=${code}>${word}</option>`)}</select>`}<//>
       <label class="check"><input type="checkbox" checked=${includeDeleted} onChange=${() => set('deleted', includeDeleted ? '' : 'true')} />Deleted ones too</label>
     </form>

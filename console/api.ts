@@ -28,8 +28,7 @@ export class Failure extends Error {
 /** Returns any error as a failure to show. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof Failure) return error;
-  if (error instanceof TypeError)
-    return new Failure('The server cannot be reached. Check the connection, and try again.');
+  if (error instanceof TypeError) return new Failure('The server cannot be reached. Check the connection, and try again.');
   return new Failure(error instanceof Error ? error.message : String(error));
 }
 
@@ -71,8 +70,7 @@ type Reviver = (key: string, value: unknown, context: { source?: string }) => un
 
 /** Parses JSON; a number that would lose a digit comes as its text. */
 export function parseExact(text: string): unknown {
-  const reviver: Reviver = (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source ? source : value;
+  const reviver: Reviver = (_key, value, { source }) => (typeof value === 'number' && source !== undefined && String(value) !== source ? source : value);
   return JSON.parse(text, reviver as (key: string, value: unknown) => unknown);
 }
 
@@ -193,9 +191,7 @@ function watched(response: Response): Response {
 }
 
 /** Follows a subscription over SSE, again and again until it completes or the returned function is called. */
-export function follow<Result, Variables extends Record<string, unknown>>(
-  followed: Followed<Result, Variables>,
-): () => void {
+export function follow<Result, Variables extends Record<string, unknown>>(followed: Followed<Result, Variables>): () => void {
   const stopping = new AbortController();
   const { signal } = stopping;
   void attempts(followed, signal).catch((error: unknown) => {

@@ -2,24 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import {
-  Answer,
-  Badge,
-  type Column,
-  Dialog,
-  Empty,
-  Facts,
-  Field,
-  Id,
-  inputOf,
-  nodesOf,
-  Page,
-  Pager,
-  Table,
-  Time,
-  useAsk,
-  usePages,
-} from './ui.ts';
+import { Answer, Badge, type Column, Dialog, Empty, Facts, Field, Id, inputOf, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 type Search = Record<'correlationId' | 'method' | 'path' | 'status' | 'since' | 'until', string>;
@@ -86,8 +69,7 @@ function Records({ search }: { search: Search }) {
   const [open, setOpen] = useState<AuditRecord>();
   const path: Column<AuditRecord> = {
     title: 'Path',
-    cell: (record) =>
-      html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${record.path}</button>`,
+    cell: (record) => html`<button type="button" class="plain" aria-haspopup="dialog" onClick=${() => setOpen(record)}>${record.path}</button>`,
   };
   return html`<${Answer} asked=${asked}>${({ auditRecords }: AuditRecordsQuery) => {
     const [record, second] = nodesOf(auditRecords);
@@ -113,13 +95,9 @@ function SearchForm({ search }: { search: Search }) {
     html`<${Field} label=${label} hint=${hint}>${(described: object) =>
       html`<input ...${described} ...${input} autocomplete="off" spellcheck="false" value=${given[name]} onInput=${(event: Event) => setGiven({ ...given, [name]: inputOf(event) })} />`}<//>`;
   const time = (name: 'since' | 'until', label: string) => {
-    const hint = given[name]
-      ? `${given[name].slice(0, 19).replace('T', ' ')} UTC`
-      : 'Your local time; it is sent as UTC.';
+    const hint = given[name] ? `${given[name].slice(0, 19).replace('T', ' ')} UTC` : 'Your local time; it is sent as UTC.';
     return html`<${Field} label=${label} hint=${hint}>${(described: object) =>
-      html`<input ...${described} type="datetime-local" step="1" value=${localOf(given[name])} onChange=${(
-        event: Event,
-      ) => {
+      html`<input ...${described} type="datetime-local" step="1" value=${localOf(given[name])} onChange=${(event: Event) => {
         const local = inputOf(event);
         setGiven({ ...given, [name]: local && new Date(local).toISOString() });
       }} />`}<//>`;
@@ -132,8 +110,7 @@ function SearchForm({ search }: { search: Search }) {
     ${field('correlationId', 'Correlation id', 'The whole id: the X-Correlation-ID of the response.', { type: 'text' })}
     <${Field} label="Method" hint="WS is an operation on a socket.">${(
       described: object,
-    ) => html`<select ...${described} value=${given.method} onChange=${(event: Event) =>
-      setGiven({ ...given, method: inputOf(event) })}>
+    ) => html`<select ...${described} value=${given.method} onChange=${(event: Event) => setGiven({ ...given, method: inputOf(event) })}>
       <option value="">All</option>${methods.map((method) => html`<option value=${method}>${method}</option>`)}</select>`}<//>
     ${field('path', 'Path', 'The whole path, without a query; a part of it finds nothing.', { type: 'text' })}
     ${field('status', 'Status code', 'Such as 404; 499: the caller left first.', { inputmode: 'numeric', pattern: '[0-9]{3}', title: 'Three digits' })}
@@ -155,8 +132,7 @@ function Nothing({ isAwaited, reload }: { isAwaited: boolean; reload: () => void
     }, LOOK_MS);
     return () => clearTimeout(timer);
   }, [looks, isLooking]);
-  if (!isAwaited)
-    return html`<${Empty}>No request matches all of this. Every value is compared as a whole: change or clear some.<//>`;
+  if (!isAwaited) return html`<${Empty}>No request matches all of this. Every value is compared as a whole: change or clear some.<//>`;
   if (isLooking)
     return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds to arrive: looking again …</p>`;
   return html`<${Empty}>No request of this node has this correlation id and matches the rest of the search. Check that the id is whole, or that its record is not older than audit records are kept. <button type="button" onClick=${() => setLooks(0)}>Look again</button><//>`;

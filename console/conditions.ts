@@ -92,20 +92,10 @@ function Node({ tree, logic, at, path }: Placed & { logic: Logic }) {
   </fieldset>`;
 }
 
-function Group({
-  tree,
-  at,
-  path,
-  kind,
-  children: nodes,
-  common,
-}: With<{ kind: GroupKind; children: readonly Logic[] }>) {
+function Group({ tree, at, path, kind, children: nodes, common }: With<{ kind: GroupKind; children: readonly Logic[] }>) {
   const { change, currencyId, isFull } = tree;
   const isAtEnd = isFull || kind === 'not';
-  const add = (
-    node: Logic,
-    depth: number,
-  ) => html`<button type="button" disabled=${isAtEnd || at.length + depth >= MAX_DEPTH}
+  const add = (node: Logic, depth: number) => html`<button type="button" disabled=${isAtEnd || at.length + depth >= MAX_DEPTH}
     onClick=${() => change(at, () => group(kind, [...nodes, node]), [...at, nodes.length])}>${depth === 1 ? 'Add condition' : 'Add group'}</button>`;
   return html`<${Field} label="Holds where">${(
     described: object,
@@ -118,13 +108,8 @@ function Group({
 
 function Leaf({ tree, at, path, condition, common }: With<{ condition: Condition }>) {
   const { issues, explained, change } = tree;
-  const put = (name: keyof Condition) => (event: Event) =>
-    change(at, (node) => ({ ...(node as Condition), [name]: inputOf(event) }));
-  const input = (
-    name: Exclude<keyof Condition, 'op'>,
-    label: string,
-    attributes: object,
-  ) => html`<${Field} label=${label}
+  const put = (name: keyof Condition) => (event: Event) => change(at, (node) => ({ ...(node as Condition), [name]: inputOf(event) }));
+  const input = (name: Exclude<keyof Condition, 'op'>, label: string, attributes: object) => html`<${Field} label=${label}
     issue=${issueAt(issues, `${path}.${name}`)}>${(described: object) => html`<input ...${described} required ...${attributes} value=${condition[name]} onInput=${put(name)} />`}<//>`;
   return html`<div class="leaf">
       ${input('field', 'Field', { placeholder: 'target.balance' })}

@@ -71,12 +71,7 @@ function extentOf(
  * @param take gets the parts of each slice in their order
  * @returns how many records there are
  */
-export async function cutRecords(
-  file: Blob,
-  wanted: ReadonlySet<number>,
-  take: (parts: Bytes[]) => void,
-  sliceBytes = SLICE_BYTES,
-): Promise<number> {
+export async function cutRecords(file: Blob, wanted: ReadonlySet<number>, take: (parts: Bytes[]) => void, sliceBytes = SLICE_BYTES): Promise<number> {
   let bytes: Bytes = new Uint8Array();
   let columns: number | undefined;
   /** The number of the record that comes next; 0 is the header. */
@@ -101,8 +96,7 @@ export async function cutRecords(
     if (position === 0 && joined[0] === 0xef && joined[1] === 0xbb && joined[2] === 0xbf) cut(3);
     for (;;) {
       const newline = joined.indexOf(NEWLINE, at);
-      const lineEnd =
-        newline < 0 ? joined.length : newline > at && joined[newline - 1] === RETURN ? newline - 1 : newline;
+      const lineEnd = newline < 0 ? joined.length : newline > at && joined[newline - 1] === RETURN ? newline - 1 : newline;
       // Without the newline, the last byte may be the CR of a CRLF, which does not count.
       if (isPassing || lineEnd - at > MAX_RECORD_BYTES + (newline < 0 ? 1 : 0)) {
         isPassing = newline < 0;

@@ -27,8 +27,7 @@ const SECTIONS: readonly Section[] = [
     path: 'transactions',
     title: 'Transactions',
     needs: ['transactions:read'],
-    view: ([id]) =>
-      id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`,
+    view: ([id]) => (id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`),
   },
   {
     path: 'accounts',
@@ -54,9 +53,7 @@ const INNER: readonly Section[] = [
     view: ([id, rules, ruleId]) => {
       if (id === undefined) return undefined;
       if (rules === undefined) return html`<${WalletPage} key=${id} id=${id} />`;
-      return rules === 'rules' && ruleId !== undefined
-        ? html`<${RulePage} key=${ruleId} walletId=${id} id=${ruleId} />`
-        : undefined;
+      return rules === 'rules' && ruleId !== undefined ? html`<${RulePage} key=${ruleId} walletId=${id} id=${ruleId} />` : undefined;
     },
   },
 ];

@@ -146,9 +146,7 @@ function Start() {
     });
   };
   return html`<form class=${`card drop ${isOver ? 'over' : ''}`} aria-label="Start a user migration" onSubmit=${start}>
-    <${Field} label="CSV file of users" hint="Choose a file here, or drop one anywhere onto this page." issue=${issue}>${(
-      described: object,
-    ) =>
+    <${Field} label="CSV file of users" hint="Choose a file here, or drop one anywhere onto this page." issue=${issue}>${(described: object) =>
       html`<input ...${described} ref=${input} type="file" accept=".csv,text/csv" disabled=${isBusy} onChange=${() => choose(input.current?.files)} />`}<//>
     <p>Its first line names the columns: <code>wallet_address</code> and any of ${COLUMNS.slice(1).map((name) => html`<code>${name}</code> `)}in any order, with commas between, in UTF-8. A row needs an email or an external id; <code>kyc_sent</code> is <code>true</code> or <code>false</code>.</p>
     <${FailureBox} failure=${failure} />
@@ -190,8 +188,7 @@ const ROW_COLUMNS: readonly Column<Row>[] = [
   { title: 'Row', cell: ({ index }) => index, isNumber: true },
   {
     title: 'Status',
-    cell: ({ status }) =>
-      html`<${Badge} tone=${status === 'created' ? 'good' : status === 'failed' ? 'bad' : ''}>${status}<//>`,
+    cell: ({ status }) => html`<${Badge} tone=${status === 'created' ? 'good' : status === 'failed' ? 'bad' : ''}>${status}<//>`,
   },
   { title: 'Reason', cell: ({ reason }) => reason ?? html`<span class="muted">–</span>` },
   { title: 'Email', cell: ({ email }) => email ?? html`<span class="muted">–</span>` },
@@ -283,11 +280,7 @@ function Problems({ migration: { id, total, success, skipped, failed } }: { migr
     const { signal } = stopping.current;
     let last = found;
     while (!last.isAll) {
-      const { migration } = await ask(
-        MigrationRowsDocument,
-        { id, first: SCANNED, after: last.after ?? null },
-        { signal },
-      );
+      const { migration } = await ask(MigrationRowsDocument, { id, first: SCANNED, after: last.after ?? null }, { signal });
       if (!migration) throw new Failure('The migration is no longer there.');
       const rows = nodesOf(migration.rows);
       const bad = rows.filter(({ status }) => status !== 'created');
@@ -318,16 +311,13 @@ function Problems({ migration: { id, total, success, skipped, failed } }: { migr
     if (!file) return;
     const parts: Blob[] = [];
     const rows = await cutRecords(file, new Set(all.failed), (some) => parts.push(new Blob(some))).catch(unreadable);
-    if (rows !== total)
-      throw new Failure(`The file has changed: it has ${counted(rows, 'row')}, and the migration ${total}.`);
+    if (rows !== total) throw new Failure(`The file has changed: it has ${counted(rows, 'row')}, and the migration ${total}.`);
     const blob = new Blob(parts, { type: 'text/csv' });
     const name = `${file.name.replace(/\.csv$/i, '')}-failed-rows.csv`;
     const link = Object.assign(document.createElement('a'), { href: URL.createObjectURL(blob), download: name });
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    setSaved(
-      `${name} has ${counted(all.failed.length, 'failed row')}, as they stand in ${file.name}. Correct them, and start a migration with it.`,
-    );
+    setSaved(`${name} has ${counted(all.failed.length, 'failed row')}, as they stand in ${file.name}. Correct them, and start a migration with it.`);
   };
   if (failed + skipped === 0) return null;
   return html`<h2>Failed and skipped rows</h2>

@@ -47,11 +47,7 @@ export function group(kind: GroupKind, children: readonly Logic[]): Logic {
 }
 
 /** Returns the tree with another node at a place; a node that is taken away takes along the group that it was alone in. */
-export function changed(
-  logic: Logic,
-  [index, ...deeper]: readonly number[],
-  by: (node: Logic) => Logic | undefined,
-): Logic | undefined {
+export function changed(logic: Logic, [index, ...deeper]: readonly number[], by: (node: Logic) => Logic | undefined): Logic | undefined {
   if (index === undefined) return by(logic);
   const { kind, children } = groupOf(logic) ?? { kind: 'and', children: [] };
   const left = children.flatMap((child, at) => (at === index ? (changed(child, deeper, by) ?? []) : child));
@@ -110,8 +106,7 @@ const WHOLE = /[pP]riority$|minUserCount$|timePeriodValue$/;
 
 /** Returns a rule as it is to be typed on; an empty one for none. */
 export function draftOf(rule?: Rule): Draft {
-  const at = (path: string) =>
-    path.split('.').reduce((value: unknown, name) => (value as Record<string, unknown> | null)?.[name], rule);
+  const at = (path: string) => path.split('.').reduce((value: unknown, name) => (value as Record<string, unknown> | null)?.[name], rule);
   const fields = Object.fromEntries(Object.entries(DEFAULTS).map(([path, text]) => [path, String(at(path) ?? text)]));
   const logic = rule?.autoTransferRule ? texts(rule.autoTransferRule.ruleLogic) : blank('');
   return { fields, logic, parts: PARTS.filter((part) => rule?.[part]) };
@@ -179,9 +174,7 @@ export function sentence({ field, op, value, network_currency_id: currency }: Co
 
 /** Returns a path of the API or of REST in words: `autoTransferRule.ruleLogic.and.0` as `Conditions, and 1`. */
 export function nameOf(path: readonly string[]): string {
-  const words = path.map((part) =>
-    /^\d+$/.test(part) ? String(Number(part) + 1) : part.replace(/[A-Z]/g, ' $&').replaceAll('_', ' ').toLowerCase(),
-  );
+  const words = path.map((part) => (/^\d+$/.test(part) ? String(Number(part) + 1) : part.replace(/[A-Z]/g, ' $&').replaceAll('_', ' ').toLowerCase()));
   const [first = '', second, ...rest] = words;
   if (second === 'rule logic') return rest.length === 0 ? 'conditions' : `conditions: ${rest.join(' ')}`;
   return second === undefined ? first : `${first.replace(/ rule$/, '')}: ${[second, ...rest].join(' ')}`;

@@ -1,24 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { ask, Failure, failureOf, resultOf } from './api.ts';
 import { ConditionTree } from './conditions.ts';
-import {
-  CreateWalletRuleDocument,
-  ReplaceWalletRuleDocument,
-  type RulePartsFragment as Rule,
-  WalletRuleDocument,
-} from './generated/graphql.ts';
+import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { guardLeaving } from './router.ts';
-import {
-  conditionsOf,
-  type Draft,
-  draftOf,
-  OPTIONAL,
-  ownPart,
-  type Part,
-  ruleInput,
-  sideBySide,
-} from './rule-draft.ts';
+import { conditionsOf, type Draft, draftOf, OPTIONAL, ownPart, type Part, ruleInput, sideBySide } from './rule-draft.ts';
 import { byPath, NO_FACTS, PreviewPanel, usePreview } from './rule-preview.ts';
 import { words } from './transactions.ts';
 import { Confirm, Dialog, FailureBox, Field, inputOf, issueAt, may, Table, useAction } from './ui.ts';
@@ -44,8 +30,7 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const isDirty = JSON.stringify(draft) !== JSON.stringify(base.draft);
   useEffect(() => {
     // A change of the status alone, made on this page, is no conflict with what is typed.
-    if (rule && base.version !== undefined && rule.version === base.version + 1)
-      setBase({ ...base, version: rule.version });
+    if (rule && base.version !== undefined && rule.version === base.version + 1) setBase({ ...base, version: rule.version });
   }, [rule?.version]);
   useEffect(() => {
     if (failure?.issues.length) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
@@ -77,15 +62,9 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
       setTheirs(walletRule);
     }
   };
-  const put = (path: string) => (event: Event) =>
-    setDraft({ ...draft, fields: { ...draft.fields, [path]: inputOf(event) } });
+  const put = (path: string) => (event: Event) => setDraft({ ...draft, fields: { ...draft.fields, [path]: inputOf(event) } });
   const issues = failure?.issues ?? [];
-  const field = (
-    path: string,
-    label: string,
-    attributes: object = {},
-    hint?: string,
-  ) => html`<${Field} label=${label} hint=${hint}
+  const field = (path: string, label: string, attributes: object = {}, hint?: string) => html`<${Field} label=${label} hint=${hint}
     issue=${issueAt(issues, path)}>${(described: object) => html`<input ...${described} required=${!OPTIONAL.test(path)} ...${attributes} value=${draft.fields[path]} onInput=${put(path)} />`}<//>`;
   const choice = (path: string, label: string, options: readonly string[]) =>
     html`<${Field} label=${label} issue=${issueAt(issues, path)}>${(described: object) =>
@@ -160,8 +139,7 @@ function withoutField({ issues }: Failure, draft: Draft) {
     }),
   );
   if (own === 'autoTransferRule')
-    for (const [path, condition] of conditionsOf(draft.logic))
-      for (const name of Object.keys(condition)) shown.add(`${path}.${name}`);
+    for (const [path, condition] of conditionsOf(draft.logic)) for (const name of Object.keys(condition)) shown.add(`${path}.${name}`);
   return issues.filter(({ path }) => !shown.has(path.join('.')));
 }
 
@@ -203,8 +181,7 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
   const back = () => setChoice(undefined);
   type Row = (typeof rows)[number];
   const differs = ({ before, after }: Row) => before !== after;
-  const mark = (text: string | undefined, row: Row) =>
-    differs(row) ? html`<mark>${text ?? 'not there'}</mark>` : text;
+  const mark = (text: string | undefined, row: Row) => (differs(row) ? html`<mark>${text ?? 'not there'}</mark>` : text);
   return html`<${Dialog} title="The rule was changed meanwhile" onClose=${onClose}>
     <p>You began with version ${version}; version ${theirs.version} is stored now. Nothing was saved, and what you typed is still here.${' '}
       ${rows.filter(differs).length} of ${rows.length} members differ: they are marked.</p>

@@ -1,10 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ask, type Failure, failureOf } from './api.ts';
-import {
-  PreviewWalletRuleDocument,
-  type PreviewWalletRuleInput,
-  type PreviewWalletRuleQuery,
-} from './generated/graphql.ts';
+import { PreviewWalletRuleDocument, type PreviewWalletRuleInput, type PreviewWalletRuleQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { conditionsOf, type Draft, LOGIC, nameOf, ownPart, ruleInput, signOf } from './rule-draft.ts';
 import { Badge, Field, inputOf } from './ui.ts';
@@ -161,12 +157,9 @@ function Outcome({ draft, told: { preview, failure, isIncomplete } }: { draft: D
     const path = issue?.path.filter((part, index) => index > 0 || part !== 'rule') ?? [];
     return html`<p class="muted">Not evaluated: ${issue ? `${nameOf(path)}: ${issue.message}` : failure.message}</p>`;
   }
-  if (!preview)
-    return html`<p class="muted">${isIncomplete ? 'Not evaluated: the rule is not complete yet.' : 'Evaluating …'}</p>`;
+  if (!preview) return html`<p class="muted">${isIncomplete ? 'Not evaluated: the rule is not complete yet.' : 'Evaluating …'}</p>`;
   const isLimit = ownPart(draft) === 'permissionlessTransferLimitRule';
-  const [yes, no] = isLimit
-    ? ['The transfers stay within the maximum', 'They are not within it']
-    : ['It would fire', 'It would not fire'];
+  const [yes, no] = isLimit ? ['The transfers stay within the maximum', 'They are not within it'] : ['It would fire', 'It would not fire'];
   return html`<p role="status"><${Badge} tone=${preview.fires ? 'good' : 'bad'}>${preview.fires ? yes : no}<//></p>
     <ul class="explained" aria-label="Why">${preview.explanation.map(
       (explanation) => html`<li><b>${explanation.field} ${signOf(explanation.op)} ${explanation.expected}</b>

@@ -12,23 +12,7 @@ import { html } from './html.ts';
 import { go, linkTo } from './router.ts';
 import { type Difference, sideBySide } from './rule-draft.ts';
 import { RuleEditor } from './rule-editor.ts';
-import {
-  Answer,
-  Badge,
-  type Column,
-  Confirm,
-  Empty,
-  Facts,
-  Id,
-  may,
-  nodesOf,
-  Page,
-  Pager,
-  Table,
-  Time,
-  useAsk,
-  usePages,
-} from './ui.ts';
+import { Answer, Badge, type Column, Confirm, Empty, Facts, Id, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
 import { RuleStatus, trailOf, WriteNeeded } from './wallets.ts';
 
 /** A rule of a wallet, or a new one, which has the id `new`. */
@@ -118,15 +102,12 @@ const COLUMNS: readonly Column<Version>[] = [
   },
   {
     title: 'Status',
-    cell: ({ status, deleted }) =>
-      deleted ? html`<${Badge} tone="bad">deleted with its wallet<//>` : html`<${RuleStatus} status=${status} />`,
+    cell: ({ status, deleted }) => (deleted ? html`<${Badge} tone="bad">deleted with its wallet<//>` : html`<${RuleStatus} status=${status} />`),
   },
   {
     title: 'Request',
     cell: ({ correlationId }) =>
-      correlationId
-        ? html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId })} />`
-        : html`<span class="muted">unknown</span>`,
+      correlationId ? html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId })} />` : html`<span class="muted">unknown</span>`,
   },
 ];
 
@@ -138,11 +119,7 @@ function Changes({ version, before }: { version: Version; before: Version | unde
   const differences = sideBySide(whole(before), whole(version)).filter(({ before, after }) => before !== after);
   if (differences.length === 0) return html`<span class="muted">Nothing: it was saved as it was.</span>`;
   return html`<ul class="changes">${differences.map(
-    ({
-      name,
-      before,
-      after,
-    }: Difference) => html`<li><b>${name}</b>: ${before !== undefined && html`<del>${before}</del>`}
+    ({ name, before, after }: Difference) => html`<li><b>${name}</b>: ${before !== undefined && html`<del>${before}</del>`}
       ${before !== undefined && after !== undefined && ' → '}${after !== undefined && html`<ins>${after}</ins>`}</li>`,
   )}</ul>`;
 }

@@ -46,10 +46,7 @@ export class Ended extends Error {}
  */
 export async function signIn({ clientId, clientSecret, username, password }: Credentials): Promise<void> {
   const given = { clientId: clientId.trim(), clientSecret: clientSecret.trim() };
-  tokens = await take(
-    given,
-    username === '' ? { grant_type: 'client_credentials' } : { grant_type: 'password', username, password },
-  );
+  tokens = await take(given, username === '' ? { grant_type: 'client_credentials' } : { grant_type: 'password', username, password });
   client = given;
   notice.value = '';
 }
@@ -86,12 +83,7 @@ export async function accessToken(isRefused = false): Promise<string> {
 
 async function renew(by: NonNullable<typeof client>, refresh: string | undefined): Promise<string> {
   try {
-    const taken = await take(
-      by,
-      refresh === undefined
-        ? { grant_type: 'client_credentials' }
-        : { grant_type: 'refresh_token', refresh_token: refresh },
-    );
+    const taken = await take(by, refresh === undefined ? { grant_type: 'client_credentials' } : { grant_type: 'refresh_token', refresh_token: refresh });
     if (client !== by) throw new Ended('You are signed out.');
     tokens = taken;
     return taken.access;

@@ -11,23 +11,7 @@ import {
 } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import {
-  Answer,
-  Badge,
-  type Column,
-  Empty,
-  Facts,
-  FailureBox,
-  Field,
-  Id,
-  inputOf,
-  LinkBadge,
-  nodesOf,
-  Page,
-  Table,
-  Time,
-  useAsk,
-} from './ui.ts';
+import { Answer, Badge, type Column, Empty, Facts, FailureBox, Field, Id, inputOf, LinkBadge, nodesOf, Page, Table, Time, useAsk } from './ui.ts';
 
 const COLLECTIONS: readonly TransactionCollection[] = [
   'TOKEN_TRANSACTIONS',
@@ -136,9 +120,7 @@ function useLive(filter: Filter) {
           last: SHOWN,
         });
         const listed = nodesOf(transactions).reverse();
-        const late = [...came.values()].filter(
-          ({ id, updatedAt }) => !listed.some((row) => row.id === id && (row.updatedAt ?? '') > (updatedAt ?? '')),
-        );
+        const late = [...came.values()].filter(({ id, updatedAt }) => !listed.some((row) => row.id === id && (row.updatedAt ?? '') > (updatedAt ?? '')));
         const rows = late.reduce<readonly Transaction[]>((all, update) => updated(all, update, filter), listed);
         const { hasPreviousPage, startCursor } = transactions.pageInfo;
         const older = (hasPreviousPage && startCursor) || undefined;
@@ -200,10 +182,7 @@ function useLive(filter: Filter) {
     const { hasPreviousPage, startCursor } = transactions.pageInfo;
     const older = nodesOf(transactions).reverse();
     change.current((now) => ({
-      rows: [
-        ...now.rows,
-        ...older.filter(({ id }) => !changes.current.has(id) && !now.rows.some((row) => row.id === id)),
-      ].slice(0, KEPT),
+      rows: [...now.rows, ...older.filter(({ id }) => !changes.current.has(id) && !now.rows.some((row) => row.id === id))].slice(0, KEPT),
       older: (hasPreviousPage && startCursor) || undefined,
     }));
   };
@@ -218,8 +197,7 @@ function LinkState({ link, updates, told }: Pick<Live, 'link' | 'updates' | 'tol
 const COLUMNS: readonly Column<Transaction>[] = [
   {
     title: 'Status',
-    cell: ({ status, conflict }) =>
-      html`<${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}`,
+    cell: ({ status, conflict }) => html`<${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}`,
   },
   { title: 'Type', cell: (row) => html`<${TypeName} of=${row} />` },
   { title: 'Collection', cell: ({ collection }) => words(collection) },
@@ -234,12 +212,9 @@ export function TransactionsPage() {
   const filter = filterOf(query);
   const { live, readOlder, retry, fail } = useLive(filter);
   const { rows, totalCount, older, link, failure, updates, told, latest } = live;
-  const set = (name: string) => (event: Event) =>
-    go(linkTo(['transactions'], { ...Object.fromEntries(query), [name]: inputOf(event) }), { replaces: true });
+  const set = (name: string) => (event: Event) => go(linkTo(['transactions'], { ...Object.fromEntries(query), [name]: inputOf(event) }), { replaces: true });
   const choice = (name: 'collection' | 'status', label: string, options: readonly string[]) =>
-    html`<${Field} label=${label}>${(
-      described: object,
-    ) => html`<select ...${described} value=${query.get(name) ?? ''} onChange=${set(name)}>
+    html`<${Field} label=${label}>${(described: object) => html`<select ...${described} value=${query.get(name) ?? ''} onChange=${set(name)}>
       <option value="">All</option>${options.map((option) => html`<option value=${option}>${words(option)}</option>`)}</select>`}<//>`;
   return html`<${Page} title="Transactions">
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
@@ -297,9 +272,7 @@ export function TransactionPage({ id }: { id: string }) {
   <//>`;
 }
 
-type Event_ = NonNullable<
-  import('./generated/graphql.ts').TransactionHistoryQuery['transaction']
->['events']['edges'][number]['node'];
+type Event_ = NonNullable<import('./generated/graphql.ts').TransactionHistoryQuery['transaction']>['events']['edges'][number]['node'];
 
 const EVENT_COLUMNS: readonly Column<Event_>[] = [
   { title: 'When', cell: ({ occurredAt }) => html`<${Time} at=${occurredAt} />` },
@@ -308,7 +281,6 @@ const EVENT_COLUMNS: readonly Column<Event_>[] = [
   { title: 'Error', cell: ({ error }) => error || html`<span class="muted">–</span>` },
   {
     title: 'Request',
-    cell: ({ correlationId }) =>
-      html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId: correlationId ?? '' })} />`,
+    cell: ({ correlationId }) => html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId: correlationId ?? '' })} />`,
   },
 ];

@@ -9,17 +9,7 @@ import { viewer } from './session.ts';
 type Content = ComponentChildren;
 
 /** A view: its heading, which takes the focus when the view opens, and what is under it. */
-export function Page({
-  title,
-  trail = [],
-  actions,
-  children,
-}: {
-  title: string;
-  trail?: Crumb[];
-  actions?: Content;
-  children?: Content;
-}) {
+export function Page({ title, trail = [], actions, children }: { title: string; trail?: Crumb[]; actions?: Content; children?: Content }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${title} · Portcullis`;
@@ -48,10 +38,7 @@ export interface Asked<Result> {
 }
 
 /** Asks for data, again whenever the variables change; an answer that comes too late is dropped. */
-export function useAsk<Result, Variables>(
-  operation: TypedDocumentString<Result, Variables>,
-  variables: Variables,
-): Asked<Result> {
+export function useAsk<Result, Variables>(operation: TypedDocumentString<Result, Variables>, variables: Variables): Asked<Result> {
   const [round, setRound] = useState(0);
   const [state, setState] = useState<{ key: string; data?: Result; failure?: Failure }>({ key: '' });
   const key = JSON.stringify(variables);
@@ -89,13 +76,7 @@ export function FailureBox({ failure, retry }: { failure: Failure | undefined; r
 }
 
 /** Shows what a question has come to: that it loads, why it failed, or `children` of the data. */
-export function Answer<Result>({
-  asked,
-  children,
-}: {
-  asked: Asked<Result>;
-  children: (data: Result) => Content;
-}): VNode {
+export function Answer<Result>({ asked, children }: { asked: Asked<Result>; children: (data: Result) => Content }): VNode {
   const { data, failure, isLoading, reload } = asked;
   if (failure) return html`<${FailureBox} failure=${failure} retry=${reload} />` as VNode;
   if (data === undefined) return html`<p class="loading" role="status">Loading …</p>` as VNode;
@@ -176,8 +157,7 @@ export function usePages(of: unknown): Turning {
     ...current,
     turn: (to, pageInfo) => {
       const { endCursor, startCursor } = pageInfo ?? {};
-      if (to === 'next' && endCursor)
-        setAt({ key, number: current.number + 1, variables: { first: PAGE, after: endCursor } });
+      if (to === 'next' && endCursor) setAt({ key, number: current.number + 1, variables: { first: PAGE, after: endCursor } });
       else if (to === 'previous' && startCursor && current.number > 2)
         setAt({ key, number: current.number - 1, variables: { last: PAGE, before: startCursor } });
       else setAt({ key, number: 1, variables: { first: PAGE } });
@@ -232,8 +212,7 @@ export function Badge({ tone = '', children }: { tone?: 'good' | 'bad' | 'busy' 
 
 /** How a stream of events is. */
 export function LinkBadge({ link }: { link: Link }) {
-  if (link.state === 'waiting')
-    return html`<${Badge} tone="bad">Connection lost: next attempt at ${new Date(link.untilMs).toLocaleTimeString()}<//>`;
+  if (link.state === 'waiting') return html`<${Badge} tone="bad">Connection lost: next attempt at ${new Date(link.untilMs).toLocaleTimeString()}<//>`;
   return link.state === 'live' ? html`<${Badge} tone="good">Live<//>` : html`<${Badge} tone="busy">Connecting …<//>`;
 }
 

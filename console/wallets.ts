@@ -2,23 +2,7 @@ import { type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } fro
 import { html } from './html.ts';
 import { linkTo } from './router.ts';
 import { words } from './transactions.ts';
-import {
-  Answer,
-  Badge,
-  type Column,
-  type Crumb,
-  Empty,
-  Facts,
-  Id,
-  may,
-  nodesOf,
-  Page,
-  Pager,
-  Table,
-  Time,
-  useAsk,
-  usePages,
-} from './ui.ts';
+import { Answer, Badge, type Column, type Crumb, Empty, Facts, Id, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
 
 type Wallet = NonNullable<WalletRulesQuery['wallet']>;
 type Rule = Wallet['rules']['edges'][number]['node'];
