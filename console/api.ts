@@ -57,12 +57,8 @@ function refusalOf(errors: readonly GraphqlError[], correlationId: string | unde
   const issues = errors.flatMap(issuesIn);
   const { message: first = 'The server gave no reason.', extensions = {} } = errors[0] ?? {};
   const message = OF_VARIABLE.test(first) ? 'The input is not valid.' : first;
-  return new Failure(message, {
-    issues,
-    permission: extensions.permission,
-    correlationId: extensions.correlationId ?? correlationId,
-    kind: extensions.code ?? '',
-  });
+  const { permission, correlationId: own = correlationId, code: kind = '' } = extensions;
+  return new Failure(message, { issues, permission, correlationId: own, kind });
 }
 
 /** The parser's third argument, which TypeScript does not know yet (proposal "JSON.parse source text access"). */
@@ -71,7 +67,7 @@ type Reviver = (key: string, value: unknown, context: { source?: string }) => un
 /** Parses JSON; a number that would lose a digit comes as its text. */
 export function parseExact(text: string): unknown {
   const reviver: Reviver = (_key, value, { source }) => (typeof value === 'number' && source !== undefined && String(value) !== source ? source : value);
-  return JSON.parse(text, reviver as (key: string, value: unknown) => unknown);
+  return JSON.parse(text, reviver as Parameters<typeof JSON.parse>[1]);
 }
 
 /** The correlation ids of mutations' answers, by their results, for errors that come as data. */
@@ -94,13 +90,9 @@ export async function ask<Result, Variables>(
   const answer = answerIn(await response.text()) as Answer<Result>;
   if (answer.errors?.length) throw refusalOf(answer.errors, correlationId);
   if (!response.ok || !answer.data) {
-    throw new Failure(answer.error?.message ?? answer.message ?? `The answer is ${response.status}.`, {
-      correlationId,
-    });
+    throw new Failure(answer.error?.message ?? answer.message ?? `The answer is ${response.status}.`, { correlationId });
   }
-  for (const result of Object.values(answer.data)) {
-    if (result && correlationId !== undefined) ANSWERED.set(result, correlationId);
-  }
+  for (const result of Object.values(answer.data)) if (result && correlationId !== undefined) ANSWERED.set(result, correlationId);
   return answer.data;
 }
 
@@ -158,7 +150,6 @@ interface Followed<Result, Variables> {
   onLink(link: Link): void;
   /** Called where trying again would not help. */
   onFailure(failure: Failure): void;
-  onEnd?(): void;
 }
 
 const FIRST_WAIT_MS = 500;
@@ -201,7 +192,7 @@ export function follow<Result, Variables extends Record<string, unknown>>(follow
 }
 
 async function attempts<Result, Variables extends Record<string, unknown>>(
-  { operation, variables, onNext, onLink, onEnd }: Followed<Result, Variables>,
+  { operation, variables, onNext, onLink }: Followed<Result, Variables>,
   signal: AbortSignal,
 ): Promise<void> {
   let isRefused = false;
@@ -226,15 +217,11 @@ async function attempts<Result, Variables extends Record<string, unknown>>(
     const stop = () => client.dispose();
     signal.addEventListener('abort', stop, { once: true });
     try {
-      for await (const { data, errors } of client.iterate<Result>({
-        query: String(operation),
-        variables: variables(),
-      })) {
+      for await (const { data, errors } of client.iterate<Result>({ query: String(operation), variables: variables() })) {
         if (signal.aborted) return;
         if (errors) throw refusalOf(errors as readonly GraphqlError[], correlationId);
         if (data) onNext(data);
       }
-      if (!signal.aborted) onEnd?.();
       return;
     } catch (error) {
       if (signal.aborted) return;

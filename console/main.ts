@@ -14,70 +14,51 @@ import { TransactionPage, TransactionsPage } from './transactions.ts';
 import { FailureBox, Field, Guarded, Id, inputOf, Page, Time, useAction } from './ui.ts';
 import { WalletPage } from './wallets.ts';
 
-interface Section {
-  path: string;
-  title: string;
-  needs: readonly string[];
-  /** Returns the view of a place below the section; undefined if there is none. */
-  view(parts: readonly string[]): VNode | VNode[] | undefined;
+type View = VNode | VNode[] | undefined;
+
+/** A part of the console: where it is, what its views need, and its view of what stands behind its path. */
+type Section = readonly [path: string, title: string, needs: readonly string[], view: (...parts: string[]) => View];
+
+function listed(List: () => View, One: (input: { id: string }) => View) {
+  return (id?: string): View => (id === undefined ? html`<${List} />` : html`<${One} key=${id} id=${id} />`);
 }
 
 const SECTIONS: readonly Section[] = [
-  {
-    path: 'transactions',
-    title: 'Transactions',
-    needs: ['transactions:read'],
-    view: ([id]) => (id === undefined ? html`<${TransactionsPage} />` : html`<${TransactionPage} key=${id} id=${id} />`),
-  },
-  {
-    path: 'accounts',
-    title: 'Accounts',
-    needs: ['accounts:read'],
-    view: ([id]) => (id === undefined ? html`<${AccountsPage} />` : html`<${AccountPage} key=${id} id=${id} />`),
-  },
-  {
-    path: 'migrations',
-    title: 'User migrations',
-    needs: ['users:read'],
-    view: ([id]) => (id === undefined ? html`<${MigrationsPage} />` : html`<${MigrationPage} key=${id} id=${id} />`),
-  },
-  { path: 'audit', title: 'Audit', needs: ['audit:read'], view: () => html`<${AuditPage} />` },
+  ['transactions', 'Transactions', ['transactions:read'], listed(TransactionsPage, TransactionPage)],
+  ['accounts', 'Accounts', ['accounts:read'], listed(AccountsPage, AccountPage)],
+  ['migrations', 'User migrations', ['users:read'], listed(MigrationsPage, MigrationPage)],
+  ['audit', 'Audit', ['audit:read'], () => html`<${AuditPage} />`],
 ];
 
-/** Views that are reached from others alone: a wallet, and its rules. */
-const INNER: readonly Section[] = [
-  {
-    path: 'wallets',
-    title: 'Wallet',
-    needs: ['wallets:read', 'wallet-rules:read'],
-    view: ([id, rules, ruleId]) => {
-      if (id === undefined) return undefined;
-      if (rules === undefined) return html`<${WalletPage} key=${id} id=${id} />`;
-      return rules === 'rules' && ruleId !== undefined ? html`<${RulePage} key=${ruleId} walletId=${id} id=${ruleId} />` : undefined;
-    },
+/** A wallet and its rules, which are reached from an account. */
+const WALLETS: Section = [
+  'wallets',
+  'Wallet',
+  ['wallets:read', 'wallet-rules:read'],
+  (id, rules, ruleId) => {
+    if (id === undefined) return undefined;
+    if (rules === undefined) return html`<${WalletPage} key=${id} id=${id} />`;
+    return rules === 'rules' && ruleId !== undefined ? html`<${RulePage} key=${ruleId} walletId=${id} id=${ruleId} />` : undefined;
   },
 ];
 
 function App() {
   if (!viewer.value) return html`<${SignIn} />`;
   const [path = 'transactions', ...rest] = place.value.parts;
-  const section = [...SECTIONS, ...INNER].find((known) => known.path === path);
-  const view = section?.view(rest);
-  return html`<${Bar} path=${path} />${
-    section && view
-      ? html`<${Guarded} key=${path} title=${section.title} needs=${section.needs}>${view}<//>`
-      : html`<${Page} title="There is no such page"><p>Choose one above.</p><//>`
-  }`;
+  const [, title, needs, view] = [...SECTIONS, WALLETS].find(([known]) => known === path) ?? [];
+  const content = view?.(...rest) ?? html`<${Page} title="There is no such page"><p>Choose one above.</p><//>`;
+  return html`<${Bar} path=${path} /><${Guarded} key=${path} title=${title} needs=${needs ?? []}>${content}<//>`;
 }
 
 function Bar({ path }: { path: string }) {
   const { subject, clientId, tokenUse, nodeId, permissions, expiresAt } = viewer.value ?? {};
-  return html`<a class="skip" href="#content" onClick=${(event: Event) => {
+  const skip = (event: Event) => {
     event.preventDefault();
     document.querySelector('h1')?.focus();
-  }}>Skip to the content</a>
+  };
+  return html`<a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
   <header class="bar"><span class="brand"><img src="icon.svg" alt="" width="24" height="24" />Portcullis</span>
-    <nav aria-label="Main"><ul>${SECTIONS.map(({ path: to, title, needs }) => {
+    <nav aria-label="Main"><ul>${SECTIONS.map(([to, title, needs]) => {
       const isMissing = needs.some((permission) => !permissions?.includes(permission));
       return html`<li><a href=${linkTo([to])} aria-current=${to === path ? 'page' : undefined} class=${isMissing ? 'missing' : ''}>${title}</a></li>`;
     })}</ul></nav>
@@ -97,12 +78,7 @@ function Bar({ path }: { path: string }) {
 
 function SignIn() {
   const [by, setBy] = useState<'supervisor' | 'client'>('supervisor');
-  const [given, setGiven] = useState({
-    clientId: rememberedClient.get(),
-    clientSecret: '',
-    username: '',
-    password: '',
-  });
+  const [given, setGiven] = useState({ clientId: rememberedClient.get(), clientSecret: '', username: '', password: '' });
   const [isKept, setKept] = useState(rememberedClient.get() !== '');
   const { run, isBusy, failure } = useAction();
   const submit = (event: Event) => {
@@ -119,10 +95,10 @@ function SignIn() {
     });
   };
   const input = (name: keyof typeof given, label: string, type: string, autocomplete: string) =>
-    html`<${Field} label=${label}>${(described: object) =>
-      html`<input ...${described} type=${type} name=${name} autocomplete=${autocomplete} spellcheck="false" required value=${given[name]} onInput=${(
-        event: Event,
-      ) => setGiven({ ...given, [name]: inputOf(event) })} />`}<//>`;
+    html`<${Field} label=${label}>${(
+      described: object,
+    ) => html`<input ...${described} type=${type} name=${name} autocomplete=${autocomplete} spellcheck="false" required
+      value=${given[name]} onInput=${(event: Event) => setGiven({ ...given, [name]: inputOf(event) })} />`}<//>`;
   return html`<${Page} title="Sign in to Portcullis">
     ${notice.value !== '' && html`<p class="failure" role="status">${notice.value}</p>`}
     <form class="card narrow" onSubmit=${submit}>

@@ -117,11 +117,7 @@ async function take(by: NonNullable<typeof client>, grant: Record<string, string
     const told = answer.error_description ?? REFUSALS[response.status] ?? `The answer is ${response.status}.`;
     throw response.status < 500 && response.status !== 429 ? new Refused(String(told)) : new Error(String(told));
   }
-  return {
-    access: answer.access_token,
-    expiresAt: Date.now() + answer.expires_in * 1000,
-    refresh: answer.refresh_token,
-  };
+  return { access: answer.access_token, expiresAt: Date.now() + answer.expires_in * 1000, refresh: answer.refresh_token };
 }
 
 function send(path: string, body: object, keepalive: boolean): Promise<Response> {

@@ -4,6 +4,7 @@ import {
   type TransactionPartsFragment as Transaction,
   type TransactionCollection,
   TransactionHistoryDocument,
+  type TransactionHistoryQuery,
   TransactionStateDocument,
   type TransactionStatus,
   TransactionsDocument,
@@ -14,12 +15,8 @@ import { go, linkTo, place } from './router.ts';
 import { Answer, Badge, type Column, Empty, Facts, FailureBox, Field, Id, inputOf, LinkBadge, nodesOf, Page, Table, Time, useAsk } from './ui.ts';
 
 const COLLECTIONS: readonly TransactionCollection[] = [
-  'TOKEN_TRANSACTIONS',
-  'NODE_TRANSACTIONS',
-  'CURRENCY_TOKEN_TRANSACTIONS',
-  'USER_TRANSACTIONS',
-  'SECONDARY_MARKET_TRANSACTIONS',
-  'OTC_TRANSACTIONS',
+  ...(['TOKEN_TRANSACTIONS', 'NODE_TRANSACTIONS', 'CURRENCY_TOKEN_TRANSACTIONS'] as const),
+  ...(['USER_TRANSACTIONS', 'SECONDARY_MARKET_TRANSACTIONS', 'OTC_TRANSACTIONS'] as const),
 ];
 const STATUSES: readonly TransactionStatus[] = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT', 'DONE', 'ERROR'];
 
@@ -72,16 +69,8 @@ interface Live {
   latest: string | undefined;
 }
 
-const NOTHING: Live = {
-  rows: [],
-  totalCount: undefined,
-  older: undefined,
-  link: { state: 'connecting' },
-  failure: undefined,
-  updates: 0,
-  told: '',
-  latest: undefined,
-};
+const UNREAD = { totalCount: undefined, older: undefined, failure: undefined, latest: undefined };
+const NOTHING: Live = { ...UNREAD, rows: [], link: { state: 'connecting' }, updates: 0, told: '' };
 
 /** Returns rows with an update in them: its transaction on top, or gone if it has left the filter. */
 function updated(rows: readonly Transaction[], update: Transaction, { status }: Filter): Transaction[] {
@@ -99,9 +88,14 @@ function useLive(filter: Filter) {
   /** The latest updates, which are newer than a list that was asked for before they came. */
   const changes = useRef(new Map<string, Transaction>());
   const change = useRef((_: (now: Live) => Partial<Live>) => {});
-  const { collection, status, type } = filter;
+  const { collection = null, status = null, type = null } = filter;
   const key = JSON.stringify(filter);
-  const query = { collection: collection ?? null, type: type ?? null };
+  const query = { collection, type };
+  const list = async (before?: string) => {
+    const { transactions } = await ask(TransactionsDocument, { filter: { ...query, status }, last: SHOWN, before: before ?? null });
+    const { hasPreviousPage, startCursor } = transactions.pageInfo;
+    return { listed: nodesOf(transactions).reverse(), totalCount: transactions.totalCount, older: (hasPreviousPage && startCursor) || undefined };
+  };
   useEffect(() => {
     let isOpen = true;
     let after: string | undefined;
@@ -115,16 +109,10 @@ function useLive(filter: Filter) {
     const read = async () => {
       came.clear();
       try {
-        const { transactions } = await ask(TransactionsDocument, {
-          filter: { ...query, status: status ?? null },
-          last: SHOWN,
-        });
-        const listed = nodesOf(transactions).reverse();
+        const { listed, totalCount, older } = await list();
         const late = [...came.values()].filter(({ id, updatedAt }) => !listed.some((row) => row.id === id && (row.updatedAt ?? '') > (updatedAt ?? '')));
         const rows = late.reduce<readonly Transaction[]>((all, update) => updated(all, update, filter), listed);
-        const { hasPreviousPage, startCursor } = transactions.pageInfo;
-        const older = (hasPreviousPage && startCursor) || undefined;
-        set(() => ({ rows, totalCount: transactions.totalCount, older, failure: undefined }));
+        set(() => ({ rows, totalCount, older, failure: undefined }));
       } catch (error) {
         set(() => ({ failure: failureOf(error) }));
       }
@@ -149,17 +137,10 @@ function useLive(filter: Filter) {
           came.delete(transaction.id);
           came.set(transaction.id, transaction);
           if (came.size > KEPT) came.delete(came.keys().next().value ?? '');
-          set((now) => ({
-            rows: updated(now.rows, transaction, filter),
-            updates: now.updates + 1,
-            latest: transaction.id,
-          }));
+          set((now) => ({ rows: updated(now.rows, transaction, filter), updates: now.updates + 1, latest: transaction.id }));
         },
         onFailure: (failure) => {
-          if (after === undefined) {
-            set(() => ({ failure }));
-            return;
-          }
+          if (after === undefined) return set(() => ({ failure }));
           // The updates after the last one are gone: the list is read anew.
           after = undefined;
           set(() => ({ told: 'The updates in between are no longer kept: the list was read anew.' }));
@@ -174,31 +155,16 @@ function useLive(filter: Filter) {
     };
   }, [key, round]);
   const readOlder = async () => {
-    const { transactions } = await ask(TransactionsDocument, {
-      filter: { ...query, status: status ?? null },
-      last: SHOWN,
-      before: live.older ?? null,
-    });
-    const { hasPreviousPage, startCursor } = transactions.pageInfo;
-    const older = nodesOf(transactions).reverse();
-    change.current((now) => ({
-      rows: [...now.rows, ...older.filter(({ id }) => !changes.current.has(id) && !now.rows.some((row) => row.id === id))].slice(0, KEPT),
-      older: (hasPreviousPage && startCursor) || undefined,
-    }));
+    const { listed, older } = await list(live.older);
+    const isNew = ({ rows }: Live, id: string) => !changes.current.has(id) && !rows.some((row) => row.id === id);
+    change.current((now) => ({ rows: [...now.rows, ...listed.filter(({ id }) => isNew(now, id))].slice(0, KEPT), older }));
   };
   const retry = () => setRound(round + 1);
   return { live, readOlder, retry, fail: (error: unknown) => change.current(() => ({ failure: failureOf(error) })) };
 }
 
-function LinkState({ link, updates, told }: Pick<Live, 'link' | 'updates' | 'told'>) {
-  return html`<p class="link" role="status"><${LinkBadge} link=${link} /> ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${told}</p>`;
-}
-
 const COLUMNS: readonly Column<Transaction>[] = [
-  {
-    title: 'Status',
-    cell: ({ status, conflict }) => html`<${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}`,
-  },
+  { title: 'Status', cell: (row) => html`<${StatusBadge} status=${row.status} /> ${row.conflict && html`<${Badge} tone="bad">conflict<//>`}` },
   { title: 'Type', cell: (row) => html`<${TypeName} of=${row} />` },
   { title: 'Collection', cell: ({ collection }) => words(collection) },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['transactions', id])} />` },
@@ -222,7 +188,7 @@ export function TransactionsPage() {
       ${choice('status', 'Status', STATUSES)}
       <${Field} label="Type code">${(described: object) => html`<input ...${described} inputmode="numeric" pattern="[0-9]*" value=${query.get('type') ?? ''} onChange=${set('type')} />`}<//>
     </form>
-    <${LinkState} ...${{ link, updates, told }} />
+    <p class="link" role="status"><${LinkBadge} link=${link} /> ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${told}</p>
     <${FailureBox} failure=${failure} retry=${retry} />
     ${totalCount === undefined && !failure && html`<p class="loading" role="status">Loading …</p>`}
     ${totalCount !== undefined && rows.length === 0 && html`<${Empty}>No transaction of this kind yet. One appears here as soon as it is registered and its first notification has come.<//>`}
@@ -235,17 +201,9 @@ export function TransactionsPage() {
 /** One transaction, and how it has come to be what it is. */
 export function TransactionPage({ id }: { id: string }) {
   const asked = useAsk(TransactionHistoryDocument, { id, last: 100 });
-  useEffect(
-    () =>
-      follow({
-        operation: TransactionStateDocument,
-        variables: () => ({ id }),
-        onNext: () => asked.reload(),
-        onLink: () => {},
-        onFailure: () => {},
-      }),
-    [id],
-  );
+  const variables = () => ({ id });
+  const nothing = () => {};
+  useEffect(() => follow({ operation: TransactionStateDocument, variables, onNext: asked.reload, onLink: nothing, onFailure: nothing }), [id]);
   return html`<${Page} title="Transaction" trail=${[{ text: 'Transactions', link: linkTo(['transactions']) }]}>
     <${Answer} asked=${asked}>${({ transaction }: NonNullable<typeof asked.data>) => {
       if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another node.<//>`;
@@ -266,21 +224,18 @@ export function TransactionPage({ id }: { id: string }) {
           ['Updated', html`<${Time} at=${transaction.updatedAt} />`],
         ]} />
         <h2>History</h2>
-        ${events.totalCount === 0 ? html`<${Empty}>No notification has come yet.<//>` : html`<${Table} label="History" columns=${EVENT_COLUMNS} rows=${nodesOf(events).reverse()} keyOf=${({ cursor }: Event_) => cursor} />`}
+        ${events.totalCount === 0 ? html`<${Empty}>No notification has come yet.<//>` : html`<${Table} label="History" columns=${EVENT_COLUMNS} rows=${nodesOf(events).reverse()} keyOf=${({ cursor }: Change) => cursor} />`}
         ${events.pageInfo.hasPreviousPage && html`<p class="muted">The latest 100 of ${events.totalCount} changes.</p>`}`;
     }}<//>
   <//>`;
 }
 
-type Event_ = NonNullable<import('./generated/graphql.ts').TransactionHistoryQuery['transaction']>['events']['edges'][number]['node'];
+type Change = NonNullable<TransactionHistoryQuery['transaction']>['events']['edges'][number]['node'];
 
-const EVENT_COLUMNS: readonly Column<Event_>[] = [
+const EVENT_COLUMNS: readonly Column<Change>[] = [
   { title: 'When', cell: ({ occurredAt }) => html`<${Time} at=${occurredAt} />` },
   { title: 'Before', cell: ({ previousStatus }) => html`<${StatusBadge} status=${previousStatus} />` },
   { title: 'After', cell: ({ status }) => html`<${StatusBadge} status=${status} />` },
   { title: 'Error', cell: ({ error }) => error || html`<span class="muted">–</span>` },
-  {
-    title: 'Request',
-    cell: ({ correlationId }) => html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId: correlationId ?? '' })} />`,
-  },
+  { title: 'Request', cell: ({ correlationId: id }) => html`<${Id} id=${id} link=${linkTo(['audit'], { correlationId: id ?? '' })} />` },
 ];

@@ -231,7 +231,7 @@ export function Field({
   label: string;
   hint?: string;
   issue?: string | undefined;
-  children: (described: { id: string; 'aria-describedby': string | undefined; 'aria-invalid': boolean }) => Content;
+  children: (described: object) => Content;
 }) {
   const id = useId();
   const isDescribed = issue !== undefined || hint !== undefined;
@@ -256,39 +256,32 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
     dialog.current?.showModal();
     return () => before instanceof HTMLElement && before.focus();
   }, []);
-  return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${(event: Event) => {
+  const cancel = (event: Event) => {
     event.preventDefault();
     onClose();
-  }}><h2 id=${id}>${title}</h2>${children}</dialog>`;
+  };
+  return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel}><h2 id=${id}>${title}</h2>${children}</dialog>`;
 }
 
 /** Asks before something is done, and names what cannot be undone. */
-export function Confirm({
-  title,
-  verb,
-  keep = 'Keep it as it is',
-  children,
-  act,
-  onClose,
-}: {
+export function Confirm({ title, verb, keep = 'Keep it as it is', children, act, onClose }: ConfirmInput) {
+  const { run, isBusy, failure } = useAction();
+  const confirm = () => run(() => act().then(onClose));
+  return html`<${Dialog} title=${title} onClose=${onClose}>
+    ${children}
+    <${FailureBox} failure=${failure} />
+    <p class="actions"><button type="button" class="primary" disabled=${isBusy} onClick=${confirm}>${verb}</button><button type="button" onClick=${onClose}>${keep}</button></p>
+  <//>`;
+}
+
+interface ConfirmInput {
   title: string;
   verb: string;
   /** What the button that does nothing says. */
   keep?: string;
   children?: Content;
-  act: () => Promise<unknown>;
-  onClose: () => void;
-}) {
-  const { run, isBusy, failure } = useAction();
-  return html`<${Dialog} title=${title} onClose=${onClose}>
-    ${children}
-    <${FailureBox} failure=${failure} />
-    <p class="actions"><button type="button" class="primary" disabled=${isBusy} onClick=${() =>
-      run(async () => {
-        await act();
-        onClose();
-      })}>${verb}</button><button type="button" onClick=${onClose}>${keep}</button></p>
-  <//>`;
+  act(): Promise<unknown>;
+  onClose(): void;
 }
 
 /** Runs what a button does: once at a time, with its failure to show. */
