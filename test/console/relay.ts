@@ -7,11 +7,13 @@ export interface Relay extends AsyncDisposable {
   /** Ends all connections, and refuses others until `mend`. */
   cut(): void;
   mend(): void;
+  /** Leads further connections to another instance. */
+  lead(to: string): void;
 }
 
 /** Relays connections to an instance. */
-export async function startRelay(to: string): Promise<Relay> {
-  const { hostname: host, port } = new URL(to);
+export async function startRelay(first: string): Promise<Relay> {
+  let to = new URL(first);
   const sockets = new Set<Socket>();
   let isCut = false;
   const server = createServer((near) => {
@@ -19,7 +21,7 @@ export async function startRelay(to: string): Promise<Relay> {
       near.destroy();
       return;
     }
-    const far = connect({ host, port: Number(port) });
+    const far = connect({ host: to.hostname, port: Number(to.port) });
     for (const [socket, other] of [
       [near, far],
       [far, near],
@@ -45,6 +47,9 @@ export async function startRelay(to: string): Promise<Relay> {
     },
     mend: () => {
       isCut = false;
+    },
+    lead: (next) => {
+      to = new URL(next);
     },
     [Symbol.asyncDispose]: async () => {
       drop();

@@ -1,0 +1,76 @@
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { operate } from '../graphql/administration.ts';
+import { RevokeSessionsDocument, SupervisorsDocument } from '../graphql/generated/graphql.ts';
+import { startBrowser } from '../harness/browser.ts';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { notify, registered } from '../realtime/live.ts';
+import { temporaryFolder } from '../services/folders.ts';
+import { describeReal } from '../services/real.ts';
+import { type Running, startInstance } from '../start/process.ts';
+import { openConsole, SOON, shown, signIn } from './console-page.ts';
+import { type Relay, startRelay } from './relay.ts';
+
+let p: Portcullis;
+let browser: Browser;
+
+/** Starts a gateway beside the other one, as a process of its own, and a way to it. */
+async function secondGateway(): Promise<{ gateway: Running; relay: Relay } & AsyncDisposable> {
+  const spool = await temporaryFolder();
+  const gateway = await startInstance({ ...p.env, AUDIT_SPOOL_DIR: spool, PORTCULLIS_ROLE: 'gateway' }, []);
+  const relay = await startRelay(gateway.baseUrl);
+  return {
+    gateway,
+    relay,
+    [Symbol.asyncDispose]: async () => {
+      await relay[Symbol.asyncDispose]();
+      await gateway[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function ids(page: Page, count: number): Promise<string[]> {
+  return (await page.locator('tbody code.id').allInnerTexts()).slice(0, count).toSorted();
+}
+
+describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gateways', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startOnRealServers({ env: { CONSOLE: 'on' } }), startBrowser()]);
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('goes on where it was when its gateway is killed: the live list has no gap, and nothing twice', async () => {
+    await using two = await secondGateway();
+    const { gateway, relay } = two;
+    const all = await registered(p, 7);
+    await using open = await openConsole(browser, relay);
+    const { page } = open;
+    await signIn(page, p.demo);
+    await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
+    for (const id of all.slice(0, 2)) await notify(p, id, 2);
+    await expect.poll(() => ids(page, 2), SOON).toEqual(all.slice(0, 2).toSorted());
+    await gateway.kill('SIGKILL');
+    await page.getByText('Connection lost: next attempt at').waitFor();
+    for (const id of all.slice(2, 5)) await notify(p, id, 2);
+    relay.lead(p.url);
+    await expect.poll(() => ids(page, 5), SOON).toEqual(all.slice(0, 5).toSorted());
+    for (const id of all.slice(5)) await notify(p, id, 2);
+    await expect.poll(() => ids(page, 7), SOON).toEqual(all.toSorted());
+    await expect.poll(() => shown(page, '.link'), SOON).toContain('Live 7 updates since this view was opened');
+  });
+
+  it('shows a login as ended that was ended by way of the other gateway', async () => {
+    await using two = await secondGateway();
+    await using open = await openConsole(browser, two.relay);
+    const { page } = open;
+    await signIn(page, p.demo);
+    const token = await p.clientToken();
+    const { supervisors } = await operate(p, token, SupervisorsDocument, {});
+    await operate(p, token, RevokeSessionsDocument, { supervisorId: supervisors.edges[0]?.node.id ?? '' });
+    await page.getByText('Your sign-in has ended').waitFor();
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+  });
+});
