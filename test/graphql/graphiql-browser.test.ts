@@ -1,12 +1,10 @@
-import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type OpenPage, openPage, paste, startBrowser } from '../harness/browser.ts';
+import { type OpenPage, openPage, paste, startBrowser, takePicture } from '../harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
 import { notify } from '../realtime/live.ts';
 import { describeReal } from '../services/real.ts';
 
-const SCREENSHOT = join(import.meta.dirname, '../../docs/graphiql.png');
 const SOON = { interval: 20 };
 
 let p: Portcullis;
@@ -67,12 +65,9 @@ async function opened(page: Page, operationId: string) {
   return operation;
 }
 
-async function takeScreenshot(page: Page): Promise<void> {
+async function toTheTop(page: Page): Promise<void> {
   await page.getByRole('region', { name: 'Headers' }).locator('.monaco-editor').last().click();
   await page.keyboard.press('ControlOrMeta+Home');
-  await page.evaluate('document.activeElement.blur()');
-  await page.mouse.move(0, 0);
-  await page.screenshot({ path: SCREENSHOT });
 }
 
 describeReal('chromium', 'in a browser', () => {
@@ -140,7 +135,8 @@ describeReal('chromium', 'in a browser', () => {
     await expect.poll(() => shown(page), SOON).toMatch(/"cursor": "1",.*"status": "IN_PROGRESS"/);
     await notify(p, id, 3, { updated_at: '2026-11-21T10:32:00Z' });
     await expect.poll(() => shown(page), SOON).toMatch(/"cursor": "2",.*"status": "DONE"/);
-    if (process.env.UPDATE_SCREENSHOT === '1') await takeScreenshot(page);
+    await toTheTop(page);
+    await takePicture(page, 'graphiql');
     await page.getByRole('button', { name: 'Stop query' }).click();
     await page.getByRole('button', { name: 'Execute query' }).waitFor();
 

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { serviceAddress } from '../services/real.ts';
 
@@ -49,6 +50,14 @@ export async function openPage(browser: Browser, origin: string, path: string): 
 export async function paste(page: Page, text: string): Promise<void> {
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(text)})`);
   await page.keyboard.press('ControlOrMeta+V');
+}
+
+/** Takes a picture of a page into `docs`, where `UPDATE_SCREENSHOT=1` asks for it. */
+export async function takePicture(page: Page, name: string): Promise<void> {
+  if (process.env.UPDATE_SCREENSHOT !== '1') return;
+  await page.evaluate('document.activeElement?.blur()');
+  await page.mouse.move(0, 0);
+  await page.screenshot({ path: join(import.meta.dirname, `../../docs/${name}.png`) });
 }
 
 function watch(page: Page): Pick<OpenPage, 'requests' | 'complaints'> {
