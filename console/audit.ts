@@ -1,28 +1,25 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Dialog, Empty, Facts, Field, Id, inputOf, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
+import { Answer, Badge, type Column, Dialog, Empty, Facts, Field, Id, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
-type Search = Record<'correlationId' | 'method' | 'path' | 'status' | 'since' | 'until', string>;
+type Search = Record<(typeof NAMES)[number], string>;
 
+const NAMES = ['correlationId', 'method', 'path', 'status', 'since', 'until'] as const;
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'WS'];
 /** The time in ms between looks for a record that is still on its way, and how often it is looked for. */
 const LOOK_MS = 1_500;
 const LOOKS = 6;
 
 function searchOf(query: URLSearchParams): Search {
-  const of = (name: keyof Search) => query.get(name)?.trim() ?? '';
-  const [correlationId, method, path, status] = [of('correlationId'), of('method'), of('path'), of('status')];
-  return { correlationId, method, path, status, since: of('since'), until: of('until') };
+  return Object.fromEntries(NAMES.map((name) => [name, query.get(name)?.trim() ?? ''])) as Search;
 }
 
-function filterOf({ correlationId, method, path, status, since, until }: Search): AuditFilter {
-  const statusCode = /^\d{1,9}$/.test(status) ? Number(status) : null;
-  const given = (text: string) => text || null;
-  const texts = { correlationId: given(correlationId), method: given(method), path: given(path) };
-  return { ...texts, statusCode, since: given(since), until: given(until) };
+function filterOf({ status, ...texts }: Search): AuditFilter {
+  const given = Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
+  return { ...given, statusCode: /^\d{1,9}$/.test(status) ? Number(status) : null };
 }
 
 /** Returns a time in UTC as an input for local times has it; nothing for one that is none. */
@@ -32,10 +29,8 @@ function localOf(utc: string): string {
   return Number.isNaN(local.getTime()) ? '' : local.toISOString().slice(0, 19);
 }
 
-/** Returns a duration to a tenth of a millisecond. */
-function inMs(elapsed: number): string {
-  return `${Number(elapsed).toFixed(1)} ms`;
-}
+const utcOf = (local: string) => local && new Date(local).toISOString();
+const inMs = (elapsed: number) => `${Number(elapsed).toFixed(1)} ms`;
 
 function StatusCode({ code }: { code: number }) {
   return html`<${Badge} tone=${code < 400 ? 'good' : code < 500 ? 'busy' : 'bad'}>${code}<//>`;
@@ -85,35 +80,25 @@ function Records({ search }: { search: Search }) {
   }`;
 }
 
+/** The inputs of a search, which begin with the values of the address. */
 function SearchForm({ search }: { search: Search }) {
-  const key = JSON.stringify(search);
-  const [typed, setTyped] = useState({ key, values: search });
-  // Another address has other values, whatever was typed before.
-  const given = typed.key === key ? typed.values : search;
-  const setGiven = (values: Search) => setTyped({ key, values });
-  const field = (name: keyof Search, label: string, hint: string, input: object) =>
-    html`<${Field} label=${label} hint=${hint}>${(described: object) =>
-      html`<input ...${described} ...${input} autocomplete="off" spellcheck="false" value=${given[name]} onInput=${(event: Event) => setGiven({ ...given, [name]: inputOf(event) })} />`}<//>`;
-  const time = (name: 'since' | 'until', label: string) => {
-    const hint = given[name] ? `${given[name].slice(0, 19).replace('T', ' ')} UTC` : 'Your local time; it is sent as UTC.';
-    return html`<${Field} label=${label} hint=${hint}>${(described: object) =>
-      html`<input ...${described} type="datetime-local" step="1" value=${localOf(given[name])} onChange=${(event: Event) => {
-        const local = inputOf(event);
-        setGiven({ ...given, [name]: local && new Date(local).toISOString() });
-      }} />`}<//>`;
-  };
-  const methods = [...new Set([...METHODS, given.method])].filter(Boolean);
-  return html`<form class="filters search" role="search" aria-label="Audit records" onSubmit=${(event: Event) => {
+  const submit = (event: Event) => {
     event.preventDefault();
-    go(linkTo(['audit'], given));
-  }}>
-    ${field('correlationId', 'Correlation id', 'The whole id: the X-Correlation-ID of the response.', { type: 'text' })}
-    <${Field} label="Method" hint="WS is an operation on a socket.">${(
-      described: object,
-    ) => html`<select ...${described} value=${given.method} onChange=${(event: Event) => setGiven({ ...given, method: inputOf(event) })}>
-      <option value="">All</option>${methods.map((method) => html`<option value=${method}>${method}</option>`)}</select>`}<//>
-    ${field('path', 'Path', 'The whole path, without a query; a part of it finds nothing.', { type: 'text' })}
-    ${field('status', 'Status code', 'Such as 404; 499: the caller left first.', { inputmode: 'numeric', pattern: '[0-9]{3}', title: 'Three digits' })}
+    const given = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Search;
+    go(linkTo(['audit'], { ...given, since: utcOf(given.since), until: utcOf(given.until) }));
+  };
+  const input = (name: keyof Search, label: string, hint: string, more: object = {}) =>
+    html`<${Field} label=${label} hint=${hint}>${(described: object) =>
+      html`<input name=${name} value=${search[name]} autocomplete="off" spellcheck="false" ...${described} ...${more} />`}<//>`;
+  const time = (name: 'since' | 'until', label: string) =>
+    input(name, label, 'Your local time; it is sent as UTC.', { type: 'datetime-local', step: 1, value: localOf(search[name]) });
+  const methods = [...new Set(['', ...METHODS, search.method])];
+  return html`<form class="filters search" role="search" aria-label="Audit records" onSubmit=${submit}>
+    ${input('correlationId', 'Correlation id', 'The whole id: the X-Correlation-ID of the response.')}
+    <${Field} label="Method" hint="WS is an operation on a socket.">${(described: object) =>
+      html`<select name="method" value=${search.method} ...${described}>${methods.map((method) => html`<option value=${method}>${method || 'All'}</option>`)}</select>`}<//>
+    ${input('path', 'Path', 'The whole path, without a query; a part of it finds nothing.')}
+    ${input('status', 'Status code', 'Such as 404; 499: the caller left first.', { inputmode: 'numeric', pattern: '[0-9]{3}', title: 'Three digits' })}
     ${time('since', 'Received from')}
     ${time('until', 'Received before')}
     <p class="actions"><button type="submit" class="primary">Search</button><a href=${linkTo(['audit'])}>Clear</a></p>
@@ -125,17 +110,17 @@ function Nothing({ isAwaited, reload }: { isAwaited: boolean; reload: () => void
   const [looks, setLooks] = useState(0);
   const isLooking = isAwaited && looks < LOOKS;
   useEffect(() => {
-    if (!isLooking) return;
-    const timer = setTimeout(() => {
+    const look = () => {
       setLooks(looks + 1);
       reload();
-    }, LOOK_MS);
+    };
+    const timer = isLooking ? setTimeout(look, LOOK_MS) : undefined;
     return () => clearTimeout(timer);
-  }, [looks, isLooking]);
+  }, [looks]);
   if (!isAwaited) return html`<${Empty}>No request matches all of this. Every value is compared as a whole: change or clear some.<//>`;
-  if (isLooking)
-    return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds to arrive: looking again …</p>`;
-  return html`<${Empty}>No request of this node has this correlation id and matches the rest of the search. Check that the id is whole, or that its record is not older than audit records are kept. <button type="button" onClick=${() => setLooks(0)}>Look again</button><//>`;
+  if (isLooking) return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds: looking again …</p>`;
+  return html`<${Empty}>No request of this node has this correlation id and matches the rest of the search, or its record is no longer kept.
+    <button type="button" onClick=${() => setLooks(0)}>Look again</button><//>`;
 }
 
 /** All that is stored about one request. */
@@ -154,56 +139,35 @@ function RecordFacts({ record }: { record: AuditRecord }) {
     ]} />
     <p class="muted">Secrets and personal data are masked as <code>***</code> before they are stored.</p>
     <h3>Request headers</h3>
-    ${
-      named.length === 0
-        ? html`<p class="muted">None.</p>`
-        : html`<${Facts} of=${named.map(([name, value]) => [
-            name === ':reason' ? 'Why it was refused (:reason)' : name,
-            html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`,
-          ])} />`
-    }
-    <${Body} title="Request body" text=${requestBody} none="Not read, not kept, or empty." />
-    <${Body} title="Response body" text=${responseBody} none="Not kept, or empty." />`;
+    <${Facts} of=${named.map(([name, value]) => [
+      name === ':reason' ? 'Why it was refused (:reason)' : name,
+      html`<code>${typeof value === 'string' ? value : JSON.stringify(value)}</code>`,
+    ])} />
+    <${Body} title="Request body" text=${requestBody} />
+    <${Body} title="Response body" text=${responseBody} />`;
 }
 
-function Body({ title, text, none }: { title: string; text: string | null; none: string }) {
-  return html`<h3>${title}</h3>${text === null ? html`<p class="muted">${none}</p>` : html`<pre tabindex="0" role="region" aria-label=${title}>${indented(text)}</pre>`}`;
+function Body({ title, text }: { title: string; text: string | null }) {
+  return html`<h3>${title}</h3>
+    ${text === null ? html`<p class="muted">Not kept, or empty.</p>` : html`<pre tabindex="0" role="region" aria-label=${title}>${indented(text)}</pre>`}`;
 }
 
 function Copied({ text }: { text: string }) {
-  const code = useRef<HTMLElement>(null);
-  const [told, setTold] = useState('');
-  const copy = () => {
-    getSelection()?.selectAllChildren(code.current ?? document.body);
-    // Without a secure context there is no clipboard to write to.
-    const written = navigator.clipboard?.writeText(text) ?? Promise.reject();
-    written.then(
-      () => setTold('Copied'),
-      () => setTold('Selected: copy it with Ctrl+C'),
-    );
-  };
-  return html`<code ref=${code}>${text}</code> <button type="button" onClick=${copy}>Copy</button> <small role="status">${told}</small>`;
+  const [isCopied, setCopied] = useState(false);
+  const copy = () => navigator.clipboard.writeText(text).then(() => setCopied(true));
+  return html`<code>${text}</code> ${isSecureContext && html`<button type="button" onClick=${copy}>Copy</button> <small role="status">${isCopied && 'Copied'}</small>`}`;
 }
 
-/** Returns JSON with a member a line, each string and number as it was written; any other text as it is. */
+/** What TypeScript does not know yet (proposal "JSON.parse source text access"). */
+type Reviver = (key: string, value: unknown, context: { source: string }) => unknown;
+
+/** Returns JSON with a member a line, each number as it was written; any other text as it is. */
 function indented(text: string): string {
+  const { parse, rawJSON } = JSON as unknown as { parse(text: string, reviver: Reviver): unknown; rawJSON(text: string): unknown };
   try {
-    JSON.parse(text);
+    const exact = parse(text, (_key, value, { source }) => (typeof value === 'number' ? rawJSON(source) : value));
+    return JSON.stringify(exact, null, 2);
   } catch {
     return text;
   }
-  let depth = 0;
-  const line = () => `\n${'  '.repeat(depth)}`;
-  return text.replaceAll(/"(?:[^"\\]|\\.)*"|[[{]\s*[\]}]|[[{\]},:]|\s+/g, (token) => {
-    if (token === '{' || token === '[') {
-      depth += 1;
-      return token + line();
-    }
-    if (token === '}' || token === ']') {
-      depth -= 1;
-      return line() + token;
-    }
-    if (token === ',') return token + line();
-    return token === ':' ? ': ' : token.trim();
-  });
 }

@@ -7,7 +7,6 @@ import {
   MigrationProgressDocument,
   MigrationRowsDocument,
   type MigrationRowsQuery,
-  type MigrationStatus,
   MigrationsDocument,
   StartUserMigrationDocument,
 } from './generated/graphql.ts';
@@ -31,6 +30,7 @@ import {
   Pager,
   Table,
   Time,
+  type Turning,
   useAction,
   useAsk,
   usePages,
@@ -42,22 +42,19 @@ type Row = NonNullable<MigrationRowsQuery['migration']>['rows']['edges'][number]
 const CHOSEN = new Map<string, File>();
 onSignOut(() => CHOSEN.clear());
 
-const COLUMNS = ['wallet_address', 'email', 'external_id', 'name', 'surname', 'kyc_sent'];
-const STATUSES: Record<MigrationStatus, readonly [text: string, tone: 'good' | 'bad' | 'busy' | '']> = {
-  RUNNING: ['Running', 'busy'],
-  DONE: ['Done', 'good'],
-  CANCELLED: ['Cancelled', ''],
-  FAILED: ['Failed', 'bad'],
-};
+const COLUMNS = ['email', 'external_id', 'name', 'surname', 'kyc_sent'];
+const TONES: Readonly<Record<string, 'good' | 'bad' | 'busy'>> = { RUNNING: 'busy', DONE: 'good', FAILED: 'bad', created: 'good', failed: 'bad' };
 const RELOAD_MS = 2_000;
+/** How many of the rows that failed or were skipped are shown at most. */
+const SHOWN = 200;
 
 function unreadable(): never {
   throw new Failure('The file cannot be read: it was moved or changed, or is a folder. Choose it again.');
 }
 
-function MigrationStatusBadge({ status }: { status: MigrationStatus }) {
-  const [text, tone] = STATUSES[status];
-  return html`<${Badge} tone=${tone}>${text}<//>`;
+/** The status of a migration, or of a row of one. */
+function Status({ status }: { status: string }) {
+  return html`<${Badge} tone=${TONES[status] ?? ''}>${status.toLowerCase()}<//>`;
 }
 
 function counted(count: number, noun: string): string {
@@ -67,7 +64,7 @@ function counted(count: number, noun: string): string {
 const LIST_COLUMNS: readonly Column<Migration>[] = [
   { title: 'Begun', cell: ({ createdAt }) => html`<${Time} at=${createdAt} />` },
   { title: 'Id', cell: ({ id }) => html`<${Id} id=${id} link=${linkTo(['migrations', id])} />` },
-  { title: 'Status', cell: ({ status }) => html`<${MigrationStatusBadge} status=${status} />` },
+  { title: 'Status', cell: ({ status }) => html`<${Status} status=${status} />` },
   { title: 'Rows', cell: ({ total }) => total, isNumber: true },
   { title: 'Created', cell: ({ success }) => success, isNumber: true },
   { title: 'Skipped', cell: ({ skipped }) => skipped, isNumber: true },
@@ -99,43 +96,28 @@ function Start() {
   const [isOver, setOver] = useState(false);
   const [issue, setIssue] = useState<string>();
   const { run, isBusy, failure, setFailure } = useAction();
-  const sending = useRef(new AbortController());
+  const leaving = useRef(new AbortController());
+  const { signal } = leaving.current;
   const choose = (files: FileList | null | undefined) => {
     setFailure(undefined);
     setIssue(files && files.length > 1 ? 'One file is one migration: drop one file at a time.' : undefined);
-    setFile(files?.length === 1 ? (files[0] ?? undefined) : undefined);
+    setFile(files?.length === 1 ? files[0] : undefined);
+  };
+  const drag = (event: DragEvent) => {
+    event.preventDefault();
+    setOver(event.type === 'dragover');
+    const files = event.type === 'drop' && event.dataTransfer?.files;
+    if (!files || files.length === 0 || !input.current) return;
+    input.current.files = files;
+    choose(files);
   };
   useEffect(() => {
-    const listening = new AbortController();
-    const on = (type: 'dragover' | 'dragleave' | 'drop', act: (event: DragEvent) => void) =>
-      addEventListener(
-        type,
-        (event) => {
-          event.preventDefault();
-          act(event);
-        },
-        { signal: listening.signal },
-      );
-    on('dragover', () => setOver(true));
-    on('dragleave', ({ relatedTarget }) => setOver(relatedTarget !== null));
-    on('drop', ({ dataTransfer }) => {
-      setOver(false);
-      if (!dataTransfer?.files.length) return;
-      if (input.current) input.current.files = dataTransfer.files;
-      choose(dataTransfer.files);
-    });
-    return () => {
-      listening.abort();
-      sending.current.abort();
-    };
+    for (const type of ['dragover', 'dragleave', 'drop'] as const) addEventListener(type, drag, { signal });
+    return () => leaving.current.abort();
   }, []);
   const start = (event: Event) => {
     event.preventDefault();
-    if (!file) {
-      setIssue('Choose a file first.');
-      return;
-    }
-    const { signal } = sending.current;
+    if (!file) return setIssue('Choose a file first.');
     void run(async () => {
       await file.slice(0, 1).arrayBuffer().catch(unreadable);
       const { result } = await ask(StartUserMigrationDocument, { file: null }, { file, signal });
@@ -145,13 +127,14 @@ function Start() {
       go(linkTo(['migrations', id]));
     });
   };
+  const chosen = file && `${file.name}, ${counted(file.size, 'byte')}`;
   return html`<form class=${`card drop ${isOver ? 'over' : ''}`} aria-label="Start a user migration" onSubmit=${start}>
     <${Field} label="CSV file of users" hint="Choose a file here, or drop one anywhere onto this page." issue=${issue}>${(described: object) =>
       html`<input ...${described} ref=${input} type="file" accept=".csv,text/csv" disabled=${isBusy} onChange=${() => choose(input.current?.files)} />`}<//>
-    <p>Its first line names the columns: <code>wallet_address</code> and any of ${COLUMNS.slice(1).map((name) => html`<code>${name}</code> `)}in any order, with commas between, in UTF-8. A row needs an email or an external id; <code>kyc_sent</code> is <code>true</code> or <code>false</code>.</p>
+    <p>Its first line names the columns: <code>wallet_address</code> and any of ${COLUMNS.map((name) => html`<code>${name}</code> `)}in any order, with commas between, in UTF-8. A row needs an email or an external id; <code>kyc_sent</code> is <code>true</code> or <code>false</code>.</p>
     <${FailureBox} failure=${failure} />
     <p class="actions"><button type="submit" class="primary" disabled=${isBusy}>Start the migration</button>
-      <span role="status">${file && `${isBusy ? 'Sending ' : ''}${file.name}, ${counted(file.size, 'byte')}${isBusy ? ' … Stay on this page until it is sent: leaving stops it.' : ''}`}</span></p>
+      <span role="status">${isBusy ? `Sending ${chosen} … Leaving this page stops it.` : chosen}</span></p>
   </form>`;
 }
 
@@ -161,18 +144,16 @@ function useProgress(id: string, isRunning: boolean, onStep: (isDone: boolean) =
   const [link, setLink] = useState<Link>({ state: 'connecting' });
   const [failure, setFailure] = useState<Failure>();
   const [wasCut, setCut] = useState(false);
-  const [round, setRound] = useState(0);
   const step = useRef(onStep);
   step.current = onStep;
   useEffect(() => {
-    if (!isRunning) return;
-    setFailure(undefined);
+    if (!isRunning || failure) return;
     return follow({
       operation: MigrationProgressDocument,
       variables: () => ({ id }),
       onLink: (next) => {
         setLink(next);
-        if (next.state === 'waiting') setCut(true);
+        setCut((before) => before || next.state === 'waiting');
       },
       onNext: ({ migrationProgress: { migration, done } }) => {
         setNow(migration);
@@ -180,19 +161,16 @@ function useProgress(id: string, isRunning: boolean, onStep: (isDone: boolean) =
       },
       onFailure: setFailure,
     });
-  }, [id, isRunning, round]);
-  return { now, setNow, link, failure, wasCut, retry: () => setRound(round + 1) };
+  }, [id, isRunning, failure]);
+  return { now, setNow, link, failure, wasCut, retry: () => setFailure(undefined) };
 }
 
 const ROW_COLUMNS: readonly Column<Row>[] = [
   { title: 'Row', cell: ({ index }) => index, isNumber: true },
-  {
-    title: 'Status',
-    cell: ({ status }) => html`<${Badge} tone=${status === 'created' ? 'good' : status === 'failed' ? 'bad' : ''}>${status}<//>`,
-  },
-  { title: 'Reason', cell: ({ reason }) => reason ?? html`<span class="muted">–</span>` },
-  { title: 'Email', cell: ({ email }) => email ?? html`<span class="muted">–</span>` },
-  { title: 'External id', cell: ({ externalId }) => externalId ?? html`<span class="muted">–</span>` },
+  { title: 'Status', cell: ({ status }) => html`<${Status} status=${status} />` },
+  { title: 'Reason', cell: ({ reason }) => reason ?? '–' },
+  { title: 'Email', cell: ({ email }) => email ?? '–' },
+  { title: 'External id', cell: ({ externalId }) => externalId ?? '–' },
   { title: 'User', cell: ({ userId }) => html`<${Id} id=${userId} />` },
 ];
 
@@ -214,21 +192,19 @@ export function MigrationPage({ id }: { id: string }) {
   const actions = may('users:migrate')
     ? html`<button type="button" onClick=${() => setAsking(true)}>Cancel the migration</button>`
     : html`<span class="muted">To cancel it, your sign-in lacks <code>users:migrate</code>.</span>`;
-  const trail = [{ text: 'User migrations', link: linkTo(['migrations']) }];
-  return html`<${Page} title="User migration" trail=${trail} actions=${isRunning && actions}>
+  return html`<${Page} title="User migration" trail=${[{ text: 'User migrations', link: linkTo(['migrations']) }]} actions=${isRunning && actions}>
     <${Answer} asked=${asked}>${({ migration: read }: NonNullable<typeof asked.data>) => {
       if (!read) return html`<${Empty}>There is no user migration with this id, or it belongs to another node.<//>`;
       const migration = now ?? read;
       const { status, success, skipped, failed, total, createdAt, finishedAt, createdBy } = migration;
       const processed = success + skipped + failed;
       return html`
-        <p class="link" role="status"><${MigrationStatusBadge} status=${status} /> ${isRunning && html`<${LinkBadge} link=${link} />`}
+        <p class="link" role="status"><${Status} status=${status} /> ${isRunning && html`<${LinkBadge} link=${link} />`}
           ${isRunning && wasCut && link.state === 'live' && ' Connected again: the progress is that of now, nothing was missed.'}</p>
         <${FailureBox} failure=${failure} retry=${retry} />
         <label class="field"><span>${processed.toLocaleString('en')} of ${counted(total, 'row')} with an outcome</span>
           <progress max=${total || 1} value=${total === 0 ? 1 : processed}></progress></label>
-        ${status === 'FAILED' && html`<p class="warning">It could not continue: the users created until then stay, and the rows after row ${processed.toLocaleString('en')} have no outcome.</p>`}
-        ${status === 'CANCELLED' && html`<p class="warning">It was cancelled: the users created until then stay, and the rows after row ${processed.toLocaleString('en')} were not migrated.</p>`}
+        ${(status === 'FAILED' || status === 'CANCELLED') && html`<p class="warning">${status === 'FAILED' ? 'It could not continue' : 'It was cancelled'}: the users created until then stay, and the rows after row ${processed.toLocaleString('en')} have no outcome.</p>`}
         <${Facts} of=${[
           ['Users created', success.toLocaleString('en')],
           ['Rows skipped', skipped.toLocaleString('en')],
@@ -238,96 +214,66 @@ export function MigrationPage({ id }: { id: string }) {
           ['Started by', html`<code>${createdBy}</code>`],
           ['Id', html`<code>${migration.id}</code>`],
         ]} />
-        ${!isRunning && html`<${Problems} key=${status} migration=${migration} />`}
-        <h2>All rows</h2>
-        <p class="muted">Rows are counted from 1 after the header, empty lines left out; <code>line N</code> in a reason is the same number.</p>
-        ${read.rows.totalCount === 0 ? html`<${Empty}>No row has an outcome yet.<//>` : html`<${Table} label="All rows" columns=${ROW_COLUMNS} rows=${nodesOf(read.rows)} keyOf=${({ index }: Row) => index} />`}
-        <${Pager} connection=${read.rows} pages=${pages} noun="rows" />
+        <${Rows} migration=${migration} rows=${read.rows} pages=${pages} />
         ${
           isAsking &&
           html`<${Confirm} title="Cancel this migration?" verb="Cancel the migration" act=${cancel} onClose=${() => setAsking(false)}>
           <p>Rows already migrated stay: ${counted(success, 'user')} until now, and those created before it stops.</p>
-          <p>The other rows are not migrated, and a cancelled migration cannot be continued: to go on, start another one with the same file, whose rows already migrated are then skipped.</p><//>`
+          <p>The other rows are not migrated, and it cannot be continued: another migration of the same file skips the rows already migrated.</p><//>`
         }`;
     }}<//>
   <//>`;
 }
 
-const SCANNED = 100;
-const SHOWN = 200;
-/** The greatest number of rows that are looked through without being asked to. */
-const UNASKED = 1_000;
+type RowsInput = { migration: Migration; rows: NonNullable<MigrationRowsQuery['migration']>['rows']; pages: Turning };
 
-/** What was found among the rows of a migration that has ended, up to `after`. */
-interface Found {
-  after: string | undefined;
-  scanned: number;
-  isAll: boolean;
-  shown: readonly Row[];
-  failed: readonly number[];
-}
-
-/** The failed and skipped rows of a migration that has ended, and a file of the failed ones to correct. */
-function Problems({ migration: { id, total, success, skipped, failed } }: { migration: Migration }) {
-  const [found, setFound] = useState<Found>({ after: undefined, scanned: 0, isAll: false, shown: [], failed: [] });
+/** The rows of a migration. Once it has ended: those alone that failed or were skipped, and a file of the failed ones. */
+function Rows({ migration: { id, status, total, success, skipped, failed }, rows, pages }: RowsInput) {
+  const [bad, setBad] = useState<readonly Row[]>();
+  const [told, setTold] = useState('');
   const { run, isBusy, failure } = useAction();
-  const [saved, setSaved] = useState('');
-  const stopping = useRef(new AbortController());
-  const processed = success + skipped + failed;
+  const leaving = useRef(new AbortController());
+  useEffect(() => () => leaving.current.abort(), []);
   const file = CHOSEN.get(id);
-  const scan = async (): Promise<Found> => {
-    stopping.current = new AbortController();
-    const { signal } = stopping.current;
-    let last = found;
-    while (!last.isAll) {
-      const { migration } = await ask(MigrationRowsDocument, { id, first: SCANNED, after: last.after ?? null }, { signal });
+  const hasBad = status !== 'RUNNING' && failed + skipped > 0;
+  const find = async () => {
+    const found: Row[] = [];
+    const variables = { id, first: 100, after: null as string | null };
+    for (let looked = 0, isAll = false; !isAll; ) {
+      const { migration } = await ask(MigrationRowsDocument, variables, { signal: leaving.current.signal });
       if (!migration) throw new Failure('The migration is no longer there.');
-      const rows = nodesOf(migration.rows);
-      const bad = rows.filter(({ status }) => status !== 'created');
-      last = {
-        after: migration.rows.pageInfo.endCursor ?? last.after,
-        scanned: last.scanned + rows.length,
-        isAll: !migration.rows.pageInfo.hasNextPage,
-        shown: [...last.shown, ...bad].slice(0, SHOWN),
-        failed: [...last.failed, ...bad.filter(({ status }) => status === 'failed').map(({ index }) => index)],
-      };
-      setFound(last);
+      const { edges, pageInfo } = migration.rows;
+      found.push(...nodesOf(migration.rows).filter((row) => row.status !== 'created'));
+      looked += edges.length;
+      setTold(`${looked.toLocaleString('en')} of ${counted(success + skipped + failed, 'row')} looked through`);
+      variables.after = pageInfo.endCursor;
+      isAll = !pageInfo.hasNextPage;
     }
-    return last;
+    return found;
   };
-  const act = (then: (all: Found) => unknown) =>
-    run(async () => {
-      try {
-        await then(await scan());
-      } catch (error) {
-        if (!stopping.current.signal.aborted) throw error;
-      }
-    });
-  useEffect(() => {
-    if (failed + skipped > 0 && processed <= UNASKED) void act(() => undefined);
-    return () => stopping.current.abort();
-  }, []);
-  const save = async (all: Found) => {
-    if (!file) return;
+  const showBad = async () => {
+    const found = await find();
+    setBad(found);
+    setTold(found.length > SHOWN ? `The first ${SHOWN} of ${found.length.toLocaleString('en')}` : '');
+  };
+  const save = async (from: File) => {
+    const wanted = (await find()).filter((row) => row.status === 'failed').map(({ index }) => index);
     const parts: Blob[] = [];
-    const rows = await cutRecords(file, new Set(all.failed), (some) => parts.push(new Blob(some))).catch(unreadable);
-    if (rows !== total) throw new Failure(`The file has changed: it has ${counted(rows, 'row')}, and the migration ${total}.`);
-    const blob = new Blob(parts, { type: 'text/csv' });
-    const name = `${file.name.replace(/\.csv$/i, '')}-failed-rows.csv`;
-    const link = Object.assign(document.createElement('a'), { href: URL.createObjectURL(blob), download: name });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-    setSaved(`${name} has ${counted(all.failed.length, 'failed row')}, as they stand in ${file.name}. Correct them, and start a migration with it.`);
+    const count = await cutRecords(from, new Set(wanted), (some) => parts.push(new Blob(some))).catch(unreadable);
+    if (count !== total) throw new Failure(`The file has changed: it has ${counted(count, 'row')}, and the migration ${total}.`);
+    const download = `${from.name.replace(/\.csv$/i, '')}-failed-rows.csv`;
+    const href = URL.createObjectURL(new Blob(parts, { type: 'text/csv' }));
+    Object.assign(document.createElement('a'), { href, download }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 60_000);
+    setTold(`${download} has ${counted(wanted.length, 'failed row')}, as they stand in ${from.name}. Correct them, and start a migration with it.`);
   };
-  if (failed + skipped === 0) return null;
-  return html`<h2>Failed and skipped rows</h2>
-    ${failed > 0 && !file && html`<p class="muted">A file of the failed rows, to correct, can be made only in the session in which the CSV was chosen: the server does not keep it.</p>`}
+  return html`<h2>Rows</h2>
+    <p class="muted">Rows are counted from 1 after the header, empty lines left out; <code>line N</code> in a reason is the same number.</p>
     <p class="actions">
-      ${failed > 0 && file && html`<button type="button" disabled=${isBusy} onClick=${() => act(save)}>Download the failed rows as CSV</button>`}
-      ${!found.isAll && !isBusy && html`<button type="button" onClick=${() => act(() => undefined)}>Find the failed and skipped rows</button>`}
-      ${isBusy && !found.isAll && html`<button type="button" onClick=${() => stopping.current.abort()}>Stop looking</button>`}
-      <span role="status">${found.isAll ? saved : `${found.scanned.toLocaleString('en')} of ${counted(processed, 'row')} looked through`}</span></p>
+      ${hasBad && html`<button type="button" disabled=${isBusy} onClick=${() => (bad ? setBad(undefined) : run(showBad))}>${bad ? 'Show all rows' : 'Show failed and skipped only'}</button>`}
+      ${hasBad && failed > 0 && (file ? html`<button type="button" disabled=${isBusy} onClick=${() => run(() => save(file))}>Download the failed rows as CSV</button>` : html`<span class="muted">A file of the failed rows can be made only in the session in which the CSV was chosen: the server does not keep it.</span>`)}
+      <span role="status">${told}</span></p>
     <${FailureBox} failure=${failure} />
-    ${found.shown.length > 0 && html`<${Table} label="Failed and skipped rows" columns=${ROW_COLUMNS.slice(0, -1)} rows=${found.shown} keyOf=${({ index }: Row) => index} />`}
-    ${failed + skipped > SHOWN && found.shown.length === SHOWN && html`<p class="muted">The first ${SHOWN} of ${failed + skipped}; all are among the rows below.</p>`}`;
+    ${rows.totalCount === 0 ? html`<${Empty}>No row has an outcome yet.<//>` : html`<${Table} label="Rows" columns=${ROW_COLUMNS} rows=${bad?.slice(0, SHOWN) ?? nodesOf(rows)} keyOf=${({ index }: Row) => index} />`}
+    ${!bad && html`<${Pager} connection=${rows} pages=${pages} noun="rows" />`}`;
 }

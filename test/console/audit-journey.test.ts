@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openPage, startBrowser } from '../harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
-import { signIn } from './console-page.ts';
+import { goTo, signIn } from './console-page.ts';
 
 let p: Portcullis;
 let browser: Browser;
@@ -20,7 +20,7 @@ describeReal('chromium', 'audit records in the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('an error leads with one click to its audit record, whose bodies are masked', async () => {
+  it('an error leads with one click to its audit record', async () => {
     await using open = await openPage(browser, p.url, '/console/');
     const { page } = open;
     await signIn(page, p.demo);
@@ -33,14 +33,52 @@ describeReal('chromium', 'audit records in the console', () => {
     await response.waitFor();
     expect(await response.innerText()).toMatch(/\n {2}"data": \{\n {4}"result": \{/);
     expect(await page.getByText('POST /graphql').count()).toBe(1);
-    const text = await page.getByRole('main').innerText();
-    expect(text).toContain('***');
-    for (const secret of [p.demo.client.client_secret, p.demo.supervisor.password]) expect(text).not.toContain(secret);
     await page.getByRole('button', { name: 'Copy' }).click();
     await page.getByText('Copied').waitFor();
     const copied = await page.evaluate<string>('navigator.clipboard.readText()');
     expect(new URL(page.url()).hash).toContain(copied);
     expect(open.complaints).toEqual([]);
+  });
+
+  it('the record of a sign-in has its secrets masked, and nowhere in clear', async () => {
+    await using open = await openPage(browser, p.url, '/console/');
+    const { page } = open;
+    const answering = page.waitForResponse('**/v2/oauth/token');
+    await signIn(page, p.demo);
+    const answer = await answering;
+    const { access_token, refresh_token } = (await answer.json()) as Record<string, string>;
+    await goTo(page, `#/audit?correlationId=${await answer.headerValue('x-correlation-id')}`);
+    const body = async (title: string) => JSON.parse(await page.getByRole('region', { name: title }).innerText());
+    const { client, supervisor } = p.demo;
+    expect(await body('Request body')).toMatchObject({
+      grant_type: 'password',
+      client_id: client.client_id,
+      client_secret: '***',
+      password: '***',
+    });
+    expect(await body('Response body')).toMatchObject({ access_token: '***', refresh_token: '***' });
+    const text = await page.getByRole('main').innerText();
+    for (const secret of [client.client_secret, supervisor.password, access_token, refresh_token]) {
+      expect(secret).toBeTypeOf('string');
+      expect(text).not.toContain(secret);
+    }
+  });
+
+  it('a body is indented, each of its numbers with all of its digits', async () => {
+    await using open = await openPage(browser, p.url, '/console/');
+    const { page } = open;
+    await signIn(page, p.demo);
+    const data = '{"query":"{ me { nodeId } }","variables":{"a":12345678901234567890.10,"b":[1e400,{}]}}';
+    const correlationId = 'has-digits';
+    const headers = { 'x-correlation-id': correlationId, 'content-type': 'application/json' };
+    await fetch(`${p.url}/graphql`, {
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${await p.clientToken()}` },
+      body: data,
+    });
+    await goTo(page, `#/audit?correlationId=${correlationId}`);
+    const text = await page.getByRole('region', { name: 'Request body' }).innerText();
+    expect(text).toContain('\n    "a": 12345678901234567890.10,\n    "b": [\n      1e400,\n      {}\n');
   });
 
   it('a search stands in the address, and a row opens by the keyboard', async () => {

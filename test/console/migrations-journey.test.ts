@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openPage, startBrowser } from '../harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
-import { signIn } from './console-page.ts';
+import { SOON, signIn } from './console-page.ts';
 
 const MARK = '\ufeff';
 const HEADER = 'wallet_address,email,name\r\n';
@@ -63,9 +63,11 @@ describeReal('chromium', 'user migrations in the console', () => {
     await page.getByText(`users.csv, ${Buffer.byteLength(FILE)} bytes`).waitFor();
     await start(page);
     await page.getByText('6 of 6 rows with an outcome').waitFor();
-    const problems = page.getByRole('table', { name: 'Failed and skipped rows' });
-    await problems.getByText('missing_email_and_external_id').waitFor();
-    const text = await problems.innerText();
+    await page.getByRole('button', { name: 'Show failed and skipped only' }).click();
+    const rows = page.getByRole('table', { name: 'Rows' });
+    await expect.poll(() => rows.getByRole('row').count(), SOON).toBe(1 + BAD_LINES.length + 1);
+    const text = await rows.innerText();
+    expect(text).toContain('missing_email_and_external_id');
     for (const reason of ['line 2: wallet_address must not be blank', 'line 4: has 4 fields, not 3', 'line 6: has a'])
       expect(text).toContain(reason);
     const [download] = await Promise.all([
@@ -79,6 +81,8 @@ describeReal('chromium', 'user migrations in the console', () => {
     // Another session knows the migration, and not the file.
     await page.getByRole('button', { name: 'Sign out' }).click();
     await signIn(page, p.demo);
+    await openMigrations(page);
+    await page.getByRole('table', { name: 'User migrations' }).getByRole('link').click();
     await page.getByText('can be made only in the session').waitFor();
     expect(await page.getByRole('button', { name: 'Download the failed rows as CSV' }).count()).toBe(0);
     expect(open.complaints).toEqual([]);
