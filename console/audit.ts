@@ -118,7 +118,8 @@ function Nothing({ isAwaited, reload }: { isAwaited: boolean; reload: () => void
     return () => clearTimeout(timer);
   }, [looks]);
   if (!isAwaited) return html`<${Empty}>No request matches all of this. Every value is compared as a whole: change or clear some.<//>`;
-  if (isLooking) return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds: looking again …</p>`;
+  if (isLooking)
+    return html`<p class="loading" role="status">No record with this correlation id yet. Records take a few seconds to arrive: looking again …</p>`;
   return html`<${Empty}>No request of this node has this correlation id and matches the rest of the search, or its record is no longer kept.
     <button type="button" onClick=${() => setLooks(0)}>Look again</button><//>`;
 }
