@@ -2,7 +2,7 @@ import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type Acco
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
 import { words } from './transactions.ts';
-import { Answer, Badge, type Column, Empty, Facts, Field, Id, inputOf, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
+import { Answer, Badge, type Column, Empty, Field, Id, inputOf, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
 
 type Account = AccountsQuery['accounts']['edges'][number]['node'];
 type Wallet = NonNullable<AccountWalletsQuery['account']>['wallets']['edges'][number]['node'];
@@ -27,12 +27,7 @@ export function AccountsPage() {
   const { query } = place.value;
   const [search, type, status] = ['search', 'type', 'status'].map((name) => query.get(name) ?? '');
   const includeDeleted = query.get('deleted') === 'true';
-  const filter = {
-    search: search || null,
-    type: type || null,
-    status: status && STATUSES[status] ? Number(status) : null,
-    includeDeleted,
-  };
+  const filter = { search: search || null, type: type || null, status: status && STATUSES[status] ? Number(status) : null, includeDeleted };
   const pages = usePages(filter);
   const asked = useAsk(AccountsDocument, { filter, ...pages.variables });
   const set = (name: string, value: string) => go(linkTo(['accounts'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
@@ -68,13 +63,7 @@ export function AccountPage({ id }: { id: string }) {
       if (!account) return html`<${Empty}>There is no account with this id, or it belongs to another node.<//>`;
       const { wallets } = account;
       return html`<p><${AccountStatus} ...${account} /></p>
-        <${Facts} of=${[
-          ['Id', html`<code>${account.id}</code>`],
-          ['Type', words(account.type)],
-          ['Created', html`<${Time} at=${account.createdAt} />`],
-          ['Updated', html`<${Time} at=${account.updatedAt} />`],
-          ['Deleted', html`<${Time} at=${account.deletedAt} />`],
-        ]} />
+        <p class="muted">${words(account.type)}, created <${Time} at=${account.createdAt} />. Id: <code>${account.id}</code></p>
         <h2>Wallets</h2>
         ${wallets.edges.length === 0 ? html`<${Empty}>The account has no wallet.<//>` : html`<${Table} label="Wallets" columns=${WALLET_COLUMNS} rows=${nodesOf(wallets)} keyOf=${({ id }: Wallet) => id} />`}
         <${Pager} connection=${wallets} pages=${pages} noun="wallets" />`;

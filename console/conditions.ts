@@ -1,25 +1,12 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { Issue } from './api.ts';
 import { html } from './html.ts';
-import {
-  blank,
-  type Condition,
-  changed,
-  conditionsOf,
-  depthOf,
-  type GroupKind,
-  group,
-  groupOf,
-  LOGIC,
-  type Logic,
-  MAX_CONDITIONS,
-  MAX_DEPTH,
-  OPERATORS,
-  pathIn,
-} from './rule-draft.ts';
+import { blank, type Condition, changed, conditionsOf, type GroupKind, group, groupOf, LOGIC, type Logic, OPERATORS, pathIn } from './rule-draft.ts';
 import { type Explanation, Verdict } from './rule-preview.ts';
 import { Field, inputOf, issueAt } from './ui.ts';
 
+const MAX_DEPTH = 8;
+const MAX_CONDITIONS = 64;
 const KINDS: Readonly<Record<GroupKind, string>> = {
   and: 'All of these hold',
   or: 'Any of these holds',
@@ -38,13 +25,8 @@ interface Tree {
   change(at: readonly number[], by: (node: Logic) => Logic | undefined, focus?: readonly number[]): void;
 }
 
-interface Conditions extends Pick<Tree, 'issues' | 'explained' | 'currencyId'> {
-  logic: Logic;
-  onChange(logic: Logic): void;
-}
-
 /** The conditions of a rule, as a tree of groups that one can type on. */
-export function ConditionTree({ logic, onChange, ...shown }: Conditions) {
+export function ConditionTree({ logic, onChange, ...shown }: Omit<Tree, 'isFull' | 'change'> & { logic: Logic; onChange(logic: Logic): void }) {
   const wanted = useRef<readonly number[] | undefined>(undefined);
   useLayoutEffect(() => {
     if (!wanted.current) return;
@@ -71,6 +53,10 @@ interface Placed {
 }
 /** A node with the buttons that every node has. */
 type With<Members> = Placed & { common: unknown } & Members;
+
+function depthOf(logic: Logic): number {
+  return 1 + Math.max(0, ...(groupOf(logic)?.children ?? []).map(depthOf));
+}
 
 function idOf(at: readonly number[]): string {
   return `condition-${at.join('-')}`;

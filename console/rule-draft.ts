@@ -12,8 +12,6 @@ export interface Condition {
 export type Logic = Condition | { and: Logic[] } | { or: Logic[] } | { not: Logic };
 export type GroupKind = 'and' | 'or' | 'not';
 
-export const MAX_DEPTH = 8;
-export const MAX_CONDITIONS = 64;
 /** Where the conditions are in the input of a rule. */
 export const LOGIC = 'autoTransferRule.ruleLogic';
 
@@ -66,11 +64,6 @@ export function pathIn(path: string, kind: GroupKind, index: number): string {
   return kind === 'not' ? `${path}.not` : `${path}.${kind}.${index}`;
 }
 
-/** Returns how many levels a tree has. */
-export function depthOf(logic: Logic): number {
-  return 1 + Math.max(0, ...(groupOf(logic)?.children ?? []).map(depthOf));
-}
-
 export type Part = 'autoTransferRule' | 'permissionlessTransferLimitRule' | 'signAndApproveRule';
 
 /** A rule as it is being typed: texts by their paths in the input, the conditions, and the parts that it has. */
@@ -82,22 +75,36 @@ export interface Draft {
 
 const PARTS: readonly Part[] = ['autoTransferRule', 'permissionlessTransferLimitRule', 'signAndApproveRule'];
 
-const DEFAULTS: Readonly<Record<string, string>> = {
-  name: '',
-  type: 'auto_transfer',
-  networkId: '',
-  networkCurrencyId: '',
-  priority: '',
-  'autoTransferRule.type': 'auto',
-  'autoTransferRule.amount': '',
-  'autoTransferRule.targetWalletId': '',
-  'permissionlessTransferLimitRule.maxAmount': '',
-  'permissionlessTransferLimitRule.timePeriod': 'day',
-  'permissionlessTransferLimitRule.timePeriodValue': '1',
-  'signAndApproveRule.mandatoryUserId': '',
-  'signAndApproveRule.minPriority': '',
-  'signAndApproveRule.maxPriority': '',
-  'signAndApproveRule.minUserCount': '',
+/** A text of a rule: its label, its options where it is a choice, and what it is in a new rule. */
+export interface Text {
+  label: string;
+  hint?: string;
+  options?: readonly string[];
+  initial?: string;
+  attributes?: object;
+}
+
+const WHOLE_INPUT = { inputmode: 'numeric' };
+const APPROVER = { hint: '1 to 100, or empty', attributes: WHOLE_INPUT };
+const PERIODS = ['hour', 'day', 'week', 'month', 'year'];
+
+/** The texts of a rule by their paths in its input, in the order in which they are shown. */
+export const TEXTS: Readonly<Record<string, Text>> = {
+  name: { label: 'Name' },
+  type: { label: 'Type', options: ['auto_transfer', 'permissionless_transfer_limit'], initial: 'auto_transfer' },
+  networkId: { label: 'Network id', attributes: { list: 'networks' } },
+  networkCurrencyId: { label: 'Currency id of the rule', attributes: { list: 'currencies' } },
+  priority: { label: 'Priority', ...APPROVER },
+  'autoTransferRule.type': { label: 'Approval', options: ['auto', 'auto_with_approve'], initial: 'auto' },
+  'autoTransferRule.amount': { label: 'Amount', attributes: { inputmode: 'decimal' } },
+  'autoTransferRule.targetWalletId': { label: 'Target wallet id' },
+  'permissionlessTransferLimitRule.maxAmount': { label: 'Maximum in the window', hint: 'a whole number', attributes: WHOLE_INPUT },
+  'permissionlessTransferLimitRule.timePeriod': { label: 'Period', options: PERIODS, initial: 'day' },
+  'permissionlessTransferLimitRule.timePeriodValue': { label: 'Periods in the window', initial: '1', attributes: WHOLE_INPUT },
+  'signAndApproveRule.mandatoryUserId': { label: 'Id of a user who must be among them', hint: 'may be empty' },
+  'signAndApproveRule.minPriority': { label: 'Lowest priority of an approver', ...APPROVER },
+  'signAndApproveRule.maxPriority': { label: 'Highest priority of an approver', ...APPROVER },
+  'signAndApproveRule.minUserCount': { label: 'How many must approve', hint: 'at least 1, or empty', attributes: WHOLE_INPUT },
 };
 
 /** The members that may be empty. */
@@ -107,7 +114,7 @@ const WHOLE = /[pP]riority$|minUserCount$|timePeriodValue$/;
 /** Returns a rule as it is to be typed on; an empty one for none. */
 export function draftOf(rule?: Rule): Draft {
   const at = (path: string) => path.split('.').reduce((value: unknown, name) => (value as Record<string, unknown> | null)?.[name], rule);
-  const fields = Object.fromEntries(Object.entries(DEFAULTS).map(([path, text]) => [path, String(at(path) ?? text)]));
+  const fields = Object.fromEntries(Object.entries(TEXTS).map(([path, { initial = '' }]) => [path, String(at(path) ?? initial)]));
   const logic = rule?.autoTransferRule ? texts(rule.autoTransferRule.ruleLogic) : blank('');
   return { fields, logic, parts: PARTS.filter((part) => rule?.[part]) };
 }
@@ -146,15 +153,8 @@ export function ruleInput(draft: Draft): WalletRuleInput {
   return input as unknown as WalletRuleInput;
 }
 
-/** A difference between two versions of a rule; undefined where one does not have the member. */
-export interface Difference {
-  name: string;
-  before: string | undefined;
-  after: string | undefined;
-}
-
-/** Returns the members of two rules side by side, in the form of the API or of REST. */
-export function sideBySide(before: unknown, after: unknown): Difference[] {
+/** Returns the members of two rules side by side, undefined where one does not have them. */
+export function sideBySide(before: unknown, after: unknown) {
   const [old, fresh] = [textsIn(before), textsIn(after)];
   const names = new Set([...old.keys(), ...fresh.keys()]);
   return [...names].map((name) => ({ name, before: old.get(name), after: fresh.get(name) }));
@@ -163,13 +163,11 @@ export function sideBySide(before: unknown, after: unknown): Difference[] {
 function textsIn(value: unknown, path: readonly string[] = []): Map<string, string> {
   if (value === null || value === undefined) return new Map();
   if (typeof value !== 'object') return new Map([[nameOf(path), String(value)]]);
-  if ('field' in value && 'op' in value) return new Map([[nameOf(path), sentence(value as Condition)]]);
+  if ('field' in value && 'op' in value) {
+    const { field, op, value: than, network_currency_id: currency } = value as Condition;
+    return new Map([[nameOf(path), `${field} ${signOf(op)} ${than}, currency ${currency}`]]);
+  }
   return new Map(Object.entries(value).flatMap(([name, member]) => [...textsIn(member, [...path, name])]));
-}
-
-/** Returns a condition as a sentence. */
-export function sentence({ field, op, value, network_currency_id: currency }: Condition): string {
-  return `${field} ${signOf(op)} ${value}, currency ${currency}`;
 }
 
 /** Returns a path of the API or of REST in words: `autoTransferRule.ruleLogic.and.0` as `Conditions, and 1`. */

@@ -4,12 +4,13 @@ import { ConditionTree } from './conditions.ts';
 import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { guardLeaving } from './router.ts';
-import { conditionsOf, type Draft, draftOf, OPTIONAL, ownPart, type Part, ruleInput, sideBySide } from './rule-draft.ts';
-import { byPath, NO_FACTS, PreviewPanel, usePreview } from './rule-preview.ts';
+import { conditionsOf, type Draft, draftOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
+import { byPath, type Facts, PreviewPanel, usePreview } from './rule-preview.ts';
 import { words } from './transactions.ts';
 import { Confirm, Dialog, FailureBox, Field, inputOf, issueAt, may, Table, useAction } from './ui.ts';
 
-interface EditorInput {
+/** What the editor takes. */
+export interface EditorInput {
   walletId: string;
   /** The rule as it was read; undefined for a new one. */
   rule: Rule | undefined;
@@ -21,7 +22,7 @@ interface EditorInput {
 export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   const [base, setBase] = useState(() => ({ draft: draftOf(rule), version: rule?.version }));
   const [draft, setDraft] = useState(base.draft);
-  const [facts, setFacts] = useState(NO_FACTS);
+  const [facts, setFacts] = useState<Facts>({ values: {}, transfers: [] });
   const [theirs, setTheirs] = useState<Rule>();
   const [saved, setSaved] = useState('');
   const { run, isBusy, failure, setFailure } = useAction();
@@ -64,62 +65,47 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
   };
   const put = (path: string) => (event: Event) => setDraft({ ...draft, fields: { ...draft.fields, [path]: inputOf(event) } });
   const issues = failure?.issues ?? [];
-  const field = (path: string, label: string, attributes: object = {}, hint?: string) => html`<${Field} label=${label} hint=${hint}
-    issue=${issueAt(issues, path)}>${(described: object) => html`<input ...${described} required=${!OPTIONAL.test(path)} ...${attributes} value=${draft.fields[path]} onInput=${put(path)} />`}<//>`;
-  const choice = (path: string, label: string, options: readonly string[]) =>
-    html`<${Field} label=${label} issue=${issueAt(issues, path)}>${(described: object) =>
-      html`<select ...${described} value=${draft.fields[path]} onChange=${put(path)}>${options.map((option) => html`<option value=${option}>${words(option)}</option>`)}</select>`}<//>`;
-  const hasPart = (part: Part, label: string) =>
-    html`<label class="check"><input type="checkbox" checked=${draft.parts.includes(part)} onChange=${() =>
-      setDraft({
-        ...draft,
-        parts: draft.parts.includes(part) ? draft.parts.filter((known) => known !== part) : [...draft.parts, part],
-      })} />${label}</label>`;
+  const field = (path: string) => {
+    const { label, hint, options, attributes } = TEXTS[path] ?? { label: path };
+    const input = (described: object) =>
+      options
+        ? html`<select ...${described} value=${draft.fields[path]} onChange=${put(path)}>${options.map((option) => html`<option value=${option}>${words(option)}</option>`)}</select>`
+        : html`<input ...${described} ...${attributes} required=${!OPTIONAL.test(path)} value=${draft.fields[path]} onInput=${put(path)} />`;
+    const network = path === 'networkId' ? networks.find(({ id }) => id === draft.fields.networkId)?.name : undefined;
+    return html`<${Field} label=${label} hint=${network ?? hint} issue=${issueAt(issues, path)}>${input}<//>`;
+  };
+  const fieldsIn = (part: string) =>
+    Object.keys(TEXTS)
+      .filter((path) => path.startsWith(part))
+      .map(field);
+  const isApproved = draft.parts.includes('signAndApproveRule');
+  const others = draft.parts.filter((part) => part !== 'signAndApproveRule');
+  const approve = () => setDraft({ ...draft, parts: isApproved ? others : [...others, 'signAndApproveRule'] });
   const own = ownPart(draft);
-  const other: Part = own === 'autoTransferRule' ? 'permissionlessTransferLimitRule' : 'autoTransferRule';
   const currencyId = draft.fields.networkCurrencyId ?? '';
-  const conditions = conditionsOf(draft.logic);
-  const currencies = new Set([currencyId, ...conditions.map(([, condition]) => condition.network_currency_id)]);
+  const currencies = new Set([currencyId, ...conditionsOf(draft.logic).map(([, condition]) => condition.network_currency_id)]);
   return html`<div class="sides">
     <form class="card" ref=${form} autocomplete="off" aria-label="Rule" onSubmit=${(event: Event) => {
       event.preventDefault();
       void run(() => save(base.version));
     }}>
-      <${FailureBox} failure=${failure && new Failure(failure.message, { ...failure, issues: withoutField(failure, draft) })} />
+      <${FailureBox} failure=${failure} />
       <fieldset class="plain" disabled=${!may('wallet-rules:write')}>
-        ${field('name', 'Name')}
-        ${choice('type', 'Type', ['auto_transfer', 'permissionless_transfer_limit'])}
-        ${field('networkId', 'Network id', { list: 'networks' }, networks.find(({ id }) => id === draft.fields.networkId)?.name)}
-        ${field('networkCurrencyId', 'Currency id of the rule', { list: 'currencies' })}
-        ${field('priority', 'Priority', { inputmode: 'numeric' }, '1 to 100, or empty')}
+        ${['name', 'type', 'networkId', 'networkCurrencyId', 'priority'].map(field)}
         <datalist id="networks">${networks.map(({ id, name }) => html`<option value=${id}>${name}</option>`)}</datalist>
         <datalist id="currencies">${[...currencies].filter(Boolean).map((id) => html`<option value=${id}></option>`)}</datalist>
+        <h2>${own === 'autoTransferRule' ? 'Transfer' : 'Limit'}</h2>
+        ${fieldsIn(own)}
         ${
-          own === 'autoTransferRule'
-            ? html`<h2>Transfer</h2>
-          ${choice('autoTransferRule.type', 'Approval', ['auto', 'auto_with_approve'])}
-          ${field('autoTransferRule.amount', 'Amount', { inputmode: 'decimal' })}
-          ${field('autoTransferRule.targetWalletId', 'Target wallet id')}
-          <h2>Conditions</h2>
+          own === 'autoTransferRule' &&
+          html`<h2>Conditions</h2>
           <${ConditionTree} logic=${draft.logic} issues=${issues} explained=${byPath(told)} currencyId=${currencyId}
             onChange=${(logic: Draft['logic']) => setDraft({ ...draft, logic })} />`
-            : html`<h2>Limit</h2>
-          ${field('permissionlessTransferLimitRule.maxAmount', 'Maximum in the window', { inputmode: 'numeric' }, 'a whole number')}
-          ${choice('permissionlessTransferLimitRule.timePeriod', 'Period', ['hour', 'day', 'week', 'month', 'year'])}
-          ${field('permissionlessTransferLimitRule.timePeriodValue', 'Periods in the window', { inputmode: 'numeric' })}`
         }
         <h2>Approvals</h2>
-        ${hasPart('signAndApproveRule', 'Others must sign and approve')}
-        ${
-          draft.parts.includes('signAndApproveRule') &&
-          html`${field('signAndApproveRule.mandatoryUserId', 'Id of a user who must be among them', {}, 'may be empty')}
-          ${field('signAndApproveRule.minPriority', 'Lowest priority of an approver', { inputmode: 'numeric' }, '1 to 100, or empty')}
-          ${field('signAndApproveRule.maxPriority', 'Highest priority of an approver', { inputmode: 'numeric' }, '1 to 100, or empty')}
-          ${field('signAndApproveRule.minUserCount', 'How many must approve', { inputmode: 'numeric' }, 'at least 1, or empty')}`
-        }
-        ${rule?.[other] && hasPart(other, 'Keep the part of the other type, which is stored and never evaluated')}
+        <label class="check"><input type="checkbox" checked=${isApproved} onChange=${approve} />Others must sign and approve</label>
+        ${isApproved && fieldsIn('signAndApproveRule')}
         <p class="actions"><button type="submit" class="primary" disabled=${isBusy}>${rule ? 'Save' : 'Create the rule'}</button>
-          ${isDirty && html`<button type="button" onClick=${() => setDraft(base.draft)}>Undo all changes</button>`}
           <span role="status">${isDirty ? 'Not saved yet.' : saved}</span></p>
       </fieldset>
     </form>
@@ -127,20 +113,6 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     <${LeaveGuard} isDirty=${isDirty} />
     ${theirs && html`<${Conflict} ...${{ theirs, draft, take }} version=${base.version} save=${() => save(theirs.version)} onClose=${() => setTheirs(undefined)} />`}
   </div>`;
-}
-
-/** Returns the issues of members that are not shown, so that a summary tells them. */
-function withoutField({ issues }: Failure, draft: Draft) {
-  const own = ownPart(draft);
-  const shown = new Set(
-    Object.keys(draft.fields).filter((path) => {
-      const [part, member] = path.split('.');
-      return member === undefined || part === own || (part === 'signAndApproveRule' && draft.parts.includes(part));
-    }),
-  );
-  if (own === 'autoTransferRule')
-    for (const [path, condition] of conditionsOf(draft.logic)) for (const name of Object.keys(condition)) shown.add(`${path}.${name}`);
-  return issues.filter(({ path }) => !shown.has(path.join('.')));
 }
 
 /** Asks before what is typed is left, in the console and in the browser. */
@@ -178,7 +150,10 @@ interface ConflictInput {
 function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput) {
   const [choice, setChoice] = useState<'take' | 'save'>();
   const rows = sideBySide(ruleInput(draftOf(theirs)), ruleInput(draft));
-  const back = () => setChoice(undefined);
+  const choices = {
+    take: { title: 'Take the stored version?', verb: 'Take it', act: async () => take(theirs), children: 'What you have typed is lost.' },
+    save: { title: `Save over version ${theirs.version}?`, verb: 'Save mine', act: save, children: 'That version stays in the history.' },
+  };
   type Row = (typeof rows)[number];
   const differs = ({ before, after }: Row) => before !== after;
   const mark = (text: string | undefined, row: Row) => (differs(row) ? html`<mark>${text ?? 'not there'}</mark>` : text);
@@ -193,11 +168,6 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
     <p class="actions"><button type="button" onClick=${onClose}>Go on editing</button>
       <button type="button" onClick=${() => setChoice('take')}>Take the stored one</button>
       <button type="button" onClick=${() => setChoice('save')}>Save mine over it</button></p>
-    ${choice === 'take' && html`<${Confirm} title="Take the stored version?" verb="Take it" act=${async () => take(theirs)} onClose=${back}><p>What you have typed is lost.</p><//>`}
-    ${
-      choice === 'save' &&
-      html`<${Confirm} title=${`Save over version ${theirs.version}?`} verb="Save mine" act=${save} onClose=${back}>
-      <p>What you have typed replaces version ${theirs.version} in full. That one stays in the history of versions.</p><//>`
-    }
+    ${choice && html`<${Confirm} ...${choices[choice]} onClose=${() => setChoice(undefined)} />`}
   <//>`;
 }

@@ -10,32 +10,26 @@ import {
 } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo } from './router.ts';
-import { type Difference, sideBySide } from './rule-draft.ts';
-import { RuleEditor } from './rule-editor.ts';
-import { Answer, Badge, type Column, Confirm, Empty, Facts, Id, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
+import { sideBySide } from './rule-draft.ts';
+import { type EditorInput, RuleEditor } from './rule-editor.ts';
+import { Answer, Badge, type Column, Confirm, type Crumb, Empty, Id, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
 import { RuleStatus, trailOf, WriteNeeded } from './wallets.ts';
 
 /** A rule of a wallet, or a new one, which has the id `new`. */
 export function RulePage({ walletId, id }: { walletId: string; id: string }) {
-  const asked = useAsk(WalletRulesDocument, { id: walletId, first: 0 });
+  const asked = useAsk(WalletRulesDocument, { id: walletId, first: 0, withAccount: may('accounts:read') });
   const wallet = asked.data?.wallet;
-  const chain = wallet ? [{ text: `Wallet on ${wallet.chain}`, link: linkTo(['wallets', walletId]) }] : [];
-  const trail = [...trailOf(wallet), ...chain];
+  const trail = [...trailOf(wallet), { text: wallet ? `Wallet on ${wallet.chain}` : 'Wallet', link: linkTo(['wallets', walletId]) }];
   const networks = wallet ? nodesOf(wallet.networks) : [];
   if (id !== 'new') return html`<${StoredRule} ...${{ walletId, id, networks, trail }} />`;
   const created = (rule: Rule) => go(linkTo(['wallets', walletId, 'rules', rule.id]));
   return html`<${Page} title="New rule" trail=${trail}>
-    ${!may('wallet-rules:write') && html`<${WriteNeeded} />`}
+    <${WriteNeeded} />
     <${Answer} asked=${asked}>${() => (wallet ? html`<${RuleEditor} ...${{ walletId, networks }} onSaved=${created} />` : html`<${Empty}>There is no wallet with this id, or it belongs to another node.<//>`)}<//>
   <//>`;
 }
 
-type StoredInput = Pick<Parameters<typeof RuleEditor>[0], 'walletId' | 'networks'> & {
-  id: string;
-  trail: { text: string; link: string }[];
-};
-
-function StoredRule({ walletId, id, networks, trail }: StoredInput) {
+function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'walletId' | 'networks'> & { id: string; trail: Crumb[] }) {
   const asked = useAsk(WalletRuleDocument, { id });
   const [changed, setChanged] = useState<Rule>();
   const [isAsking, setAsking] = useState(false);
@@ -51,13 +45,8 @@ function StoredRule({ walletId, id, networks, trail }: StoredInput) {
     actions=${rule && html`<${RuleStatus} status=${rule.status} />${mayWrite && html`<button type="button" onClick=${() => setAsking(true)}>${verb} the rule</button>`}`}>
     <${Answer} asked=${asked}>${() =>
       rule
-        ? html`${!mayWrite && html`<${WriteNeeded} />`}
-      <${Facts} of=${[
-        ['Id', html`<code>${rule.id}</code>`],
-        ['Version', rule.version],
-        ['Created', html`<${Time} at=${rule.createdAt} />`],
-        ['Updated', html`<${Time} at=${rule.updatedAt} />`],
-      ]} />
+        ? html`<${WriteNeeded} />
+      <p class="muted">Version ${rule.version}, of <${Time} at=${rule.updatedAt} />. Id: <code>${rule.id}</code></p>
       <${RuleEditor} ...${{ walletId, rule, networks }} onSaved=${setChanged} />`
         : html`<${Empty}>The rule is not there: it went with its wallet, or there was never one with this id.<//>`}<//>
     ${!asked.isLoading && html`<${History} key=${rule?.version} ruleId=${id} />`}
@@ -83,10 +72,7 @@ function History({ ruleId }: { ruleId: string }) {
       const rows = nodesOf(versions);
       const known = [...rows, ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
       const before = ({ version }: Version) => known.find((other) => other.version === version - 1);
-      const changes: Column<Version> = {
-        title: 'What it changed',
-        cell: (row) => html`<${Changes} version=${row} before=${before(row)} />`,
-      };
+      const changes = { title: 'What it changed', cell: (row: Version) => html`<${Changes} version=${row} before=${before(row)} />` };
       return html`<${Table} label="History of versions" columns=${[...COLUMNS, changes]} rows=${rows} keyOf=${({ version }: Version) => version} />
         <${Pager} connection=${versions} pages=${pages} noun="versions" />`;
     }}<//>`;
@@ -95,31 +81,21 @@ function History({ ruleId }: { ruleId: string }) {
 const COLUMNS: readonly Column<Version>[] = [
   { title: 'Version', isNumber: true, cell: ({ version }) => version },
   { title: 'When', cell: ({ at }) => html`<${Time} at=${at} />` },
-  {
-    title: 'By',
-    cell: ({ subject, clientId }) =>
-      html`<div><${Id} id=${subject} />${clientId !== null && clientId !== subject && html`<br /><small>client <${Id} id=${clientId} /></small>`}</div>`,
-  },
-  {
-    title: 'Status',
-    cell: ({ status, deleted }) => (deleted ? html`<${Badge} tone="bad">deleted with its wallet<//>` : html`<${RuleStatus} status=${status} />`),
-  },
-  {
-    title: 'Request',
-    cell: ({ correlationId }) =>
-      correlationId ? html`<${Id} id=${correlationId} link=${linkTo(['audit'], { correlationId })} />` : html`<span class="muted">unknown</span>`,
-  },
+  { title: 'By', cell: ({ subject }) => html`<${Id} id=${subject} />` },
+  { title: 'Client', cell: ({ clientId }) => html`<${Id} id=${clientId} />` },
+  { title: 'Status', cell: ({ status, deleted }) => (deleted ? html`<${Badge} tone="bad">deleted<//>` : html`<${RuleStatus} status=${status} />`) },
+  { title: 'Request', cell: ({ correlationId: id }) => html`<${Id} id=${id} link=${linkTo(['audit'], { correlationId: id ?? '' })} />` },
 ];
 
 const whole = ({ rule, status }: Version) => ({ ...(rule as object), status: status.toLowerCase() });
 
 function Changes({ version, before }: { version: Version; before: Version | undefined }) {
-  if (version.deleted) return 'The rule’s end.';
-  if (!before) return version.version === 1 ? 'The rule was created.' : html`<span class="muted">not known</span>`;
+  if (version.deleted) return 'The rule went with its wallet.';
+  if (!before) return version.version === 1 ? 'The rule was created.' : 'not known';
   const differences = sideBySide(whole(before), whole(version)).filter(({ before, after }) => before !== after);
-  if (differences.length === 0) return html`<span class="muted">Nothing: it was saved as it was.</span>`;
+  if (differences.length === 0) return 'Nothing: it was saved as it was.';
   return html`<ul class="changes">${differences.map(
-    ({ name, before, after }: Difference) => html`<li><b>${name}</b>: ${before !== undefined && html`<del>${before}</del>`}
+    ({ name, before, after }) => html`<li><b>${name}</b>: ${before !== undefined && html`<del>${before}</del>`}
       ${before !== undefined && after !== undefined && ' → '}${after !== undefined && html`<ins>${after}</ins>`}</li>`,
   )}</ul>`;
 }

@@ -2,7 +2,7 @@ import { type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } fro
 import { html } from './html.ts';
 import { linkTo } from './router.ts';
 import { words } from './transactions.ts';
-import { Answer, Badge, type Column, type Crumb, Empty, Facts, Id, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
+import { Answer, Badge, type Column, type Crumb, Empty, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
 
 type Wallet = NonNullable<WalletRulesQuery['wallet']>;
 type Rule = Wallet['rules']['edges'][number]['node'];
@@ -13,12 +13,20 @@ const NETWORK_COLUMNS: readonly Column<Network>[] = [
   { title: 'Id', cell: ({ id }) => html`<code>${id}</code>` },
 ];
 
-/** Returns the way to what is in a wallet; only as far as is known, where the wallet has not come yet. */
+const columnsIn = (walletId: string): readonly Column<Rule>[] => [
+  { title: 'Name', cell: ({ id, name }) => html`<a href=${linkTo(['wallets', walletId, 'rules', id])}>${name || id}</a>` },
+  { title: 'Type', cell: ({ type }) => words(type) },
+  { title: 'Status', cell: ({ status }) => html`<${RuleStatus} status=${status} />` },
+  { title: 'Priority', isNumber: true, cell: ({ priority }) => priority ?? '–' },
+  { title: 'Version', isNumber: true, cell: ({ version }) => version },
+  { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
+];
+
+/** Returns the way to a wallet, as far as it is known. */
 export function trailOf(wallet: Wallet | null | undefined): Crumb[] {
+  const { account } = wallet ?? {};
   const accounts = { text: 'Accounts', link: linkTo(['accounts']) };
-  if (!wallet) return [accounts];
-  const { id, name } = wallet.account;
-  return [accounts, { text: name || id, link: linkTo(['accounts', id]) }];
+  return account ? [accounts, { text: account.name || account.id, link: linkTo(['accounts', account.id]) }] : [accounts];
 }
 
 /** Whether a rule can fire. */
@@ -26,42 +34,26 @@ export function RuleStatus({ status }: { status: WalletRuleStatus }) {
   return html`<${Badge} tone=${status === 'ACTIVE' ? 'good' : ''}>${words(status)}<//>`;
 }
 
-/** Names the permission that is missing to change rules. */
+/** Names the permission to change rules, where it is missing. */
 export function WriteNeeded() {
+  if (may('wallet-rules:write')) return null;
   return html`<p class="muted">To change rules needs the permission <code>wallet-rules:write</code>, which your sign-in lacks.</p>`;
 }
 
 /** One wallet with its networks and rules. */
 export function WalletPage({ id }: { id: string }) {
   const pages = usePages(id);
-  const asked = useAsk(WalletRulesDocument, { id, ...pages.variables });
+  const asked = useAsk(WalletRulesDocument, { id, withAccount: may('accounts:read'), ...pages.variables });
   const wallet = asked.data?.wallet;
-  const mayWrite = may('wallet-rules:write');
-  const columns: readonly Column<Rule>[] = [
-    {
-      title: 'Name',
-      cell: (rule) => html`<a href=${linkTo(['wallets', id, 'rules', rule.id])}>${rule.name || rule.id}</a>`,
-    },
-    { title: 'Type', cell: ({ type }) => words(type) },
-    { title: 'Status', cell: ({ status }) => html`<${RuleStatus} status=${status} />` },
-    { title: 'Priority', isNumber: true, cell: ({ priority }) => priority ?? '–' },
-    { title: 'Version', isNumber: true, cell: ({ version }) => version },
-    { title: 'Updated', cell: ({ updatedAt }) => html`<${Time} at=${updatedAt} />` },
-  ];
   return html`<${Page} title=${wallet ? `Wallet on ${wallet.chain}` : 'Wallet'} trail=${trailOf(wallet)}
-    actions=${wallet && mayWrite && html`<a class="button primary" href=${linkTo(['wallets', id, 'rules', 'new'])}>New rule</a>`}>
+    actions=${wallet && may('wallet-rules:write') && html`<a class="button primary" href=${linkTo(['wallets', id, 'rules', 'new'])}>New rule</a>`}>
     <${Answer} asked=${asked}>${({ wallet }: WalletRulesQuery) => {
       if (!wallet) return html`<${Empty}>There is no wallet with this id, or it belongs to another node.<//>`;
       const { networks, rules } = wallet;
-      return html`<${Facts} of=${[
-        ['Id', html`<code>${wallet.id}</code>`],
-        ['Chain', wallet.chain],
-        ['Account', html`<${Id} id=${wallet.account.id} link=${linkTo(['accounts', wallet.account.id])} />`],
-        ['Created', html`<${Time} at=${wallet.createdAt} />`],
-      ]} />
+      return html`<p class="muted">Created <${Time} at=${wallet.createdAt} />. Id: <code>${wallet.id}</code></p>
         <h2>Rules</h2>
-        ${!mayWrite && html`<${WriteNeeded} />`}
-        ${rules.edges.length === 0 ? html`<${Empty}>The wallet has no rule yet: transfers are neither made nor limited by one.<//>` : html`<${Table} label="Rules" columns=${columns} rows=${nodesOf(rules)} keyOf=${({ id }: Rule) => id} />`}
+        <${WriteNeeded} />
+        ${rules.edges.length === 0 ? html`<${Empty}>The wallet has no rule yet: transfers are neither made nor limited by one.<//>` : html`<${Table} label="Rules" columns=${columnsIn(id)} rows=${nodesOf(rules)} keyOf=${({ id }: Rule) => id} />`}
         <${Pager} connection=${rules} pages=${pages} noun="rules" />
         <h2>Networks</h2>
         ${networks.edges.length === 0 ? html`<${Empty}>No network is assigned to the wallet.<//>` : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} keyOf=${({ id }: Network) => id} />`}

@@ -266,6 +266,7 @@ export type RulePartsFragment = { id: string, walletId: string, name: string, ty
 
 export type WalletRulesQueryVariables = Exact<{
   id: string | number;
+  withAccount: boolean;
   first?: number | null | undefined;
   after?: string | null | undefined;
   last?: number | null | undefined;
@@ -273,7 +274,7 @@ export type WalletRulesQueryVariables = Exact<{
 }>;
 
 
-export type WalletRulesQuery = { wallet: { id: string, chain: string, createdAt: string, account: { id: string, name: string }, networks: { totalCount: number, edges: Array<{ node: { id: string, name: string } }> }, rules: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, type: string, priority: number | null, status: WalletRuleStatus, version: number, updatedAt: string } }> } } | null };
+export type WalletRulesQuery = { wallet: { id: string, chain: string, createdAt: string, account?: { id: string, name: string }, networks: { totalCount: number, edges: Array<{ node: { id: string, name: string } }> }, rules: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, name: string, type: string, priority: number | null, status: WalletRuleStatus, version: number, updatedAt: string } }> } } | null };
 
 export type WalletRuleQueryVariables = Exact<{
   id: string | number;
@@ -706,12 +707,12 @@ export const AccountWalletsDocument = new TypedDocumentString(`
   endCursor
 }`) as unknown as TypedDocumentString<AccountWalletsQuery, AccountWalletsQueryVariables>;
 export const WalletRulesDocument = new TypedDocumentString(`
-    query WalletRules($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+    query WalletRules($id: ID!, $withAccount: Boolean!, $first: Int, $after: String, $last: Int, $before: String) {
   wallet(id: $id) {
     id
     chain
     createdAt
-    account {
+    account @include(if: $withAccount) {
       id
       name
     }
