@@ -21,7 +21,7 @@ export const OPERATORS: Readonly<Record<string, string>> = {
   gt: '> more than',
   gte: '≥ at least',
   eq: '= equal to',
-  neq: '≠ not equal to',
+  neq: '≠ not equal',
 };
 
 /** Returns the sign of an operator. */
@@ -29,11 +29,10 @@ export function signOf(op: string): string {
   return OPERATORS[op]?.split(' ')[0] ?? op;
 }
 
-/** Returns the kind of a group and what is in it; undefined for a condition. */
-export function groupOf(logic: Logic): { kind: GroupKind; children: readonly Logic[] } | undefined {
+/** Returns the kind of a group and what is in it. */
+export function groupOf(logic: Exclude<Logic, Condition>): { kind: GroupKind; children: readonly Logic[] } {
   if ('and' in logic) return { kind: 'and', children: logic.and };
-  if ('or' in logic) return { kind: 'or', children: logic.or };
-  return 'not' in logic ? { kind: 'not', children: [logic.not] } : undefined;
+  return 'or' in logic ? { kind: 'or', children: logic.or } : { kind: 'not', children: [logic.not] };
 }
 
 /** Makes a group; `not` takes one child, a group of all of them where there are more. */
@@ -46,8 +45,8 @@ export function group(kind: GroupKind, children: readonly Logic[]): Logic {
 
 /** Returns the tree with another node at a place; a node that is taken away takes along the group that it was alone in. */
 export function changed(logic: Logic, [index, ...deeper]: readonly number[], by: (node: Logic) => Logic | undefined): Logic | undefined {
-  if (index === undefined) return by(logic);
-  const { kind, children } = groupOf(logic) ?? { kind: 'and', children: [] };
+  if (index === undefined || 'field' in logic) return by(logic);
+  const { kind, children } = groupOf(logic);
   const left = children.flatMap((child, at) => (at === index ? (changed(child, deeper, by) ?? []) : child));
   return left.length === 0 ? undefined : group(kind, left);
 }
@@ -55,7 +54,7 @@ export function changed(logic: Logic, [index, ...deeper]: readonly number[], by:
 /** Returns the conditions of a tree with their paths, as issues have them. */
 export function conditionsOf(logic: Logic, path = LOGIC): [path: string, condition: Condition][] {
   if ('field' in logic) return [[path, logic]];
-  const { kind, children } = groupOf(logic) ?? { kind: 'and', children: [] };
+  const { kind, children } = groupOf(logic);
   return children.flatMap((child, index) => conditionsOf(child, pathIn(path, kind, index)));
 }
 
@@ -75,8 +74,7 @@ export interface Draft {
 
 const PARTS: readonly Part[] = ['autoTransferRule', 'permissionlessTransferLimitRule', 'signAndApproveRule'];
 
-/** A text of a rule: its label, its options where it is a choice, and what it is in a new rule. */
-export interface Text {
+interface Text {
   label: string;
   hint?: string;
   options?: readonly string[];
@@ -115,7 +113,7 @@ const WHOLE = /[pP]riority$|minUserCount$|timePeriodValue$/;
 export function draftOf(rule?: Rule): Draft {
   const at = (path: string) => path.split('.').reduce((value: unknown, name) => (value as Record<string, unknown> | null)?.[name], rule);
   const fields = Object.fromEntries(Object.entries(TEXTS).map(([path, { initial = '' }]) => [path, String(at(path) ?? initial)]));
-  const logic = rule?.autoTransferRule ? texts(rule.autoTransferRule.ruleLogic) : blank('');
+  const logic = rule?.autoTransferRule ? texts(rule.autoTransferRule.ruleLogic as Logic) : blank('');
   return { fields, logic, parts: PARTS.filter((part) => rule?.[part]) };
 }
 
@@ -125,11 +123,10 @@ export function blank(currencyId: string): Condition {
 }
 
 /** Returns the conditions with their values as text: a number has come through as it was written, or is text already. */
-function texts(logic: unknown): Logic {
-  const given = groupOf(logic as Logic);
-  if (given) return group(given.kind, given.children.map(texts));
-  const condition = logic as Condition;
-  return { ...condition, value: String(condition.value) };
+function texts(logic: Logic): Logic {
+  if ('field' in logic) return { ...logic, value: String(logic.value) };
+  const { kind, children } = groupOf(logic);
+  return group(kind, children.map(texts));
 }
 
 /** Returns the part that a rule of this type is evaluated by. */

@@ -137,14 +137,7 @@ function LeaveGuard({ isDirty }: { isDirty: boolean }) {
     <p>What you have typed is lost: it is kept nowhere.</p><//>`;
 }
 
-interface ConflictInput {
-  theirs: Rule;
-  draft: Draft;
-  version: number | undefined;
-  take(rule: Rule): void;
-  save(): Promise<void>;
-  onClose(): void;
-}
+type ConflictInput = { theirs: Rule; draft: Draft; version: number | undefined; take(rule: Rule): void; save(): Promise<void>; onClose(): void };
 
 /** Both versions side by side, where the rule was changed while one typed. */
 function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput) {
@@ -152,7 +145,7 @@ function Conflict({ theirs, draft, version, take, save, onClose }: ConflictInput
   const rows = sideBySide(ruleInput(draftOf(theirs)), ruleInput(draft));
   const choices = {
     take: { title: 'Take the stored version?', verb: 'Take it', act: async () => take(theirs), children: 'What you have typed is lost.' },
-    save: { title: `Save over version ${theirs.version}?`, verb: 'Save mine', act: save, children: 'That version stays in the history.' },
+    save: { title: `Save over version ${theirs.version}?`, verb: 'Save mine', act: save, children: 'What you typed replaces it in full.' },
   };
   type Row = (typeof rows)[number];
   const differs = ({ before, after }: Row) => before !== after;

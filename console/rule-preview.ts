@@ -16,11 +16,9 @@ export interface Facts {
 
 /** Returns the fields in currencies that the conditions name, each once. */
 function balancesOf(draft: Draft): { key: string; field: string; networkCurrencyId: string }[] {
-  const named = conditionsOf(draft.logic).map(([, { field, network_currency_id: currency }]) => {
-    const networkCurrencyId = currency.trim().toLowerCase();
-    return { key: `${field} ${networkCurrencyId}`, field, networkCurrencyId };
-  });
-  return [...new Map(named.filter(({ field }) => field !== '').map((balance) => [balance.key, balance])).values()];
+  const named = conditionsOf(draft.logic).map(([, { field, network_currency_id: id }]) => ({ field, networkCurrencyId: id.trim().toLowerCase() }));
+  const keyed = named.map((balance) => ({ ...balance, key: `${balance.field} ${balance.networkCurrencyId}` }));
+  return [...new Map(keyed.filter(({ field }) => field !== '').map((balance) => [balance.key, balance])).values()];
 }
 
 function previewInput(draft: Draft, { values, transfers }: Facts): PreviewWalletRuleInput {

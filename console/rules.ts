@@ -34,7 +34,6 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
   const [changed, setChanged] = useState<Rule>();
   const [isAsking, setAsking] = useState(false);
   const rule = changed ?? asked.data?.walletRule ?? undefined;
-  const mayWrite = may('wallet-rules:write');
   const isActive = rule?.status === 'ACTIVE';
   const verb = isActive ? 'Disable' : 'Activate';
   const setStatus = async () => {
@@ -42,7 +41,7 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
     setChanged(resultOf((await ask(SetWalletRuleStatusDocument, { id, status })).result) as Rule);
   };
   return html`<${Page} title=${rule?.name || 'Rule'} trail=${trail}
-    actions=${rule && html`<${RuleStatus} status=${rule.status} />${mayWrite && html`<button type="button" onClick=${() => setAsking(true)}>${verb} the rule</button>`}`}>
+    actions=${rule && html`<${RuleStatus} status=${rule.status} />${may('wallet-rules:write') && html`<button type="button" onClick=${() => setAsking(true)}>${verb} the rule</button>`}`}>
     <${Answer} asked=${asked}>${() =>
       rule
         ? html`<${WriteNeeded} />
@@ -50,14 +49,14 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
       <${RuleEditor} ...${{ walletId, rule, networks }} onSaved=${setChanged} />`
         : html`<${Empty}>The rule is not there: it went with its wallet, or there was never one with this id.<//>`}<//>
     ${!asked.isLoading && html`<${History} key=${rule?.version} ruleId=${id} />`}
-    ${
-      isAsking &&
-      html`<${Confirm} title=${`${verb} this rule?`} verb=${verb} act=${setStatus} onClose=${() => setAsking(false)}>
-      <p>${isActive ? 'A disabled rule is kept and never fires: transfers that it would make are not made, and a limit of it permits nothing.' : 'An active rule fires whenever its conditions hold. Transfers that it makes until it is disabled again cannot be undone here.'}</p>
-      <p>It gets a new version. What is being typed below is neither saved nor lost.</p><//>`
-    }
+    ${isAsking && html`<${Confirm} title=${`${verb} this rule?`} verb=${verb} act=${setStatus} onClose=${() => setAsking(false)}><p>${CONSEQUENCE[verb]}</p><//>`}
   <//>`;
 }
+
+const CONSEQUENCE = {
+  Disable: 'A disabled rule is kept and never fires: transfers that it would make are not made, and a limit of it permits nothing.',
+  Activate: 'An active rule fires whenever its conditions hold. Transfers that it makes until it is disabled again cannot be undone here.',
+};
 
 type Version = WalletRuleVersionsQuery['walletRuleVersions']['edges'][number]['node'];
 
