@@ -210,8 +210,8 @@ export function TransactionPage({ id }: { id: string }) {
       const { status, conflict, typeFlagged, error, events } = transaction;
       return html`
         <p><${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}</p>
-        ${conflict && html`<p class="warning">Notifications contradict each other: one says done, another one error. The first final status is kept.</p>`}
-        ${typeFlagged && html`<p class="warning">A notification named another type than the transaction was registered with.</p>`}
+        ${conflict && html`<p class="warning">Notifications contradict each other: one says done, another one error. The status shown is that of the one updated last.</p>`}
+        ${typeFlagged && html`<p class="warning">The collection of the transaction has no type of this code: a notification or the registration named it.</p>`}
         ${error && html`<div class="failure"><p>${error}</p></div>`}
         <${Facts} of=${[
           ['Id', html`<code>${transaction.id}</code>`],
