@@ -1,0 +1,340 @@
+import { randomUUID } from 'node:crypto';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type OpenPage, startBrowser } from '../harness/browser.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { notification } from '../webhook/stand.ts';
+import { openConsole, signIn, tryToSignIn } from './console-page.ts';
+import { XSS } from './xss-strings.ts';
+
+const SOON = { interval: 20, timeout: 5_000 };
+/** The rows of a page. */
+const PAGE = 20;
+const AT = '2001-02-03T04:05:06Z';
+const YESTERDAY = new Date(Date.now() - 86_400_000).toISOString();
+const PATHS = /^\/(?:console\/(?:[\w@./-]+\.(?:ts|m?js|css|svg))?|graphql|v2\/oauth\/(?:token|revoke))$/;
+/** What a node would look like to Preact, and what its elements would take for a member of theirs. */
+const NODE = { type: 'img', key: null, ref: null, __v: 1, props: { src: 'x', onerror: 'alert(1)' } };
+
+/** Each text under a name in turn, so that no two fields of a row have the same. */
+const text = (at: number) => XSS[at % XSS.length] ?? '';
+
+let p: Portcullis;
+let browser: Browser;
+
+const rows = () => p.service.context.database.db.unscoped('test');
+const times = { created_at: AT, updated_at: AT };
+
+interface Poisoned {
+  accountId: string;
+  walletId: string;
+  ruleIds: string[];
+  migrationIds: string[];
+}
+
+async function poisonAccounts(): Promise<Pick<Poisoned, 'accountId' | 'walletId'>> {
+  const { node_id } = p.demo;
+  const accounts = XSS.map((name, at) => ({
+    ...{ id: randomUUID(), node_id, name, type: text(at + 1), status: 1 + (at % 4), ...times },
+  }));
+  const chains = XSS.map((name) => ({ id: randomUUID(), name }));
+  const [accountId = '', chain_id = ''] = [accounts[0]?.id, chains[0]?.id];
+  const networks = XSS.map((name) => ({ id: randomUUID(), chain_id, name }));
+  const wallets = chains.map(({ id }) => ({
+    ...{ id: randomUUID(), node_id, account_id: accountId, chain_id: id, ...times },
+  }));
+  const walletId = wallets[0]?.id ?? '';
+  await rows().run((k) => k.insertInto('accounts').values(accounts));
+  await rows().run((k) => k.insertInto('chains').values(chains));
+  await rows().run((k) => k.insertInto('networks').values(networks));
+  await rows().run((k) => k.insertInto('wallets').values(wallets));
+  await rows().run((k) =>
+    k
+      .insertInto('wallet_networks')
+      .values(networks.map(({ id }) => ({ wallet_id: walletId, network_id: id, node_id, created_at: AT }))),
+  );
+  return { accountId, walletId };
+}
+
+/** The content of a rule with a condition of each text from a number on. */
+function contentOf(at: number, count: number) {
+  const conditions = Array.from({ length: count }, (_, more) => ({
+    ...{ field: text(at + more), op: text(at + more + 1), value: text(at + more + 2) },
+    network_currency_id: text(at + more + 3),
+  }));
+  return {
+    name: text(at),
+    auto_transfer_rule: {
+      ...{ type: text(at + 4), amount: '1', target_wallet_id: text(at + 5) },
+      rule_logic: { and: [...conditions, { field: NODE, op: 'eq', value: NODE, network_currency_id: '' }] },
+    },
+    sign_and_approve_rule: { mandatory_user_id: text(at + 6) },
+    permissionless_transfer_limit_rule: { max_amount: '1', time_period: text(at + 7), time_period_value: 1 },
+  };
+}
+
+/** A rule of each text; the first one has a version of each, and a condition of each. */
+async function poisonRules(walletId: string): Promise<string[]> {
+  const of = { node_id: p.demo.node_id, wallet_id: walletId, network_id: randomUUID() };
+  const more = { ...of, network_currency_id: randomUUID(), type: 'auto_transfer' as const };
+  const ids = XSS.map(() => randomUUID());
+  const rules = ids.map((id, at) => ({
+    ...{ id, ...more, ...times, ...contentOf(at, at === 0 ? XSS.length : 2) },
+    version: at === 0 ? XSS.length + 1 : 1,
+  }));
+  const versions = XSS.map((subject, at) => ({
+    ...{ rule_id: ids[0] ?? '', version: at + 1, ...more, ...contentOf(at, 1), status: 'active' as const, at: AT },
+    ...{ subject, client_id: text(at + 8), correlation_id: text(at + 9) },
+  }));
+  await rows().run((k) => k.insertInto('wallet_rules').values(rules as never));
+  await rows().run((k) => k.insertInto('wallet_rule_versions').values(versions as never));
+  return ids;
+}
+
+/** A transaction whose id is each text, by the way that notifications take. */
+async function poisonTransactions(): Promise<void> {
+  const { transactions } = p.service.context;
+  const of = { nodeId: p.demo.node_id, collection: 'user_transactions', type: 1, assetId: null } as const;
+  for (const id of XSS) await transactions.register({ id, ...of });
+  const deliveries = XSS.map((id, at) => ({
+    body: Buffer.from(
+      JSON.stringify(
+        notification({
+          ...{ id, status: 4, error: text(at + 1), transaction_hash: text(at + 2) },
+          contract_address: text(at + 3),
+        }),
+      ),
+    ),
+    correlationId: text(at + 4),
+  }));
+  await transactions.applyBatch('transactions.user', deliveries);
+}
+
+async function poisonMigrations(): Promise<string[]> {
+  const { node_id } = p.demo;
+  const counts = { status: 'done' as const, total: XSS.length, skipped: 0, success: 0, failed: XSS.length };
+  const migrations = Array.from({ length: 9 }, (_, at) => ({
+    ...{ id: randomUUID(), node_id, ...counts, created_at: YESTERDAY, finished_at: YESTERDAY },
+    created_by: XSS.slice(at * 5, at * 5 + 5).join(' '),
+  }));
+  await rows().run((k) => k.insertInto('migrations').values(migrations));
+  const outcomes = XSS.map((email, at) => ({
+    ...{ migration_id: migrations[0]?.id ?? '', index: at + 1, node_id, email, external_id: text(at + 1) },
+    ...{ status: 'failed' as const, reason: text(at + 2) },
+  }));
+  await rows().run((k) => k.insertInto('migration_rows').values(outcomes));
+  return migrations.map(({ id }) => id);
+}
+
+async function poisonRecords(): Promise<void> {
+  const records = XSS.map((correlation_id, at) => ({
+    ...{ at: YESTERDAY, id: randomUUID(), node_id: p.demo.node_id, correlation_id, method: text(at + 1) },
+    ...{ path: text(at + 2), query: text(at + 3), status_code: 200, elapsed: 1, is_api: false },
+    headers: { [text(at + 4)]: text(at + 5), ':reason': text(at + 6), node: NODE as never, list: [text(at + 7)] },
+    ...{ remote_address: text(at + 8), real_ip: text(at + 9), request_bytes: '0', response_bytes: '0' },
+    ...{ request_body: `> ${text(at + 10)}`, response_body: JSON.stringify({ [text(at + 11)]: text(at + 12) }) },
+  }));
+  await rows().run((k) => k.insertInto('audit_records').values(records));
+}
+
+/** What is shown: the texts of the document, and the values of its inputs. */
+const SHOWN = `(() => {
+  const inputs = [...document.querySelectorAll('input, select, textarea')].map(({ value }) => value);
+  return [document.body.textContent, ...inputs].join('\\n');
+})()`;
+
+/** Elements and attributes that no view makes; those of other namespaces and of unknown names among them. */
+const STRANGE = `[...document.querySelectorAll('body *')].filter((element) => {
+  if (!(element instanceof HTMLElement) || element instanceof HTMLUnknownElement || element.localName.includes('-')) return true;
+  if (element.matches('script, style, link, meta, base, iframe, frame, object, embed, template, video, audio, marquee')) return true;
+  if (element.localName === 'img' && element.getAttribute('src') !== 'icon.svg') return true;
+  return [...element.attributes].some(({ name, value }) => {
+    if (['href', 'src', 'action', 'data', 'xlink:href', 'ping', 'poster'].includes(name)) return !/^(?:#|icon\\.svg$)/.test(value);
+    return /^on|^style$|^srcdoc$|^formaction$|[<"'=\`]/.test(name);
+  });
+}).map((element) => element.outerHTML.slice(0, 200))`;
+
+/** Where names are shown as words, their letters are of another case. */
+const alike = (shown: string) => shown.toLowerCase().replaceAll('_', ' ');
+
+/** Waits until all of the texts are shown, and checks that no element was made of any. */
+async function look(page: Page, texts: readonly string[]): Promise<void> {
+  const missing = async () => {
+    const shown = alike(await page.evaluate<string>(SHOWN));
+    return texts.filter((each) => !shown.includes(alike(each)));
+  };
+  await expect.poll(missing, SOON).toEqual([]);
+  expect(await page.evaluate(STRANGE)).toEqual([]);
+}
+
+async function at(page: Page, place: string, texts: readonly string[] = []): Promise<void> {
+  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await look(page, texts);
+}
+
+/** Looks at a list over its pages, which show each text among them. */
+async function everyPage(page: Page, place: string, noun: string): Promise<void> {
+  await at(page, place);
+  const turning = page.getByRole('navigation', { name: `Pages of ${noun}` });
+  let shown = '';
+  for (let first = 1; first <= XSS.length; first += PAGE) {
+    await turning.getByText(`${first} to `).waitFor();
+    await expect.poll(() => page.locator('[aria-busy="true"]').count(), SOON).toBe(0);
+    expect(await page.evaluate(STRANGE)).toEqual([]);
+    shown += alike(await page.evaluate<string>(SHOWN));
+    if (first + PAGE <= XSS.length) await turning.getByRole('button', { name: 'Next' }).click();
+  }
+  expect(XSS.filter((each) => !shown.includes(alike(each)))).toEqual([]);
+}
+
+interface Watched {
+  open: OpenPage;
+  dialogs: string[];
+}
+
+async function watched(): Promise<Watched> {
+  const open = await openConsole(browser, p);
+  const dialogs: string[] = [];
+  open.page.setDefaultTimeout(8_000);
+  open.page.on('dialog', (dialog) => {
+    dialogs.push(dialog.message());
+    void dialog.dismiss();
+  });
+  return { open, dialogs };
+}
+
+async function expectNothingRan({ open, dialogs }: Watched): Promise<void> {
+  const { page, requests, complaints, loads } = open;
+  expect(await page.evaluate('typeof window.pwned')).toBe('undefined');
+  expect(dialogs).toEqual([]);
+  expect(requests.filter(({ origin, pathname }) => origin !== p.url || !PATHS.test(pathname)).map(String)).toEqual([]);
+  // The browser itself names answers that refuse something.
+  expect(
+    complaints.filter((told) => !/^Failed to load resource: the server responded with a status of 40[01]/.test(told)),
+  ).toEqual([]);
+  expect(loads()).toBe(1);
+  expect(page.context().pages()).toHaveLength(1);
+}
+
+let poisoned: Poisoned;
+
+describeReal('chromium', 'texts of others in the console', () => {
+  beforeAll(async () => {
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
+    const { accountId, walletId } = await poisonAccounts();
+    poisoned = {
+      ...{ accountId, walletId, ruleIds: await poisonRules(walletId) },
+      migrationIds: await poisonMigrations(),
+    };
+    await poisonTransactions();
+    await poisonRecords();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await p?.[Symbol.asyncDispose]();
+  });
+
+  it('are at least 40, each another one', () => {
+    expect(new Set(XSS).size).toBeGreaterThanOrEqual(40);
+  });
+
+  it('are text in transactions: ids, errors, hashes, addresses, correlation ids', async () => {
+    const seen = await watched();
+    await using _open = seen.open;
+    const { page } = seen.open;
+    await signIn(page, p.demo);
+    await at(page, '#/transactions', XSS);
+    for (const [index, id] of XSS.entries()) {
+      const texts = [1, 2, 3, 4].map((more) => text(index + more));
+      await at(page, `#/transactions/${encodeURIComponent(id)}`, ['History', id, ...texts]);
+    }
+    await expectNothingRan(seen);
+  });
+
+  it('are text in accounts, wallets, networks and rules, with their conditions and versions', async () => {
+    const seen = await watched();
+    await using _open = seen.open;
+    const { page } = seen.open;
+    const { accountId, walletId, ruleIds } = poisoned;
+    await signIn(page, p.demo);
+    await everyPage(page, '#/accounts', 'accounts');
+    await everyPage(page, `#/accounts/${accountId}`, 'wallets');
+    await at(page, `#/wallets/${walletId}`, XSS);
+    await everyPage(page, `#/wallets/${walletId}`, 'rules');
+    await at(page, `#/wallets/${walletId}/rules/new`, XSS);
+    for (const id of ruleIds.slice(1, 4)) await at(page, `#/wallets/${walletId}/rules/${id}`, ['The rule was created']);
+    await at(page, `#/wallets/${walletId}/rules/${ruleIds[0]}`, ['Not evaluated', ...XSS]);
+    await expectNothingRan(seen);
+  });
+
+  it('are text in audit records', async () => {
+    const seen = await watched();
+    await using _open = seen.open;
+    const { page } = seen.open;
+    await signIn(page, p.demo);
+    const [since, until] = [-1, 1].map((ms) => new Date(Date.parse(YESTERDAY) + ms).toISOString());
+    await at(page, `#/audit?since=${since}&until=${until}`, ['1 to 20 of']);
+    await page.locator('tbody button').first().click();
+    await page.getByRole('dialog').waitFor();
+    await look(page, ['Request headers']);
+    await page.keyboard.press('Escape');
+    for (const [index, id] of XSS.entries()) {
+      const texts = Array.from({ length: 11 }, (_, more) => text(index + more));
+      texts[7] = JSON.stringify([text(index + 7)]);
+      const answer = JSON.stringify(text(index + 12));
+      await at(page, `#/audit?${new URLSearchParams({ correlationId: id })}`, ['Response body', ...texts, answer]);
+    }
+    await expectNothingRan(seen);
+  });
+
+  it('are text in user migrations: names of files and columns, values of rows, reasons, whoever started it', async () => {
+    const seen = await watched();
+    await using _open = seen.open;
+    const { page } = seen.open;
+    await signIn(page, p.demo);
+    for (const [index, id] of poisoned.migrationIds.entries()) {
+      await at(page, `#/migrations/${id}`, XSS.slice(index * 5, index * 5 + 5));
+    }
+    await everyPage(page, `#/migrations/${poisoned.migrationIds[0]}`, 'rows');
+    await at(page, '#/migrations', ['User migrations']);
+    const quoted = XSS.map((each) => `"${each.replaceAll('"', '""')}"`);
+    const upload = async (name: string, text: string) => {
+      await page
+        .getByLabel('CSV file of users')
+        .setInputFiles({ name, mimeType: 'text/csv', buffer: Buffer.from(text) });
+      await look(page, [name]);
+      await page.getByRole('button', { name: 'Start the migration' }).click();
+    };
+    await upload('<img src=x onerror=alert(1)>.csv', `${quoted.join(',')}\n`);
+    await page.getByRole('alert').waitFor();
+    await look(page, ['<img src=x onerror=alert(1)>.csv']);
+    const users = quoted.map((each, at) => `0xc${at},${each},${each}\n`).join('');
+    await upload('"><svg onload=alert(2)>.csv', `wallet_address,email,external_id\n${users}`);
+    await page.getByText(`of ${XSS.length} rows with an outcome`).waitFor();
+    await look(page, XSS.slice(0, 20));
+    await expectNothingRan(seen);
+  });
+
+  it('are text in addresses, and what is typed into the sign-in', async () => {
+    const seen = await watched();
+    await using _open = seen.open;
+    const { page } = seen.open;
+    const [id, username] = [text(5), text(9)];
+    await tryToSignIn(page, { client: { client_id: id, client_secret: id }, supervisor: { username, password: id } });
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Remember the client id').check();
+    await signIn(page, p.demo);
+    const names = ['correlationId', 'path', 'method', 'status', 'since', 'until', 'type', 'search', 'deleted'];
+    const places = ['#/', '#', '#/transactions/', '#/transactions?status=', '#/accounts/', '#/accounts?search='];
+    for (const [index, each] of [...XSS, '__proto__', 'constructor', 'toString'].entries()) {
+      await at(page, `${places[index % places.length]}${each}`);
+      const given = new URLSearchParams([...names, each].map((name) => [name, each]));
+      await at(page, `#/${index % 2 ? 'transactions' : 'accounts'}?${given}`);
+      given.set('correlationId', text(index + 1));
+      given.set('method', text(index + 2));
+      await at(page, `#/audit?${given}`, [each, text(index + 1), text(index + 2)]);
+    }
+    await expectNothingRan(seen);
+  });
+});
