@@ -66,7 +66,7 @@ export interface View {
 /** The views of the console, with something in each. */
 export const VIEWS: readonly View[] = [
   { name: 'transactions', place: () => '#/transactions' },
-  { name: 'a transaction', place: ({ transactions }) => `#/transactions/${transactions.token_transactions}` },
+  { name: 'a transaction', place: ({ transactions }) => `#/transactions/${transactions.otc_transactions}` },
   { name: 'accounts', place: () => '#/accounts' },
   { name: 'an account', place: ({ account_id: id }) => `#/accounts/${id}` },
   { name: 'a wallet', place: ({ wallet_id: id }) => `#/wallets/${id}` },

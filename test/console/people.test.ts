@@ -1,12 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startBrowser } from '../harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
-import { notify } from '../realtime/live.ts';
+import { notify, registered } from '../realtime/live.ts';
 import { describeReal } from '../services/real.ts';
-import { applied, goTo, openConsole, SOON, shown, signIn, VIEWS } from './console-page.ts';
+import { applied, goTo, openConsole, SOON, shown, signIn, VIEWS, type View } from './console-page.ts';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 const WIDTHS = [360, 1280, 3840];
@@ -23,6 +24,57 @@ async function faults(page: Page): Promise<string[]> {
     'axe.run(document, { resultTypes: ["violations"] })',
   );
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`));
+}
+
+const AT = '2026-11-21T10:30:00Z';
+const LONG = 'x'.repeat(300);
+
+/** Views of what the demo has none of: rules of each type, a migration with rows, an audit record. */
+async function moreViews(): Promise<View[]> {
+  const { node_id, wallet_id, network_id, network_currency_id, target_wallet_id } = p.demo;
+  const rows = p.service.context.database.db.unscoped('test');
+  const [auto, limit, migration] = [randomUUID(), randomUUID(), randomUUID()];
+  const leaf = { field: 'target.balance', op: 'gte' as const, value: '1', network_currency_id };
+  const given = {
+    node_id,
+    wallet_id,
+    network_id,
+    network_currency_id,
+    name: `Rule ${LONG}`,
+    created_at: AT,
+    updated_at: AT,
+  };
+  const parts = { amount: '1', target_wallet_id, rule_logic: { and: [leaf, { not: { or: [leaf, leaf] } }] } };
+  const limited = { max_amount: '1', time_period: 'day' as const, time_period_value: 1 };
+  await rows.run((k) =>
+    k.insertInto('wallet_rules').values([
+      { id: auto, ...given, type: 'auto_transfer', auto_transfer_rule: { type: 'auto', ...parts } },
+      { id: limit, ...given, type: 'permissionless_transfer_limit', permissionless_transfer_limit_rule: limited },
+    ]),
+  );
+  const counts = { total: 2, success: 0, skipped: 1, failed: 1, created_by: LONG, created_at: AT, finished_at: AT };
+  await rows.run((k) => k.insertInto('migrations').values({ id: migration, node_id, status: 'done', ...counts }));
+  const outcome = { migration_id: migration, node_id, email: `${LONG}@x.y`, external_id: LONG, reason: LONG };
+  await rows.run((k) =>
+    k.insertInto('migration_rows').values([
+      { index: 1, status: 'failed', ...outcome },
+      { index: 2, status: 'skipped', ...outcome },
+    ]),
+  );
+  const { text } = await p.call('GET', `/v2/${LONG}`, {
+    token: await p.clientToken(),
+    headers: { 'x-correlation-id': 'of-people' },
+  });
+  expect(text).not.toBe('');
+  await p.service.context.auditWriter.flush();
+  const rules = `#/wallets/${wallet_id}/rules`;
+  return [
+    { name: 'a new rule', place: () => `${rules}/new` },
+    { name: 'an automatic transfer', place: () => `${rules}/${auto}` },
+    { name: 'a limit', place: () => `${rules}/${limit}` },
+    { name: 'a migration', place: () => `#/migrations/${migration}` },
+    { name: 'an audit record', place: () => '#/audit?correlationId=of-people' },
+  ];
 }
 
 /** How far the page can be scrolled sideways. */
@@ -61,7 +113,7 @@ async function tabTo(page: Page, selector: string): Promise<void> {
 describeReal('chromium', 'the console for people', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
-    await applied(p, p.demo.transactions.token_transactions, 2);
+    await applied(p, p.demo.transactions.user_transactions, 2);
     await applied(p, p.demo.transactions.otc_transactions, 4, { error: `no gas ${'x'.repeat(300)}` });
   });
   afterAll(async () => {
@@ -75,7 +127,7 @@ describeReal('chromium', 'the console for people', () => {
     const found = await everywhere(page, 'sign-in');
     await page.setViewportSize({ width: 1280, height: 800 });
     await signIn(page, p.demo);
-    for (const { name, place } of VIEWS) {
+    for (const { name, place } of [...VIEWS, ...(await moreViews())]) {
       await goTo(page, place(p.demo));
       found.push(...(await everywhere(page, name)));
     }
@@ -147,14 +199,35 @@ describeReal('chromium', 'the console for people', () => {
     expect(await page.evaluate('document.getAnimations().length')).toBe(0);
   });
 
-  it.skip('shows times as they are here, with UTC beside them', async () => {
-    const context = await browser.newContext({ timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
+  it('shows times as they are here, with UTC beside them', async () => {
+    await using context = await browser.newContext({ timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
     const page = await context.newPage();
+    page.setDefaultTimeout(5_000);
     await page.goto(`${p.url}/console/`);
     await signIn(page, p.demo);
-    await goTo(page, `#/transactions/${p.demo.transactions.token_transactions}`);
+    await goTo(page, `#/transactions/${p.demo.transactions.otc_transactions}`);
     await page.locator('main time').first().waitFor();
     expect(await shown(page)).toContain('21 Nov 2026, 16:00:00 2026-11-21 10:30:00 UTC');
-    await context.close();
+  });
+
+  it('says of a transaction that notifications contradict each other, and that its type is none of its collection', async () => {
+    const [id = ''] = await registered(p, 1);
+    const UNKNOWN = 99;
+    await applied(p, id, 3, { type: UNKNOWN });
+    await applied(p, id, 4, { type: UNKNOWN, updated_at: '2026-11-21T10:40:00Z', error: 'reverted' });
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, p.demo);
+    await goTo(page, `#/transactions/${id}`);
+    await page.getByText('reverted').first().waitFor();
+    const text = await shown(page);
+    for (const told of [
+      'Error conflict',
+      'The status shown is that of the one updated last',
+      'has no type of this code',
+    ])
+      expect(text).toContain(told);
+    expect(text).toContain(`Type ${UNKNOWN} type flagged code ${UNKNOWN}`);
+    expect(await faults(page)).toEqual([]);
   });
 });
