@@ -4,6 +4,8 @@ import { common } from './vitest.config.ts';
 const THOROUGH = [
   'test/alerts/rules.test.ts',
   'test/audit/verify-property.test.ts',
+  'test/console/people.test.ts',
+  'test/console/xss.test.ts',
   'test/gateway/hostile-paths.test.ts',
   'test/gateway/token-matrix.test.ts',
   'test/oauth/hostile-token.test.ts',

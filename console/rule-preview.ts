@@ -32,7 +32,7 @@ function previewInput(draft: Draft, { values, transfers }: Facts): PreviewWallet
   return { rule, balances: [], transfers: given.map(({ amount, at }) => ({ networkCurrencyId, amount: amount.trim(), at: new Date(at).toISOString() })) };
 }
 
-/** Evaluates a draft once typing pauses. Nothing is there while what has come is of another draft. */
+/** Evaluates a draft once it is complete and typing pauses. Nothing is there while what has come is of another draft. */
 export function usePreview(draft: Draft, facts: Facts): Asked<PreviewWalletRuleQuery> {
   const input = previewInput(draft, facts);
   const key = JSON.stringify(input);
@@ -41,8 +41,9 @@ export function usePreview(draft: Draft, facts: Facts): Asked<PreviewWalletRuleQ
     const timer = setTimeout(() => setSettled({ key, input }), TYPING_MS);
     return () => clearTimeout(timer);
   }, [key]);
-  const asked = useAsk(PreviewWalletRuleDocument, { input: settled.input });
-  return settled.key === key && !asked.isLoading ? asked : { ...asked, data: undefined, failure: undefined };
+  const isComplete = !JSON.stringify({ ...settled.input.rule, name: 'any' }).includes(':""');
+  const asked = useAsk(PreviewWalletRuleDocument, isComplete ? { input: settled.input } : undefined);
+  return settled.key === key && !asked.isLoading ? asked : { ...asked, isLoading: true, data: undefined, failure: undefined };
 }
 
 /** Returns a path of an explanation as issues have it: `auto_transfer_rule.rule_logic.and[1]`. */
@@ -103,13 +104,13 @@ function localNow(): string {
   return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
-function Outcome({ outcomes: [yes, no], told: { data, failure } }: { outcomes: [string, string]; told: Asked<PreviewWalletRuleQuery> }) {
+function Outcome({ outcomes: [yes, no], told: { data, failure, isLoading } }: { outcomes: [string, string]; told: Asked<PreviewWalletRuleQuery> }) {
   if (failure) {
     const [issue] = failure.issues;
     const path = issue?.path.filter((part, index) => index > 0 || part !== 'rule') ?? [];
     return html`<p class="muted">Not evaluated: ${issue ? `${nameOf(path)}: ${issue.message}` : failure.message}</p>`;
   }
-  if (!data) return html`<p class="muted">Evaluating …</p>`;
+  if (!data) return html`<p class="muted">${isLoading ? 'Evaluating …' : 'Not evaluated: the rule is not complete yet.'}</p>`;
   const { fires, explanation } = data.previewWalletRule;
   return html`<p role="status"><${Badge} tone=${fires ? 'good' : 'bad'}>${fires ? yes : no}<//></p>
     <ul class="explained" aria-label="Why">${explanation.map(

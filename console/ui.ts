@@ -37,12 +37,13 @@ export interface Asked<Result> {
   reload(): void;
 }
 
-/** Asks for data, again whenever the variables change; an answer that comes too late is dropped. */
-export function useAsk<Result, Variables>(operation: TypedDocumentString<Result, Variables>, variables: Variables): Asked<Result> {
+/** Asks for data, again whenever the variables change; an answer that comes too late is dropped. Without variables nothing is asked. */
+export function useAsk<Result, Variables>(operation: TypedDocumentString<Result, Variables>, variables: Variables | undefined): Asked<Result> {
   const [round, setRound] = useState(0);
   const [state, setState] = useState<{ key: string; data?: Result; failure?: Failure }>({ key: '' });
-  const key = JSON.stringify(variables);
+  const key = JSON.stringify(variables) ?? 'nothing';
   useEffect(() => {
+    if (variables === undefined) return;
     const asking = new AbortController();
     ask(operation, variables, { signal: asking.signal }).then(
       (data) => !asking.signal.aborted && setState({ key, data }),
@@ -52,9 +53,9 @@ export function useAsk<Result, Variables>(operation: TypedDocumentString<Result,
   }, [operation, key, round]);
   const isCurrent = state.key === key;
   return {
-    data: state.data,
+    data: variables && state.data,
     failure: isCurrent ? state.failure : undefined,
-    isLoading: !isCurrent || (!state.data && !state.failure),
+    isLoading: variables !== undefined && (!isCurrent || (!state.data && !state.failure)),
     reload: () => setRound((last) => last + 1),
   };
 }

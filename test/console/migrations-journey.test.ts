@@ -23,7 +23,7 @@ const FILE = [
   '0xa6,,Nobody\r\n',
   STRAY,
 ].join('');
-const LARGE = `wallet_address,email\n${Array.from({ length: 40_000 }, (_, at) => `0xb${at},b${at}@x.y\n`).join('')}`;
+const LARGE = `wallet_address,email\n${Array.from({ length: 100_000 }, (_, at) => `0xb${at},b${at}@x.y\n`).join('')}`;
 
 let p: Portcullis;
 let browser: Browser;
@@ -101,7 +101,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     await input.setInputFiles({ name: 'large.csv', mimeType: 'text/csv', buffer: Buffer.from(LARGE) });
     await page.getByRole('button', { name: 'Start the migration' }).focus();
     await page.keyboard.press('Enter');
-    await page.getByText('of 40,000 rows with an outcome').waitFor();
+    await page.getByText('of 100,000 rows with an outcome').waitFor();
     await page.getByText('Live').waitFor();
     await page.getByRole('button', { name: 'Cancel the migration' }).click();
     const dialog = page.getByRole('dialog', { name: 'Cancel this migration?' });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { startBrowser } from '../harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { notify, registered } from '../realtime/live.ts';
@@ -10,8 +10,14 @@ import { describeReal } from '../services/real.ts';
 import { applied, goTo, openConsole, SOON, shown, signIn, VIEWS, type View } from './console-page.ts';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
-const WIDTHS = [360, 1280, 3840];
 const SCHEMES = ['light', 'dark'] as const;
+/** The widths, and the schemes of each. */
+const SIZES: readonly [width: number, schemes: readonly (typeof SCHEMES)[number][]][] = inject('isThorough')
+  ? [360, 1280, 3840].map((width) => [width, SCHEMES])
+  : [
+      [360, ['light']],
+      [3840, ['dark']],
+    ];
 
 let p: Portcullis;
 let browser: Browser;
@@ -85,9 +91,9 @@ function sideways(page: Page): Promise<number> {
 /** What is found in a view at every width, in light and in dark. */
 async function everywhere(page: Page, name: string): Promise<string[]> {
   const found: string[] = [];
-  for (const width of WIDTHS) {
+  for (const [width, schemes] of SIZES) {
     await page.setViewportSize({ width, height: 800 });
-    for (const colorScheme of width === 1280 ? SCHEMES : SCHEMES.slice(0, 1)) {
+    for (const colorScheme of schemes) {
       await page.emulateMedia({ colorScheme });
       const here = await faults(page);
       if ((await sideways(page)) > 0) here.push('the page scrolls sideways');
