@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openPage, startBrowser } from '../harness/browser.ts';
+import { openPage, startBrowser, takePicture } from '../harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { goTo, SOON, signIn } from './console-page.ts';
@@ -63,6 +63,7 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(createSupervisor).toEqual({ username: expect.any(String) });
     await goTo(page, '#/audit?correlationId=carries-secrets');
     const body = async (title: string) => JSON.parse(await page.getByRole('region', { name: title }).innerText());
+    await takePicture(page, 'console-audit', 1500);
     expect((await body('Request body')).variables.supervisor).toMatchObject({ password: '***', role: 'viewer' });
     expect((await body('Response body')).data.createClient).toEqual({ clientSecret: '***' });
     const text = await page.getByRole('main').innerText();

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openPage, startBrowser } from '../harness/browser.ts';
+import { openPage, startBrowser, takePicture } from '../harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { SOON, signIn } from './console-page.ts';
@@ -67,6 +67,7 @@ describeReal('chromium', 'user migrations in the console', () => {
     const rows = page.getByRole('table', { name: 'Rows' });
     await expect.poll(() => rows.getByRole('row').count(), SOON).toBe(1 + BAD_LINES.length + 1);
     const text = await rows.innerText();
+    await takePicture(page, 'console-migration');
     expect(text).toContain('missing_email_and_external_id');
     for (const reason of ['line 2: wallet_address must not be blank', 'line 4: has 4 fields, not 3', 'line 6: has a'])
       expect(text).toContain(reason);

@@ -1,6 +1,6 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type OpenPage, openPage, startBrowser } from '../harness/browser.ts';
+import { type OpenPage, openPage, startBrowser, takePicture } from '../harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { signIn } from './console-page.ts';
@@ -77,6 +77,7 @@ describeReal('chromium', 'rules in the console', () => {
     expect(await page.getByRole('list', { name: 'Why' }).innerText()).toContain('actual 0, expected ≥ 0.000000');
     await page.getByLabel('Value of target.balance').fill(EXACT);
     await page.getByText('It would fire').waitFor();
+    await takePicture(page, 'console-rule', 1700);
 
     await page.getByLabel('Target wallet id').fill('no id');
     await page.getByRole('button', { name: 'Create the rule' }).click();

@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startBrowser } from '../harness/browser.ts';
+import { startBrowser, takePicture } from '../harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { notify, registered } from '../realtime/live.ts';
 import { describeReal } from '../services/real.ts';
@@ -57,6 +57,7 @@ describeReal('chromium', 'the transactions of the console', () => {
     await row(page, first).getByText('no gas').waitFor();
     expect(await top(page, 2)).toEqual([first, second]);
     await expect.poll(() => shown(page, '.link'), SOON).toContain('3 updates since this view was opened');
+    await takePicture(page, 'console-transactions', 600);
     expectQuiet(open, p.url);
   });
 

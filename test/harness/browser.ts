@@ -53,11 +53,13 @@ export async function paste(page: Page, text: string): Promise<void> {
 }
 
 /** Takes a picture of a page into `docs`, where `UPDATE_SCREENSHOT=1` asks for it. */
-export async function takePicture(page: Page, name: string): Promise<void> {
+export async function takePicture(page: Page, name: string, height = VIEWPORT.height): Promise<void> {
   if (process.env.UPDATE_SCREENSHOT !== '1') return;
+  await page.setViewportSize({ ...VIEWPORT, height });
   await page.evaluate('document.activeElement?.blur()');
   await page.mouse.move(0, 0);
   await page.screenshot({ path: join(import.meta.dirname, `../../docs/${name}.png`) });
+  await page.setViewportSize(VIEWPORT);
 }
 
 function watch(page: Page): Pick<OpenPage, 'requests' | 'complaints'> {
