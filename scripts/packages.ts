@@ -26,6 +26,8 @@ const TOOLS = new Set([
   '@graphql-codegen/client-preset',
   '@modelcontextprotocol/conformance',
   '@modelcontextprotocol/inspector',
+  // Runs in a browser's page.
+  'axe-core',
   // Brings the packages of the console.
   'portcullis-console',
   'typescript',

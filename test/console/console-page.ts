@@ -5,7 +5,7 @@ import { type OpenPage, openPage } from '../harness/browser.ts';
 import type { Portcullis } from '../harness.ts';
 import { notification } from '../webhook/stand.ts';
 
-export const SOON = { interval: 20 };
+export const SOON = { interval: 80 };
 
 /** What a person types to sign in; without a username a client signs in by itself. */
 export interface Credentials {

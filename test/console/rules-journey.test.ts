@@ -5,7 +5,7 @@ import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { signIn } from './console-page.ts';
 
-const SOON = { interval: 20, timeout: 10_000 };
+const SOON = { interval: 80, timeout: 10_000 };
 /** No double has all of its digits. */
 const EXACT = '0.1000000000000000000001';
 

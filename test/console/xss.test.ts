@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { type OpenPage, startBrowser } from '../harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { notification } from '../webhook/stand.ts';
 import { openConsole, signIn, tryToSignIn } from './console-page.ts';
@@ -10,7 +10,7 @@ import { XSS } from './xss-strings.ts';
 
 /** Of the views that show one thing each, one in so many is opened. */
 const EACH = inject('isThorough') ? 1 : 4;
-const SOON = { interval: 20, timeout: 5_000 };
+const SOON = { interval: 80, timeout: 5_000 };
 /** The rows of a page. */
 const PAGE = 20;
 const AT = '2001-02-03T04:05:06Z';
@@ -223,7 +223,7 @@ let poisoned: Poisoned;
 
 describeReal('chromium', 'texts of others in the console', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
+    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
     const { accountId, walletId } = await poisonAccounts();
     poisoned = {
       ...{ accountId, walletId, ruleIds: await poisonRules(walletId) },

@@ -82,6 +82,7 @@ function sample(pattern: string): string {
     .replace('{network_id}', network)
     .replace('{id}', id)
     .replace(/^\*\*$/, '/any/path')
+    .replace(/(?<=^\/console\/)\*\*$/, '')
     .replace(/\*\*$/, 'a/b')
     .replace(/\*$/, '');
 }

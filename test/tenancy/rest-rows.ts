@@ -190,6 +190,8 @@ const OTHERS_ROWS: SurfaceRow[] = [
 export const NAMELESS: readonly string[] = [
   'GET /.well-known/oauth-authorization-server',
   ...['/health', '/v1/health', '/v2/health'].flatMap((path) => [`GET ${path}`, `HEAD ${path}`]),
+  'GET /console',
+  'GET /console/**',
   'GET /swagger',
   'GET /swagger/*',
   'GET /v2/blockchain/gas-fee',
