@@ -9,6 +9,8 @@ const SOON = { interval: 20 };
 
 let p: Portcullis;
 let browser: Browser;
+/** Swagger UI, open for those that need no page of their own. */
+let swagger: OpenPage;
 
 /** What a user reads where answers are shown; its lines are broken between words. */
 async function shown(page: Page): Promise<string> {
@@ -73,31 +75,27 @@ async function toTheTop(page: Page): Promise<void> {
 describeReal('chromium', 'in a browser', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
+    swagger = await openPage(browser, p.url, '/swagger/');
   });
   afterAll(async () => {
     await browser?.close();
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('D2-16: GraphiQL opens without a token and says where to put one; with it, its query shows the accounts', async () => {
+  it('D2-16: GraphiQL opens without a token and says where to put one, and where one comes from; with it, its query shows the accounts', async () => {
     await using open = await openGraphiql();
     const { page } = open;
     await expect.poll(() => shown(page), SOON).toContain('No token yet: put one under Headers');
+    await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
+    await page.locator('.graphiql-doc-explorer-error').waitFor();
+    const told = "getComputedStyle(document.querySelector('.graphiql-doc-explorer-error'), '::after').content";
+    expect(await page.evaluate(told)).toMatch(/put one under Headers. npm start prints .* POST \/v2\/oauth\/token/);
+    await page.getByRole('button', { name: 'Hide Documentation Explorer' }).click();
     await enterToken(open, await p.clientToken());
     await run(page, 'Accounts');
     await expect.poll(() => shown(page), SOON).toContain('"totalCount": 25');
     expect(await shown(page)).toContain('"name": "Acme Treasury"');
     expectQuiet(open);
-  });
-
-  it('GraphiQL without a token says in the pane of the docs where one comes from', async () => {
-    await using open = await openGraphiql();
-    await open.page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
-    await open.page.locator('.graphiql-doc-explorer-error').waitFor();
-    const told = "getComputedStyle(document.querySelector('.graphiql-doc-explorer-error'), '::after').content";
-    expect(await open.page.evaluate(told)).toMatch(
-      /put one under Headers. npm start prints .* POST \/v2\/oauth\/token/,
-    );
   });
 
   it('a reload of GraphiQL keeps its tab and its token, which are gone with the browser’s tab', async () => {
@@ -176,8 +174,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02: Swagger UI says the headers of limits once, folded, and no response repeats them', async () => {
-    await using open = await openPage(browser, p.url, '/swagger/');
-    const { page } = open;
+    const { page } = swagger;
     const limits = page.locator('#limits');
     expect(await limits.innerText()).toBe('Every answer to a client with limits: X-Ratelimit-*, X-MonthlyLimit-*');
     await limits.locator('summary').click();
@@ -185,12 +182,11 @@ describeReal('chromium', 'in a browser', () => {
     const issue = await opened(page, 'issueToken');
     expect(await issue.innerText()).toContain('WWW-Authenticate');
     expect(await page.getByText('X-Ratelimit-Limit-Hour').count()).toBe(1);
-    expectQuiet(open);
+    expectQuiet(swagger);
   });
 
   it('D8-02: Authorize of Swagger UI shows what a client needs and folds every other way; of one operation it shows its own', async () => {
-    await using open = await openPage(browser, p.url, '/swagger/');
-    const { page } = open;
+    const { page } = swagger;
     await page.getByRole('button', { name: 'Authorize' }).first().click();
     const dialog = page.locator('.modal-ux');
     const seen = () => dialog.locator('input:visible').count();
@@ -202,11 +198,11 @@ describeReal('chromium', 'in a browser', () => {
     await page.locator('[id$="-notifyTransaction"] .authorization__btn').click();
     expect(await dialog.innerText()).toContain('The credentials of the chain processor.');
     expect([await seen(), await dialog.locator('details').count()]).toEqual([2, 0]);
+    await dialog.locator('.close-modal').click();
   });
 
   it('D8-02 5.4-01: in Swagger UI a notification with wrong credentials shows its 401, and the browser asks for none', async () => {
-    await using open = await openPage(browser, p.url, '/swagger/');
-    const { page } = open;
+    const { page } = swagger;
     await page.locator('[id$="-notifyTransaction"] .authorization__btn').click();
     const [username, password] = await page.locator('.modal-ux input').all();
     await username?.fill('somebody');
@@ -221,8 +217,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02: in Swagger UI the client comes first in Authorize, scopes say what they allow, and a wrong secret shows its error', async () => {
-    await using open = await openPage(browser, p.url, '/swagger/');
-    const { page } = open;
+    const { page } = swagger;
     const dialog = await authorize(page, 'wrong');
     await expect
       .poll(() => dialog.locator('.errors').first().innerText(), SOON)
