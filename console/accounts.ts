@@ -1,8 +1,7 @@
 import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import { words } from './transactions.ts';
-import { Answer, Badge, type Column, Empty, Field, Id, inputOf, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
+import { Answer, Badge, type Column, Empty, Field, Id, inputOf, nodesOf, Page, Pager, Table, Time, useAsk, usePages, words } from './ui.ts';
 
 type Account = AccountsQuery['accounts']['edges'][number]['node'];
 type Wallet = NonNullable<AccountWalletsQuery['account']>['wallets']['edges'][number]['node'];

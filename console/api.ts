@@ -62,7 +62,7 @@ function refusalOf(errors: readonly GraphqlError[], correlationId: string | unde
 }
 
 /** The parser's third argument, which TypeScript does not know yet (proposal "JSON.parse source text access"). */
-type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
+export type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
 
 /** Parses JSON; a number that would lose a digit comes as its text. */
 export function parseExact(text: string): unknown {

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { Reviver } from './api.ts';
 import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
@@ -159,12 +160,9 @@ function Copied({ text }: { text: string }) {
   return html`<code>${text}</code> ${isSecureContext && html`<button type="button" onClick=${copy}>Copy</button> <small role="status">${isCopied && 'Copied'}</small>`}`;
 }
 
-/** What TypeScript does not know yet (proposal "JSON.parse source text access"). */
-type Reviver = (key: string, value: unknown, context: { source: string }) => unknown;
-
 /** Returns JSON with a member a line, each number as it was written; any other text as it is. */
 function indented(text: string): string {
-  const { parse, rawJSON } = JSON as unknown as { parse(text: string, reviver: Reviver): unknown; rawJSON(text: string): unknown };
+  const { parse, rawJSON } = JSON as unknown as { parse(text: string, reviver: Reviver): unknown; rawJSON(text: string | undefined): unknown };
   try {
     const exact = parse(text, (_key, value, { source }) => (typeof value === 'number' ? rawJSON(source) : value));
     return JSON.stringify(exact, null, 2);

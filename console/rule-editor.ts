@@ -6,8 +6,7 @@ import { html } from './html.ts';
 import { guardLeaving } from './router.ts';
 import { conditionsOf, type Draft, draftOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
 import { byPath, type Facts, PreviewPanel, usePreview } from './rule-preview.ts';
-import { words } from './transactions.ts';
-import { Confirm, Dialog, FailureBox, Field, inputOf, issueAt, may, Table, useAction } from './ui.ts';
+import { Confirm, Dialog, FailureBox, Field, inputOf, issueAt, may, Table, useAction, words } from './ui.ts';
 
 /** What the editor takes. */
 export interface EditorInput {

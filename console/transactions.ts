@@ -12,19 +12,13 @@ import {
 } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Empty, Facts, FailureBox, Field, Id, inputOf, LinkBadge, nodesOf, Page, Table, Time, useAsk } from './ui.ts';
+import { Answer, Badge, type Column, Empty, Facts, FailureBox, Field, Id, inputOf, LinkBadge, nodesOf, Page, Table, Time, useAsk, words } from './ui.ts';
 
 const COLLECTIONS: readonly TransactionCollection[] = [
   ...(['TOKEN_TRANSACTIONS', 'NODE_TRANSACTIONS', 'CURRENCY_TOKEN_TRANSACTIONS'] as const),
   ...(['USER_TRANSACTIONS', 'SECONDARY_MARKET_TRANSACTIONS', 'OTC_TRANSACTIONS'] as const),
 ];
 const STATUSES: readonly TransactionStatus[] = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT', 'DONE', 'ERROR'];
-
-/** Returns a name of the API as words: `TOKEN_TRANSACTIONS` as `Token transactions`. */
-export function words(name: string): string {
-  const spaced = name.replaceAll('_', ' ').toLowerCase();
-  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
-}
 
 function StatusBadge({ status }: { status: TransactionStatus | null | undefined }) {
   if (!status) return html`<${Badge}>Not started<//>`;

@@ -206,6 +206,12 @@ export function Id({ id, link }: { id: string | null | undefined; link?: string 
   return link === undefined ? shown : html`<a href=${link}>${shown}</a>`;
 }
 
+/** Returns a name of the API as words: `TOKEN_TRANSACTIONS` as `Token transactions`. */
+export function words(name: string): string {
+  const spaced = name.replaceAll('_', ' ').toLowerCase();
+  return spaced.charAt(0).toUpperCase() + spaced.slice(1);
+}
+
 /** A word with a colour that says the same: `good`, `bad`, `busy`, or none. */
 export function Badge({ tone = '', children }: { tone?: 'good' | 'bad' | 'busy' | ''; children?: Content }) {
   return html`<span class=${`badge ${tone}`}>${children}</span>`;

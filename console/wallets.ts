@@ -1,8 +1,7 @@
 import { type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { linkTo } from './router.ts';
-import { words } from './transactions.ts';
-import { Answer, Badge, type Column, type Crumb, Empty, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
+import { Answer, Badge, type Column, type Crumb, Empty, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages, words } from './ui.ts';
 
 type Wallet = NonNullable<WalletRulesQuery['wallet']>;
 type Rule = Wallet['rules']['edges'][number]['node'];
