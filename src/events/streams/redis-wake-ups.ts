@@ -76,7 +76,7 @@ class RedisChannel {
       },
       onOutage: (error) => {
         this.#reportOutage(error);
-        if (this.#members.length > 0) this.#moveOn();
+        this.#moveOn();
       },
     });
     this.#server?.stop();
@@ -103,7 +103,7 @@ class RedisChannel {
   }
 
   #moveOn(): void {
-    if (this.#isStopped) return;
+    if (this.#isStopped || this.#members.length === 0) return;
     this.#moving ??= this.#move().finally(() => {
       this.#moving = undefined;
       if (!this.#server?.isReady) this.#moveOn();
@@ -111,10 +111,12 @@ class RedisChannel {
   }
 
   async #move(): Promise<void> {
+    await delay(LEAVE_AFTER_MS, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+    // The server may have come back by now, without the cluster.
+    if (this.#isStopped || this.#members.length === 0) return;
     const urls = [this.#options.url, ...this.#members];
     this.#moves += 1;
-    await delay(LEAVE_AFTER_MS, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
-    if (!this.#isStopped) await this.#connect(urls[this.#moves % urls.length] ?? this.#options.url);
+    await this.#connect(urls[this.#moves % urls.length] ?? this.#options.url);
   }
 
   #reportOutage(error: unknown): void {
