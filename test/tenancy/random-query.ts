@@ -41,7 +41,7 @@ export interface RandomQuery {
 const depth = { depthIdentifier: 'query', maxDepth: 3, depthSize: 'small', withCrossShrink: true } as const;
 const pick = fc.tuple(fc.nat(7), fc.nat(7));
 
-export const { query: randomQuery, condition: randomCondition } = fc.letrec<{
+const { query, condition } = fc.letrec<{
   query: RandomQuery;
   source: Source;
   condition: Condition;
@@ -76,6 +76,34 @@ export const { query: randomQuery, condition: randomCondition } = fc.letrec<{
     fc.record({ kind: fc.constantFrom('exists', 'in'), pick, query: tie('query') }),
   ),
 }));
+
+/** How many rows each table has in the sight of a query that sees both nodes. */
+const ROWS: Record<string, number> = { accounts: 6, users: 4, assets: 4, wallets: 6, wallet_networks: 4, networks: 3 };
+/** The most rows that a query may go through: what joins multiply can be more than fits into memory. */
+const MOST_ROWS = 1_000_000;
+
+/** How many rows a query goes through at most, those of the queries in its conditions for each of its own. */
+function rowsOf({ from, joins, where, union }: RandomQuery): number {
+  const sources = [...from, ...joins.map(({ source }) => source)];
+  const conditions = [...where, ...joins.map(({ on }) => on)];
+  const own = sources
+    .map((source) => ('table' in source ? (ROWS[source.table] ?? 0) : rowsOf(source.query)))
+    .reduce((all, rows) => all * rows, 1);
+  return own * (1 + rowsOfAll(conditions)) + (union ? rowsOf(union.query) : 0);
+}
+
+function rowsOfAll(conditions: readonly Condition[]): number {
+  return conditions.reduce((sum, each) => sum + rowsOfOne(each), 0);
+}
+
+function rowsOfOne(condition: Condition): number {
+  if ('query' in condition) return rowsOf(condition.query);
+  if (!('of' in condition)) return 0;
+  return rowsOfAll(condition.kind === 'not' ? [condition.of] : condition.of);
+}
+
+export const randomQuery = query.filter((each) => rowsOf(each) <= MOST_ROWS);
+export const randomCondition = condition.filter((each) => rowsOfOne(each) <= MOST_ROWS);
 
 interface Scope {
   alias: string;
