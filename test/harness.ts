@@ -14,6 +14,7 @@ import { readSecrets } from '../src/platform/config/secrets.ts';
 import { asService } from './harness/database-roles.ts';
 import { copyOfDatabase, embeddedClusterCopy, onlyOne, realDatabase, realTemplate } from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
+import { stopped } from './harness/stops.ts';
 import type {} from './services/global-setup.ts';
 import { createTopics, deleteTopics, freshRedis, topicPrefix } from './services/isolation.ts';
 import { startedDatabase } from './services/pg-client.ts';
@@ -219,7 +220,7 @@ function portcullis(
     loginToken: () => tokenOf({ grant_type: 'password', ...demo.client, ...demo.supervisor }),
     [Symbol.asyncDispose]: async () => {
       await watch.lookThroughRecords(service);
-      await service[Symbol.asyncDispose]();
+      await stopped(service);
       await clean();
       watch.assertNone();
     },
