@@ -160,12 +160,16 @@ function Copied({ text }: { text: string }) {
   return html`<code>${text}</code> ${isSecureContext && html`<button type="button" onClick=${copy}>Copy</button> <small role="status">${isCopied && 'Copied'}</small>`}`;
 }
 
-/** Returns JSON with a member a line, each number as it was written; any other text as it is. */
+/** The greatest length of a body with indents; those of one that is deeply nested would be a thousand times as long as it. */
+const MAX_INDENTED = 1_000_000;
+
+/** Returns JSON with a member a line, each number as it was written; any other text, and what would be too long, as it is. */
 function indented(text: string): string {
   const { parse, rawJSON } = JSON as unknown as { parse(text: string, reviver: Reviver): unknown; rawJSON(text: string | undefined): unknown };
   try {
     const exact = parse(text, (_key, value, { source }) => (typeof value === 'number' ? rawJSON(source) : value));
-    return JSON.stringify(exact, null, 2);
+    const lines = JSON.stringify(exact, null, 2);
+    return lines.length > MAX_INDENTED ? text : lines;
   } catch {
     return text;
   }

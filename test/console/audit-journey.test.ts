@@ -71,21 +71,24 @@ describeReal('chromium', 'audit records in the console', () => {
     for (const secret of [password, createClient.clientSecret]) expect(text).not.toContain(secret);
   });
 
-  it('a body is indented, each of its numbers with all of its digits', async () => {
+  it('a body is indented, each of its numbers with all of its digits, and left as it is where indents would bury it', async () => {
     await using open = await openPage(browser, p.url, '/console/');
     const { page } = open;
     await signIn(page, p.demo);
-    const data = '{"query":"{ me { nodeId } }","variables":{"a":12345678901234567890.10,"b":[1e400,{}]}}';
-    const correlationId = 'has-digits';
-    const headers = { 'x-correlation-id': correlationId, 'content-type': 'application/json' };
-    await fetch(`${p.url}/graphql`, {
-      method: 'POST',
-      headers: { ...headers, authorization: `Bearer ${await p.clientToken()}` },
-      body: data,
-    });
-    await goTo(page, `#/audit?correlationId=${correlationId}`);
-    const text = await page.getByRole('region', { name: 'Request body' }).innerText();
-    expect(text).toContain('\n    "a": 12345678901234567890.10,\n    "b": [\n      1e400,\n      {}\n');
+    const authorization = `Bearer ${await p.clientToken()}`;
+    const bodyOf = async (correlationId: string, variables: string) => {
+      const headers = { 'x-correlation-id': correlationId, 'content-type': 'application/json', authorization };
+      const body = `{"query":"{ me { nodeId } }","variables":${variables}}`;
+      await fetch(`${p.url}/graphql`, { method: 'POST', headers, body });
+      await goTo(page, `#/audit?correlationId=${correlationId}`);
+      return page.getByRole('region', { name: 'Request body' }).innerText();
+    };
+    expect(await bodyOf('has-digits', '{"a":12345678901234567890.10,"b":[1e400,{}]}')).toContain(
+      '\n    "a": 12345678901234567890.10,\n    "b": [\n      1e400,\n      {}\n',
+    );
+    // Its indents would be 30 MB.
+    const deep = `${'['.repeat(500)}${'1,'.repeat(30_000)}1${']'.repeat(500)}`;
+    expect(await bodyOf('is-deep', `{"a":${deep}}`)).toContain(deep);
   });
 
   it('a search stands in the address, and a row opens by the keyboard', async () => {
