@@ -33,7 +33,9 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
   const asked = useAsk(WalletRuleDocument, { id });
   const [changed, setChanged] = useState<Rule>();
   const [isAsking, setAsking] = useState(false);
-  const rule = changed ?? asked.data?.walletRule ?? undefined;
+  const known = changed ?? asked.data?.walletRule;
+  // An address names both: a rule is not shown, and not changed, as that of another wallet.
+  const rule = known?.walletId === walletId.toLowerCase() ? known : undefined;
   const isActive = rule?.status === 'ACTIVE';
   const verb = isActive ? 'Disable' : 'Activate';
   const setStatus = async () => {
@@ -47,7 +49,7 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
         ? html`<${WriteNeeded} />
       <p class="muted">Version ${rule.version}, of <${Time} at=${rule.updatedAt} />. Id: <code>${rule.id}</code></p>
       <${RuleEditor} ...${{ walletId, rule, networks }} onSaved=${setChanged} />`
-        : html`<${Empty}>The rule is not there: it went with its wallet, or there was never one with this id.<//>`}<//>
+        : html`<${Empty}>The rule is not there, or is one of another wallet: it went with its wallet, or there was never one with this id.<//>`}<//>
     ${!asked.isLoading && html`<${History} key=${rule?.version} ruleId=${id} />`}
     ${isAsking && html`<${Confirm} title=${`${verb} this rule?`} verb=${verb} act=${setStatus} onClose=${() => setAsking(false)}><p>${CONSEQUENCE[verb]}</p><//>`}
   <//>`;

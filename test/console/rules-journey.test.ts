@@ -64,7 +64,7 @@ describeReal('chromium', 'rules in the console', () => {
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('a rule is written with its preview; of two who change it, the later one sees both versions; the history has all', async () => {
+  it('a rule is written with its preview; of two who change it, the later one sees both versions; the history has all; another wallet has none of it', async () => {
     await using first = await openConsole();
     const { page } = first;
     await goToNewRule(page);
@@ -113,6 +113,12 @@ describeReal('chromium', 'rules in the console', () => {
     expect(await history.innerText()).toContain('Refill of another one → Refill');
     expect(await history.getByRole('row').count()).toBe(5);
     expect(await history.getByRole('link').first().getAttribute('href')).toMatch(/^#\/audit\?correlationId=/);
+
+    await page.getByRole('button', { name: 'Activate the rule' }).waitFor();
+    const [own, other] = [p.demo.wallet_id, p.demo.target_wallet_id].map((id) => JSON.stringify(id));
+    await page.evaluate(`location.hash = location.hash.replace(${own}, ${other})`);
+    await page.getByText('The rule is not there, or is one of another wallet').waitFor();
+    expect(await page.getByRole('button', { name: 'Activate the rule' }).count()).toBe(0);
     // The browser itself names the answer to the preview of what is not valid.
     expect([...first.complaints, ...second.complaints].filter((told) => !told.includes('status of 400'))).toEqual([]);
   });
