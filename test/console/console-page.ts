@@ -50,9 +50,9 @@ export async function shown(page: Page, selector = 'main'): Promise<string> {
   return (await page.locator(selector).innerText()).replaceAll(/\s+/g, ' ');
 }
 
-/** Checks that the page asked this origin alone, broke no rule of its policy, and loaded no other document. */
+/** Checks that the page asked this origin alone, put nothing into an address, broke no rule of its policy, and loaded no other document. */
 export function expectQuiet({ requests, complaints, loads }: OpenPage, origin: string): void {
-  expect(requests.filter((url) => url.origin !== origin).map(String)).toEqual([]);
+  expect(requests.filter((url) => url.origin !== origin || url.search !== '').map(String)).toEqual([]);
   expect(complaints).toEqual([]);
   expect(loads()).toBe(1);
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../graphql/administration.ts';
@@ -13,16 +14,16 @@ let browser: Browser;
 /** All that a browser may keep of a page. */
 async function kept(page: Page): Promise<unknown> {
   const stored = await page.evaluate(
-    '(async () => [{ ...localStorage }, { ...sessionStorage }, await indexedDB.databases(), await caches.keys()])()',
+    '(async () => [{ ...localStorage }, { ...sessionStorage }, await indexedDB.databases(), await caches.keys(), name, history.state, location.search])()',
   );
   return [...(stored as unknown[]), await page.context().cookies()];
 }
 
-const NOTHING = [{}, {}, [], [], []];
+const NOTHING = [{}, {}, [], [], '', null, '', []];
 
 /** The tokens that the page was given, and those that it sent. */
 function tokensOf(page: Page) {
-  const seen = { given: [] as string[], asked: 0, sent: new Set<string>() };
+  const seen = { given: [] as string[], refresh: '', asked: 0, sent: new Set<string>() };
   page.on('request', (request) => {
     if (request.url().endsWith('/v2/oauth/token')) seen.asked += 1;
     const [, token] = /^Bearer (.+)/.exec(request.headers().authorization ?? '') ?? [];
@@ -30,7 +31,9 @@ function tokensOf(page: Page) {
   });
   page.on('response', async (response) => {
     if (!response.url().endsWith('/v2/oauth/token') || !response.ok()) return;
-    seen.given.push((await response.json()).access_token);
+    const { access_token, refresh_token } = await response.json();
+    seen.given.push(access_token);
+    seen.refresh = refresh_token;
   });
   return seen;
 }
@@ -41,6 +44,26 @@ async function supervisorOf(role: string) {
   const { id } = await createdSupervisor(p, await p.clientToken(), { username, role });
   return { id, client: p.demo.client, supervisor: { username, password: PASSWORD } };
 }
+
+/** A rule that is active, and a migration that runs. */
+async function changeable() {
+  const { node_id, wallet_id, network_id, network_currency_id } = p.demo;
+  const rows = p.service.context.database.db.unscoped('test');
+  const [ruleId, migrationId, created_at] = [randomUUID(), randomUUID(), '2026-11-21T10:30:00Z'];
+  const of = { node_id, wallet_id, network_id, network_currency_id, created_at, updated_at: created_at };
+  const limit = { max_amount: '1', time_period: 'day' as const, time_period_value: 1 };
+  const rule = { name: 'Limit', type: 'permissionless_transfer_limit' as const };
+  await rows.run((k) =>
+    k.insertInto('wallet_rules').values({ id: ruleId, ...of, ...rule, permissionless_transfer_limit_rule: limit }),
+  );
+  const running = { status: 'running' as const, total: 1, success: 0, skipped: 0, failed: 0 };
+  await rows.run((k) =>
+    k.insertInto('migrations').values({ id: migrationId, node_id, ...running, created_by: 'somebody', created_at }),
+  );
+  return { ruleId, migrationId };
+}
+
+const ACTIONS = /^(?:New rule|(?:Disable|Activate) the rule|(?:Start|Cancel) the migration)$/;
 
 describeReal('chromium', 'the session of the console', () => {
   beforeAll(async () => {
@@ -57,6 +80,7 @@ describeReal('chromium', 'the session of the console', () => {
     await signIn(page, p.demo);
     expect(await page.locator('.who summary').innerText()).toBe('Supervisor');
     expect(await kept(page)).toEqual(NOTHING);
+    expect(page.url()).toBe(`${p.url}/console/`);
     expectQuiet(open, p.url);
     await page.reload();
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
@@ -69,7 +93,7 @@ describeReal('chromium', 'the session of the console', () => {
     await page.getByLabel('Remember the client id').check();
     await signIn(page, { client: p.demo.client });
     expect(await page.locator('.who summary').innerText()).toBe('Client');
-    expect(await kept(page)).toEqual([{ 'portcullis.client_id': p.demo.client.client_id }, {}, [], [], []]);
+    expect(await kept(page)).toEqual([{ 'portcullis.client_id': p.demo.client.client_id }, ...NOTHING.slice(1)]);
     await page.reload();
     const field = page.getByLabel('Client id', { exact: true });
     await expect.poll(() => field.inputValue(), SOON).toBe(p.demo.client.client_id);
@@ -122,6 +146,9 @@ describeReal('chromium', 'the session of the console', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     await expect.poll(() => tokenStatus(p, token), SOON).toBe(401);
+    const introspection = { token: seen.refresh, ...p.demo.client };
+    const refresh = async () => (await p.call('POST', '/v2/oauth/introspect', { json: introspection })).json;
+    await expect.poll(refresh, SOON).toEqual({ active: false });
     expect(await kept(page)).toEqual(NOTHING);
     expect(new URL(page.url()).hash).toMatch(/^(#\/?)?$/);
     const { client, supervisor } = p.demo;
@@ -145,13 +172,27 @@ describeReal('chromium', 'the session of the console', () => {
     expect(await shown(page)).not.toContain('Your sign-in has ended');
   });
 
-  it('names what a role lacks where a view needs it, and asks the server for none of it', async () => {
-    const { id: _, ...credentials } = await supervisorOf('operator');
+  it('names what a role lacks where a view needs it, shows no action for it, and asks the server for none of it', async () => {
+    const { ruleId, migrationId } = await changeable();
+    const { id: _, ...credentials } = await supervisorOf('viewer');
     await using open = await openConsole(browser, p);
     const { page } = open;
     await signIn(page, credentials);
     await goTo(page, '#/audit');
     await expect.poll(() => shown(page), SOON).toContain('your sign-in lacks audit:read');
+    const wallet = `#/wallets/${p.demo.wallet_id}`;
+    for (const [place, heading, lacking] of [
+      [wallet, /^Wallet on/, 'wallet-rules:write'],
+      [`${wallet}/rules/${ruleId}`, /^Limit$/, 'wallet-rules:write'],
+      ['#/migrations', /^User migrations$/, 'users:migrate'],
+      [`#/migrations/${migrationId}`, /^User migration$/, 'users:migrate'],
+    ] as const) {
+      await goTo(page, place);
+      await page.getByRole('heading', { level: 1, name: heading }).waitFor();
+      await expect.poll(() => shown(page), SOON).toContain(lacking);
+      expect(await page.getByRole('main').getByText(ACTIONS).count()).toBe(0);
+      expect(await page.locator('main form :is(input, select, button):enabled').count()).toBe(0);
+    }
     expectQuiet(open, p.url);
   });
 });
