@@ -1,6 +1,6 @@
 import { createClient, NetworkError } from 'graphql-sse';
 import type { TypedDocumentString } from './generated/graphql.ts';
-import { accessToken, addressOf, Ended, end } from './session.ts';
+import { accessToken, addressOf, Ended, end, viewer } from './session.ts';
 
 /** A value that the server refuses: the place in the input, and what to change. */
 export interface Issue {
@@ -111,8 +111,11 @@ async function posted(body: string | FormData, signal: AbortSignal | undefined):
     if (typeof body === 'string') headers.set('content-type', 'application/json');
     return fetch(addressOf('/graphql'), { method: 'POST', headers, body, signal: signal ?? null });
   };
+  const who = viewer.value;
   const response = await once(false);
   if (response.status !== 401) return response;
+  // Nobody sends again what another one has asked for before.
+  if (viewer.value !== who) throw new Ended('You are signed out.');
   const again = await once(true);
   if (again.status === 401) throw end();
   return again;

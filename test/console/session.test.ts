@@ -159,6 +159,33 @@ describeReal('chromium', 'the session of the console', () => {
     expect(open.complaints).toEqual([]);
   });
 
+  it('does not lend its rights to what another one has asked for before', async () => {
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, p.demo);
+    const arrived = Promise.withResolvers<void>();
+    const refused = Promise.withResolvers<void>();
+    const sent: (string | undefined)[] = [];
+    await page.route('**/graphql', async (route) => {
+      const { authorization } = route.request().headers();
+      if (!route.request().postData()?.includes('{ late }')) return route.fallback();
+      sent.push(authorization);
+      arrived.resolve();
+      await refused.promise;
+      await route.fulfill({ status: 401, json: {} });
+    });
+    const told = page.evaluate(
+      `import('/console/api.ts').then(({ ask }) => ask('{ late }', {})).catch(({ message }) => message)`,
+    );
+    await arrived.promise;
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await signIn(page, { client: p.demo.client });
+    refused.resolve();
+    expect(await told).toBe('You are signed out.');
+    expect(sent).toHaveLength(1);
+    expect(await page.locator('.who summary').innerText()).toBe('Client');
+  });
+
   it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was', async () => {
     const { id, ...credentials } = await supervisorOf('viewer');
     await using open = await openConsole(browser, p);
