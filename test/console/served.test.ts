@@ -273,7 +273,7 @@ describe('the source of the console', () => {
     expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(3_000);
   });
 
-  it('imports its own modules and its packages alone, and makes no markup of text', () => {
+  it('imports its own modules and its packages alone, and makes no markup and no address of text', () => {
     const packages = Object.keys(MANIFEST.dependencies);
     const isOwn = (specifier: string) => /^\.\/(?:[a-z-]+\/)*[a-z-]+\.ts$/.test(specifier);
     const isPackaged = (specifier: string) => packages.some((each) => `${specifier}/`.startsWith(`${each}/`));
@@ -285,6 +285,8 @@ describe('the source of the console', () => {
       const others = specifiers.filter((each) => typeof each !== 'string' || !(isOwn(each) || isPackaged(each)));
       expect([name, others]).toEqual([name, []]);
       expect(text).not.toMatch(/innerHTML|outerHTML|insertAdjacent|document\.write|\beval\b|new Function|srcdoc/i);
+      expect(text).not.toMatch(/\b(?:href|src|action|formaction)=\$\{(?!linkTo\(|link\})/i);
+      expect(text).not.toMatch(/\blocation\s*=[^=]|\blocation\.(?:href|assign|replace)|\bopen\(/);
     }
     expect(imported).toEqual(expect.arrayContaining(['./html.ts', './generated/graphql.ts', 'preact', 'preact/hooks']));
   });
