@@ -1,7 +1,7 @@
 import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Empty, Field, Id, inputOf, nodesOf, Page, Pager, Table, Time, useAsk, usePages, words } from './ui.ts';
+import { Answer, Badge, type Column, Empty, Field, Id, inputOf, List, Page, Time, usePages, words } from './ui.ts';
 
 type Account = AccountsQuery['accounts']['edges'][number]['node'];
 type Wallet = NonNullable<AccountWalletsQuery['account']>['wallets']['edges'][number]['node'];
@@ -27,8 +27,7 @@ export function AccountsPage() {
   const [search, type, status] = ['search', 'type', 'status'].map((name) => query.get(name) ?? '');
   const includeDeleted = query.get('deleted') === 'true';
   const filter = { search: search || null, type: type || null, status: status && STATUSES[status] ? Number(status) : null, includeDeleted };
-  const pages = usePages(filter);
-  const asked = useAsk(AccountsDocument, { filter, ...pages.variables });
+  const asked = usePages(AccountsDocument, { filter });
   const set = (name: string, value: string) => go(linkTo(['accounts'], { ...Object.fromEntries(query), [name]: value }), { replaces: true });
   const put = (name: string) => (event: Event) => set(name, inputOf(event));
   return html`<${Page} title="Accounts">
@@ -40,9 +39,9 @@ export function AccountsPage() {
         ${Object.entries(STATUSES).map(([code, word]) => html`<option value=${code}>${word}</option>`)}</select>`}<//>
       <label class="check"><input type="checkbox" checked=${includeDeleted} onChange=${() => set('deleted', includeDeleted ? '' : 'true')} />Deleted ones too</label>
     </form>
-    <${Answer} asked=${asked}>${({ accounts }: AccountsQuery) => html`
-      ${accounts.edges.length === 0 ? html`<${Empty}>No account is like this. Change the filter above, or include deleted ones.<//>` : html`<${Table} label="Accounts" columns=${COLUMNS} rows=${nodesOf(accounts)} keyOf=${({ id }: Account) => id} />`}
-      <${Pager} connection=${accounts} pages=${pages} noun="accounts" />`}<//>
+    <${Answer} asked=${asked}>${({ accounts }: AccountsQuery) =>
+      html`<${List} label="Accounts" of=${accounts} pages=${asked.pages} columns=${COLUMNS} keyOf=${({ id }: Account) => id}
+        empty="No account is like this. Change the filter above, or include deleted ones." />`}<//>
   <//>`;
 }
 
@@ -54,8 +53,7 @@ const WALLET_COLUMNS: readonly Column<Wallet>[] = [
 
 /** One account and its wallets. */
 export function AccountPage({ id }: { id: string }) {
-  const pages = usePages(id);
-  const asked = useAsk(AccountWalletsDocument, { id, ...pages.variables });
+  const asked = usePages(AccountWalletsDocument, { id });
   const trail = [{ text: 'Accounts', link: linkTo(['accounts']) }];
   return html`<${Page} title=${asked.data?.account?.name || 'Account'} trail=${trail}>
     <${Answer} asked=${asked}>${({ account }: AccountWalletsQuery) => {
@@ -64,8 +62,7 @@ export function AccountPage({ id }: { id: string }) {
       return html`<p><${AccountStatus} ...${account} /></p>
         <p class="muted">${words(account.type)}, created <${Time} at=${account.createdAt} />. Id: <code>${account.id}</code></p>
         <h2>Wallets</h2>
-        ${wallets.edges.length === 0 ? html`<${Empty}>The account has no wallet.<//>` : html`<${Table} label="Wallets" columns=${WALLET_COLUMNS} rows=${nodesOf(wallets)} keyOf=${({ id }: Wallet) => id} />`}
-        <${Pager} connection=${wallets} pages=${pages} noun="wallets" />`;
+        <${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} keyOf=${({ id }: Wallet) => id} empty="The account has no wallet." />`;
     }}<//>
   <//>`;
 }

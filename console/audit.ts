@@ -3,7 +3,7 @@ import type { Reviver } from './api.ts';
 import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Dialog, Empty, Facts, Field, Id, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
+import { Answer, Badge, type Column, Dialog, Empty, Facts, Field, Id, List, nodesOf, Page, Time, usePages } from './ui.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 type Search = Record<(typeof NAMES)[number], string>;
@@ -60,8 +60,7 @@ export function AuditPage() {
 /** What a search has found; one request that its correlation id names, in full. */
 function Records({ search }: { search: Search }) {
   const filter = filterOf(search);
-  const pages = usePages(filter);
-  const asked = useAsk(AuditRecordsDocument, { filter, ...pages.variables });
+  const asked = usePages(AuditRecordsDocument, { filter });
   const [open, setOpen] = useState<AuditRecord>();
   const path: Column<AuditRecord> = {
     title: 'Path',
@@ -71,8 +70,8 @@ function Records({ search }: { search: Search }) {
     const [record, second] = nodesOf(auditRecords);
     if (!record) return html`<${Nothing} isAwaited=${search.correlationId !== ''} reload=${asked.reload} />`;
     if (search.correlationId !== '' && !second) return html`<${RecordFacts} record=${record} />`;
-    return html`<${Table} label="Audit records" columns=${[path, ...COLUMNS]} rows=${nodesOf(auditRecords)} keyOf=${({ id }: AuditRecord) => id} />
-      <${Pager} connection=${auditRecords} pages=${pages} noun="records" />`;
+    return html`<${List} label="Audit records" noun="records" of=${auditRecords} pages=${asked.pages} columns=${[path, ...COLUMNS]}
+      keyOf=${({ id }: AuditRecord) => id} />`;
   }}<//>
   ${
     open &&

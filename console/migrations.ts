@@ -24,15 +24,14 @@ import {
   Field,
   Id,
   LinkBadge,
+  List,
   may,
   nodesOf,
   Page,
-  Pager,
+  type Pages,
   Table,
   Time,
-  type Turning,
   useAction,
-  useAsk,
   usePages,
 } from './ui.ts';
 
@@ -73,8 +72,7 @@ const LIST_COLUMNS: readonly Column<Migration>[] = [
 
 /** The user migrations of the node, and how to start one. */
 export function MigrationsPage() {
-  const pages = usePages('');
-  const asked = useAsk(MigrationsDocument, pages.variables);
+  const asked = usePages(MigrationsDocument, {});
   const isRunning = asked.data?.migrations.edges.some(({ node }) => node.status === 'RUNNING');
   useEffect(() => {
     const timer = isRunning ? setTimeout(asked.reload, RELOAD_MS) : undefined;
@@ -83,9 +81,9 @@ export function MigrationsPage() {
   return html`<${Page} title="User migrations">
     ${may('users:migrate') ? html`<${Start} />` : html`<p class="muted">To start one, your sign-in lacks <code>users:migrate</code>: ask whoever manages your role or client for it.</p>`}
     <h2>Migrations until now</h2>
-    <${Answer} asked=${asked}>${({ migrations }: NonNullable<typeof asked.data>) => html`
-      ${migrations.totalCount === 0 ? html`<${Empty}>No user migration yet. One appears here as soon as it is started.<//>` : html`<${Table} label="User migrations" columns=${LIST_COLUMNS} rows=${nodesOf(migrations)} keyOf=${({ id }: Migration) => id} />`}
-      <${Pager} connection=${migrations} pages=${pages} noun="migrations" />`}<//>
+    <${Answer} asked=${asked}>${({ migrations }: NonNullable<typeof asked.data>) =>
+      html`<${List} label="User migrations" noun="migrations" of=${migrations} pages=${asked.pages} columns=${LIST_COLUMNS}
+        keyOf=${({ id }: Migration) => id} empty="No user migration yet. One appears here as soon as it is started." />`}<//>
   <//>`;
 }
 
@@ -176,8 +174,7 @@ const ROW_COLUMNS: readonly Column<Row>[] = [
 
 /** One migration: its progress, what became of its rows, and what to correct. */
 export function MigrationPage({ id }: { id: string }) {
-  const pages = usePages(id);
-  const asked = useAsk(MigrationRowsDocument, { id, ...pages.variables });
+  const asked = usePages(MigrationRowsDocument, { id });
   const first = asked.data?.migration;
   const { now, setNow, link, failure, wasCut, retry } = useProgress(id, first?.status === 'RUNNING', (isDone) => {
     if (isDone || !first?.rows.pageInfo.hasNextPage) asked.reload();
@@ -214,7 +211,7 @@ export function MigrationPage({ id }: { id: string }) {
           ['Started by', html`<code>${createdBy}</code>`],
           ['Id', html`<code>${migration.id}</code>`],
         ]} />
-        <${Rows} migration=${migration} rows=${read.rows} pages=${pages} />
+        <${Rows} migration=${migration} rows=${read.rows} pages=${asked.pages} />
         ${
           isAsking &&
           html`<${Confirm} title="Cancel this migration?" verb="Cancel the migration" act=${cancel} onClose=${() => setAsking(false)}>
@@ -225,7 +222,7 @@ export function MigrationPage({ id }: { id: string }) {
   <//>`;
 }
 
-type RowsInput = { migration: Migration; rows: NonNullable<MigrationRowsQuery['migration']>['rows']; pages: Turning };
+type RowsInput = { migration: Migration; rows: NonNullable<MigrationRowsQuery['migration']>['rows']; pages: Pages };
 
 /** The rows of a migration. Once it has ended: those alone that failed or were skipped, and a file of the failed ones. */
 function Rows({ migration: { id, status, total, success, skipped, failed }, rows, pages }: RowsInput) {
@@ -267,6 +264,7 @@ function Rows({ migration: { id, status, total, success, skipped, failed }, rows
     setTimeout(() => URL.revokeObjectURL(href), 60_000);
     setTold(`${download} has ${counted(wanted.length, 'failed row')}, as they stand in ${from.name}. Correct them, and start a migration with it.`);
   };
+  const table = { label: 'Rows', columns: ROW_COLUMNS, keyOf: ({ index }: Row) => index };
   return html`<h2>Rows</h2>
     <p class="muted">Rows are counted from 1 after the header, empty lines left out; <code>line N</code> in a reason is the same number.</p>
     <p class="actions">
@@ -274,6 +272,5 @@ function Rows({ migration: { id, status, total, success, skipped, failed }, rows
       ${hasBad && failed > 0 && (file ? html`<button type="button" disabled=${isBusy} onClick=${() => run(() => save(file))}>Download the failed rows as CSV</button>` : html`<span class="muted">A file of the failed rows can be made only in the session in which the CSV was chosen: the server does not keep it.</span>`)}
       <span role="status">${told}</span></p>
     <${FailureBox} failure=${failure} />
-    ${rows.totalCount === 0 ? html`<${Empty}>No row has an outcome yet.<//>` : html`<${Table} label="Rows" columns=${ROW_COLUMNS} rows=${bad?.slice(0, SHOWN) ?? nodesOf(rows)} keyOf=${({ index }: Row) => index} />`}
-    ${!bad && html`<${Pager} connection=${rows} pages=${pages} noun="rows" />`}`;
+    ${bad ? html`<${Table} ...${table} rows=${bad.slice(0, SHOWN)} />` : html`<${List} ...${table} of=${rows} pages=${pages} empty="No row has an outcome." />`}`;
 }

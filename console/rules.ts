@@ -12,7 +12,7 @@ import { html } from './html.ts';
 import { go, linkTo } from './router.ts';
 import { sideBySide } from './rule-draft.ts';
 import { type EditorInput, RuleEditor } from './rule-editor.ts';
-import { Answer, Badge, type Column, Confirm, type Crumb, Empty, Id, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages } from './ui.ts';
+import { Answer, Badge, type Column, Confirm, type Crumb, Empty, Id, List, may, nodesOf, Page, Time, useAsk, usePages } from './ui.ts';
 import { RuleStatus, trailOf, WriteNeeded } from './wallets.ts';
 
 /** A rule of a wallet, or a new one, which has the id `new`. */
@@ -64,18 +64,16 @@ type Version = WalletRuleVersionsQuery['walletRuleVersions']['edges'][number]['n
 
 /** The versions of a rule, newest first, and what each of them changed. */
 function History({ ruleId }: { ruleId: string }) {
-  const pages = usePages(ruleId);
-  const asked = useAsk(WalletRuleVersionsDocument, { ruleId, ...pages.variables });
+  const asked = usePages(WalletRuleVersionsDocument, { ruleId });
   const after = asked.data?.walletRuleVersions.pageInfo.endCursor ?? null;
   const older = useAsk(WalletRuleVersionsDocument, { ruleId, first: after === null ? 0 : 1, after });
   return html`<h2>History of versions</h2>
     <${Answer} asked=${asked}>${({ walletRuleVersions: versions }: WalletRuleVersionsQuery) => {
-      const rows = nodesOf(versions);
-      const known = [...rows, ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
+      const known = [...nodesOf(versions), ...(older.data ? nodesOf(older.data.walletRuleVersions) : [])];
       const before = ({ version }: Version) => known.find((other) => other.version === version - 1);
       const changes = { title: 'What it changed', cell: (row: Version) => html`<${Changes} version=${row} before=${before(row)} />` };
-      return html`<${Table} label="History of versions" columns=${[...COLUMNS, changes]} rows=${rows} keyOf=${({ version }: Version) => version} />
-        <${Pager} connection=${versions} pages=${pages} noun="versions" />`;
+      return html`<${List} label="History of versions" noun="versions" of=${versions} pages=${asked.pages}
+        columns=${[...COLUMNS, changes]} keyOf=${({ version }: Version) => version} />`;
     }}<//>`;
 }
 

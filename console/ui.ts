@@ -133,11 +133,12 @@ interface TableInput<Row> {
   marked?(row: Row): boolean;
 }
 
-/** The variables that ask for a page of a list, and the way to the others. */
-export interface Turning {
-  variables: { first?: number; after?: string; last?: number; before?: string };
+type Turn = { first?: number; after?: string; last?: number; before?: string };
+
+/** The page of a list that is asked for, and the way to the others. */
+export interface Pages {
   number: number;
-  turn(to: 'next' | 'previous' | 'first', pageInfo?: PageInfo): void;
+  turn(to: 'next' | 'previous', pageInfo: PageInfo): void;
 }
 
 interface PageInfo {
@@ -149,39 +150,44 @@ interface PageInfo {
 
 const PAGE = 20;
 
-/** Turns the pages of a list; a change of `of`, such as its filter, leads back to the first. */
-export function usePages(of: unknown): Turning {
+/** Asks for a page of a list; a change of `of`, such as its filter, leads back to the first. */
+export function usePages<Result, Variables>(operation: TypedDocumentString<Result, Variables>, of: Omit<Variables, keyof Turn>) {
   const key = JSON.stringify(of);
-  const [at, setAt] = useState({ key, number: 1, variables: { first: PAGE } as Turning['variables'] });
-  const current = at.key === key ? at : { number: 1, variables: { first: PAGE } };
-  return {
-    ...current,
-    turn: (to, pageInfo) => {
-      const { endCursor, startCursor } = pageInfo ?? {};
-      if (to === 'next' && endCursor) setAt({ key, number: current.number + 1, variables: { first: PAGE, after: endCursor } });
-      else if (to === 'previous' && startCursor && current.number > 2)
-        setAt({ key, number: current.number - 1, variables: { last: PAGE, before: startCursor } });
-      else setAt({ key, number: 1, variables: { first: PAGE } });
+  const [at, setAt] = useState({ key, number: 1, turn: { first: PAGE } as Turn });
+  const { number, turn } = at.key === key ? at : { number: 1, turn: { first: PAGE } };
+  const asked = useAsk(operation, { ...of, ...turn } as Variables);
+  const pages: Pages = {
+    number,
+    turn: (to, { endCursor, startCursor }) => {
+      if (to === 'next' && endCursor) setAt({ key, number: number + 1, turn: { first: PAGE, after: endCursor } });
+      else if (to === 'previous' && startCursor && number > 2) setAt({ key, number: number - 1, turn: { last: PAGE, before: startCursor } });
+      else setAt({ key, number: 1, turn: { first: PAGE } });
     },
   };
+  return { ...asked, pages };
 }
 
-interface Connection {
-  totalCount: number;
-  pageInfo: PageInfo;
-  edges: readonly unknown[];
+interface ListInput<Row> extends Omit<TableInput<Row>, 'rows'> {
+  of: { totalCount: number; pageInfo: PageInfo; edges: readonly { node: Row }[] };
+  pages: Pages;
+  /** What the rows are called in a sentence; by default as in `label`. */
+  noun?: string;
+  /** Why there are no rows, and what to do about it. */
+  empty?: Content;
 }
 
-/** How many rows there are, which of them are shown, and the buttons that turn the page. */
-export function Pager({ connection, pages, noun }: { connection: Connection; pages: Turning; noun: string }) {
-  const { totalCount, pageInfo, edges } = connection;
+/** A page of a list: its rows, how many there are and which of them are shown, and the buttons that turn the page. */
+export function List<Row>({ of, pages, label, noun = label.toLowerCase(), empty, ...table }: ListInput<Row>) {
+  const { totalCount, pageInfo, edges } = of;
   const from = (pages.number - 1) * PAGE + 1;
   const range = edges.length === 0 ? '' : `${from} to ${from + edges.length - 1} of `;
-  return html`<nav class="pager" aria-label=${`Pages of ${noun}`}>
-    <span role="status">${range}${totalCount} ${noun}</span>
-    <button type="button" disabled=${pages.number === 1} onClick=${() => pages.turn('previous', pageInfo)}>Previous</button>
-    <button type="button" disabled=${!pageInfo.hasNextPage} onClick=${() => pages.turn('next', pageInfo)}>Next</button>
-  </nav>`;
+  const button = (text: string, to: 'next' | 'previous', isThere: boolean) =>
+    html`<button type="button" disabled=${!isThere} onClick=${() => pages.turn(to, pageInfo)}>${text}</button>`;
+  return html`${edges.length === 0 ? html`<${Empty}>${empty}<//>` : html`<${Table} ...${table} label=${label} rows=${nodesOf(of)} />`}
+    <nav class="pager" aria-label=${`Pages of ${noun}`}>
+      <span role="status">${range}${totalCount} ${noun}</span>
+      ${button('Previous', 'previous', pages.number > 1)} ${button('Next', 'next', pageInfo.hasNextPage)}
+    </nav>`;
 }
 
 /** Returns the nodes of a list. */

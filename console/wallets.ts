@@ -1,7 +1,7 @@
 import { type WalletRuleStatus, WalletRulesDocument, type WalletRulesQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { linkTo } from './router.ts';
-import { Answer, Badge, type Column, type Crumb, Empty, may, nodesOf, Page, Pager, Table, Time, useAsk, usePages, words } from './ui.ts';
+import { Answer, Badge, type Column, type Crumb, Empty, List, may, nodesOf, Page, Table, Time, usePages, words } from './ui.ts';
 
 type Wallet = NonNullable<WalletRulesQuery['wallet']>;
 type Rule = Wallet['rules']['edges'][number]['node'];
@@ -41,8 +41,7 @@ export function WriteNeeded() {
 
 /** One wallet with its networks and rules. */
 export function WalletPage({ id }: { id: string }) {
-  const pages = usePages(id);
-  const asked = useAsk(WalletRulesDocument, { id, withAccount: may('accounts:read'), ...pages.variables });
+  const asked = usePages(WalletRulesDocument, { id, withAccount: may('accounts:read') });
   const wallet = asked.data?.wallet;
   return html`<${Page} title=${wallet ? `Wallet on ${wallet.chain}` : 'Wallet'} trail=${trailOf(wallet)}
     actions=${wallet && may('wallet-rules:write') && html`<a class="button primary" href=${linkTo(['wallets', id, 'rules', 'new'])}>New rule</a>`}>
@@ -52,8 +51,8 @@ export function WalletPage({ id }: { id: string }) {
       return html`<p class="muted">Created <${Time} at=${wallet.createdAt} />. Id: <code>${wallet.id}</code></p>
         <h2>Rules</h2>
         <${WriteNeeded} />
-        ${rules.edges.length === 0 ? html`<${Empty}>The wallet has no rule yet: transfers are neither made nor limited by one.<//>` : html`<${Table} label="Rules" columns=${columnsIn(id)} rows=${nodesOf(rules)} keyOf=${({ id }: Rule) => id} />`}
-        <${Pager} connection=${rules} pages=${pages} noun="rules" />
+        <${List} label="Rules" of=${rules} pages=${asked.pages} columns=${columnsIn(id)} keyOf=${({ id }: Rule) => id}
+          empty="The wallet has no rule yet: transfers are neither made nor limited by one." />
         <h2>Networks</h2>
         ${networks.edges.length === 0 ? html`<${Empty}>No network is assigned to the wallet.<//>` : html`<${Table} label="Networks" columns=${NETWORK_COLUMNS} rows=${nodesOf(networks)} keyOf=${({ id }: Network) => id} />`}
         <p class="muted">${networks.edges.length} of ${networks.totalCount} networks, in the order of their assignment.</p>`;
