@@ -138,6 +138,8 @@ type Turn = { first?: number; after?: string; last?: number; before?: string };
 /** The page of a list that is asked for, and the way to the others. */
 export interface Pages {
   number: number;
+  /** Whether what is there is of another page, or of another list. */
+  isLoading: boolean;
   turn(to: 'next' | 'previous', pageInfo: PageInfo): void;
 }
 
@@ -158,6 +160,7 @@ export function usePages<Result, Variables>(operation: TypedDocumentString<Resul
   const asked = useAsk(operation, { ...of, ...turn } as Variables);
   const pages: Pages = {
     number,
+    isLoading: asked.isLoading,
     turn: (to, { endCursor, startCursor }) => {
       if (to === 'next' && endCursor) setAt({ key, number: number + 1, turn: { first: PAGE, after: endCursor } });
       else if (to === 'previous' && startCursor && number > 2) setAt({ key, number: number - 1, turn: { last: PAGE, before: startCursor } });
@@ -181,11 +184,12 @@ export function List<Row>({ of, pages, label, noun = label.toLowerCase(), empty,
   const { totalCount, pageInfo, edges } = of;
   const from = (pages.number - 1) * PAGE + 1;
   const range = edges.length === 0 ? '' : `${from} to ${from + edges.length - 1} of `;
+  // A button that is disabled as a whole would lose the focus with each page.
   const button = (text: string, to: 'next' | 'previous', isThere: boolean) =>
-    html`<button type="button" disabled=${!isThere} onClick=${() => pages.turn(to, pageInfo)}>${text}</button>`;
+    html`<button type="button" disabled=${!isThere} aria-disabled=${pages.isLoading} onClick=${() => pages.isLoading || pages.turn(to, pageInfo)}>${text}</button>`;
   return html`${edges.length === 0 ? html`<${Empty}>${empty}<//>` : html`<${Table} ...${table} label=${label} rows=${nodesOf(of)} />`}
     <nav class="pager" aria-label=${`Pages of ${noun}`}>
-      <span role="status">${range}${totalCount} ${noun}</span>
+      <span role="status">${pages.isLoading ? 'Loading …' : `${range}${totalCount} ${noun}`}</span>
       ${button('Previous', 'previous', pages.number > 1)} ${button('Next', 'next', pageInfo.hasNextPage)}
     </nav>`;
 }

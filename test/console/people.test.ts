@@ -208,6 +208,25 @@ describeReal('chromium', 'the console for people', () => {
     expect(await page.evaluate('document.getAnimations().length')).toBe(0);
   });
 
+  it('turns one page at a time, which is not told before it is there, and keeps the focus', async () => {
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    await signIn(page, p.demo);
+    await goTo(page, '#/accounts');
+    const pager = page.getByRole('navigation', { name: 'Pages of accounts' });
+    const [, total] = /of (\d+) accounts/.exec(await pager.innerText()) ?? [];
+    const held = Promise.withResolvers<void>();
+    await page.route('**/graphql', (route) => held.promise.then(() => route.continue()));
+    await pager.getByRole('button', { name: 'Next' }).focus();
+    await page.keyboard.press('Enter');
+    await pager.getByText('Loading …').waitFor();
+    await page.keyboard.press('Enter');
+    held.resolve();
+    await pager.getByText(`21 to ${total} of ${total} accounts`).waitFor();
+    await pager.getByRole('button', { name: 'Previous' }).click();
+    await pager.getByText('1 to 20 of').waitFor();
+  });
+
   it('shows times as they are here, with UTC beside them', async () => {
     await using context = await browser.newContext({ timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
     const page = await context.newPage();
