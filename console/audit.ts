@@ -3,7 +3,7 @@ import type { Reviver } from './api.ts';
 import { type AuditFilter, AuditRecordsDocument, type AuditRecordsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Dialog, Empty, Facts, Field, Id, List, nodesOf, Page, Time, usePages } from './ui.ts';
+import { Answer, Badge, type Column, Dialog, Empty, Facts, Field, Id, List, LOCAL_TIME, localOf, nodesOf, Page, Time, usePages, utcOf } from './ui.ts';
 
 type AuditRecord = AuditRecordsQuery['auditRecords']['edges'][number]['node'];
 type Search = Record<(typeof NAMES)[number], string>;
@@ -23,14 +23,6 @@ function filterOf({ status, ...texts }: Search): AuditFilter {
   return { ...given, statusCode: /^\d{1,9}$/.test(status) ? Number(status) : null };
 }
 
-/** Returns a time in UTC as an input for local times has it; nothing for one that is none. */
-function localOf(utc: string): string {
-  const date = new Date(utc);
-  const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
-  return Number.isNaN(local.getTime()) ? '' : local.toISOString().slice(0, 19);
-}
-
-const utcOf = (local: string) => local && new Date(local).toISOString();
 const inMs = (elapsed: number) => `${Number(elapsed).toFixed(1)} ms`;
 
 function StatusCode({ code }: { code: number }) {
@@ -91,7 +83,7 @@ function SearchForm({ search }: { search: Search }) {
     html`<${Field} label=${label} hint=${hint}>${(described: object) =>
       html`<input name=${name} value=${search[name]} autocomplete="off" spellcheck="false" ...${described} ...${more} />`}<//>`;
   const time = (name: 'since' | 'until', label: string) =>
-    input(name, label, 'Your local time; it is sent as UTC.', { type: 'datetime-local', step: 1, value: localOf(search[name]) });
+    input(name, label, 'Your local time; it is sent as UTC.', { ...LOCAL_TIME, value: localOf(search[name]) });
   const methods = [...new Set(['', ...METHODS, search.method])];
   return html`<form class="filters search" role="search" aria-label="Audit records" onSubmit=${submit}>
     ${input('correlationId', 'Correlation id', 'The whole id: the X-Correlation-ID of the response.')}

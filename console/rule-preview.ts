@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { PreviewWalletRuleDocument, type PreviewWalletRuleInput, type PreviewWalletRuleQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { conditionsOf, type Draft, LOGIC, nameOf, ownPart, ruleInput, signOf } from './rule-draft.ts';
-import { type Asked, Badge, Field, inputOf, useAsk } from './ui.ts';
+import { type Asked, Badge, Field, inputOf, LOCAL_TIME, localOf, useAsk, utcOf } from './ui.ts';
 
 export type Explanation = PreviewWalletRuleQuery['previewWalletRule']['explanation'][number];
 
@@ -27,9 +27,9 @@ function previewInput(draft: Draft, { values, transfers }: Facts): PreviewWallet
     const balances = balancesOf(draft).map(({ key, ...balance }) => ({ ...balance, value: values[key]?.trim() ?? '' }));
     return { rule, balances: balances.filter(({ value }) => value !== '') };
   }
-  const given = transfers.filter(({ amount, at }) => amount !== '' && at !== '');
+  const given = transfers.filter(({ amount, at }) => amount !== '' && utcOf(at) !== '');
   const { networkCurrencyId } = rule;
-  return { rule, balances: [], transfers: given.map(({ amount, at }) => ({ networkCurrencyId, amount: amount.trim(), at: new Date(at).toISOString() })) };
+  return { rule, balances: [], transfers: given.map(({ amount, at }) => ({ networkCurrencyId, amount: amount.trim(), at: utcOf(at) })) };
 }
 
 /** Evaluates a draft once it is complete and typing pauses. Nothing is there while what has come is of another draft. */
@@ -77,8 +77,14 @@ export function PreviewPanel({ draft, told, facts, onFacts }: PanelInput) {
   const isLimit = ownPart(draft) === 'permissionlessTransferLimitRule';
   const { values, transfers } = facts;
   const replace = (index: number, ...by: Facts['transfers'][number][]) => onFacts({ ...facts, transfers: transfers.toSpliced(index, 1, ...by) });
-  const input = (label: string, value: string, onValue: (value: string) => void, hint?: string, type = 'text') => html`<${Field} label=${label} hint=${hint}>
-    ${(described: object) => html`<input ...${described} type=${type} step="1" value=${value} onInput=${(event: Event) => onValue(inputOf(event))} />`}<//>`;
+  const input = (
+    label: string,
+    value: string,
+    onValue: (value: string) => void,
+    hint?: string,
+    more: object = {},
+  ) => html`<${Field} label=${label} hint=${hint}>
+    ${(described: object) => html`<input ...${described} ...${more} value=${value} onInput=${(event: Event) => onValue(inputOf(event))} />`}<//>`;
   return html`<section class="card preview" aria-labelledby="preview"><h2 id="preview">Preview</h2>
     <p class="muted">What the rule would do with these facts. Nothing is changed or stored by it.</p>
     ${
@@ -86,10 +92,10 @@ export function PreviewPanel({ draft, told, facts, onFacts }: PanelInput) {
         ? html`${transfers.map(
             (transfer, index) => html`<fieldset><legend>Transfer ${index + 1}</legend>
         ${input('Amount', transfer.amount, (amount) => replace(index, { ...transfer, amount }))}
-        ${input('Made at', transfer.at, (at) => replace(index, { ...transfer, at }), 'your local time', 'datetime-local')}
+        ${input('Made at', transfer.at, (at) => replace(index, { ...transfer, at }), 'your local time', LOCAL_TIME)}
         <button type="button" onClick=${() => replace(index)}>Remove transfer ${index + 1}</button></fieldset>`,
           )}
-      <button type="button" onClick=${() => onFacts({ ...facts, transfers: [...transfers, { amount: '', at: localNow() }] })}>Add transfer</button>`
+      <button type="button" onClick=${() => onFacts({ ...facts, transfers: [...transfers, { amount: '', at: localOf(Date.now()) }] })}>Add transfer</button>`
         : balancesOf(draft).map(({ key, field, networkCurrencyId }) => {
             const put = (value: string) => onFacts({ ...facts, values: { ...values, [key]: value } });
             return input(`Value of ${field}`, values[key] ?? '', put, `in the currency ${networkCurrencyId || 'of no id yet'}`);
@@ -97,11 +103,6 @@ export function PreviewPanel({ draft, told, facts, onFacts }: PanelInput) {
     }
     <${Outcome} told=${told} outcomes=${isLimit ? ['The transfers stay within the maximum', 'They are not within it'] : ['It would fire', 'It would not fire']} />
   </section>`;
-}
-
-function localNow(): string {
-  const now = new Date();
-  return new Date(now.getTime() - now.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
 function Outcome({ outcomes: [yes, no], told: { data, failure, isLoading } }: { outcomes: [string, string]; told: Asked<PreviewWalletRuleQuery> }) {

@@ -209,6 +209,21 @@ export function Time({ at }: { at: string | null | undefined }) {
   return html`<time datetime=${at} title=${at}>${LOCAL.format(date)} <small>${utc}</small></time>`;
 }
 
+/** The attributes of an input for a local time; its year has four digits. */
+export const LOCAL_TIME = { type: 'datetime-local', step: 1, max: '9999-12-31T23:59:59' };
+
+/** Returns a time as an input for local times has it; nothing for one that is none. */
+export function localOf(at: string | number): string {
+  const date = new Date(at);
+  return utcOf(date.getTime() - date.getTimezoneOffset() * 60_000).slice(0, 19);
+}
+
+/** Returns a time, such as that of an input for local times, in UTC; nothing for one that is none. */
+export function utcOf(at: string | number): string {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? '' : date.toISOString();
+}
+
 /** An id, shortened to its beginning, in full to who points at it or copies it. */
 export function Id({ id, link }: { id: string | null | undefined; link?: string }) {
   if (!id) return html`<span class="muted">–</span>`;

@@ -55,6 +55,21 @@ async function fillRule(page: Page): Promise<void> {
 
 const isFocused = (element: Element) => element === element.ownerDocument.activeElement;
 
+/** Types the time of a transfer by the keyboard, its year with more digits than a year has. */
+async function typeTransfer(page: Page): Promise<void> {
+  await page.getByLabel('Type', { exact: true }).selectOption('permissionless_transfer_limit');
+  await page.getByRole('button', { name: 'Add transfer' }).click();
+  const transfer = page.getByRole('group', { name: 'Transfer 1' });
+  await transfer.getByLabel('Amount').fill('1');
+  await transfer.getByLabel('Made at').focus();
+  await page.keyboard.type('1124202610');
+  expect(await transfer.getByLabel('Made at').inputValue()).toMatch(/^2026-11-24T(10|22):/);
+  await transfer.getByLabel('Made at').fill('20261-11-24T10:00:00');
+  await transfer.getByRole('button', { name: 'Remove transfer 1' }).click();
+  await transfer.waitFor({ state: 'detached' });
+  await page.getByLabel('Type', { exact: true }).selectOption('auto_transfer');
+}
+
 describeReal('chromium', 'rules in the console', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
@@ -68,6 +83,7 @@ describeReal('chromium', 'rules in the console', () => {
     await using first = await openConsole();
     const { page } = first;
     await goToNewRule(page);
+    await typeTransfer(page);
     await fillRule(page);
 
     await page.getByLabel('Value of target.balance').fill('0.1');
