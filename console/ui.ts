@@ -11,9 +11,10 @@ type Content = ComponentChildren;
 /** A view: its heading, which takes the focus when the view opens, and what is under it. */
 export function Page({ title, trail = [], actions, children }: { title: string; trail?: Crumb[]; actions?: Content; children?: Content }) {
   const heading = useRef<HTMLHeadingElement>(null);
+  // Once alone: a title that comes with the data, or changes, does not take the focus from what is typed on.
+  useEffect(() => heading.current?.focus(), []);
   useEffect(() => {
     document.title = `${title} · Portcullis`;
-    heading.current?.focus();
   }, [title]);
   return html`<main id="content">
     ${trail.length > 0 && html`<nav aria-label="Breadcrumb" class="trail"><ol>${trail.map(({ text, link }) => html`<li><a href=${link}>${text}</a></li>`)}</ol></nav>`}

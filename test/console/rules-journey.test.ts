@@ -109,8 +109,10 @@ describeReal('chromium', 'rules in the console', () => {
 
     await using second = await openConsole(page.url());
     await second.page.getByLabel('Name', { exact: true }).fill('Refill of another one');
-    await second.page.getByRole('button', { name: 'Save', exact: true }).click();
+    await second.page.keyboard.press('Enter');
     await second.page.getByText('Saved as version 2.').waitFor();
+    await second.page.getByRole('heading', { name: 'Refill of another one' }).waitFor();
+    expect(await second.page.getByLabel('Name', { exact: true }).evaluate(isFocused)).toBe(true);
 
     await page.getByLabel('Amount').fill('2');
     await page.getByRole('link', { name: 'Audit' }).click();
