@@ -9,7 +9,7 @@ import { MigrationPage, MigrationsPage } from './migrations.ts';
 import { rememberedClient } from './remembered.ts';
 import { go, leave, linkTo, place } from './router.ts';
 import { RulePage } from './rules.ts';
-import { notice, signIn, signOut, viewer } from './session.ts';
+import { letIn, notice, signIn, signOut, viewer } from './session.ts';
 import { TransactionPage, TransactionsPage } from './transactions.ts';
 import { FailureBox, Field, Guarded, Id, inputOf, Page, Time, useAction } from './ui.ts';
 import { WalletPage } from './wallets.ts';
@@ -87,7 +87,7 @@ function SignIn() {
       await signIn(by === 'client' ? { ...given, username: '', password: '' } : given);
       rememberedClient.set(isKept ? given.clientId.trim() : '');
       try {
-        viewer.value = (await ask(ViewerDocument, {})).me;
+        letIn((await ask(ViewerDocument, {})).me);
       } catch (error) {
         signOut();
         throw error;

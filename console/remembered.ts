@@ -1,11 +1,11 @@
 const FORGETTERS = new Set<() => void>();
 
-/** Registers what to do when a session ends, for values that outlive the views: nothing of one is left to the next. */
+/** Registers what to do when a person signs out, or another one signs in, for values that outlive the views. */
 export function onSignOut(forgetter: () => void): void {
   FORGETTERS.add(forgetter);
 }
 
-/** Forgets all that a session has left. */
+/** Forgets all that the sessions of a person have left. */
 export function forget(): void {
   for (const forgetter of FORGETTERS) forgetter();
 }

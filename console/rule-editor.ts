@@ -3,9 +3,11 @@ import { ask, Failure, failureOf, resultOf } from './api.ts';
 import { ConditionTree } from './conditions.ts';
 import { CreateWalletRuleDocument, ReplaceWalletRuleDocument, type RulePartsFragment as Rule, WalletRuleDocument } from './generated/graphql.ts';
 import { html } from './html.ts';
+import { onSignOut } from './remembered.ts';
 import { guardLeaving } from './router.ts';
 import { conditionsOf, type Draft, draftOf, OPTIONAL, ownPart, ruleInput, sideBySide, TEXTS } from './rule-draft.ts';
 import { byPath, type Facts, PreviewPanel, usePreview } from './rule-preview.ts';
+import { viewer } from './session.ts';
 import { Confirm, Dialog, FailureBox, Field, inputOf, issueAt, may, Table, useAction, words } from './ui.ts';
 
 /** What the editor takes. */
@@ -17,21 +19,38 @@ export interface EditorInput {
   onSaved(rule: Rule): void;
 }
 
+interface Typed {
+  base: { draft: Draft; version: number | undefined };
+  draft: Draft;
+  facts: Facts;
+}
+
+/** What is typed and not saved, by its wallet and rule: it outlives a session that ends by itself. */
+const TYPED = new Map<string, Typed>();
+onSignOut(() => TYPED.clear());
+
 /** A rule to type on, with its preview beside it. */
 export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
-  const [base, setBase] = useState(() => ({ draft: draftOf(rule), version: rule?.version }));
-  const [draft, setDraft] = useState(base.draft);
-  const [facts, setFacts] = useState<Facts>({ values: {}, transfers: [] });
+  const place = `${walletId} ${rule?.id}`;
+  const kept = TYPED.get(place);
+  const [base, setBase] = useState(() => kept?.base ?? { draft: draftOf(rule), version: rule?.version });
+  const [draft, setDraft] = useState(kept?.draft ?? base.draft);
+  const [facts, setFacts] = useState<Facts>(kept?.facts ?? { values: {}, transfers: [] });
   const [theirs, setTheirs] = useState<Rule>();
   const [saved, setSaved] = useState('');
   const { run, isBusy, failure, setFailure } = useAction();
   const form = useRef<HTMLFormElement>(null);
   const told = usePreview(draft, facts);
-  const isDirty = JSON.stringify(draft) !== JSON.stringify(base.draft);
+  const isDirty = !isSame(draft, base.draft);
   useEffect(() => {
-    // A change of the status alone, made on this page, is no conflict with what is typed.
-    if (rule && base.version !== undefined && rule.version === base.version + 1) setBase({ ...base, version: rule.version });
+    // A version that differs in its status alone is no conflict with what is typed.
+    if (rule && rule.version !== base.version && isSame(draftOf(rule), base.draft)) setBase({ ...base, version: rule.version });
   }, [rule?.version]);
+  useEffect(() => {
+    if (isDirty) TYPED.set(place, { base, draft, facts });
+    else TYPED.delete(place);
+  }, [base, draft, facts]);
+  useEffect(() => () => void (viewer.value && TYPED.delete(place)), []);
   useEffect(() => {
     if (failure?.issues.length) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
   }, [failure]);
@@ -112,6 +131,10 @@ export function RuleEditor({ walletId, rule, networks, onSaved }: EditorInput) {
     <${LeaveGuard} isDirty=${isDirty} />
     ${theirs && html`<${Conflict} ...${{ theirs, draft, take }} version=${base.version} save=${() => save(theirs.version)} onClose=${() => setTheirs(undefined)} />`}
   </div>`;
+}
+
+function isSame(one: Draft, other: Draft): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** Asks before what is typed is left, in the console and in the browser. */

@@ -31,6 +31,8 @@ const SPARE_MS = 30_000;
 let client: Pick<Credentials, 'clientId' | 'clientSecret'> | undefined;
 let tokens: Tokens | undefined;
 let renewing: Promise<string> | undefined;
+/** Whose session the last one was. */
+let last = '';
 
 /** Returns the address of a path of the product, whose console is served beside it. */
 export function addressOf(path: string): string {
@@ -51,7 +53,15 @@ export async function signIn({ clientId, clientSecret, username, password }: Cre
   notice.value = '';
 }
 
-/** Ends the session here, and at the server as far as it can be reached. */
+/** Lets in whoever has signed in; somebody else than before finds nothing of before. */
+export function letIn(me: Viewer): void {
+  const who = JSON.stringify([me.nodeId, me.clientId, me.subject]);
+  if (who !== last) forget();
+  last = who;
+  viewer.value = me;
+}
+
+/** Ends the session here, and at the server as far as it can be reached. For a reason, the person has not chosen to. */
 export function signOut(reason = ''): void {
   const { access, refresh } = tokens ?? {};
   for (const token of [refresh, access]) {
@@ -62,7 +72,7 @@ export function signOut(reason = ''): void {
   client = undefined;
   tokens = undefined;
   renewing = undefined;
-  forget();
+  if (reason === '') forget();
   viewer.value = undefined;
   notice.value = reason;
 }

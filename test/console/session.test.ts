@@ -186,17 +186,31 @@ describeReal('chromium', 'the session of the console', () => {
     expect(await page.locator('.who summary').innerText()).toBe('Client');
   });
 
-  it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was', async () => {
-    const { id, ...credentials } = await supervisorOf('viewer');
+  it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was, and what was typed', async () => {
+    const { id, ...credentials } = await supervisorOf('operator');
     await using open = await openConsole(browser, p);
     const { page } = open;
     await signIn(page, credentials);
-    await expect.poll(() => shown(page, '.link'), SOON).toContain('Live');
+    await goTo(page, `#/wallets/${p.demo.wallet_id}/rules/new`);
+    const name = page.getByLabel('Name', { exact: true });
+    await name.fill('Half of a rule');
     await operate(p, await p.clientToken(), RevokeSessionsDocument, { supervisorId: id });
+    await page.getByLabel('Type', { exact: true }).selectOption('permissionless_transfer_limit');
+    await page.getByLabel('Maximum in the window').fill('1');
+    await page.getByLabel('Network id').fill(p.demo.network_id);
+    await page.getByLabel('Currency id of the rule').fill(p.demo.network_currency_id);
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     expect(await shown(page)).toContain('Your sign-in has ended: it was revoked, or has expired.');
     await signIn(page, credentials);
+    await expect.poll(() => name.inputValue(), SOON).toBe('Half of a rule');
+    await page.getByText('Not saved yet.').waitFor();
     expect(await shown(page)).not.toContain('Your sign-in has ended');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Leave' }).click();
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+    await signIn(page, credentials);
+    await goTo(page, `#/wallets/${p.demo.wallet_id}/rules/new`);
+    expect(await name.inputValue()).toBe('');
   });
 
   it('names what a role lacks where a view needs it, shows no action for it, and asks the server for none of it', async () => {
