@@ -1,10 +1,10 @@
 import { AccountsDocument, type AccountsQuery, AccountWalletsDocument, type AccountWalletsQuery } from './generated/graphql.ts';
 import { html } from './html.ts';
 import { go, linkTo, place } from './router.ts';
-import { Answer, Badge, type Column, Empty, Field, Id, inputOf, List, Page, Time, usePages, words } from './ui.ts';
+import { Answer, Badge, type Column, Empty, Field, Id, inputOf, List, may, Page, Time, usePages, words } from './ui.ts';
 
 type Account = AccountsQuery['accounts']['edges'][number]['node'];
-type Wallet = NonNullable<AccountWalletsQuery['account']>['wallets']['edges'][number]['node'];
+type Wallet = NonNullable<NonNullable<AccountWalletsQuery['account']>['wallets']>['edges'][number]['node'];
 
 const STATUSES: Readonly<Record<string, string>> = { 1: 'Active', 2: 'Suspended', 3: 'Closed' };
 
@@ -53,7 +53,7 @@ const WALLET_COLUMNS: readonly Column<Wallet>[] = [
 
 /** One account and its wallets. */
 export function AccountPage({ id }: { id: string }) {
-  const asked = usePages(AccountWalletsDocument, { id });
+  const asked = usePages(AccountWalletsDocument, { id, withWallets: may('wallets:read') });
   const trail = [{ text: 'Accounts', link: linkTo(['accounts']) }];
   return html`<${Page} title=${asked.data?.account?.name || 'Account'} trail=${trail}>
     <${Answer} asked=${asked}>${({ account }: AccountWalletsQuery) => {
@@ -62,7 +62,11 @@ export function AccountPage({ id }: { id: string }) {
       return html`<p><${AccountStatus} ...${account} /></p>
         <p class="muted">${words(account.type)}, created <${Time} at=${account.createdAt} />. Id: <code>${account.id}</code></p>
         <h2>Wallets</h2>
-        <${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} keyOf=${({ id }: Wallet) => id} empty="The account has no wallet." />`;
+        ${
+          wallets
+            ? html`<${List} label="Wallets" of=${wallets} pages=${asked.pages} columns=${WALLET_COLUMNS} keyOf=${({ id }: Wallet) => id} empty="The account has no wallet." />`
+            : html`<p class="muted">To see them, your sign-in lacks <code>wallets:read</code>: ask whoever manages your role or client for it.</p>`
+        }`;
     }}<//>
   <//>`;
 }

@@ -253,6 +253,7 @@ export type AccountsQuery = { accounts: { totalCount: number, pageInfo: { hasNex
 
 export type AccountWalletsQueryVariables = Exact<{
   id: string | number;
+  withWallets: boolean;
   first?: number | null | undefined;
   after?: string | null | undefined;
   last?: number | null | undefined;
@@ -260,7 +261,7 @@ export type AccountWalletsQueryVariables = Exact<{
 }>;
 
 
-export type AccountWalletsQuery = { account: { id: string, name: string, type: string, status: number, createdAt: string, updatedAt: string, deletedAt: string | null, wallets: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, chain: string, createdAt: string } }> } } | null };
+export type AccountWalletsQuery = { account: { id: string, name: string, type: string, status: number, createdAt: string, updatedAt: string, deletedAt: string | null, wallets?: { totalCount: number, pageInfo: { hasNextPage: boolean, hasPreviousPage: boolean, startCursor: string | null, endCursor: string | null }, edges: Array<{ node: { id: string, chain: string, createdAt: string } }> } } | null };
 
 export type RulePartsFragment = { id: string, walletId: string, name: string, type: string, networkId: string, networkCurrencyId: string, priority: number | null, status: WalletRuleStatus, version: number, createdAt: string, updatedAt: string, autoTransferRule: { type: string, ruleLogic: unknown, amount: string, targetWalletId: string } | null, signAndApproveRule: { mandatoryUserId: string | null, minPriority: number | null, maxPriority: number | null, minUserCount: number | null } | null, permissionlessTransferLimitRule: { maxAmount: string, timePeriod: string, timePeriodValue: number } | null };
 
@@ -676,7 +677,7 @@ export const AccountsDocument = new TypedDocumentString(`
   endCursor
 }`) as unknown as TypedDocumentString<AccountsQuery, AccountsQueryVariables>;
 export const AccountWalletsDocument = new TypedDocumentString(`
-    query AccountWallets($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
+    query AccountWallets($id: ID!, $withWallets: Boolean!, $first: Int, $after: String, $last: Int, $before: String) {
   account(id: $id) {
     id
     name
@@ -685,7 +686,7 @@ export const AccountWalletsDocument = new TypedDocumentString(`
     createdAt
     updatedAt
     deletedAt
-    wallets(first: $first, after: $after, last: $last, before: $before) {
+    wallets(first: $first, after: $after, last: $last, before: $before) @include(if: $withWallets) {
       totalCount
       pageInfo {
         ...PageParts

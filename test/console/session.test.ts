@@ -234,6 +234,12 @@ describeReal('chromium', 'the session of the console', () => {
       expect(await page.getByRole('main').getByText(ACTIONS).count()).toBe(0);
       expect(await page.locator('main form :is(input, select, button):enabled').count()).toBe(0);
     }
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    const made = await createdClient(p, await p.clientToken(), { scopes: ['accounts:read'] });
+    await signIn(page, { client: made.credentials });
+    await goTo(page, `#/accounts/${p.demo.account_id}`);
+    await page.getByRole('heading', { name: 'Acme Treasury' }).waitFor();
+    expect(await shown(page)).toMatch(/Organisation, created .*your sign-in lacks wallets:read/);
     expectQuiet(open, p.url);
   });
 });
