@@ -54,6 +54,8 @@ interface Live {
   totalCount: number | undefined;
   /** The cursor before the oldest row; undefined where there is none older. */
   older: string | undefined;
+  /** Whether older rows may have been let go, so that those before them would leave a gap. */
+  isFull: boolean;
   link: Link;
   failure: Failure | undefined;
   /** The number of updates since the view was opened. */
@@ -63,7 +65,7 @@ interface Live {
   latest: string | undefined;
 }
 
-const UNREAD = { totalCount: undefined, older: undefined, failure: undefined, latest: undefined };
+const UNREAD = { totalCount: undefined, older: undefined, isFull: false, failure: undefined, latest: undefined };
 const NOTHING: Live = { ...UNREAD, rows: [], link: { state: 'connecting' }, updates: 0, told: '' };
 
 /** Returns rows with an update in them: its transaction on top, or gone if it has left the filter. */
@@ -95,7 +97,11 @@ function useLive(filter: Filter) {
     let after: string | undefined;
     let wasCut = false;
     change.current = (by) => {
-      if (isOpen) setLive((now) => ({ ...now, ...by(now) }));
+      if (isOpen)
+        setLive((now) => {
+          const next = { ...now, ...by(now) };
+          return { ...next, isFull: next.isFull || next.rows.length === KEPT };
+        });
     };
     const set = change.current;
     set(() => NOTHING);
@@ -106,7 +112,7 @@ function useLive(filter: Filter) {
         const { listed, totalCount, older } = await list();
         const late = [...came.values()].filter(({ id, updatedAt }) => !listed.some((row) => row.id === id && (row.updatedAt ?? '') > (updatedAt ?? '')));
         const rows = late.reduce<readonly Transaction[]>((all, update) => updated(all, update, filter), listed);
-        set(() => ({ rows, totalCount, older, failure: undefined }));
+        set(() => ({ rows, totalCount, older, isFull: false, failure: undefined }));
       } catch (error) {
         set(() => ({ failure: failureOf(error) }));
       }
@@ -171,7 +177,7 @@ export function TransactionsPage() {
   const { query } = place.value;
   const filter = filterOf(query);
   const { live, readOlder, retry, fail } = useLive(filter);
-  const { rows, totalCount, older, link, failure, updates, told, latest } = live;
+  const { rows, totalCount, older, isFull, link, failure, updates, told, latest } = live;
   const set = (name: string) => (event: Event) => go(linkTo(['transactions'], { ...Object.fromEntries(query), [name]: inputOf(event) }), { replaces: true });
   const choice = (name: 'collection' | 'status', label: string, options: readonly string[]) =>
     html`<${Field} label=${label}>${(described: object) => html`<select ...${described} value=${query.get(name) ?? ''} onChange=${set(name)}>
@@ -188,7 +194,7 @@ export function TransactionsPage() {
     ${totalCount !== undefined && rows.length === 0 && html`<${Empty}>No transaction of this kind yet. One appears here as soon as it is registered and its first notification has come.<//>`}
     ${rows.length > 0 && html`<${Table} label="Transactions" columns=${COLUMNS} rows=${rows} keyOf=${({ id }: Transaction) => id} marked=${({ id }: Transaction) => id === latest} />`}
     <p class="pager"><span>${rows.length} shown${totalCount === undefined ? '' : `; ${totalCount} when the list was read`}</span>
-      ${older !== undefined && html`<button type="button" onClick=${() => readOlder().catch(fail)}>Show older ones</button>`}</p>
+      ${isFull ? `No more than ${KEPT} are shown at once: a filter leads to others.` : older !== undefined && html`<button type="button" onClick=${() => readOlder().catch(fail)}>Show older ones</button>`}</p>
   <//>`;
 }
 

@@ -137,6 +137,28 @@ describeReal('chromium', 'the transactions of the console', () => {
     await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live .*Connected again/);
   });
 
+  it('are no more than 500 at once, and say so', async () => {
+    await using open = await openConsole(browser, p);
+    const { page } = open;
+    let asked = 0;
+    await page.route('**/graphql', (route) => {
+      if (!(route.request().postData() ?? '').includes('query Transactions(')) return route.fallback();
+      asked += 1;
+      const edges = Array.from({ length: 50 }, (_, at) => ({
+        node: { id: `${asked}-${at}`, collection: 'USER_TRANSACTIONS', type: 1, status: 'DONE' },
+      }));
+      const pageInfo = { hasPreviousPage: true, startCursor: `${asked}` };
+      return route.fulfill({ json: { data: { transactions: { totalCount: 5_000, pageInfo, edges } } } });
+    });
+    await signIn(page, p.demo);
+    for (let shownRows = 50; shownRows < 500; shownRows += 50) {
+      await page.getByText(`${shownRows} shown; 5000`).waitFor();
+      await page.getByRole('button', { name: 'Show older ones' }).click();
+    }
+    await page.getByText('No more than 500 are shown at once').waitFor();
+    expect(await page.getByRole('button', { name: 'Show older ones' }).count()).toBe(0);
+  });
+
   it('show how each came to be what it is: history, and error', async () => {
     const [id = ''] = await registered(p, 1);
     await notify(p, id, 2);
