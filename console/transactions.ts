@@ -20,6 +20,9 @@ const COLLECTIONS: readonly TransactionCollection[] = [
 ];
 const STATUSES: readonly TransactionStatus[] = ['STARTED', 'IN_PROGRESS', 'PENDING_RECEIPT', 'DONE', 'ERROR'];
 
+/** Whether the updates of a transaction end with this status. */
+const isFinal = (status: TransactionStatus | null | undefined) => status === 'DONE' || status === 'ERROR';
+
 function StatusBadge({ status }: { status: TransactionStatus | null | undefined }) {
   if (!status) return html`<${Badge}>Not started<//>`;
   const tone = status === 'DONE' ? 'good' : status === 'ERROR' ? 'bad' : 'busy';
@@ -201,15 +204,17 @@ export function TransactionsPage() {
 /** One transaction, and how it has come to be what it is. */
 export function TransactionPage({ id }: { id: string }) {
   const asked = useAsk(TransactionHistoryDocument, { id, last: 100 });
+  const [link, setLink] = useState<Link>({ state: 'connecting' });
+  const [failure, setFailure] = useState<Failure>();
   const variables = () => ({ id });
-  const nothing = () => {};
-  useEffect(() => follow({ operation: TransactionStateDocument, variables, onNext: asked.reload, onLink: nothing, onFailure: nothing }), [id]);
+  useEffect(() => follow({ operation: TransactionStateDocument, variables, onNext: asked.reload, onLink: setLink, onFailure: setFailure }), [id]);
   return html`<${Page} title="Transaction" trail=${[{ text: 'Transactions', link: linkTo(['transactions']) }]}>
     <${Answer} asked=${asked}>${({ transaction }: NonNullable<typeof asked.data>) => {
       if (!transaction) return html`<${Empty}>There is no transaction with this id, or it belongs to another node.<//>`;
       const { status, conflict, typeFlagged, error, events } = transaction;
       return html`
         <p><${StatusBadge} status=${status} /> ${conflict && html`<${Badge} tone="bad">conflict<//>`}</p>
+        ${failure ? html`<${FailureBox} failure=${failure} />` : !isFinal(status) && html`<p class="link" role="status"><${LinkBadge} link=${link} /></p>`}
         ${conflict && html`<p class="warning">Notifications contradict each other: one says done, another one error. The status shown is that of the one updated last.</p>`}
         ${typeFlagged && html`<p class="warning">The collection of the transaction has no type of this code: a notification or the registration named it.</p>`}
         ${error && html`<div class="failure"><p>${error}</p></div>`}

@@ -159,19 +159,23 @@ describeReal('chromium', 'the transactions of the console', () => {
     expect(await page.getByRole('button', { name: 'Show older ones' }).count()).toBe(0);
   });
 
-  it('show how each came to be what it is: history, and error', async () => {
+  it('show how each came to be what it is: history, and error; and whether that is of now', async () => {
     const [id = ''] = await registered(p, 1);
     await notify(p, id, 2);
-    await using open = await openConsole(browser, p);
+    await using open = await openConsole(browser, relay);
     const { page } = open;
     await signIn(page, p.demo);
     await row(page, id).getByRole('link').first().click();
     await page.getByRole('table', { name: 'History' }).waitFor();
+    await expect.poll(() => shown(page, '.link'), SOON).toBe('Live');
+    relay.cut();
+    await page.getByText('Connection lost: next attempt at').waitFor();
     await notify(p, id, 4, { ...LATER, error: 'no gas' });
+    relay.mend();
     await expect.poll(() => shown(page), SOON).toContain('no gas');
+    expect(await page.locator('.link').count()).toBe(0);
     expect(await page.getByRole('table', { name: 'History' }).getByRole('row').count()).toBeGreaterThanOrEqual(3);
     await goTo(page, '#/transactions/nothing');
     await page.getByText('There is no transaction with this id').waitFor();
-    expectQuiet(open, p.url);
   });
 });
