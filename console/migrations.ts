@@ -77,7 +77,7 @@ export function MigrationsPage() {
   useEffect(() => {
     const timer = isRunning ? setTimeout(asked.reload, RELOAD_MS) : undefined;
     return () => clearTimeout(timer);
-  }, [asked.data]);
+  }, [asked.data, asked.failure]);
   return html`<${Page} title="User migrations">
     ${may('users:migrate') ? html`<${Start} />` : html`<p class="muted">To start one, your sign-in lacks <code>users:migrate</code>: ask whoever manages your role or client for it.</p>`}
     <h2>Migrations until now</h2>

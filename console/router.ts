@@ -9,6 +9,9 @@ export interface Place {
 /** The place that the address names. */
 export const place = signal(placeOf(location.hash));
 
+/** How often one has gone to the place where one was already: what it shows is asked for again. */
+export const visits = signal(0);
+
 /** Asks before something that is not saved is left; `then` leaves it. */
 type Guard = (then: () => void) => void;
 
@@ -25,6 +28,11 @@ export function leave(then: () => void): void {
   if (guard) guard(then);
   else then();
 }
+
+addEventListener('click', ({ target, ctrlKey, metaKey, shiftKey }) => {
+  const link = target instanceof Element ? target.closest('a') : undefined;
+  if (link?.href === location.href && !ctrlKey && !metaKey && !shiftKey) go(link.hash);
+});
 
 addEventListener('hashchange', () => {
   const there = location.hash;
@@ -59,7 +67,8 @@ export function linkTo(parts: readonly string[], query: Readonly<Record<string, 
 
 /** Goes to a place. Replacing it leaves no entry in the history, as for what is typed into a filter. */
 export function go(link: string, { replaces = false } = {}): void {
-  if (!replaces) location.hash = link;
+  if (link === location.hash) visits.value += 1;
+  else if (!replaces) location.hash = link;
   else {
     history.replaceState(null, '', link);
     here = link;

@@ -3,7 +3,7 @@ import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
 import { ask, type Failure, failureOf, type Issue, type Link } from './api.ts';
 import type { TypedDocumentString } from './generated/graphql.ts';
 import { html } from './html.ts';
-import { linkTo } from './router.ts';
+import { linkTo, visits } from './router.ts';
 import { viewer } from './session.ts';
 
 type Content = ComponentChildren;
@@ -38,25 +38,29 @@ export interface Asked<Result> {
   reload(): void;
 }
 
-/** Asks for data, again whenever the variables change; an answer that comes too late is dropped. Without variables nothing is asked. */
+/**
+ * Asks for data, again whenever the variables change or one goes to the place where one is; an answer that comes too
+ * late is dropped. Without variables nothing is asked.
+ */
 export function useAsk<Result, Variables>(operation: TypedDocumentString<Result, Variables>, variables: Variables | undefined): Asked<Result> {
+  const visit = visits.value;
   const [round, setRound] = useState(0);
-  const [state, setState] = useState<{ key: string; data?: Result; failure?: Failure }>({ key: '' });
+  const [state, setState] = useState<{ key: string; visit: number; data?: Result; failure?: Failure }>({ key: '', visit });
   const key = JSON.stringify(variables) ?? 'nothing';
   useEffect(() => {
     if (variables === undefined) return;
     const asking = new AbortController();
     ask(operation, variables, { signal: asking.signal }).then(
-      (data) => !asking.signal.aborted && setState({ key, data }),
-      (error) => !asking.signal.aborted && setState({ key, failure: failureOf(error) }),
+      (data) => !asking.signal.aborted && setState({ key, visit, data }),
+      (error) => !asking.signal.aborted && setState((last) => ({ ...(last.key === key && last), key, visit, failure: failureOf(error) })),
     );
     return () => asking.abort();
-  }, [operation, key, round]);
+  }, [operation, key, visit, round]);
   const isCurrent = state.key === key;
   return {
     data: variables && state.data,
     failure: isCurrent ? state.failure : undefined,
-    isLoading: variables !== undefined && (!isCurrent || (!state.data && !state.failure)),
+    isLoading: variables !== undefined && (!isCurrent || state.visit !== visit || (!state.data && !state.failure)),
     reload: () => setRound((last) => last + 1),
   };
 }
@@ -77,12 +81,11 @@ export function FailureBox({ failure, retry }: { failure: Failure | undefined; r
   </div>`;
 }
 
-/** Shows what a question has come to: that it loads, why it failed, or `children` of the data. */
+/** Shows what a question has come to: that it loads, why it failed, `children` of the data, which stay where asking again fails. */
 export function Answer<Result>({ asked, children }: { asked: Asked<Result>; children: (data: Result) => Content }): VNode {
   const { data, failure, isLoading, reload } = asked;
-  if (failure) return html`<${FailureBox} failure=${failure} retry=${reload} />` as VNode;
-  if (data === undefined) return html`<p class="loading" role="status">Loading …</p>` as VNode;
-  return html`<div aria-busy=${isLoading}>${children(data)}</div>` as VNode;
+  if (data === undefined && !failure) return html`<p class="loading" role="status">Loading …</p>` as VNode;
+  return html`<${FailureBox} failure=${failure} retry=${reload} />${data && html`<div aria-busy=${isLoading}>${children(data)}</div>`}` as unknown as VNode;
 }
 
 /** Lets through who has the permissions, and names to others what is missing. */

@@ -108,6 +108,10 @@ describeReal('chromium', 'audit records in the console', () => {
     expect(await page.getByRole('navigation', { name: 'Pages of records' }).innerText()).toMatch(
       /^1 to \d+ of \d+ records/,
     );
+    const asked = () => open.requests.filter(({ pathname }) => pathname === '/graphql').length;
+    const before = asked();
+    await page.getByRole('button', { name: 'Search' }).click();
+    await expect.poll(asked, SOON).toBe(before + 1);
     await table.getByRole('button', { name: '/graphql' }).first().focus();
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Audit record' });

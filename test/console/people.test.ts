@@ -208,7 +208,7 @@ describeReal('chromium', 'the console for people', () => {
     expect(await page.evaluate('document.getAnimations().length')).toBe(0);
   });
 
-  it('turns one page at a time, which is not told before it is there, and keeps the focus', async () => {
+  it('turns one page at a time, which is not told before it is there, and keeps the focus, and rows that cannot be read anew', async () => {
     await using open = await openConsole(browser, p);
     const { page } = open;
     await signIn(page, p.demo);
@@ -225,6 +225,14 @@ describeReal('chromium', 'the console for people', () => {
     await pager.getByText(`21 to ${total} of ${total} accounts`).waitFor();
     await pager.getByRole('button', { name: 'Previous' }).click();
     await pager.getByText('1 to 20 of').waitFor();
+    await page.unroute('**/graphql');
+    await page.route('**/graphql', (route) => route.abort());
+    await page.getByRole('link', { name: 'Accounts' }).click();
+    await page.getByRole('alert').getByText('The server cannot be reached').waitFor();
+    expect(await page.getByRole('table', { name: 'Accounts' }).getByRole('row').count()).toBe(21);
+    await page.unroute('**/graphql');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('alert').waitFor({ state: 'detached' });
   });
 
   it('shows times as they are here, with UTC beside them', async () => {
