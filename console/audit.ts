@@ -79,6 +79,7 @@ function SearchForm({ search }: { search: Search }) {
     const given = Object.fromEntries(new FormData(event.target as HTMLFormElement)) as Search;
     go(linkTo(['audit'], { ...given, since: utcOf(given.since), until: utcOf(given.until) }));
   };
+  const clear = ({ currentTarget }: { currentTarget: HTMLElement }) => currentTarget.closest('form')?.reset();
   const input = (name: keyof Search, label: string, hint: string, more: object = {}) =>
     html`<${Field} label=${label} hint=${hint}>${(described: object) =>
       html`<input name=${name} value=${search[name]} autocomplete="off" spellcheck="false" ...${described} ...${more} />`}<//>`;
@@ -93,7 +94,7 @@ function SearchForm({ search }: { search: Search }) {
     ${input('status', 'Status code', 'Such as 404; 499: the caller left first.', { inputmode: 'numeric', pattern: '[0-9]{3}', title: 'Three digits' })}
     ${time('since', 'Received from')}
     ${time('until', 'Received before')}
-    <p class="actions"><button type="submit" class="primary">Search</button><a href=${linkTo(['audit'])}>Clear</a></p>
+    <p class="actions"><button type="submit" class="primary">Search</button><a href=${linkTo(['audit'])} onClick=${clear}>Clear</a></p>
   </form>`;
 }
 

@@ -96,6 +96,9 @@ describeReal('chromium', 'audit records in the console', () => {
     const { page } = open;
     await signIn(page, p.demo);
     await openAudit(page);
+    await page.getByLabel('Path').fill('/other');
+    await page.getByRole('link', { name: 'Clear' }).click();
+    expect(await page.getByLabel('Path').inputValue()).toBe('');
     await page.getByLabel('Path').fill('/graphql');
     await page.getByLabel('Status code').fill('200');
     await page.getByLabel('Method').selectOption('POST');
