@@ -142,6 +142,8 @@ describeReal('chromium', 'the console for people', () => {
     }
     await page.locator('.who summary').click();
     found.push(...(await everywhere(page, 'who', 0)));
+    await page.setViewportSize({ width: 360, height: 800 });
+    expect((await page.locator('.who dl').boundingBox())?.x).toBeGreaterThanOrEqual(0);
     expect(found).toEqual([]);
   });
 

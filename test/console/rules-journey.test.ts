@@ -129,6 +129,10 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Disable', exact: true }).click();
     await expect.poll(() => history.innerText(), SOON).toContain('active → disabled');
     expect(await history.innerText()).toContain('Refill of another one → Refill');
+    const isolated = await history
+      .locator('del, ins')
+      .evaluateAll((all) => all.map((each) => each.ownerDocument.defaultView?.getComputedStyle(each).unicodeBidi));
+    expect(new Set(isolated)).toEqual(new Set(['isolate']));
     expect(await history.getByRole('row').count()).toBe(5);
     expect(await history.getByRole('link').first().getAttribute('href')).toMatch(/^#\/audit\?correlationId=/);
 
