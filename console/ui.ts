@@ -299,14 +299,14 @@ export function Dialog({ title, onClose, children }: { title: string; onClose: (
   return html`<dialog ref=${dialog} aria-labelledby=${id} onCancel=${cancel}><h2 id=${id}>${title}</h2>${children}</dialog>`;
 }
 
-/** Asks before something is done, and names what cannot be undone. */
+/** Asks before something is done, and names what cannot be undone. A key that is held down does nothing of it. */
 export function Confirm({ title, verb, keep = 'Keep it as it is', children, act, onClose }: ConfirmInput) {
   const { run, isBusy, failure } = useAction();
   const confirm = () => run(() => act().then(onClose));
   return html`<${Dialog} title=${title} onClose=${onClose}>
     ${children}
     <${FailureBox} failure=${failure} />
-    <p class="actions"><button type="button" class="primary" disabled=${isBusy} onClick=${confirm}>${verb}</button><button type="button" onClick=${onClose}>${keep}</button></p>
+    <p class="actions"><button type="button" class="primary" disabled=${isBusy} onClick=${confirm}>${verb}</button><button type="button" autofocus onClick=${onClose}>${keep}</button></p>
   <//>`;
 }
 

@@ -126,6 +126,7 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByText('Saved as version 3.').waitFor();
 
     await page.getByRole('button', { name: 'Disable the rule' }).click();
+    await expect.poll(() => page.getByText('Keep it as it is').evaluate(isFocused), SOON).toBe(true);
     await page.getByRole('button', { name: 'Disable', exact: true }).click();
     await expect.poll(() => history.innerText(), SOON).toContain('active → disabled');
     expect(await history.innerText()).toContain('Refill of another one → Refill');
