@@ -407,3 +407,21 @@ describe('a rule that went with its wallet', () => {
     ]);
   });
 });
+
+describe('a rule that holds a text where a decimal belongs', () => {
+  it('is shown with that text, and so are its versions', async () => {
+    const id = idOf(await rulesOf(p, token).create(autoTransfer()));
+    const leafOf = { field: 'balance', op: 'lt' as const, value: 'many', network_currency_id: id };
+    const rule_logic = { not: leafOf };
+    const auto_transfer_rule = { type: 'auto' as const, rule_logic, amount: '50', target_wallet_id: id };
+    await rows(p).run((k) =>
+      k.updateTable('wallet_rules').set({ auto_transfer_rule, version: 2 }).where('id', '=', id),
+    );
+    const query = `{ walletRule(id: "${id}") { autoTransferRule { ruleLogic } } walletRuleVersions(ruleId: "${id}", first: 1) { edges { node { rule } } } }`;
+    const { json } = await p.call('POST', '/graphql', { token, json: { query } });
+    expect(json.errors).toBeUndefined();
+    expect(json.data.walletRule.autoTransferRule.ruleLogic).toEqual(rule_logic);
+    const [{ node }] = json.data.walletRuleVersions.edges;
+    expect(node.rule.auto_transfer_rule).toEqual({ ...auto_transfer_rule, amount: 50 });
+  });
+});

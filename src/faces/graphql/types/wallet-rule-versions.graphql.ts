@@ -1,4 +1,5 @@
 import { contentOf, type WalletRuleVersionRow } from '../../../domain/wallet-rules/wallet-rules.service.ts';
+import { hasDecimalForm } from '../../../lib/decimal.ts';
 import { ExactNumber } from '../../../lib/json.ts';
 import type { RuleLogic } from '../../../tables/wallet-rule-content.ts';
 import { VERSIONS_OF_RULE, VERSIONS_OF_RULES } from '../../shared/lists.ts';
@@ -7,9 +8,14 @@ import { connectionResolver, ownedConnectionResolver } from '../kit/pages.ts';
 import type { TypeRefs } from '../kit/type-refs.ts';
 import type { WalletRuleStatusEnum } from './wallet-rules.graphql.ts';
 
+/** Returns a stored decimal as a JSON number with every digit; a text that is none as it is, so that the rule is shown. */
+function exactOf(text: string): unknown {
+  return hasDecimalForm(text) ? new ExactNumber(text) : text;
+}
+
 /** Returns a condition tree in its REST form, whose values are JSON numbers that are written with every digit. */
 export function ruleLogicView(logic: RuleLogic): unknown {
-  if ('field' in logic) return { ...logic, value: new ExactNumber(logic.value) };
+  if ('field' in logic) return { ...logic, value: exactOf(logic.value) };
   if ('not' in logic) return { not: ruleLogicView(logic.not) };
   return 'and' in logic ? { and: logic.and.map(ruleLogicView) } : { or: logic.or.map(ruleLogicView) };
 }
@@ -22,9 +28,9 @@ function restBodyOf(row: WalletRuleVersionRow): object {
     auto_transfer_rule: transfer && {
       ...transfer,
       rule_logic: ruleLogicView(transfer.rule_logic),
-      amount: new ExactNumber(transfer.amount),
+      amount: exactOf(transfer.amount),
     },
-    permissionless_transfer_limit_rule: limit && { ...limit, max_amount: new ExactNumber(limit.max_amount) },
+    permissionless_transfer_limit_rule: limit && { ...limit, max_amount: exactOf(limit.max_amount) },
   };
 }
 
