@@ -105,7 +105,7 @@ function Start() {
     event.preventDefault();
     setOver(event.type === 'dragover');
     const files = event.type === 'drop' && event.dataTransfer?.files;
-    if (!files || files.length === 0 || !input.current) return;
+    if (!files || files.length === 0 || !input.current || input.current.disabled) return;
     input.current.files = files;
     choose(files);
   };

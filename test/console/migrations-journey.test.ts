@@ -61,7 +61,13 @@ describeReal('chromium', 'user migrations in the console', () => {
     await openMigrations(page);
     await drop(page, 'users.csv', FILE);
     await page.getByText(`users.csv, ${Buffer.byteLength(FILE)} bytes`).waitFor();
+    const held = Promise.withResolvers<void>();
+    await page.route('**/graphql', (route) => held.promise.then(() => route.continue()), { times: 1 });
     await start(page);
+    await page.getByText('Sending users.csv').waitFor();
+    await drop(page, 'others.csv', HEADER);
+    await page.getByText('Sending users.csv').waitFor();
+    held.resolve();
     await page.getByText('6 of 6 rows with an outcome').waitFor();
     await page.getByRole('button', { name: 'Show failed and skipped only' }).click();
     const rows = page.getByRole('table', { name: 'Rows' });
