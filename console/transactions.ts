@@ -189,7 +189,7 @@ export function TransactionsPage() {
     <form class="filters" onSubmit=${(event: Event) => event.preventDefault()}>
       ${choice('collection', 'Collection', COLLECTIONS)}
       ${choice('status', 'Status', STATUSES)}
-      <${Field} label="Type code">${(described: object) => html`<input ...${described} inputmode="numeric" pattern="[0-9]*" value=${query.get('type') ?? ''} onChange=${set('type')} />`}<//>
+      <${Field} label="Type code" issue=${query.get('type') && filter.type === undefined ? 'A whole number: by this nothing is filtered.' : undefined}>${(described: object) => html`<input ...${described} inputmode="numeric" pattern="[0-9]*" value=${query.get('type') ?? ''} onChange=${set('type')} />`}<//>
     </form>
     <p class="link" role="status"><${LinkBadge} link=${link} /> ${updates} ${updates === 1 ? 'update' : 'updates'} since this view was opened. ${told}</p>
     <${FailureBox} failure=${failure} retry=${retry} />

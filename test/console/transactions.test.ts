@@ -77,10 +77,13 @@ describeReal('chromium', 'the transactions of the console', () => {
     expect(page.url()).toContain('status=IN_PROGRESS');
     await notify(p, id, 3, LATER);
     await row(page, id).waitFor({ state: 'detached' });
-    expect(await row(page, other).count()).toBe(1);
+    await expect.poll(() => row(page, other).count(), SOON).toBe(1);
     await page.getByLabel('Type code').fill('999');
     await page.keyboard.press('Enter');
     await page.getByText('No transaction of this kind yet').waitFor();
+    await page.getByLabel('Type code').fill('one');
+    await page.keyboard.press('Enter');
+    await page.getByText('A whole number: by this nothing is filtered').waitFor();
     await goTo(page, '#/transactions?status=DONE');
     await row(page, id).waitFor();
     expect(await page.getByLabel('Status').inputValue()).toBe('DONE');
