@@ -43,6 +43,9 @@ export const common = {
     execArgv: [
       // The embedded database lives too short in a test for its code to be worth optimising: a fifth less CPU.
       '--liftoff-only',
+      // Most of what a test makes is garbage at once: a larger nursery is collected less often.
+      '--min-semi-space-size=16',
+      '--max-semi-space-size=64',
       '--disable-warning=TimeoutNegativeWarning',
       '--disable-warning=ExperimentalWarning',
     ],
