@@ -9,7 +9,7 @@ import { openConsole, signIn, tryToSignIn } from './console-page.ts';
 import { XSS } from './xss-strings.ts';
 
 /** Of the views that show one thing each, one in so many is opened. */
-const EACH = inject('isThorough') ? 1 : 8;
+const EACH = inject('isThorough') ? 1 : 15;
 const SOON = { interval: 80, timeout: 5_000 };
 /** The rows of a page. */
 const PAGE = 20;

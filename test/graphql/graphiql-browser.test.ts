@@ -9,7 +9,9 @@ const SOON = { interval: 20 };
 
 let p: Portcullis;
 let browser: Browser;
-/** Swagger UI, open for those that need no page of their own. */
+let token: string;
+/** GraphiQL, from its first sight on; Swagger UI, open for those that need no page of their own. */
+let graphiql: OpenPage;
 let swagger: OpenPage;
 
 /** What a user reads where answers are shown; its lines are broken between words. */
@@ -38,12 +40,12 @@ async function run(page: Page, operation: string): Promise<void> {
   await page.getByRole('menuitem', { name: operation }).click();
 }
 
-/** The page asked this instance alone, broke no rule of its policy, and loaded no other document. */
-function expectQuiet({ requests, complaints, loads }: OpenPage): void {
+/** The page asked this instance alone, broke no rule of its policy, and loaded no other document than it was told to. */
+function expectQuiet({ requests, complaints, loads }: OpenPage, documents = 1): void {
   const elsewhere = requests.filter(({ protocol, origin }) => protocol !== 'data:' && origin !== p.url);
   expect(elsewhere.map(String)).toEqual([]);
   expect(complaints).toEqual([]);
-  expect(loads()).toBe(1);
+  expect(loads()).toBe(documents);
 }
 
 /** Asks for a token in the dialog of Swagger UI, with the demo's client. */
@@ -76,6 +78,7 @@ describeReal('chromium', 'in a browser', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
     swagger = await openPage(browser, p.url, '/swagger/');
+    graphiql = await openGraphiql();
   });
   afterAll(async () => {
     await browser?.close();
@@ -83,26 +86,23 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D2-16: GraphiQL opens without a token and says where to put one, and where one comes from; with it, its query shows the accounts', async () => {
-    await using open = await openGraphiql();
-    const { page } = open;
+    const { page } = graphiql;
     await expect.poll(() => shown(page), SOON).toContain('No token yet: put one under Headers');
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
     await page.locator('.graphiql-doc-explorer-error').waitFor();
     const told = "getComputedStyle(document.querySelector('.graphiql-doc-explorer-error'), '::after').content";
     expect(await page.evaluate(told)).toMatch(/put one under Headers. npm start prints .* POST \/v2\/oauth\/token/);
     await page.getByRole('button', { name: 'Hide Documentation Explorer' }).click();
-    await enterToken(open, await p.clientToken());
+    token = await p.clientToken();
+    await enterToken(graphiql, token);
     await run(page, 'Accounts');
     await expect.poll(() => shown(page), SOON).toContain('"totalCount": 25');
     expect(await shown(page)).toContain('"name": "Acme Treasury"');
-    expectQuiet(open);
+    expectQuiet(graphiql);
   });
 
   it('a reload of GraphiQL keeps its tab and its token, which are gone with the browser’s tab', async () => {
-    await using open = await openGraphiql();
-    const { page } = open;
-    const token = await p.clientToken();
-    await enterToken(open, token);
+    const { page } = graphiql;
     const kept = (storage: string) => page.evaluate<string>(`JSON.stringify(window.${storage})`);
     await expect.poll(async () => (await kept('sessionStorage')).split(token).length, SOON).toBeGreaterThan(2);
     const tabs = await page.getByRole('tab').count();
@@ -115,12 +115,11 @@ describeReal('chromium', 'in a browser', () => {
     const other = await page.context().newPage();
     await other.goto(`${p.url}/graphql`);
     await other.getByRole('region', { name: 'Headers' }).getByText('"Bearer "').waitFor();
+    await other.close();
   });
 
   it('GraphiQL shows updates as they come, describes the schema, marks an unknown field, and stops a subscription', async () => {
-    await using open = await openGraphiql();
-    const { page } = open;
-    await enterToken(open, await p.clientToken());
+    const { page } = graphiql;
     await page.getByRole('button', { name: 'Show Documentation Explorer' }).click();
     const docs = page.locator('.graphiql-doc-explorer');
     await docs.getByRole('link', { name: 'Subscription' }).click();
@@ -144,7 +143,7 @@ describeReal('chromium', 'in a browser', () => {
     await page.keyboard.press('End');
     await page.keyboard.type(' misspelt');
     await editor.locator('.squiggly-error').first().waitFor();
-    expectQuiet(open);
+    expectQuiet(graphiql, 2);
   });
 
   it('GraphiQL shows the 401 of a wrong token in words that tell what to do', async () => {
