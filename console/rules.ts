@@ -49,7 +49,7 @@ function StoredRule({ walletId, id, networks, trail }: Pick<EditorInput, 'wallet
         ? html`<${WriteNeeded} />
       <p class="muted">Version ${rule.version}, of <${Time} at=${rule.updatedAt} />. Id: <code>${rule.id}</code></p>
       <${RuleEditor} ...${{ walletId, rule, networks }} onSaved=${setChanged} />`
-        : html`<${Empty}>The rule is not there, or is one of another wallet: it went with its wallet, or there was never one with this id.<//>`}<//>
+        : html`<${Empty}>The wallet has no rule with this id: it is one of another wallet, it went with its wallet, or there was never one.<//>`}<//>
     ${!asked.isLoading && html`<${History} key=${rule?.version} ruleId=${id} />`}
     ${isAsking && html`<${Confirm} title=${`${verb} this rule?`} verb=${verb} act=${setStatus} onClose=${() => setAsking(false)}><p>${CONSEQUENCE[verb]}</p><//>`}
   <//>`;

@@ -140,7 +140,7 @@ describeReal('chromium', 'rules in the console', () => {
     await page.getByRole('button', { name: 'Activate the rule' }).waitFor();
     const [own, other] = [p.demo.wallet_id, p.demo.target_wallet_id].map((id) => JSON.stringify(id));
     await page.evaluate(`location.hash = location.hash.replace(${own}, ${other})`);
-    await page.getByText('The rule is not there, or is one of another wallet').waitFor();
+    await page.getByText('The wallet has no rule with this id').waitFor();
     expect(await page.getByRole('button', { name: 'Activate the rule' }).count()).toBe(0);
     // The browser itself names the answer to the preview of what is not valid.
     expect([...first.complaints, ...second.complaints].filter((told) => !told.includes('status of 400'))).toEqual([]);

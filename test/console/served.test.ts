@@ -128,6 +128,7 @@ describe('the files of the console', () => {
       ...["base-uri 'none'", "connect-src 'self'", "default-src 'none'", "form-action 'none'"],
       ...["frame-ancestors 'none'", "img-src 'self'"],
       ...["require-trusted-types-for 'script'", `script-src 'self' ${hashes}`, "style-src 'self'"],
+      "trusted-types 'none'",
     ]);
     expect(bytes.toString()).not.toMatch(/<style|\son\w+=|\sstyle=/);
   });
