@@ -7,5 +7,5 @@ it('a stop that hangs is named by the line that put it on its stack', async () =
   stack.defer(() => undefined);
   stack.adopt('held', () => never);
   stack.use({ [Symbol.asyncDispose]: () => Promise.resolve() });
-  await expect(stopped(stack.move(), 50)).rejects.toThrow(/hangs at \d+ at [^;]*stops\.test\.ts:8:\d+$/);
+  await expect(stopped(stack.move(), 50)).rejects.toThrow(/hangs at .*stops\.test\.ts:8:\d+$/);
 });

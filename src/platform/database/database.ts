@@ -6,6 +6,7 @@ import { Kysely, PGliteDialect, PostgresDialect } from 'kysely';
 import type { PoolClient } from 'pg';
 import type { Metric } from 'prom-client';
 import { Semaphore } from '../../lib/semaphore.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Tables } from '../../tables/tables.ts';
 import { TENANT_TABLES } from '../../tables/tenant-tables.ts';
 import { gatewayTimeout, serviceUnavailable } from '../errors.ts';
@@ -51,6 +52,8 @@ const MAX_WAITING = 2_000;
 const WAIT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 /** After so long a connection is replaced, so that a process in steady use follows an address that has moved. */
+/** How long closing the database waits for its connections, in milliseconds: half of what a stop may take. */
+const CLOSE_TIMEOUT_MS = 5_000;
 const LIFETIME_SECONDS = 60;
 
 /** The tables that a tenant's queries may name. */
@@ -97,7 +100,11 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     },
     async [Symbol.asyncDispose]() {
       servers?.stop();
-      await kysely.destroy();
+      // A connection that is never given back would hold the stop; what was acknowledged is durable.
+      const late = new Error('connections are still in use');
+      await withTimeout(kysely.destroy(), CLOSE_TIMEOUT_MS, () => late).catch((error: unknown) => {
+        if (error !== late) throw error;
+      });
     },
   };
 }
