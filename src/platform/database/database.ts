@@ -51,9 +51,9 @@ const RESERVED = 2;
 const MAX_WAITING = 2_000;
 const WAIT_MS = 10_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** After so long a connection is replaced, so that a process in steady use follows an address that has moved. */
-/** How long closing the database waits for its connections, in milliseconds: half of what a stop may take. */
+/** How long closing waits for the connections to a server, in milliseconds: half of what a stop may take. */
 const CLOSE_TIMEOUT_MS = 5_000;
+/** After so long a connection is replaced, so that a process in steady use follows an address that has moved. */
 const LIFETIME_SECONDS = 60;
 
 /** The tables that a tenant's queries may name. */
@@ -100,13 +100,17 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     },
     async [Symbol.asyncDispose]() {
       servers?.stop();
-      // A connection that is never given back would hold the stop; what was acknowledged is durable.
-      const late = new Error('connections are still in use');
-      await withTimeout(kysely.destroy(), CLOSE_TIMEOUT_MS, () => late).catch((error: unknown) => {
-        if (error !== late) throw error;
-      });
+      await ('url' in location ? closeInTime(kysely) : kysely.destroy());
     },
   };
+}
+
+/** Closes the connections to a server. One that is never given back does not hold the stop: what was acknowledged is durable there. */
+async function closeInTime(kysely: Kysely<Tables>): Promise<void> {
+  const late = new Error('connections are still in use');
+  await withTimeout(kysely.destroy(), CLOSE_TIMEOUT_MS, () => late).catch((error: unknown) => {
+    if (error !== late) throw error;
+  });
 }
 
 async function openOrm(driverOptions: Kysely<Tables>, location: DatabaseLocation): Promise<SqlMikroORM> {
