@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
-import { createClient } from 'redis';
+import { RedisClient } from 'redis';
 import { vi } from 'vitest';
 import { dropDatabase, withPostgres } from './pg-client.ts';
 import { serviceAddress } from './real.ts';
@@ -107,7 +107,7 @@ async function flush(url: string): Promise<void> {
 }
 
 async function connectedRedis(url: string) {
-  const client = createClient({ url, socket: { connectTimeout: 5_000, reconnectStrategy: false } });
+  const client = RedisClient.factory({})({ url, socket: { connectTimeout: 5_000, reconnectStrategy: false } });
   client.on('error', () => undefined);
   await client.connect();
   return { client, [Symbol.asyncDispose]: () => client.close() };
