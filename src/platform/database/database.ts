@@ -100,15 +100,18 @@ export async function openDatabase(location: DatabaseLocation): Promise<Database
     },
     async [Symbol.asyncDispose]() {
       servers?.stop();
-      await ('url' in location ? closeInTime(kysely) : kysely.destroy());
+      await (pool ? closeInTime(pool) : kysely.destroy());
     },
   };
 }
 
-/** Closes the connections to a server. One that is never given back does not hold the stop: what was acknowledged is durable there. */
-async function closeInTime(kysely: Kysely<Tables>): Promise<void> {
-  const late = new Error('connections are still in use');
-  await withTimeout(kysely.destroy(), CLOSE_TIMEOUT_MS, () => late).catch((error: unknown) => {
+/**
+ * Closes the connections to a server, those that are opening too, which Kysely's own `destroy` would never give back. One
+ * that the server does not close does not hold the stop: what was acknowledged is durable there.
+ */
+async function closeInTime(pool: ServerPool): Promise<void> {
+  const late = new Error('connections are still open');
+  await withTimeout(pool.end(), CLOSE_TIMEOUT_MS, () => late).catch((error: unknown) => {
     if (error !== late) throw error;
   });
 }

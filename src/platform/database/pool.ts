@@ -22,6 +22,8 @@ export interface ServerPool extends StatementPool {
   readonly idleCount: number;
   connect(): Promise<PoolClient & StatementConnection>;
   on(event: 'connect', listener: (client: PoolClient) => void): unknown;
+  /** Resolves when each connection has been given back and closed. */
+  end(): Promise<void>;
 }
 
 /** Replaces the method `query` by what `wrap` makes of it, in each connection that the pool opens from now on. */
