@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { serviceAddress } from '../services/real.ts';
 
 const VIEWPORT = { width: 1280, height: 800 };
@@ -9,6 +9,7 @@ const ARGUMENTS = [
   '--headless=new',
   '--no-sandbox',
   '--disable-gpu',
+  '--disable-software-rasterizer',
   '--disable-quic',
   '--no-first-run',
   '--disable-background-networking',
@@ -25,6 +26,8 @@ export interface OpenPage extends AsyncDisposable {
   complaints: string[];
   /** How often a document was loaded into it. */
   loads(): number;
+  /** Forgets what was asked and complained of so far. */
+  forget(): void;
 }
 
 /** The system's Chromium without a window; its profile lives as long as it does. */
@@ -33,8 +36,13 @@ export function startBrowser(): Promise<Browser> {
 }
 
 /** Opens a page of an instance, and resolves once it is loaded. */
-export async function openPage(browser: Browser, origin: string, path: string): Promise<OpenPage> {
-  const context = await browser.newContext({ viewport: VIEWPORT });
+export async function openPage(
+  browser: Browser,
+  origin: string,
+  path: string,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({ viewport: VIEWPORT, ...options });
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
   const page = await context.newPage();
   const seen = watch(page);
@@ -43,7 +51,11 @@ export async function openPage(browser: Browser, origin: string, path: string): 
     loads += 1;
   });
   await page.goto(`${origin}${path}`);
-  return { page, ...seen, loads: () => loads, [Symbol.asyncDispose]: () => context.close() };
+  const forget = () => {
+    seen.requests.length = 0;
+    seen.complaints.length = 0;
+  };
+  return { page, ...seen, loads: () => loads, forget, [Symbol.asyncDispose]: () => context.close() };
 }
 
 /** Pastes text where the cursor is, by the clipboard. */
