@@ -1,4 +1,4 @@
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import type { Demo } from '../../src/app/demo/demo.ts';
 import { type OpenPage, openPage } from '../harness/browser.ts';
@@ -14,8 +14,12 @@ export interface Credentials {
 }
 
 /** Opens the console; nobody is signed in. */
-export async function openConsole(browser: Browser, p: Pick<Portcullis, 'url'>): Promise<OpenPage> {
-  const open = await openPage(browser, p.url, '/console/');
+export async function openConsole(
+  browser: Browser,
+  p: Pick<Portcullis, 'url'>,
+  options: BrowserContextOptions = {},
+): Promise<OpenPage> {
+  const open = await openPage(browser, p.url, '/console/', options);
   await open.page.getByRole('heading', { level: 1 }).waitFor();
   return open;
 }
@@ -41,8 +45,38 @@ export async function signIn(page: Page, credentials: Credentials): Promise<void
 /** Goes to a place of the console, such as `#/accounts`, without a new document, and waits for its heading. */
 export async function goTo(page: Page, place: string): Promise<void> {
   await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await viewIsThere(page);
+}
+
+async function viewIsThere(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor();
   await expect.poll(() => page.locator('.loading, [aria-busy="true"]').count(), SOON).toBe(0);
+}
+
+/** Begins a case in a page that others share: signs in where nobody is, and makes the view of a place anew. */
+export async function beginAt(open: OpenPage, credentials: Credentials, place: string): Promise<Page> {
+  const { page } = open;
+  await page.unrouteAll();
+  const isSignedIn = await page.getByRole('button', { name: 'Sign out' }).count();
+  if (isSignedIn === 0) await signIn(page, credentials);
+  await page.evaluate("location.hash = '#/nothing'");
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  open.forget();
+  await page.evaluate(`location.hash = ${JSON.stringify(place)}`);
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor({ state: 'detached' });
+  await viewIsThere(page);
+  return page;
+}
+
+/** Begins a case in a page that others share, where nobody is to be signed in. */
+export async function beginSignedOut(open: OpenPage): Promise<Page> {
+  const { page } = open;
+  await page.unrouteAll();
+  const signOut = page.getByRole('button', { name: 'Sign out' });
+  if ((await signOut.count()) > 0) await signOut.click();
+  await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+  open.forget();
+  return page;
 }
 
 /** The text of the view, its lines joined. */
@@ -50,11 +84,11 @@ export async function shown(page: Page, selector = 'main'): Promise<string> {
   return (await page.locator(selector).innerText()).replaceAll(/\s+/g, ' ');
 }
 
-/** Checks that the page asked this origin alone, put nothing into an address, broke no rule of its policy, and loaded no other document. */
-export function expectQuiet({ requests, complaints, loads }: OpenPage, origin: string): void {
+/** Checks that the page asked this origin alone, put nothing into an address, broke no rule of its policy, and loaded no other document than it was told to. */
+export function expectQuiet({ requests, complaints, loads }: OpenPage, origin: string, documents = 1): void {
   expect(requests.filter((url) => url.origin !== origin || url.search !== '').map(String)).toEqual([]);
   expect(complaints).toEqual([]);
-  expect(loads()).toBe(1);
+  expect(loads()).toBe(documents);
 }
 
 /** What holds of a view under test: where it is, and what is waited for. */

@@ -1,15 +1,17 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startBrowser, takePicture } from '../harness/browser.ts';
+import { type OpenPage, startBrowser, takePicture } from '../harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { notify, registered } from '../realtime/live.ts';
 import { describeReal } from '../services/real.ts';
-import { expectQuiet, goTo, openConsole, SOON, shown, signIn } from './console-page.ts';
+import { beginAt, expectQuiet, goTo, openConsole, SOON, shown, signIn } from './console-page.ts';
 import { type Relay, startRelay } from './relay.ts';
 
 let p: Portcullis;
 let browser: Browser;
 let relay: Relay;
+/** The page of the cases that have no clock of their own; it comes by the relay. */
+let open: OpenPage;
 
 /** The ids of the first rows. */
 async function top(page: Page, count?: number): Promise<string[]> {
@@ -36,6 +38,7 @@ describeReal('chromium', 'the transactions of the console', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
     relay = await startRelay(p.url);
+    open = await openConsole(browser, relay);
   });
   afterAll(async () => {
     await browser?.close();
@@ -45,9 +48,7 @@ describeReal('chromium', 'the transactions of the console', () => {
 
   it('appear and change as they are notified of, the latest on top', async () => {
     const [first = '', second = ''] = await registered(p, 2);
-    await using open = await openConsole(browser, p);
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await isLive(page);
     await notify(p, first, 2);
     await row(page, first).getByText('In progress').waitFor();
@@ -58,16 +59,14 @@ describeReal('chromium', 'the transactions of the console', () => {
     expect(await top(page, 2)).toEqual([first, second]);
     await expect.poll(() => shown(page, '.link'), SOON).toContain('3 updates since this view was opened');
     await takePicture(page, 'console-transactions', 600);
-    expectQuiet(open, p.url);
+    expectQuiet(open, relay.url);
   });
 
   it('are filtered by collection, status and type, by the address too; what leaves the status goes', async () => {
     const [id = '', other = ''] = await registered(p, 2);
     await notify(p, id, 2);
     await notify(p, other, 2);
-    await using open = await openConsole(browser, p);
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await page.getByLabel('Collection').selectOption('USER_TRANSACTIONS');
     await page.getByLabel('Status').selectOption('IN_PROGRESS');
     await page.getByLabel('Type code').fill('1');
@@ -88,14 +87,12 @@ describeReal('chromium', 'the transactions of the console', () => {
     await row(page, id).waitFor();
     expect(await page.getByLabel('Status').inputValue()).toBe('DONE');
     expect(await row(page, other).count()).toBe(0);
-    expectQuiet(open, p.url);
+    expectQuiet(open, relay.url);
   });
 
   it('are without a gap after the stream was cut, which is shown; none comes twice', async () => {
     const all = await registered(p, 8);
-    await using open = await openConsole(browser, relay);
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await isLive(page);
     for (const id of all.slice(0, 2)) await notify(p, id, 2);
     await expect.poll(() => sortedTop(page, 2), SOON).toEqual(all.slice(0, 2).toSorted());
@@ -115,9 +112,7 @@ describeReal('chromium', 'the transactions of the console', () => {
   it('are read anew after a cut before which no update had come: what has left the filter meanwhile is gone', async () => {
     const [id = ''] = await registered(p, 1);
     await notify(p, id, 2);
-    await using open = await openConsole(browser, relay);
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await goTo(page, '#/transactions?status=IN_PROGRESS');
     await isLive(page);
     await row(page, id).waitFor();
@@ -129,8 +124,8 @@ describeReal('chromium', 'the transactions of the console', () => {
   });
 
   it('whose stream has fallen silent, pings too, is followed anew', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    await using own = await openConsole(browser, p);
+    const { page } = own;
     await page.clock.install();
     await signIn(page, p.demo);
     await isLive(page);
@@ -141,8 +136,7 @@ describeReal('chromium', 'the transactions of the console', () => {
   });
 
   it('are no more than 500 at once, and say so', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await beginAt(open, p.demo, '#/accounts');
     let asked = 0;
     await page.route('**/graphql', (route) => {
       if (!(route.request().postData() ?? '').includes('query Transactions(')) return route.fallback();
@@ -153,7 +147,7 @@ describeReal('chromium', 'the transactions of the console', () => {
       const pageInfo = { hasPreviousPage: true, startCursor: `${asked}` };
       return route.fulfill({ json: { data: { transactions: { totalCount: 5_000, pageInfo, edges } } } });
     });
-    await signIn(page, p.demo);
+    await goTo(page, '#/transactions');
     for (let shownRows = 50; shownRows < 500; shownRows += 50) {
       await page.getByText(`${shownRows} shown; 5000`).waitFor();
       await page.getByRole('button', { name: 'Show older ones' }).click();
@@ -165,9 +159,7 @@ describeReal('chromium', 'the transactions of the console', () => {
   it('show how each came to be what it is: history, and error; and whether that is of now', async () => {
     const [id = ''] = await registered(p, 1);
     await notify(p, id, 2);
-    await using open = await openConsole(browser, relay);
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await row(page, id).getByRole('link').first().click();
     await page.getByRole('table', { name: 'History' }).waitFor();
     await expect.poll(() => shown(page, '.link'), SOON).toBe('Live');
