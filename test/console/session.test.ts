@@ -3,13 +3,26 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createdClient, createdSupervisor, operate, PASSWORD, tokenStatus } from '../graphql/administration.ts';
 import { RevokeSessionsDocument } from '../graphql/generated/graphql.ts';
-import { startBrowser } from '../harness/browser.ts';
+import { type OpenPage, startBrowser } from '../harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { expectQuiet, goTo, openConsole, SOON, shown, signIn, tryToSignIn } from './console-page.ts';
 
 let p: Portcullis;
 let browser: Browser;
+/** The page of the cases that have no clock of their own. */
+let open: OpenPage;
+
+/** The page, its document loaded anew and nothing kept: nobody is signed in. */
+async function anew(): Promise<Page> {
+  const { page } = open;
+  await page.unrouteAll();
+  await page.evaluate('localStorage.clear()');
+  await page.goto(`${p.url}/console/`);
+  await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+  open.forget();
+  return page;
+}
 
 /** All that a browser may keep of a page. */
 async function kept(page: Page): Promise<unknown> {
@@ -68,6 +81,7 @@ const ACTIONS = /^(?:New rule|(?:Disable|Activate) the rule|(?:Start|Cancel) the
 describeReal('chromium', 'the session of the console', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    open = await openConsole(browser, p);
   });
   afterAll(async () => {
     await browser?.close();
@@ -75,21 +89,20 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('begins by a supervisor through a client, keeps nothing in the browser, and ends with a reload', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await anew();
+    const documents = open.loads();
     await signIn(page, p.demo);
     expect(await page.locator('.who summary').innerText()).toBe('Supervisor');
     expect(await kept(page)).toEqual(NOTHING);
     expect(page.url()).toBe(`${p.url}/console/`);
-    expectQuiet(open, p.url);
+    expectQuiet(open, p.url, documents);
     await page.reload();
     await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
     expect(await page.getByLabel('Client id', { exact: true }).inputValue()).toBe('');
   });
 
   it('begins by a client alone, and remembers its id where that is wanted, until it is not', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await anew();
     await page.getByLabel('Remember the client id').check();
     await signIn(page, { client: p.demo.client });
     expect(await page.locator('.who summary').innerText()).toBe('Client');
@@ -103,8 +116,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('does not begin with a wrong secret or password: the page says so, and takes the right one', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await anew();
     const { client, supervisor } = p.demo;
     const refused = page.getByRole('alert');
     await tryToSignIn(page, { client: { ...client, client_secret: 'wrong' }, supervisor });
@@ -120,8 +132,8 @@ describeReal('chromium', 'the session of the console', () => {
       scopes: ['transactions:read', 'accounts:read'],
       tokenExpiry: { enabled: true, duration: 40 },
     });
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    await using own = await openConsole(browser, p);
+    const { page } = own;
     const seen = tokensOf(page);
     await page.clock.install();
     await signIn(page, { client: made.credentials });
@@ -136,8 +148,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('ends by signing out: its tokens work no more, and nothing is left of it', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await anew();
     const seen = tokensOf(page);
     await signIn(page, p.demo);
     await goTo(page, '#/accounts?search=Acme');
@@ -160,8 +171,7 @@ describeReal('chromium', 'the session of the console', () => {
   });
 
   it('does not lend its rights to what another one has asked for before', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await anew();
     await signIn(page, p.demo);
     const arrived = Promise.withResolvers<void>();
     const refused = Promise.withResolvers<void>();
@@ -188,8 +198,7 @@ describeReal('chromium', 'the session of the console', () => {
 
   it('that is revoked from outside is shown as ended, and leads to the sign-in and back to where it was, and what was typed', async () => {
     const { id, ...credentials } = await supervisorOf('operator');
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await anew();
     await signIn(page, credentials);
     await goTo(page, `#/wallets/${p.demo.wallet_id}/rules/new`);
     const name = page.getByLabel('Name', { exact: true });
@@ -216,8 +225,8 @@ describeReal('chromium', 'the session of the console', () => {
   it('names what a role lacks where a view needs it, shows no action for it, and asks the server for none of it', async () => {
     const { ruleId, migrationId } = await changeable();
     const { id: _, ...credentials } = await supervisorOf('viewer');
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await anew();
+    const documents = open.loads();
     await signIn(page, credentials);
     await goTo(page, '#/audit');
     await expect.poll(() => shown(page), SOON).toContain('your sign-in lacks audit:read');
@@ -240,6 +249,6 @@ describeReal('chromium', 'the session of the console', () => {
     await goTo(page, `#/accounts/${p.demo.account_id}`);
     await page.getByRole('heading', { name: 'Acme Treasury' }).waitFor();
     expect(await shown(page)).toMatch(/Organisation, created .*your sign-in lacks wallets:read/);
-    expectQuiet(open, p.url);
+    expectQuiet(open, p.url, documents);
   });
 });
