@@ -2,12 +2,23 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { startBrowser } from '../harness/browser.ts';
+import { afterAll, afterEach, beforeAll, expect, inject, it } from 'vitest';
+import { type OpenPage, startBrowser } from '../harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { notify, registered } from '../realtime/live.ts';
 import { describeReal } from '../services/real.ts';
-import { applied, goTo, openConsole, SOON, shown, signIn, VIEWS, type View } from './console-page.ts';
+import {
+  applied,
+  beginAt,
+  beginSignedOut,
+  goTo,
+  openConsole,
+  SOON,
+  shown,
+  signIn,
+  VIEWS,
+  type View,
+} from './console-page.ts';
 
 const AXE = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 const SCHEMES = ['light', 'dark'] as const;
@@ -21,6 +32,8 @@ const SIZES: readonly [width: number, schemes: readonly (typeof SCHEMES)[number]
 
 let p: Portcullis;
 let browser: Browser;
+/** The page of all cases, in a place that is not on UTC. */
+let open: OpenPage;
 
 /** What axe-core finds in the page as it is: each rule with the elements that break it. */
 async function faults(page: Page): Promise<string[]> {
@@ -120,8 +133,13 @@ async function tabTo(page: Page, selector: string): Promise<void> {
 describeReal('chromium', 'the console for people', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    open = await openConsole(browser, p, { timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
     await applied(p, p.demo.transactions.user_transactions, 2);
     await applied(p, p.demo.transactions.otc_transactions, 4, { error: `no gas ${'x'.repeat(300)}` });
+  });
+  afterEach(async () => {
+    await open.page.setViewportSize({ width: 1280, height: 800 });
+    await open.page.emulateMedia({ colorScheme: null, forcedColors: null, reducedMotion: null });
   });
   afterAll(async () => {
     await browser?.close();
@@ -129,8 +147,7 @@ describeReal('chromium', 'the console for people', () => {
   });
 
   it('has nothing that keeps anybody out, from 360 to 3,840 px, light and dark', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await beginSignedOut(open);
     const found = await everywhere(page, 'sign-in', 0);
     await page.setViewportSize({ width: 1280, height: 800 });
     await signIn(page, p.demo);
@@ -148,8 +165,7 @@ describeReal('chromium', 'the console for people', () => {
   });
 
   it('is used by keyboard alone: sign-in, filters, a transaction; the focus is always seen', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await beginSignedOut(open);
     const { client, supervisor } = p.demo;
     const given = {
       clientId: client.client_id,
@@ -179,9 +195,7 @@ describeReal('chromium', 'the console for people', () => {
   });
 
   it('skips to the content, and shows borders and focus in forced colours', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await page.emulateMedia({ forcedColors: 'active' });
     await page.locator('.skip').focus();
     await page.keyboard.press('Enter');
@@ -200,10 +214,8 @@ describeReal('chromium', 'the console for people', () => {
   });
 
   it('moves nothing for who wants it still', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
+    const page = await beginAt(open, p.demo, '#/transactions');
     await page.emulateMedia({ reducedMotion: 'reduce' });
-    await signIn(page, p.demo);
     await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
     await notify(p, p.demo.transactions.node_transactions, 2);
     await page.locator('.marked').waitFor();
@@ -211,10 +223,7 @@ describeReal('chromium', 'the console for people', () => {
   });
 
   it('turns one page at a time, which is not told before it is there, and keeps the focus, and rows that cannot be read anew', async () => {
-    await using open = await openConsole(browser, p);
-    const { page } = open;
-    await signIn(page, p.demo);
-    await goTo(page, '#/accounts');
+    const page = await beginAt(open, p.demo, '#/accounts');
     const pager = page.getByRole('navigation', { name: 'Pages of accounts' });
     const [, total] = /of (\d+) accounts/.exec(await pager.innerText()) ?? [];
     const held = Promise.withResolvers<void>();
@@ -238,12 +247,7 @@ describeReal('chromium', 'the console for people', () => {
   });
 
   it('shows times as they are here, with UTC beside them', async () => {
-    await using context = await browser.newContext({ timezoneId: 'Asia/Kolkata', locale: 'en-GB' });
-    const page = await context.newPage();
-    page.setDefaultTimeout(5_000);
-    await page.goto(`${p.url}/console/`);
-    await signIn(page, p.demo);
-    await goTo(page, `#/transactions/${p.demo.transactions.otc_transactions}`);
+    const page = await beginAt(open, p.demo, `#/transactions/${p.demo.transactions.otc_transactions}`);
     await page.locator('main time').first().waitFor();
     expect(await shown(page)).toContain('21 Nov 2026, 16:00:00 2026-11-21 10:30:00 UTC');
   });
@@ -253,10 +257,7 @@ describeReal('chromium', 'the console for people', () => {
     const UNKNOWN = 99;
     await applied(p, id, 3, { type: UNKNOWN });
     await applied(p, id, 4, { type: UNKNOWN, updated_at: '2026-11-21T10:40:00Z', error: 'reverted' });
-    await using open = await openConsole(browser, p);
-    const { page } = open;
-    await signIn(page, p.demo);
-    await goTo(page, `#/transactions/${id}`);
+    const page = await beginAt(open, p.demo, `#/transactions/${id}`);
     await page.getByText('reverted').first().waitFor();
     const text = await shown(page);
     for (const told of [
