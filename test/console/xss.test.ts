@@ -5,7 +5,7 @@ import { type OpenPage, startBrowser } from '../harness/browser.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { notification } from '../webhook/stand.ts';
-import { openConsole, signIn, tryToSignIn } from './console-page.ts';
+import { beginAt, beginSignedOut, openConsole, signIn, tryToSignIn } from './console-page.ts';
 import { XSS } from './xss-strings.ts';
 
 /** Of the views that show one thing each, one in so many is opened. */
@@ -190,23 +190,7 @@ async function everyPage(page: Page, place: string, noun: string): Promise<void>
   expect(XSS.filter((each) => !shown.includes(alike(each)))).toEqual([]);
 }
 
-interface Watched {
-  open: OpenPage;
-  dialogs: string[];
-}
-
-async function watched(): Promise<Watched> {
-  const open = await openConsole(browser, p);
-  const dialogs: string[] = [];
-  open.page.setDefaultTimeout(8_000);
-  open.page.on('dialog', (dialog) => {
-    dialogs.push(dialog.message());
-    void dialog.dismiss();
-  });
-  return { open, dialogs };
-}
-
-async function expectNothingRan({ open, dialogs }: Watched): Promise<void> {
+async function expectNothingRan(): Promise<void> {
   const { page, requests, complaints, loads } = open;
   expect(await page.evaluate('typeof window.pwned')).toBe('undefined');
   expect(dialogs).toEqual([]);
@@ -219,6 +203,9 @@ async function expectNothingRan({ open, dialogs }: Watched): Promise<void> {
   expect(page.context().pages()).toHaveLength(1);
 }
 
+/** The page of all cases, and the texts of the dialogs that it has opened. */
+let open: OpenPage;
+const dialogs: string[] = [];
 let poisoned: Poisoned;
 
 describeReal('chromium', 'texts of others in the console', () => {
@@ -231,6 +218,12 @@ describeReal('chromium', 'texts of others in the console', () => {
     };
     await poisonTransactions();
     await poisonRecords();
+    open = await openConsole(browser, p);
+    open.page.setDefaultTimeout(8_000);
+    open.page.on('dialog', (dialog) => {
+      dialogs.push(dialog.message());
+      void dialog.dismiss();
+    });
   });
   afterAll(async () => {
     await browser?.close();
@@ -242,10 +235,7 @@ describeReal('chromium', 'texts of others in the console', () => {
   });
 
   it('are text in transactions: ids, errors, hashes, addresses, correlation ids', async () => {
-    const seen = await watched();
-    await using _open = seen.open;
-    const { page } = seen.open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await at(page, '#/transactions', XSS);
     for (const [index, id] of XSS.entries()) {
       // Each of them shows five.
@@ -253,15 +243,12 @@ describeReal('chromium', 'texts of others in the console', () => {
       const texts = [1, 2, 3, 4].map((more) => text(index + more));
       await at(page, `#/transactions/${encodeURIComponent(id)}`, ['History', id, ...texts]);
     }
-    await expectNothingRan(seen);
+    await expectNothingRan();
   });
 
   it('are text in accounts, wallets, networks and rules, with their conditions and versions', async () => {
-    const seen = await watched();
-    await using _open = seen.open;
-    const { page } = seen.open;
+    const page = await beginAt(open, p.demo, '#/accounts');
     const { accountId, walletId, ruleIds } = poisoned;
-    await signIn(page, p.demo);
     await everyPage(page, '#/accounts', 'accounts');
     await everyPage(page, `#/accounts/${accountId}`, 'wallets');
     await at(page, `#/wallets/${walletId}`, XSS);
@@ -269,14 +256,11 @@ describeReal('chromium', 'texts of others in the console', () => {
     await at(page, `#/wallets/${walletId}/rules/new`, XSS);
     for (const id of ruleIds.slice(1, 4)) await at(page, `#/wallets/${walletId}/rules/${id}`, ['The rule was created']);
     await at(page, `#/wallets/${walletId}/rules/${ruleIds[0]}`, ['Not evaluated', ...XSS]);
-    await expectNothingRan(seen);
+    await expectNothingRan();
   });
 
   it('are text in audit records', async () => {
-    const seen = await watched();
-    await using _open = seen.open;
-    const { page } = seen.open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/audit');
     const [since, until] = [-1, 1].map((ms) => new Date(Date.parse(YESTERDAY) + ms).toISOString());
     await at(page, `#/audit?since=${since}&until=${until}`, ['1 to 20 of']);
     await page.locator('tbody button').first().click();
@@ -291,14 +275,11 @@ describeReal('chromium', 'texts of others in the console', () => {
       const answer = JSON.stringify(text(index + 12));
       await at(page, `#/audit?${new URLSearchParams({ correlationId: id })}`, ['Response body', ...texts, answer]);
     }
-    await expectNothingRan(seen);
+    await expectNothingRan();
   });
 
   it('are text in user migrations: names of files and columns, values of rows, reasons, whoever started it', async () => {
-    const seen = await watched();
-    await using _open = seen.open;
-    const { page } = seen.open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/migrations');
     for (const [index, id] of poisoned.migrationIds.entries()) {
       await at(page, `#/migrations/${id}`, XSS.slice(index * 5, index * 5 + 5));
     }
@@ -319,13 +300,11 @@ describeReal('chromium', 'texts of others in the console', () => {
     await upload('"><svg onload=alert(2)>.csv', `wallet_address,email,external_id\n${users}`);
     await page.getByText(`of ${XSS.length} rows with an outcome`).waitFor();
     await look(page, XSS.slice(0, 20));
-    await expectNothingRan(seen);
+    await expectNothingRan();
   });
 
   it('are text in addresses, and what is typed into the sign-in', async () => {
-    const seen = await watched();
-    await using _open = seen.open;
-    const { page } = seen.open;
+    const page = await beginSignedOut(open);
     const [id, username] = [text(5), text(9)];
     await tryToSignIn(page, { client: { client_id: id, client_secret: id }, supervisor: { username, password: id } });
     await page.getByRole('alert').waitFor();
@@ -342,6 +321,6 @@ describeReal('chromium', 'texts of others in the console', () => {
       given.set('method', text(index + 2));
       await at(page, `#/audit?${given}`, [each, text(index + 1), text(index + 2)]);
     }
-    await expectNothingRan(seen);
+    await expectNothingRan();
   });
 });
