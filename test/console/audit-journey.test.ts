@@ -1,22 +1,25 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openPage, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startEmbedded } from '../harness.ts';
+import { type OpenPage, startBrowser, takePicture } from '../harness/browser.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
-import { goTo, SOON, signIn } from './console-page.ts';
+import { beginAt, goTo, openConsole, SOON, signIn } from './console-page.ts';
 
 /** The time between the looks for a record that is on its way, in ms. */
 const LOOK_MS = 1_500;
 
 let p: Portcullis;
 let browser: Browser;
+/** The page of the cases that have no clock of their own. */
+let open: OpenPage;
 
 const openAudit = (page: Page) =>
   page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Audit' }).click();
 
 describeReal('chromium', 'audit records in the console', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
+    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    open = await openConsole(browser, p);
   });
   afterAll(async () => {
     await browser?.close();
@@ -24,9 +27,7 @@ describeReal('chromium', 'audit records in the console', () => {
   });
 
   it('an error leads with one click to its audit record', async () => {
-    await using open = await openPage(browser, p.url, '/console/');
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'User migrations' }).click();
     const bad = { name: 'bad.csv', mimeType: 'text/csv', buffer: Buffer.from('email,email\na@x.y,b@x.y\n') };
     await page.getByLabel('CSV file of users').setInputFiles(bad);
@@ -44,9 +45,7 @@ describeReal('chromium', 'audit records in the console', () => {
   });
 
   it('secrets that a request and its response carried are masked, and nowhere in clear', async () => {
-    await using open = await openPage(browser, p.url, '/console/');
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     const password = 'correct-horse-battery';
     const query = `mutation ($client: ClientInput!, $supervisor: SupervisorInput!) {
       createClient(input: $client) { ... on CreatedClient { clientSecret } }
@@ -72,9 +71,7 @@ describeReal('chromium', 'audit records in the console', () => {
   });
 
   it('a body is indented, each of its numbers with all of its digits, and left as it is where indents would bury it', async () => {
-    await using open = await openPage(browser, p.url, '/console/');
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     const authorization = `Bearer ${await p.clientToken()}`;
     const bodyOf = async (correlationId: string, variables: string) => {
       const headers = { 'x-correlation-id': correlationId, 'content-type': 'application/json', authorization };
@@ -92,9 +89,7 @@ describeReal('chromium', 'audit records in the console', () => {
   });
 
   it('a search stands in the address, and a row opens by the keyboard', async () => {
-    await using open = await openPage(browser, p.url, '/console/');
-    const { page } = open;
-    await signIn(page, p.demo);
+    const page = await beginAt(open, p.demo, '#/transactions');
     await openAudit(page);
     await page.getByLabel('Path').fill('/other');
     await page.getByRole('link', { name: 'Clear' }).click();
@@ -130,8 +125,8 @@ describeReal('chromium', 'audit records in the console', () => {
   });
 
   it('a record that is still on its way is looked for again', async () => {
-    await using open = await openPage(browser, p.url, '/console/');
-    const { page } = open;
+    await using own = await openConsole(browser, p);
+    const { page } = own;
     await page.clock.install();
     await signIn(page, p.demo);
     await openAudit(page);
