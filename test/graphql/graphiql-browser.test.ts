@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { type OpenPage, openPage, paste, startBrowser, takePicture } from '../harness/browser.ts';
+import { type OpenPage, openPage, openTab, paste, startBrowser, takePicture } from '../harness/browser.ts';
 import { type Portcullis, startEmbedded } from '../harness.ts';
 import { notify } from '../realtime/live.ts';
 import { describeReal } from '../services/real.ts';
@@ -10,9 +10,10 @@ const SOON = { interval: 20 };
 let p: Portcullis;
 let browser: Browser;
 let token: string;
-/** GraphiQL, from its first sight on; Swagger UI, open for those that need no page of their own. */
+/** GraphiQL, from its first sight on; Swagger UI where nobody has authorized, and where the demo's client has. */
 let graphiql: OpenPage;
 let swagger: OpenPage;
+let authorized: OpenPage;
 
 /** What a user reads where answers are shown; its lines are broken between words. */
 async function shown(page: Page): Promise<string> {
@@ -78,6 +79,9 @@ describeReal('chromium', 'in a browser', () => {
   beforeAll(async () => {
     [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
     swagger = await openPage(browser, p.url, '/swagger/');
+    authorized = await openPage(browser, p.url, '/swagger');
+    await authorize(authorized.page, p.demo.client.client_secret);
+    await authorized.page.getByRole('button', { name: 'Close' }).first().click();
     graphiql = await openGraphiql();
   });
   afterAll(async () => {
@@ -101,7 +105,7 @@ describeReal('chromium', 'in a browser', () => {
     expectQuiet(graphiql);
   });
 
-  it('a reload of GraphiQL keeps its tab and its token, which are gone with the browser’s tab', async () => {
+  it('a reload of GraphiQL keeps its tab and its token, which are gone with the browser’s tab; the 401 of a wrong one is shown in words that tell what to do', async () => {
     const { page } = graphiql;
     const kept = (storage: string) => page.evaluate<string>(`JSON.stringify(window.${storage})`);
     await expect.poll(async () => (await kept('sessionStorage')).split(token).length, SOON).toBeGreaterThan(2);
@@ -112,10 +116,14 @@ describeReal('chromium', 'in a browser', () => {
     await expect.poll(() => shown(page), SOON).toContain('"totalCount": 25');
     expect(await page.getByRole('tab').count()).toBe(tabs);
     expect(await kept('localStorage')).toBe('{}');
-    const other = await page.context().newPage();
-    await other.goto(`${p.url}/graphql`);
-    await other.getByRole('region', { name: 'Headers' }).getByText('"Bearer "').waitFor();
-    await other.close();
+    await using other = await openTab(page.context(), `${p.url}/graphql`);
+    await enterToken(other, 'eyJhbGciOiJIUzI1NiJ9.e30.wrong');
+    const told = '"message": "401 unauthorized: the token under Headers is unknown, or it has ended"';
+    await expect.poll(() => shown(other.page), SOON).toContain(told);
+    await run(other.page, 'Accounts');
+    await expect.poll(() => shown(other.page), SOON).toContain(told);
+    // The browser itself names each answer of such a status.
+    expect(new Set(other.complaints)).toEqual(new Set([expect.stringContaining('status of 401')]));
   });
 
   it('GraphiQL shows updates as they come, describes the schema, marks an unknown field, and stops a subscription', async () => {
@@ -146,30 +154,16 @@ describeReal('chromium', 'in a browser', () => {
     expectQuiet(graphiql, 2);
   });
 
-  it('GraphiQL shows the 401 of a wrong token in words that tell what to do', async () => {
-    await using open = await openGraphiql();
-    await enterToken(open, 'eyJhbGciOiJIUzI1NiJ9.e30.wrong');
-    const told = '"message": "401 unauthorized: the token under Headers is unknown, or it has ended"';
-    await expect.poll(() => shown(open.page), SOON).toContain(told);
-    await run(open.page, 'Accounts');
-    await expect.poll(() => shown(open.page), SOON).toContain(told);
-    // The browser itself names each answer of such a status.
-    expect(new Set(open.complaints)).toEqual(new Set([expect.stringContaining('status of 401')]));
-  });
-
   it('D8-02 4.9-04: /swagger leads to Swagger UI, where a page of accounts is had by what one authorizes with', async () => {
-    await using open = await openPage(browser, p.url, '/swagger');
-    const { page } = open;
+    const { page } = authorized;
     expect(new URL(page.url()).pathname).toBe('/swagger/');
-    await authorize(page, p.demo.client.client_secret);
-    await page.getByRole('button', { name: 'Close' }).first().click();
     const accounts = await opened(page, 'listAccounts');
     await accounts.getByRole('button', { name: 'Execute' }).click();
     await expect.poll(() => accounts.locator('.live-responses-table').innerText(), SOON).toContain('"total": 25');
     const headers = accounts.locator('.responses-inner > .responses-table tr', { hasText: 'A page of accounts' });
     expect(await headers.innerText()).toContain('X-Correlation-ID');
     expect(await page.locator('.opblock').count()).toBeGreaterThan(10);
-    expectQuiet(open);
+    expectQuiet(authorized);
   });
 
   it('D8-02: Swagger UI says the headers of limits once, folded, and no response repeats them', async () => {
@@ -227,10 +221,7 @@ describeReal('chromium', 'in a browser', () => {
   });
 
   it('D8-02 4.2-01: in Swagger UI the path is of the demo and no optional header is filled: pressed twice, Execute makes two rules', async () => {
-    await using open = await openPage(browser, p.url, '/swagger/');
-    const { page } = open;
-    await authorize(page, p.demo.client.client_secret);
-    await page.getByRole('button', { name: 'Close' }).first().click();
+    const { page } = authorized;
     const rules = await opened(page, 'createWalletRule');
     const valuesOf = async (kind: string) =>
       Promise.all((await rules.locator(`.parameters ${kind}`).all()).map((field) => field.inputValue()));

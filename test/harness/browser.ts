@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { serviceAddress } from '../services/real.ts';
 
 const VIEWPORT = { width: 1280, height: 800 };
@@ -44,18 +44,24 @@ export async function openPage(
 ): Promise<OpenPage> {
   const context = await browser.newContext({ viewport: VIEWPORT, ...options });
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin });
+  const open = await openTab(context, `${origin}${path}`);
+  return { ...open, [Symbol.asyncDispose]: () => context.close() };
+}
+
+/** Opens another tab of a profile, and resolves once its page is loaded. */
+export async function openTab(context: BrowserContext, url: string): Promise<OpenPage> {
   const page = await context.newPage();
   const seen = watch(page);
   let loads = 0;
   page.on('domcontentloaded', () => {
     loads += 1;
   });
-  await page.goto(`${origin}${path}`);
+  await page.goto(url);
   const forget = () => {
     seen.requests.length = 0;
     seen.complaints.length = 0;
   };
-  return { page, ...seen, loads: () => loads, forget, [Symbol.asyncDispose]: () => context.close() };
+  return { page, ...seen, loads: () => loads, forget, [Symbol.asyncDispose]: () => page.close() };
 }
 
 /** Pastes text where the cursor is, by the clipboard. */
