@@ -42,12 +42,19 @@ describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gat
     await p?.[Symbol.asyncDispose]();
   });
 
-  it('goes on where it was when its gateway is killed: the live list has no gap, and nothing twice', async () => {
+  it('shows a login as ended that was ended by way of another gateway, and goes on where it was when its gateway is killed: the live list has no gap, and nothing twice', async () => {
     await using two = await secondGateway();
     const { gateway, relay } = two;
-    const all = await registered(p, 7);
     await using open = await openConsole(browser, relay);
     const { page } = open;
+    await signIn(page, p.demo);
+    const token = await p.clientToken();
+    const { supervisors } = await operate(p, token, SupervisorsDocument, {});
+    await operate(p, token, RevokeSessionsDocument, { supervisorId: supervisors.edges[0]?.node.id ?? '' });
+    await page.getByText('Your sign-in has ended').waitFor();
+    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
+
+    const all = await registered(p, 7);
     await signIn(page, p.demo);
     await expect.poll(() => shown(page, '.link'), SOON).toMatch(/^Live/);
     for (const id of all.slice(0, 2)) await notify(p, id, 2);
@@ -60,17 +67,5 @@ describeReal(['chromium', 'postgres', 'redis', 'kafka'], 'the console on two gat
     for (const id of all.slice(5)) await notify(p, id, 2);
     await expect.poll(() => ids(page, 7), SOON).toEqual(all.toSorted());
     await expect.poll(() => shown(page, '.link'), SOON).toContain('Live 7 updates since this view was opened');
-  });
-
-  it('shows a login as ended that was ended by way of the other gateway', async () => {
-    await using two = await secondGateway();
-    await using open = await openConsole(browser, two.relay);
-    const { page } = open;
-    await signIn(page, p.demo);
-    const token = await p.clientToken();
-    const { supervisors } = await operate(p, token, SupervisorsDocument, {});
-    await operate(p, token, RevokeSessionsDocument, { supervisorId: supervisors.edges[0]?.node.id ?? '' });
-    await page.getByText('Your sign-in has ended').waitFor();
-    await page.getByRole('heading', { name: 'Sign in to Portcullis' }).waitFor();
   });
 });
