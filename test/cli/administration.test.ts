@@ -4,36 +4,14 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
-import { openDatabase } from '../../src/platform/database/database.ts';
-import { startPortcullis } from '../harness.ts';
-import { migratedFolder, startedFolder, type TestFolder } from '../start/folders.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { startedFolder, type TestFolder } from '../start/folders.ts';
 import { ROOT, runCli } from '../start/process.ts';
-import { portcullis } from './in-process.ts';
+import { type CliResult, portcullis } from './in-process.ts';
 
-// Each test starts processes, on machines that are busy with other tests.
 const PASSWORD = 'correct horse battery staple';
-
-interface Seeded extends TestFolder {
-  env: { DATA_DIR: string };
-  nodeId: string;
-  run(...args: string[]): ReturnType<typeof portcullis>;
-}
-
-async function seeded(): Promise<Seeded> {
-  const folder = await startedFolder();
-  const env = { DATA_DIR: folder.path };
-  const run = (...args: string[]) => portcullis(args, env);
-  const { node_id: nodeId } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
-  return { ...folder, env, run, nodeId };
-}
-
-/** The id of the only admin of the node. */
-async function adminOf({ path, nodeId }: Seeded): Promise<string> {
-  await using database = await openDatabase({ dataDir: join(path, 'postgres') });
-  const [admin] = await database.db.forNode(nodeId).run((k) => k.selectFrom('supervisors').select('id'));
-  return admin?.id ?? '';
-}
 
 async function runShell(script: string, env: Record<string, string>): Promise<{ code: number | null; stderr: string }> {
   const child = spawn('bash', ['-c', script], {
@@ -54,200 +32,236 @@ const client = (nodeId: string, ...more: string[]) => [
   ...['--scopes', 'accounts:read,wallets:read', ...more],
 ];
 
-it('D1-12: a reader that has had enough of the output ends a command without a word', async () => {
-  await using place = await seeded();
-  const command = `"${process.execPath}" src/cli/portcullis.ts --help | head -c 1; exit "\${PIPESTATUS[0]}"`;
-  const flood = `"${process.execPath}" src/cli/portcullis.ts client list --json | true; exit "\${PIPESTATUS[0]}"`;
-  for (const script of [command, flood]) {
-    const ended = await runShell(script, place.env);
-    expect(ended).toEqual({ code: 0, stderr: '' });
+describeReal('postgres', 'commands on a database beside its server', () => {
+  let p: Portcullis;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    p = await startPortcullis();
+    env = { DATA_DIR: p.dataDir, DATABASE_URL: p.env.DATABASE_URL ?? '' };
+  });
+  afterAll(() => p?.[Symbol.asyncDispose]());
+
+  const run = (...args: string[]) => portcullis(args, env);
+
+  async function newNode(): Promise<string> {
+    const id = randomUUID();
+    expect(await run('node', 'create', '--name', 'Acme', '--id', id)).toMatchObject({ code: 0, err: '' });
+    return id;
   }
-});
 
-it('D1-12: supervisors are created by --name as by --username', async () => {
-  await using place = await seeded();
-  const create = ['supervisor', 'create', '--node', place.nodeId, '--role', 'viewer', '--json'];
-  const created = await portcullis([...create, '--name', 'Ada'], place.env, PASSWORD);
-  expect(JSON.parse(created.out)).toMatchObject({ username: 'Ada', role: 'viewer' });
-});
-
-it('D1-12 D3-06: clients are created, listed, rotated and disabled; their secrets are shown once', async () => {
-  await using place = await seeded();
-  const { run, nodeId } = place;
-  const plain = await run(...client(nodeId));
-  expect(plain).toMatchObject({ code: 0, err: '' });
-  const shown = /^client_id {6}(?<id>\S{36})\nclient_secret {2}(?<secret>\S{43})\n.*shown this once/;
-  const { id = '', secret = '' } = shown.exec(plain.out)?.groups ?? {};
-
-  const limits = ['--requests-per-second', '5', '--requests-per-hour', '900', '--monthly-limit', '10000'];
-  const guards = ['--allowed-ips', '192.0.2.7,2001:db8::/32', '--require-certificate', '--cert-fingerprint', 'AB:CD'];
-  const rest = ['--token-duration', '60', '--no-token-expiry', '--refresh-reuse-detection', '--json'];
-  const made = JSON.parse((await run(...client(nodeId.toUpperCase(), ...limits, ...guards, ...rest))).out);
-  expect(made).toEqual({
-    client_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-    client_secret: expect.stringMatching(/^[\w-]{43}$/),
-    node_id: nodeId,
-    name: 'Billing',
-    grant_types: ['client_credentials', 'password'],
-    scopes: ['accounts:read', 'wallets:read'],
-    token_expiry: { enabled: false, duration: 60 },
-    allowed_ips: ['192.0.2.7', '2001:db8::/32'],
-    require_certificate: true,
-    cert_fingerprint: expect.stringMatching(/^ab:?cd$/i),
-    rate_limit: { requests_per_second: 5, requests_per_minute: null, requests_per_hour: 900 },
-    monthly_limit: 10_000,
-    refresh_reuse_detection: true,
-    status: 'active',
-    last_used_at: null,
-    created_at: expect.stringMatching(/^\d{4}-.*Z$/),
-    updated_at: expect.stringMatching(/^\d{4}-.*Z$/),
+  it('D1-12: a reader that has had enough of the output ends a command without a word', async () => {
+    const command = `"${process.execPath}" src/cli/portcullis.ts --help | head -c 1; exit "\${PIPESTATUS[0]}"`;
+    const flood = `"${process.execPath}" src/cli/portcullis.ts client list --json | true; exit "\${PIPESTATUS[0]}"`;
+    for (const script of [command, flood]) {
+      const ended = await runShell(script, env);
+      expect(ended).toEqual({ code: 0, stderr: '' });
+    }
   });
 
-  const rotated = await run('client', 'rotate-secret', id.toUpperCase(), '--overlap', '60');
-  expect(rotated.out).toMatch(shown);
-  expect(rotated.out).not.toContain(secret);
-  const disabled = JSON.parse((await run('client', 'disable', made.client_id, '--json')).out);
-  const { client_secret: _secret, ...view } = made;
-  expect(disabled).toEqual({ ...view, status: 'disabled', updated_at: expect.any(String) });
+  it('D1-12 D3-06: clients are created, listed, rotated and disabled; their secrets are shown once', async () => {
+    const nodeId = await newNode();
+    const plain = await run(...client(nodeId));
+    expect(plain).toMatchObject({ code: 0, err: '' });
+    const shown = /^client_id {6}(?<id>\S{36})\nclient_secret {2}(?<secret>\S{43})\n.*shown this once/;
+    const { id = '', secret = '' } = shown.exec(plain.out)?.groups ?? {};
 
-  const all = (await run('client', 'list')).out;
-  expect(all.trimEnd().split('\n')).toHaveLength(4);
-  expect(all).toContain(`${id}  ${nodeId}  active    client_credentials,password  Billing\n`);
-  expect(all).toContain(`${made.client_id}  ${nodeId}  disabled  `);
-  const listed = await run('client', 'list', '--node', nodeId, '--json');
-  const { clients } = JSON.parse(listed.out);
-  expect(clients).toHaveLength(3);
-  expect(clients.at(-1)).toEqual(disabled);
-  expect(listed.out).not.toContain('secret');
+    const limits = ['--requests-per-second', '5', '--requests-per-hour', '900', '--monthly-limit', '10000'];
+    const guards = ['--allowed-ips', '192.0.2.7,2001:db8::/32', '--require-certificate', '--cert-fingerprint', 'AB:CD'];
+    const rest = ['--token-duration', '60', '--no-token-expiry', '--refresh-reuse-detection', '--json'];
+    const made = JSON.parse((await run(...client(nodeId.toUpperCase(), ...limits, ...guards, ...rest))).out);
+    expect(made).toEqual({
+      client_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      client_secret: expect.stringMatching(/^[\w-]{43}$/),
+      node_id: nodeId,
+      name: 'Billing',
+      grant_types: ['client_credentials', 'password'],
+      scopes: ['accounts:read', 'wallets:read'],
+      token_expiry: { enabled: false, duration: 60 },
+      allowed_ips: ['192.0.2.7', '2001:db8::/32'],
+      require_certificate: true,
+      cert_fingerprint: expect.stringMatching(/^ab:?cd$/i),
+      rate_limit: { requests_per_second: 5, requests_per_minute: null, requests_per_hour: 900 },
+      monthly_limit: 10_000,
+      refresh_reuse_detection: true,
+      status: 'active',
+      last_used_at: null,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      updated_at: expect.stringMatching(/^\d{4}-.*Z$/),
+    });
 
-  await using p = await startPortcullis({ dataDir: place.path });
-  const { secret: newSecret = '' } = shown.exec(rotated.out)?.groups ?? {};
-  for (const client_secret of [secret, newSecret]) {
-    expect(await p.clientToken({ client_id: id, client_secret })).toMatch(/^ey/);
-  }
-  await expect(p.clientToken(made)).rejects.toThrow('401');
-});
+    const rotated = await run('client', 'rotate-secret', id.toUpperCase(), '--overlap', '60');
+    expect(rotated.out).toMatch(shown);
+    expect(rotated.out).not.toContain(secret);
+    const disabled = JSON.parse((await run('client', 'disable', made.client_id, '--json')).out);
+    const { client_secret: _secret, ...view } = made;
+    expect(disabled).toEqual({ ...view, status: 'disabled', updated_at: expect.any(String) });
 
-it('D1-12: a supervisor has the password that was piped in, or one that is made and shown once', async () => {
-  await using place = await seeded();
-  const { env, run, nodeId } = place;
-  const create = ['supervisor', 'create', '--node', nodeId, '--role', 'viewer', '--username'];
-  const piped = await runCli([...create, 'Ada', '--json'], env, `${PASSWORD}\nnot this\n`);
-  expect(piped).toMatchObject({ code: 0, stderr: '' });
-  const ada = JSON.parse(piped.stdout);
-  expect(ada).toEqual({
-    id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-    node_id: nodeId,
-    username: 'Ada',
-    role: 'viewer',
-    status: 'active',
-    created_at: expect.any(String),
-    updated_at: expect.any(String),
+    const all = (await run('client', 'list')).out;
+    for (const other of [p.demo, p.demo.other_node])
+      expect(all).toContain(`${other.client.client_id}  ${other.node_id}  `);
+    expect(all).toContain(`${id}  ${nodeId}  active    client_credentials,password  Billing\n`);
+    expect(all).toContain(`${made.client_id}  ${nodeId}  disabled  `);
+    const listed = await run('client', 'list', '--node', nodeId, '--json');
+    const { clients } = JSON.parse(listed.out);
+    expect(clients).toHaveLength(2);
+    expect(clients.at(-1)).toEqual(disabled);
+    expect(listed.out).not.toContain('secret');
+
+    const { secret: newSecret = '' } = shown.exec(rotated.out)?.groups ?? {};
+    for (const client_secret of [secret, newSecret]) {
+      expect(await p.clientToken({ client_id: id, client_secret })).toMatch(/^ey/);
+    }
+    await expect(p.clientToken(made)).rejects.toThrow('401');
   });
-  const made = await run(...create, 'Grace');
-  const grace = /^supervisor {2}(?<id>\S{36})\nusername {4}Grace\nrole .*viewer\npassword {4}(?<password>\S{24})\n/;
-  expect(made.out).toMatch(grace);
-  const taken = await portcullis([...create, 'ada'], env, PASSWORD);
-  expect(taken).toEqual({ code: 1, out: '', err: 'portcullis: the username is taken\n' });
 
-  const set = JSON.parse((await run('supervisor', 'set-password', ada.id, '--json')).out);
-  expect(set).toEqual({ ...ada, updated_at: expect.any(String), password: expect.stringMatching(/^[\w-]{24}$/) });
-  const unlocked = await run('supervisor', 'unlock', ada.id);
-  expect(unlocked).toEqual({ code: 0, out: `Supervisor ${ada.id} is unlocked.\n`, err: '' });
-  const { id = '', password = '' } = grace.exec(made.out)?.groups ?? {};
-  expect((await run('supervisor', 'disable', id)).out).toBe(`Supervisor ${id} is disabled.\n`);
+  it('D1-12: a supervisor has the password that was piped in, or one that is made and shown once', async () => {
+    const nodeId = await newNode();
+    const create = ['supervisor', 'create', '--node', nodeId, '--role', 'viewer', '--username'];
+    const piped = await runCli([...create, 'Ada', '--json'], env, `${PASSWORD}\nnot this\n`);
+    expect(piped).toMatchObject({ code: 0, stderr: '' });
+    const ada = JSON.parse(piped.stdout);
+    expect(ada).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      node_id: nodeId,
+      username: 'Ada',
+      role: 'viewer',
+      status: 'active',
+      created_at: expect.any(String),
+      updated_at: expect.any(String),
+    });
+    const made = await run(...create, 'Grace');
+    const grace = /^supervisor {2}(?<id>\S{36})\nusername {4}Grace\nrole .*viewer\npassword {4}(?<password>\S{24})\n/;
+    expect(made.out).toMatch(grace);
+    const taken = await portcullis([...create, 'ada'], env, PASSWORD);
+    expect(taken).toEqual({ code: 1, out: '', err: 'portcullis: the username is taken\n' });
 
-  await using p = await startPortcullis({ dataDir: place.path });
-  const status = async (username: string, tried: string) => {
-    const json = { grant_type: 'password', ...p.demo.client, username, password: tried };
-    return (await p.call('POST', '/v2/oauth/token', { json })).status;
-  };
-  expect(await status('ada', set.password)).toBe(200);
-  expect(await status('ada', PASSWORD)).toBe(401);
-  expect(await status('grace', password)).toBe(401);
-});
+    const set = JSON.parse((await run('supervisor', 'set-password', ada.id, '--json')).out);
+    expect(set).toEqual({ ...ada, updated_at: expect.any(String), password: expect.stringMatching(/^[\w-]{24}$/) });
+    const unlocked = await run('supervisor', 'unlock', ada.id);
+    expect(unlocked).toEqual({ code: 0, out: `Supervisor ${ada.id} is unlocked.\n`, err: '' });
+    const { id = '', password = '' } = grace.exec(made.out)?.groups ?? {};
+    expect((await run('supervisor', 'disable', id)).out).toBe(`Supervisor ${id} is disabled.\n`);
 
-it('D1-12 D3-26: what cannot be done ends with 1 and one sentence', async () => {
-  await using place = await seeded();
-  const { run, nodeId } = place;
-  const adminId = await adminOf(place);
-  const nobody = randomUUID();
-  const refused = async (says: string, ...args: string[]) =>
-    expect(await run(...args)).toEqual({ code: 1, out: '', err: `portcullis: ${says}\n` });
-  await refused(`there is no node ${nobody}`, ...client(nobody));
-  await refused(`there is no node ${nobody}`, 'client', 'list', '--node', nobody);
-  await refused(`there is no client ${nobody}`, 'client', 'rotate-secret', nobody);
-  await refused(`there is no client ${nobody}`, 'client', 'disable', nobody);
-  const create = ['supervisor', 'create', '--role', 'admin', '--username', 'ada', '--node'];
-  await refused(`there is no node ${nobody}`, ...create, nobody);
-  for (const what of ['disable', 'set-password', 'unlock']) {
-    await refused(`there is no supervisor ${nobody}`, 'supervisor', what, nobody);
-  }
-  await refused('the last active admin of a node stays', 'supervisor', 'disable', adminId);
-  const ada = JSON.parse((await run(...create, nodeId, '--json')).out);
-  expect(await run('supervisor', 'disable', adminId)).toMatchObject({ code: 0 });
-  await refused('the last active admin of a node stays', 'supervisor', 'disable', ada.id);
+    const caller = JSON.parse((await run(...client(nodeId, '--json'))).out);
+    const status = async (username: string, tried: string) => {
+      const json = { grant_type: 'password', ...caller, username, password: tried };
+      return (await p.call('POST', '/v2/oauth/token', { json })).status;
+    };
+    expect(await status('ada', set.password)).toBe(200);
+    expect(await status('ada', PASSWORD)).toBe(401);
+    expect(await status('grace', password)).toBe(401);
+  });
+
+  it('D1-12 D3-26: what cannot be done ends with 1 and one sentence', async () => {
+    const nodeId = await newNode();
+    const nobody = randomUUID();
+    const refused = async (says: string, ...args: string[]) =>
+      expect(await run(...args)).toEqual({ code: 1, out: '', err: `portcullis: ${says}\n` });
+    await refused(`there is no node ${nobody}`, ...client(nobody));
+    await refused(`there is no node ${nobody}`, 'client', 'list', '--node', nobody);
+    await refused(`there is no client ${nobody}`, 'client', 'rotate-secret', nobody);
+    await refused(`there is no client ${nobody}`, 'client', 'disable', nobody);
+    const create = ['supervisor', 'create', '--role', 'admin', '--username', 'ada', '--node'];
+    await refused(`there is no node ${nobody}`, ...create, nobody);
+    for (const what of ['disable', 'set-password', 'unlock']) {
+      await refused(`there is no supervisor ${nobody}`, 'supervisor', what, nobody);
+    }
+    const ada = JSON.parse((await run(...create, nodeId, '--json')).out);
+    await refused('the last active admin of a node stays', 'supervisor', 'disable', ada.id);
+    const grace = JSON.parse((await run(...create.with(-2, 'grace'), nodeId, '--json')).out);
+    expect(await run('supervisor', 'disable', grace.id)).toMatchObject({ code: 0 });
+    await refused('the last active admin of a node stays', 'supervisor', 'disable', ada.id);
+  });
 });
 
 /** What a command says while a server has its database: the operation that does the same, and its variables. */
 const TWIN = /, with a token of the node\n\n(?<query>[\s\S]+)\n\nVariables:\n\n(?<variables>\{[\s\S]*\})\n$/;
 
-it('D1-12: while a server has DATA_DIR, each command shows the operation that does the same there, to be pasted', async () => {
-  await using folder = await migratedFolder();
-  await using server = await startPortcullis({ dataDir: folder.path });
+describe('commands on an embedded database, before its server starts and while it has it', () => {
+  let folder: TestFolder;
+  let server: Portcullis;
   // Without the PORT of the server: a command runs in another shell.
-  const env = { DATA_DIR: folder.path };
-  const token = await server.clientToken();
-  const node = server.demo.node_id;
-  const said = async (args: string[], line?: string) => {
-    const { code, out, err } = await portcullis(args, env, line);
-    expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toContain(`portcullis: another Portcullis is running on ${folder.path}: what follows does the same`);
-    expect(err).toContain(`${server.url}/graphql`);
-    return err;
-  };
-  /** Pastes what a command has shown, and returns the answer's data. */
-  const pasted = async (...args: string[]) => {
-    const { query, variables = '' } = TWIN.exec(await said(args))?.groups ?? {};
-    const answer = await server.call('POST', '/graphql', { token, json: { query, variables: JSON.parse(variables) } });
-    expect(answer.json.errors).toBeUndefined();
-    return answer.json.data;
-  };
-
-  const limits = ['--requests-per-second', '5', '--allowed-ips', '192.0.2.7', '--token-duration', '60'];
-  const { createClient } = await pasted(...client(node, ...limits));
-  expect(createClient).toMatchObject({ __typename: 'CreatedClient', clientSecret: expect.any(String) });
-  const { clientId } = createClient.client;
-  const { clients } = await pasted('client', 'list');
-  expect(clients.edges.at(-1).node).toMatchObject({ clientId, nodeId: node, name: 'Billing', status: 'ACTIVE' });
-  const { rotateClientSecret } = await pasted('client', 'rotate-secret', clientId, '--overlap', '60');
-  expect(rotateClientSecret.client).toEqual({ clientId });
-  const { setClientStatus } = await pasted('client', 'disable', clientId);
-  expect(setClientStatus).toEqual({ __typename: 'Client', id: clientId, status: 'DISABLED' });
-
-  const create = ['supervisor', 'create', '--node', node, '--username', 'ada', '--role', 'viewer'];
-  expect(await said(create, PASSWORD)).not.toContain(PASSWORD);
-  const { createSupervisor } = await pasted(...create);
-  expect(createSupervisor).toMatchObject({ __typename: 'Supervisor', username: 'ada', role: 'viewer' });
-  const ada = { ...createSupervisor, status: 'ACTIVE' };
-  expect(await pasted('supervisor', 'set-password', ada.id)).toEqual({ setSupervisorPassword: ada });
-  expect(await pasted('supervisor', 'unlock', ada.id)).toEqual({ unlockSupervisor: ada });
-  expect(await pasted('supervisor', 'disable', ada.id)).toEqual({
-    setSupervisorStatus: { ...ada, status: 'DISABLED' },
+  let env: { DATA_DIR: string };
+  let made: { [name in 'supervisor' | 'client']: CliResult };
+  beforeAll(async () => {
+    folder = await startedFolder();
+    env = { DATA_DIR: folder.path };
+    const { node_id: node } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
+    const create = ['supervisor', 'create', '--node', node, '--role', 'viewer', '--json'];
+    made = {
+      supervisor: await portcullis([...create, '--name', 'Ada'], env, PASSWORD),
+      client: await portcullis([...client(node), '--json'], env),
+    };
+    server = await startPortcullis({ dataDir: folder.path });
+  });
+  afterAll(async () => {
+    await server?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
   });
 
-  const erased = { __typename: 'User', id: server.demo.user_id };
-  expect(await pasted('users', 'erase', server.demo.user_id)).toEqual({ eraseUser: erased });
-  const since = ['--since', '2026-01-01T00:00:00Z', '--status', '200', '--method', 'POST'];
-  const list = await pasted('audit', 'list', ...since, '--path', '/v2/oauth/token', '--limit', '500');
-  expect(list.auditRecords.edges[0].node).toMatchObject({ statusCode: 200, path: '/v2/oauth/token' });
+  it('D1-12: a client, and a supervisor that is created by --name as by --username, are there when the server starts', async () => {
+    expect(JSON.parse(made.supervisor.out)).toMatchObject({ username: 'Ada', role: 'viewer' });
+    const json = { grant_type: 'password', ...JSON.parse(made.client.out), username: 'ada', password: PASSWORD };
+    expect((await server.call('POST', '/v2/oauth/token', { json })).status).toBe(200);
+  });
 
-  const file = join(folder.path, "users of 'Acme'.csv");
-  await writeFile(file, 'wallet_address,email\n0x1,grace@example.com\n');
-  const script = /\n\n(?<curl>curl [\s\S]+)$/.exec(await said(['users', 'import', file, '--node', node]))?.groups?.curl;
-  const { stdout } = await promisify(execFile)('sh', ['-c', script ?? ''], { env: { ...process.env, TOKEN: token } });
-  const { startUserMigration } = JSON.parse(stdout).data;
-  expect(startUserMigration.__typename).toBe('Migration');
-  const { migration } = await pasted('users', 'import', '--node', node, '--resume', startUserMigration.id);
-  expect(migration).toMatchObject({ id: startUserMigration.id, total: 1 });
+  it('D1-12: while a server has DATA_DIR, each command shows the operation that does the same there, to be pasted', async () => {
+    const token = await server.clientToken();
+    const node = server.demo.node_id;
+    const said = async (args: string[], line?: string) => {
+      const { code, out, err } = await portcullis(args, env, line);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toContain(`portcullis: another Portcullis is running on ${folder.path}: what follows does the same`);
+      expect(err).toContain(`${server.url}/graphql`);
+      return err;
+    };
+    /** Pastes what a command has shown, and returns the answer's data. */
+    const pasted = async (...args: string[]) => {
+      const { query, variables = '' } = TWIN.exec(await said(args))?.groups ?? {};
+      const answer = await server.call('POST', '/graphql', {
+        token,
+        json: { query, variables: JSON.parse(variables) },
+      });
+      expect(answer.json.errors).toBeUndefined();
+      return answer.json.data;
+    };
+
+    const limits = ['--requests-per-second', '5', '--allowed-ips', '192.0.2.7', '--token-duration', '60'];
+    const { createClient } = await pasted(...client(node, ...limits));
+    expect(createClient).toMatchObject({ __typename: 'CreatedClient', clientSecret: expect.any(String) });
+    const { clientId } = createClient.client;
+    const { clients } = await pasted('client', 'list');
+    expect(clients.edges.at(-1).node).toMatchObject({ clientId, nodeId: node, name: 'Billing', status: 'ACTIVE' });
+    const { rotateClientSecret } = await pasted('client', 'rotate-secret', clientId, '--overlap', '60');
+    expect(rotateClientSecret.client).toEqual({ clientId });
+    const { setClientStatus } = await pasted('client', 'disable', clientId);
+    expect(setClientStatus).toEqual({ __typename: 'Client', id: clientId, status: 'DISABLED' });
+
+    const create = ['supervisor', 'create', '--node', node, '--username', 'grace', '--role', 'viewer'];
+    expect(await said(create, PASSWORD)).not.toContain(PASSWORD);
+    const { createSupervisor } = await pasted(...create);
+    expect(createSupervisor).toMatchObject({ __typename: 'Supervisor', username: 'grace', role: 'viewer' });
+    const grace = { ...createSupervisor, status: 'ACTIVE' };
+    expect(await pasted('supervisor', 'set-password', grace.id)).toEqual({ setSupervisorPassword: grace });
+    expect(await pasted('supervisor', 'unlock', grace.id)).toEqual({ unlockSupervisor: grace });
+    expect(await pasted('supervisor', 'disable', grace.id)).toEqual({
+      setSupervisorStatus: { ...grace, status: 'DISABLED' },
+    });
+
+    const erased = { __typename: 'User', id: server.demo.user_id };
+    expect(await pasted('users', 'erase', server.demo.user_id)).toEqual({ eraseUser: erased });
+    const since = ['--since', '2026-01-01T00:00:00Z', '--status', '200', '--method', 'POST'];
+    const list = await pasted('audit', 'list', ...since, '--path', '/v2/oauth/token', '--limit', '500');
+    expect(list.auditRecords.edges[0].node).toMatchObject({ statusCode: 200, path: '/v2/oauth/token' });
+
+    const file = join(folder.path, "users of 'Acme'.csv");
+    await writeFile(file, 'wallet_address,email\n0x1,grace@example.com\n');
+    const script = /\n\n(?<curl>curl [\s\S]+)$/.exec(await said(['users', 'import', file, '--node', node]))?.groups
+      ?.curl;
+    const { stdout } = await promisify(execFile)('sh', ['-c', script ?? ''], { env: { ...process.env, TOKEN: token } });
+    const { startUserMigration } = JSON.parse(stdout).data;
+    expect(startUserMigration.__typename).toBe('Migration');
+    const { migration } = await pasted('users', 'import', '--node', node, '--resume', startUserMigration.id);
+    expect(migration).toMatchObject({ id: startUserMigration.id, total: 1 });
+  });
 });
