@@ -1,24 +1,32 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migratedFolder, type TestFolder } from '../start/folders.ts';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder, type TestFolder } from '../start/folders.ts';
 import { portcullis } from './in-process.ts';
 
 const NODE = '0190b8a4-6a54-7c3e-9d2f-3f0c5a1b2c3d';
 const ABSENT = '0190b8a4-6a54-7c3e-9d2f-000000000000';
 
-describe('the faults of a command', () => {
+describeReal('postgres', 'the faults of a command', () => {
   let folder: TestFolder;
+  let database: RealDatabase;
   const file = (name: string) => join(folder.path, name);
+  const env = () => ({ DATA_DIR: folder.path, DATABASE_URL: database.url });
+  const envOf = (name: string) => ({ ...env(), ...(name === 'config check' ? { PORT: 'http' } : {}) });
 
   beforeAll(async () => {
-    folder = await migratedFolder();
+    [folder, database] = [await emptyFolder(), await realDatabase()];
     await writeFile(file('no.json'), 'this is no JSON\n');
     await writeFile(file('bad.csv'), 'wallet_address,email\nnothing,nobody,nowhere\n');
     await writeFile(file('other.csv'), 'colour\nred\n');
-    expect((await portcullis(['node', 'create', '--name', 'A', '--id', NODE], { DATA_DIR: folder.path })).code).toBe(0);
+    expect((await portcullis(['node', 'create', '--name', 'A', '--id', NODE], env())).code).toBe(0);
   });
-  afterAll(() => folder[Symbol.asyncDispose]());
+  afterAll(async () => {
+    await database?.[Symbol.asyncDispose]();
+    await folder?.[Symbol.asyncDispose]();
+  });
 
   const rows: [name: string, args: () => string[], fault: RegExp, answer: RegExp, inDocument: boolean][] = [
     [
@@ -84,12 +92,10 @@ describe('the faults of a command', () => {
     ['migrate', () => ['migrate', 'now'], /wanted: /, /^$/, false],
     ['completion', () => ['completion', 'cmd'], /wanted: portcullis completion/, /^$/, false],
   ];
-  const env = (name: string) => ({ DATA_DIR: folder.path, ...(name === 'config check' ? { PORT: 'http' } : {}) });
-
   it.each(rows)(
     'D1-12: %s: they are on the standard error, what it answers on the output',
     async (name, args, fault, answer) => {
-      const { code, out, err } = await portcullis(args(), env(name));
+      const { code, out, err } = await portcullis(args(), envOf(name));
       expect(code).toBeGreaterThan(0);
       expect(err).toMatch(fault);
       expect(out).toMatch(answer);
@@ -100,7 +106,7 @@ describe('the faults of a command', () => {
   it.each(rows)(
     'D1-12: %s, with --json: the output is one document, or nothing',
     async (name, args, fault, _answer, inDocument) => {
-      const { code, out, err } = await portcullis([...args(), '--json'], env(name));
+      const { code, out, err } = await portcullis([...args(), '--json'], envOf(name));
       expect(code).toBeGreaterThan(0);
       if (inDocument) expect([typeof JSON.parse(out), err]).toEqual(['object', '']);
       else expect({ out, isTold: fault.test(err) }).toEqual({ out: '', isTold: true });

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { ALL_TOPICS, REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
-import { type Database, openDatabase } from '../../src/platform/database/database.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../events/recorder.ts';
-import { realDatabase } from '../harness/databases.ts';
+import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { startPortcullis } from '../harness.ts';
 import { createTopics, deleteTopics, freshDatabase, topicPrefix } from '../services/isolation.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
-import { migratedFolder, type TestFolder } from '../start/folders.ts';
+import { startedFolder } from '../start/folders.ts';
 import { portcullis } from './in-process.ts';
 
-// Each command opens the database anew, on machines that are busy with other tests.
 const REPLAY = ['transactions', 'replay'];
 const quiet = () => undefined;
 
@@ -133,40 +133,43 @@ describe('wrong usage', () => {
   });
 });
 
-describe('transactions replay on the embedded bus', () => {
-  let folder: TestFolder;
+describeReal('postgres', 'transactions replay on the embedded bus', () => {
+  let database: RealDatabase;
+  let bus: EmbeddedBus;
   beforeAll(async () => {
-    folder = await migratedFolder();
+    database = await realDatabase();
+    bus = new EmbeddedBus(database.db, quiet);
   });
-  afterAll(() => folder[Symbol.asyncDispose]());
-
-  async function withBus<Result>(work: (bus: EventBus) => Promise<Result>): Promise<Result> {
-    await using database: Database = await openDatabase({ dataDir: `${folder.path}/postgres` });
-    const bus = new EmbeddedBus(database.db, quiet);
-    try {
-      return await work(bus);
-    } finally {
-      await bus.stop();
-    }
-  }
+  afterAll(async () => {
+    await bus?.stop();
+    await database?.[Symbol.asyncDispose]();
+  });
 
   cliContract(() => ({
-    env: { DATA_DIR: folder.path },
-    publish: (messages) => withBus((bus) => bus.publish(messages)),
-    keys: (topic, count) => withBus((bus) => keysOn(bus, topic, count)),
+    env: { DATABASE_URL: database.url },
+    publish: (messages) => bus.publish(messages),
+    keys: (topic, count) => keysOn(bus, topic, count),
   }));
+});
 
-  it('D1-12: while a server has DATA_DIR it says so and ends with 1', async () => {
-    await using _server = await startPortcullis({ dataDir: folder.path });
-    const { code, err } = await portcullis([...REPLAY, '--dlq'], { DATA_DIR: folder.path });
-    expect(code).toBe(1);
-    expect(err).toMatch(/another Portcullis is running on \S+: stop it first, repeat this, and start it again/);
-  });
+it('D1-12 D6-18: on an embedded database it replays, and while a server has DATA_DIR it says so and ends with 1', async () => {
+  await using folder = await startedFolder();
+  const env = { DATA_DIR: folder.path };
+  {
+    await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
+    await new EmbeddedBus(database.db, quiet).publish([message('transactions.user.dlq', 'user-1')]);
+  }
+  const one = await portcullis([...REPLAY, '--dlq', '--topic', 'transactions.user', '--json'], env);
+  expect(JSON.parse(one.out)).toMatchObject({ replayed: 1 });
+  await using _server = await startPortcullis({ dataDir: folder.path });
+  const { code, err } = await portcullis([...REPLAY, '--dlq'], env);
+  expect(code).toBe(1);
+  expect(err).toMatch(/another Portcullis is running on \S+: stop it first, repeat this, and start it again/);
 });
 
 describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () => {
   const prefix = topicPrefix();
-  let database: Awaited<ReturnType<typeof realDatabase>>;
+  let database: RealDatabase;
   let bus: KafkaBus;
   beforeAll(async () => {
     database = await realDatabase();
