@@ -5,13 +5,12 @@ import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Progress } from '../../src/cli/kit/progress.ts';
 import { linesOf, loadReference } from '../../src/domain/reference/reference-file.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
 import { portcullis } from '../cli/in-process.ts';
-import { scratchDatabase } from '../harness/databases.ts';
+import { type RealDatabase, realDatabase, scratchDatabase } from '../harness/databases.ts';
 import { startPortcullis } from '../harness.ts';
 import { freshDatabase } from '../services/isolation.ts';
 import { describeReal } from '../services/real.ts';
-import { migratedFolder } from '../start/folders.ts';
+import { emptyFolder, startedFolder, type TestFolder } from '../start/folders.ts';
 import { runCli } from '../start/process.ts';
 import { newFamily, rowOf, type Stand, standOn } from './stand.ts';
 
@@ -154,10 +153,20 @@ describe('progress', () => {
   });
 });
 
-describe('the commands', () => {
+describeReal('postgres', 'the commands', () => {
+  let database: RealDatabase;
+  let folder: TestFolder;
+  let env: Record<string, string>;
+  beforeAll(async () => {
+    [database, folder] = [await realDatabase(), await emptyFolder()];
+    env = { DATA_DIR: folder.path, DATABASE_URL: database.url };
+  });
+  afterAll(async () => {
+    await folder?.[Symbol.asyncDispose]();
+    await database?.[Symbol.asyncDispose]();
+  });
+
   it('D1-10 D1-12: node create makes a node once, and prints its id', async () => {
-    await using folder = await migratedFolder();
-    const env = { DATA_DIR: folder.path };
     const made = await portcullis(['node', 'create', '--name', 'Acme'], env);
     expect(made).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^[0-9a-f-]{36}\n$/) });
     const id = randomUUID();
@@ -166,15 +175,12 @@ describe('the commands', () => {
     expect(await portcullis(args, env)).toMatchObject({ code: 1, err: expect.stringContaining(id) });
     expect(await portcullis(['node', 'create', '--name', ' '], env)).toMatchObject({ code: 2 });
     expect(await portcullis(['node', 'create', '--name', 'x', '--id', 'y'], env)).toMatchObject({ code: 2 });
-    await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
     const nodes = await database.db.unscoped('test').run((k) => k.selectFrom('nodes').select(['id', 'name']));
     expect(nodes.map(({ name }) => name).sort()).toEqual(['Acme', 'Bank']);
     expect(nodes).toContainEqual({ id, name: 'Bank' });
   });
 
   it('D1-10 D1-12: reference load reads a file and the standard input, and ends with 1 for a line at fault', async () => {
-    await using folder = await migratedFolder();
-    const env = { DATA_DIR: folder.path };
     const file = join(folder.path, 'rows.ndjson');
     await writeFile(file, `${chainLine(randomUUID())}\n{}\n${chainLine(randomUUID())}\n`);
     const loaded = await portcullis(['reference', 'load', file], env);
@@ -195,24 +201,24 @@ describe('the commands', () => {
     }
   });
 
-  it.each([
+  it('D1-12: a schema that is not migrated is refused', async () => {
+    await using empty = await freshDatabase();
+    const refused = await portcullis(['node', 'create', '--name', 'x'], { DATABASE_URL: empty.url });
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('portcullis migrate') });
+  });
+});
+
+it('D1-12: while a server has DATA_DIR, node create and reference load say so and end with 1', async () => {
+  await using folder = await startedFolder();
+  await using _server = await startPortcullis({ dataDir: folder.path });
+  for (const args of [
     ['node', 'create', '--name', 'Acme'],
     ['reference', 'load', '/dev/null'],
-  ])('D1-12: while a server has DATA_DIR, %s %s says so and ends with 1', async (...args) => {
-    await using folder = await migratedFolder();
-    await using _server = await startPortcullis({ dataDir: folder.path });
+  ]) {
     const { code, out, err } = await portcullis(args, { DATA_DIR: folder.path });
     expect({ code, out }).toEqual({ code: 1, out: '' });
     expect(err).toMatch(
       /^portcullis: another Portcullis is running on \S+: stop it first, repeat this, and start it again/,
     );
-  });
-});
-
-describeReal('postgres', 'the commands on PostgreSQL', () => {
-  it('D1-12: a schema that is not migrated is refused', async () => {
-    await using database = await freshDatabase();
-    const refused = await portcullis(['node', 'create', '--name', 'x'], { DATABASE_URL: database.url });
-    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('portcullis migrate') });
-  });
+  }
 });
