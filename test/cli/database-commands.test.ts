@@ -9,11 +9,10 @@ import { startPortcullis } from '../harness.ts';
 import { freshDatabase, freshRedis, topicPrefix } from '../services/isolation.ts';
 import { freePorts } from '../services/ports.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
-import { emptyFolder, migratedFolder } from '../start/folders.ts';
+import { emptyFolder, migratedFolder, startedFolder } from '../start/folders.ts';
 import { runCli, spawnInstance, startInstance } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
 
-// Each test starts processes, on machines that are busy with other tests.
 const LONG = 'x'.repeat(32);
 const SECRETS = {
   JWT_SECRET_USER: `${LONG}1`,
@@ -24,13 +23,17 @@ const SECRETS = {
   WEBHOOK_PASSWORD: 'the password of the chain',
 };
 
-it.each(['migrate', 'seed'])('D1-12: while a server has DATA_DIR, %s says so and ends with 1', async (command) => {
-  await using folder = await migratedFolder();
+it('D1-12: while a server has DATA_DIR, migrate and seed say so and end with 1', async () => {
+  await using folder = await startedFolder();
   await using server = await startPortcullis({ dataDir: folder.path });
-  const { code, out, err } = await portcullis([command], { DATA_DIR: folder.path });
-  expect({ code, out }).toEqual({ code: 1, out: '' });
-  expect(err).toMatch(/^portcullis: another Portcullis is running on \S+: nothing is left to do, it .* start(ed)?\n$/);
-  expect(err).toContain(folder.path);
+  for (const command of ['migrate', 'seed']) {
+    const { code, out, err } = await portcullis([command], { DATA_DIR: folder.path });
+    expect({ code, out }).toEqual({ code: 1, out: '' });
+    expect(err).toMatch(
+      /^portcullis: another Portcullis is running on \S+: nothing is left to do, it .* start(ed)?\n$/,
+    );
+    expect(err).toContain(folder.path);
+  }
   expect((await server.call('GET', '/health')).status).toBe(200);
 });
 
