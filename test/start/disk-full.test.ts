@@ -1,6 +1,6 @@
 import { cp } from 'node:fs/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { emptyFolder, migratedFolder } from './folders.ts';
+import { emptyFolder, startedFolder } from './folders.ts';
 import { lossesAfterRestart, prepare } from './kills.ts';
 import { loadUntilDeath, newJournal } from './load.ts';
 import { startInstance } from './process.ts';
@@ -16,7 +16,7 @@ const reason = whyNoSmallDisk();
 
 describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${reason ? ` [${reason}]` : ''}`, () => {
   it('7.3-01: refuses what it cannot keep, goes on by itself when there is room, and has lost nothing', async () => {
-    await using folder = await migratedFolder();
+    await using folder = await startedFolder();
     await using spool = await emptyFolder();
     const { demo, webhook, registered } = await prepare(folder.path);
     await using disk = await smallDisk(DISK_BYTES);

@@ -6,24 +6,25 @@ import { expect, it } from 'vitest';
 import { demoSchema } from '../../src/app/demo/demo.ts';
 import { readDemo } from '../../src/app/demo/demo-file.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
-import { emptyFolder, migratedFolder } from './folders.ts';
+import { scratchDatabase } from '../harness/databases.ts';
+import { emptyFolder, startedFolder } from './folders.ts';
 import { killUnderLoad } from './kills.ts';
 import { countLosses } from './losses.ts';
 import { spawnInstance, startInstance } from './process.ts';
 
-const ROUNDS = { kills: 2, mostAnswers: 150 };
+/** test/long/kill.test.ts kills often. */
+const ROUNDS = { kills: 1, mostAnswers: 150 };
 const NOTHING = { published: [], rows: [], events: [], sequences: [], parked: [], audit: [] };
 
 it('D1-01: kill -9 under load loses nothing that was acknowledged and invents nothing', async () => {
-  await using folder = await migratedFolder();
+  await using folder = await startedFolder();
   const report = await killUnderLoad(folder.path, ROUNDS);
   expect(report.losses).toEqual(NOTHING);
   expect(report.acknowledged).toBeGreaterThan(ROUNDS.kills);
 });
 
 it('the comparison finds what is missing', async () => {
-  await using database = await embeddedDatabase();
+  await using database = await scratchDatabase();
   const notify = (id: string) => ({
     correlationId: id,
     body: Buffer.from(
