@@ -27,8 +27,10 @@ async function accepts(address: string): Promise<boolean> {
 }
 
 /** `npm run services` for the servers that this run started itself, with its data under `folder`. */
-async function startServices(folder: string): Promise<{ parent: ChildProcess; addresses: string[] }> {
-  const started = inject('startedServices');
+async function startServices(
+  folder: string,
+  started = inject('startedServices'),
+): Promise<{ parent: ChildProcess; addresses: string[] }> {
   const elsewhere = { DATABASE_URL: 'postgresql://x/y', REDIS_URL: 'redis://x', KAFKA_BROKERS: 'x:1', CI: '' };
   const variables = { postgres: 'DATABASE_URL', redis: 'REDIS_URL', kafka: 'KAFKA_BROKERS' } as const;
   const names = started.map((service) => variables[service]);
@@ -176,7 +178,9 @@ describe('provisioning', () => {
   });
 
   it('SIGKILL leaves neither a server nor data behind', async () => {
-    const { parent, addresses } = await startServices(folder);
+    // Kafka, which takes the longest to start, is watched over as Redis is.
+    const started = inject('startedServices').filter((name) => inject('isThorough') || name !== 'kafka');
+    const { parent, addresses } = await startServices(folder, started);
     for (const address of addresses) expect(await accepts(address)).toBe(true);
     parent.kill('SIGKILL');
     await vi.waitFor(async () => expect(await readdir(folder)).toEqual([]));
