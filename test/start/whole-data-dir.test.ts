@@ -1,10 +1,11 @@
+import { cpSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { portcullis } from '../cli/in-process.ts';
 import { startPortcullis } from '../harness.ts';
 import { emptyFolder, refusalOf, type TestFolder } from './folders.ts';
-import { spawnInstance, startInstance } from './process.ts';
+import { spawnInstance } from './process.ts';
 
 // Each test starts processes, on machines that are busy with other tests.
 type Damage = (part: string, other: string) => Promise<void>;
@@ -123,9 +124,13 @@ describe('a DATA_DIR that is not whole', () => {
   }
 
   it('D1-14: the log of an instance that was killed, cut: a start is refused', async () => {
-    await using folder = await copyOf(whole);
-    await using instance = await startInstance({ DATA_DIR: folder.path });
-    await instance.kill('SIGKILL');
+    await using running = await copyOf(whole);
+    await using folder = await emptyFolder();
+    {
+      await using _p = await startPortcullis({ dataDir: running.path });
+      // Between two statements, as a kill leaves the files.
+      cpSync(running.path, folder.path, { recursive: true });
+    }
     const name = await newestSegment(folder.path);
     await DAMAGES.cut?.(join(folder.path, name), '');
     await expectRefusal(folder.path, /pg_wal\/\w+ is damaged/);
