@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { startFailure } from '../../src/app/run.ts';
-import { readConfig } from '../../src/platform/config/config.ts';
+import { ConfigError, readConfig } from '../../src/platform/config/config.ts';
 import { newDataDir, startedDataDir, startPortcullis } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
 
@@ -24,14 +24,15 @@ export async function startedFolder(): Promise<TestFolder> {
   return disposable(await startedDataDir());
 }
 
-/** Starts an instance in this process, and returns the sentence with which it refuses; undefined where it starts after all. */
+/** Starts an instance in this process, and returns the sentences with which it refuses; undefined where it starts after all. */
 export async function refusalOf(dataDir: string, env: Record<string, string> = {}): Promise<string | undefined> {
   try {
     await using _started = await startPortcullis({ dataDir, env });
     return undefined;
   } catch (error) {
-    const { config } = readConfig({ DATA_DIR: dataDir, ...env });
-    return startFailure(error instanceof Error && error.cause ? error.cause : error, config);
+    const cause = error instanceof Error && error.cause ? error.cause : error;
+    if (cause instanceof ConfigError) return cause.message;
+    return startFailure(cause, readConfig({ DATA_DIR: dataDir, ...env }).config);
   }
 }
 

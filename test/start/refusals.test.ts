@@ -1,13 +1,14 @@
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { realDatabase } from '../harness/databases.ts';
 import { startPortcullis } from '../harness.ts';
 import { freePorts } from '../services/ports.ts';
-import { emptyFolder, migratedFolder, refusalOf } from './folders.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder, migratedFolder, refusalOf, startedFolder } from './folders.ts';
 import { type Ended, spawnInstance, type Variables } from './process.ts';
 
-// Each test starts processes, on machines that are busy with other tests.
 const STACK = /\n\s+at /;
 
 function faultsOf({ stderr }: Ended): string[] {
@@ -78,18 +79,19 @@ it('D1-04: production without its variables lists all that is missing, beside wh
 });
 
 it('D1-04: production lists a short webhook password beside all that is missing', async () => {
-  const ended = await refusal({ NODE_ENV: 'production', WEBHOOK_PASSWORD: 'fifteen letters' });
-  expect(ended.code).toBe(78);
-  const faults = faultsOf(ended);
+  await using folder = await emptyFolder();
+  const told = await refusalOf(folder.path, { NODE_ENV: 'production', WEBHOOK_PASSWORD: 'fifteen letters' });
+  const faults = told?.split('\n');
   expect(faults).toContain('SECRET_PEPPER is missing: production requires it');
-  expect(faults.at(-1)).toBe('WEBHOOK_PASSWORD must have at least 16 characters in production');
-  expect(ended.stderr).not.toContain('fifteen letters');
+  expect(faults?.at(-1)).toBe('WEBHOOK_PASSWORD must have at least 16 characters in production');
+  expect(told).not.toContain('fifteen letters');
 });
 
 it('D1-14: a gateway.yaml that is not there, or is wrong, ends the start with 78, file, line and field', async () => {
   await using folder = await emptyFolder();
   const absent = await refusal({ GATEWAY_CONFIG: join(folder.path, 'absent.yaml') });
   expect(absent.code).toBe(78);
+  expect(absent.stderr).not.toMatch(STACK);
   expect(faultsOf(absent)).toEqual([
     expect.stringMatching(/^GATEWAY_CONFIG: .*absent\.yaml cannot be read \(ENOENT\)/),
   ]);
@@ -103,14 +105,13 @@ it('D1-14: a gateway.yaml that is not there, or is wrong, ends the start with 78
       '  - {methods: [GET], path: /a, services: [there]}',
     ].join('\n'),
   );
-  const ended = await refusal({ GATEWAY_CONFIG: wrong });
-  expect(ended.code).toBe(78);
-  expect(ended.stderr).not.toMatch(STACK);
-  expect(faultsOf(ended)).toEqual([`${wrong}:4: endpoints.0.services: "there" is not under services`]);
+  expect(await refusalOf(folder.path, { GATEWAY_CONFIG: wrong })).toBe(
+    `${wrong}:4: endpoints.0.services: "there" is not under services`,
+  );
 });
 
 it('D1-07, D1-14: a second process on DATA_DIR is refused with 1 and says whose it is', async () => {
-  await using folder = await migratedFolder();
+  await using folder = await startedFolder();
   await using first = await startPortcullis({ dataDir: folder.path });
   await using second = spawnInstance({ DATA_DIR: folder.path });
   const ended = await second.ended;
@@ -122,14 +123,17 @@ it('D1-07, D1-14: a second process on DATA_DIR is refused with 1 and says whose 
   expect((await first.call('GET', '/health')).status).toBe(200);
 });
 
-it.each(['PORT', 'ADMIN_PORT'])('D1-14: a taken %s ends the start and names the variable', async (variable) => {
-  await using folder = await migratedFolder();
-  const [port = 0] = await freePorts(1);
-  await using taken = createServer().listen(port, '127.0.0.1');
-  expect(await refusalOf(folder.path, { [variable]: String(port) })).toBe(
-    `port ${port} of 127.0.0.1 is in use: stop its owner, or set ${variable}`,
-  );
-  expect(taken.listening).toBe(true);
+describeReal('postgres', 'a port that is taken', () => {
+  it.each(['PORT', 'ADMIN_PORT'])('D1-14: a taken %s ends the start and names the variable', async (variable) => {
+    await using folder = await emptyFolder();
+    await using database = await realDatabase();
+    const [port = 0] = await freePorts(1);
+    await using taken = createServer().listen(port, '127.0.0.1');
+    expect(await refusalOf(folder.path, { DATABASE_URL: database.url, [variable]: String(port) })).toBe(
+      `port ${port} of 127.0.0.1 is in use: stop its owner, or set ${variable}`,
+    );
+    expect(taken.listening).toBe(true);
+  });
 });
 
 it.each([
@@ -144,9 +148,8 @@ it.each([
 });
 
 it('a Redis that does not answer degrades the instance and does not stop its start', async () => {
-  await using folder = await migratedFolder();
   const [port = 0] = await freePorts(1);
-  await using p = await startPortcullis({ dataDir: folder.path, env: { REDIS_URL: `redis://127.0.0.1:${port}` } });
+  await using p = await startPortcullis({ env: { REDIS_URL: `redis://127.0.0.1:${port}` } });
   expect((await p.call('GET', '/health')).json).toMatchObject({
     status: 'degraded',
     checks: { database: 'ok', cache: 'down' },
@@ -160,25 +163,20 @@ it('folders that cannot be used are named, without a stack', async () => {
   const data = await refusal({ DATA_DIR: file });
   expect(data.code).toBe(78);
   expect(faultsOf(data)).toEqual([`DATA_DIR: ${file} cannot be used (EEXIST); name a folder that can be written`]);
-  const unmakeable = await refusal({ DATA_DIR: '/proc/portcullis' });
-  expect(unmakeable.code).toBe(78);
-  await using spool = spawnInstance({ DATA_DIR: folder.path, AUDIT_SPOOL_DIR: file });
-  const ended = await spool.ended;
-  expect(ended.code).toBe(1);
-  expect(ended.stderr).toContain(`${file} cannot be used (EEXIST)`);
-  expect(ended.stderr).not.toMatch(STACK);
+  expect(data.stderr).not.toMatch(STACK);
+  expect(await refusalOf('/proc/portcullis')).toMatch(/^DATA_DIR: \/proc\/portcullis cannot be used \(\w+\); name/);
+  expect(await refusalOf(folder.path, { AUDIT_SPOOL_DIR: file })).toMatch(`${file} cannot be used (EEXIST)`);
 });
 
 it('secrets that were damaged are never replaced', async () => {
   await using folder = await emptyFolder();
   await mkdir(folder.path, { recursive: true });
   const path = join(folder.path, 'secrets.json');
-  await writeFile(path, '{"jwtUser": "half');
+  const half = '{"jwtUser": "half';
+  await writeFile(path, half);
   await chmod(path, 0o600);
-  await using instance = spawnInstance({ DATA_DIR: folder.path });
-  const ended = await instance.ended;
-  expect(ended.code).toBe(1);
-  expect(ended.stderr).toBe(
-    `Portcullis cannot start: DATA_DIR ${folder.path} is not whole: secrets.json is damaged: put back what it was, or name another DATA_DIR\n`,
+  expect(await refusalOf(folder.path)).toBe(
+    `DATA_DIR ${folder.path} is not whole: secrets.json is damaged: put back what it was, or name another DATA_DIR`,
   );
+  expect(await readFile(path, 'utf8')).toBe(half);
 });
