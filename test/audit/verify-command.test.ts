@@ -2,35 +2,35 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { portcullis } from '../cli/in-process.ts';
 import { Recorder } from '../events/recorder.ts';
 import { asOwner } from '../harness/database-roles.ts';
-import { type Portcullis, startOnRealServers } from '../harness.ts';
+import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { emptyFolder, startedFolder } from '../start/folders.ts';
-import { runCli, startInstance, type Variables } from '../start/process.ts';
+import { runCli, type Variables } from '../start/process.ts';
 
-const verify = (env: Variables, ...flags: string[]) => runCli(['audit', 'verify', ...flags], env);
+const verify = (env: Variables, ...flags: string[]) => portcullis(['audit', 'verify', ...flags], env);
 
 it('audit verify holds for an embedded run once it has stopped, and says what to do while it runs', async () => {
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   {
-    await using instance = await startInstance(env);
-    for (let count = 0; count < 3; count += 1) await (await fetch(`${instance.baseUrl}/v1/accounts?n=${count}`)).text();
+    await using p = await startPortcullis({ dataDir: folder.path });
+    for (let count = 0; count < 3; count += 1) await p.call('GET', `/v1/accounts?n=${count}`);
     const refused = await verify(env);
-    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('stop it first') });
-    await instance.kill('SIGTERM');
+    expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('stop it first') });
   }
-  const { code, stdout } = await verify(env, '--json');
+  const { code, out } = await verify(env, '--json');
   expect(code).toBe(0);
-  const report = JSON.parse(stdout);
+  const report = JSON.parse(out);
   expect(report).toMatchObject({ unsigned: 0, findingCount: 0, findings: [], signatures_checked: true });
   expect(report.records).toBeGreaterThanOrEqual(3);
-  expect(await verify(env, '--from', 'yesterday')).toMatchObject({ code: 2, stdout: '' });
+  expect(await verify(env, '--from', 'yesterday')).toMatchObject({ code: 2, out: '' });
   const missing = join(folder.path, 'no-such-file');
-  const { code: failed, stderr } = await verify(env, '--checkpoints', missing);
-  expect({ failed, stderr }).toEqual({ failed: 1, stderr: expect.stringContaining(`${missing} cannot be read`) });
-  expect(stderr).not.toMatch(/\n\s+at /);
+  const { code: failed, err } = await verify(env, '--checkpoints', missing);
+  expect({ failed, err }).toEqual({ failed: 1, err: expect.stringContaining(`${missing} cannot be read`) });
+  expect(err).not.toMatch(/\n\s+at /);
 });
 
 describeReal(['postgres', 'redis', 'kafka'], 'audit verify on servers', () => {
@@ -54,15 +54,12 @@ describeReal(['postgres', 'redis', 'kafka'], 'audit verify on servers', () => {
     const users = [await addUser(p), await addUser(p)];
     const token = await p.loginToken();
     {
-      await using instance = await startInstance(env);
+      await using replica = await startReplica(p, { env });
       for (const { email } of users) {
-        const headers = { authorization: `Bearer ${token}` };
-        await (await fetch(`${instance.baseUrl}/v2/users/${email}`, { headers })).text();
-        await p.call('GET', `/v2/users/${email}`, { token });
+        for (const one of [replica, p]) await one.call('GET', `/v2/users/${email}`, { token });
       }
-      await instance.kill('SIGTERM');
     }
-    expect(await runCli(['users', 'erase', users[0]?.id ?? ''], env)).toMatchObject({ code: 0 });
+    expect(await portcullis(['users', 'erase', users[0]?.id ?? ''], env)).toMatchObject({ code: 0 });
     const erased = await p.call('POST', '/graphql', {
       token,
       json: { query: `mutation { eraseUser(id: "${users[1]?.id}") { __typename } }` },
@@ -83,18 +80,16 @@ describeReal(['postgres', 'redis', 'kafka'], 'audit verify on servers', () => {
     await topic.count(2);
     const dump = join(folder.path, 'topic.ndjson');
     writeFileSync(dump, `${topic.texts.join('\n')}\n`);
-    for (const file of [kept, dump]) {
-      expect(await verify(env, '--checkpoints', file)).toMatchObject({
-        code: 0,
-        stdout: expect.stringContaining('nothing is changed or missing'),
-      });
-    }
+    const whole = expect.stringContaining('nothing is changed or missing');
+    expect(await verify(env, '--checkpoints', kept)).toMatchObject({ code: 0, out: whole });
+    const spawned = await runCli(['audit', 'verify', '--checkpoints', dump], env);
+    expect(spawned).toMatchObject({ code: 0, stdout: whole });
     await asOwner(p, (door) =>
       door.raw((sql) => sql`delete from audit_seals where position = (select max(position) from audit_seals)`),
     );
     writeFileSync(dump, `${JSON.stringify(JSON.parse(topic.texts.at(-1) ?? ''))}\n{"torn`);
     const found = await verify(env, '--checkpoints', dump);
-    expect(found).toMatchObject({ code: 1, stdout: expect.stringMatching(/^CUT OFF: seal \d+, which line 1/m) });
-    expect(found.stdout).toMatch(/^CHANGED: line 2 of the kept seals is no seal/m);
+    expect(found).toMatchObject({ code: 1, out: expect.stringMatching(/^CUT OFF: seal \d+, which line 1/m) });
+    expect(found.out).toMatch(/^CHANGED: line 2 of the kept seals is no seal/m);
   });
 });
