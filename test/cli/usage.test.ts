@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { emptyFolder } from '../start/folders.ts';
 import { ROOT } from '../start/process.ts';
 import { portcullis } from './in-process.ts';
@@ -37,7 +37,8 @@ const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as
   bin: { portcullis: string };
 };
 
-it('D1-12: npx portcullis runs from the repository', async () => {
+// In a quick run the next one runs the same program; npx finds it by the same line of package.json.
+it.runIf(inject('isThorough'))('D1-12: npx portcullis runs from the repository', async () => {
   const { stdout } = await promisify(execFile)('npx', ['portcullis', '--version'], { cwd: ROOT });
   expect(stdout).toBe(`${manifest.version}\n`);
 });
