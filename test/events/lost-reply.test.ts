@@ -6,11 +6,24 @@ import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type BusLog, BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
+import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
+import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
-import { topicPrefix } from '../services/isolation.ts';
+import { createTopics, topicPrefix } from '../services/isolation.ts';
 import { endOf, type KafkaBehindProxy, keysInLog, startKafkaBehindProxy } from '../services/kafka-behind.ts';
 import { describeReal } from '../services/real.ts';
 import { message } from './recorder.ts';
+import {
+  ADMIN_GROUP,
+  changesOf,
+  committed,
+  deadLetters,
+  notify,
+  registered,
+  sequenceOf,
+  workerHere,
+  workerProcess,
+} from './worker-stand.ts';
 
 const REQUEST_TIMEOUT_MS = 500;
 /** A message of which nobody learns that it has arrived: its sender gives up within this time. */
@@ -19,6 +32,8 @@ const PATIENCE_MS = 700;
 const GIVEN_UP_MS = 2_000;
 /** Each way: a request is answered after more than a second. */
 const SLOWLY_MS = 600;
+/** How long a commit of offsets is on its way: long enough to break it off there. */
+const ON_THE_WAY_MS = 500;
 /** The fault is one of timing: where a machine is too busy for it, it is tried again. */
 const ATTEMPTS = 5;
 
@@ -206,6 +221,46 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
     const log = new Set(await keysInLog(kafka.directly, name));
     expect(told.acknowledged.length).toBeGreaterThan(200);
     expect(told.acknowledged.filter((key) => !log.has(key))).toEqual([]);
+  });
+
+  describeReal(['postgres', 'redis'], 'and a worker that is killed between an effect and its commit of offsets', () => {
+    let gateway: Portcullis;
+    beforeAll(async () => {
+      const prefix = topicPrefix();
+      await createTopics(kafka.server.brokers, prefix, ALL_TOPICS);
+      gateway = await startOnRealServers({
+        env: { KAFKA_BROKERS: kafka.server.brokers, TOPIC_PREFIX: prefix, PORTCULLIS_ROLE: 'gateway' },
+      });
+    });
+    afterAll(() => gateway?.[Symbol.asyncDispose]());
+
+    it('D6-02 D6-17: the next one is given the notification again, and no event is there twice', async () => {
+      const { proxy, directly } = kafka;
+      const offsets = () =>
+        committed(directly, `${gateway.env.TOPIC_PREFIX}${ADMIN_GROUP}`, `${gateway.env.TOPIC_PREFIX}${TOPICS.admin}`);
+      const changes = () => changesOf(gateway, id);
+      const id = await registered(gateway);
+      await using worker = await workerProcess(gateway);
+      expect(await notify(gateway, id, 1)).toBe(200);
+      await expect.poll(offsets).toBe(1);
+
+      proxy.delayMs = ON_THE_WAY_MS;
+      const told = notify(gateway, id, 2);
+      await expect.poll(changes, { interval: 5 }).toEqual(['null 1', '1 2']);
+      proxy.set('cut');
+      await worker.kill('SIGKILL');
+      await told;
+      expect(await offsets()).toBe(1);
+
+      proxy.delayMs = 0;
+      proxy.set('passing');
+      await using _next = await workerHere(gateway);
+      await expect.poll(() => notify(gateway, id, 3)).toBe(200);
+      await expect.poll(changes).toContain('2 3');
+      expect(await changes()).toEqual(['null 1', '1 2', '2 3']);
+      expect(await sequenceOf(gateway)).toEqual({ seqs: [1, 2, 3], counter: 3 });
+      expect(await deadLetters(directly, gateway)).toBe(0);
+    });
   });
 });
 
