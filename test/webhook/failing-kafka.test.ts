@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
@@ -10,6 +10,8 @@ import { type KafkaServer, startKafka } from '../services/kafka.ts';
 import { type KafkaBehindProxy, startKafkaBehindProxy } from '../services/kafka-behind.ts';
 import { describeReal } from '../services/real.ts';
 import { basic, notification } from './stand.ts';
+
+type Fault = [name: string, begin: () => unknown, end: () => unknown];
 
 describeReal(['postgres', 'redis', 'kafka'], 'the webhook while Kafka fails', () => {
   let folder: string;
@@ -45,10 +47,14 @@ describeReal(['postgres', 'redis', 'kafka'], 'the webhook while Kafka fails', ()
 
   const signal = (name: NodeJS.Signals) => process.kill(kafka.server.pid, name);
 
-  it.each<[fault: string, begin: () => unknown, end: () => unknown]>([
+  const killed: Fault = ['was killed', () => signal('SIGKILL'), restarted];
+
+  it.each<Fault>([
     ['is frozen', () => freeze(kafka.server.pid), () => signal('SIGCONT')],
     ['takes everything and answers nothing', () => kafka.proxy.set('mute'), mended],
-    ['was killed', () => signal('SIGKILL'), restarted],
+    // What a killed one is to its clients.
+    ['refuses every connection', () => kafka.proxy.set('cut'), () => kafka.proxy.set('passing')],
+    ...(inject('isThorough') ? [killed] : []),
   ])(
     '7.3-01: while it %s every request is answered 500 by the deadline, and 200 afterwards',
     async (_fault, begin, end) => {
