@@ -5,12 +5,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { demoSchema } from '../../src/app/demo/demo.ts';
 import { readDemo } from '../../src/app/demo/demo-file.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
 import { scratchDatabase } from '../harness/databases.ts';
+import { startPortcullis } from '../harness.ts';
 import { emptyFolder, startedFolder } from './folders.ts';
 import { killUnderLoad } from './kills.ts';
 import { countLosses } from './losses.ts';
-import { spawnInstance, startInstance } from './process.ts';
+import { spawnInstance } from './process.ts';
 
 /** test/long/kill.test.ts kills often. */
 const ROUNDS = { kills: 1, mostAnswers: 150 };
@@ -60,18 +60,13 @@ it('D1-01: a first start that is killed at any step is completed by the next', a
     await instance.kill('SIGKILL');
   }
   const demo = readDemo(path);
-  await using instance = await startInstance({ DATA_DIR: path });
+  await using p = await startPortcullis({ dataDir: path });
   expect(readDemo(path)).toEqual(demo);
   const { node_id: nodeId, client } = demoSchema.parse(demo);
-  const token = await fetch(`${instance.baseUrl}/v2/oauth/token`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ grant_type: 'client_credentials', ...client }),
-  });
-  expect(token.status).toBe(200);
-  await instance.kill('SIGTERM');
+  expect(await p.clientToken(client)).toMatch(/^ey/);
   expect(await isUnfinished()).toBe(false);
-  await using database = await openDatabase({ dataDir: join(path, 'postgres') });
-  const accounts = await database.db.forNode(nodeId).run((k) => k.selectFrom('accounts').select('id'));
+  const accounts = await p.service.context.database.db
+    .forNode(nodeId)
+    .run((k) => k.selectFrom('accounts').select('id'));
   expect(accounts).toHaveLength(27);
 });
