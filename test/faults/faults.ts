@@ -119,8 +119,12 @@ async function stopped(replica: Replica): Promise<void> {
  * Does a fault under load, as much as the machine bears or with rests, with subscribers, and looks for what is amiss when
  * it is over: as soon as nothing is, or after `settleMs`.
  */
-export async function underFault(lab: Lab, fault: Fault, { restMs = 0, settleMs = 60_000 } = {}): Promise<FaultReport> {
-  const registered = await registerMany(lab);
+export async function underFault(
+  lab: Lab,
+  fault: Fault,
+  { restMs = 0, settleMs = 60_000, transactions = REGISTERED } = {},
+): Promise<FaultReport> {
+  const registered = await registerMany(lab, transactions);
   await warmUp(lab);
   const token = await tokenOf(lab);
   const after = await headOf(lab);
@@ -178,10 +182,10 @@ function victimOf({ servers, replicas }: Lab, name: ServerName | Role): Victim {
 }
 
 /** Registers as the owning service would, without the way through Kafka. */
-export async function registerMany({ direct, demo }: Lab): Promise<string[]> {
+export async function registerMany({ direct, demo }: Lab, count = REGISTERED): Promise<string[]> {
   const { rows } = await withPostgres(direct.databaseUrl, (client) =>
     client.query(
-      `with ids as (select gen_random_uuid()::text as id from generate_series(1, ${REGISTERED})),
+      `with ids as (select gen_random_uuid()::text as id from generate_series(1, ${count})),
             locked as (insert into transaction_ids (id) select id from ids)
        insert into transactions (id, node_id, collection, registered_type, registered_by, type)
        select id, $1, 'token_transactions', 1, 'topic', 1 from ids returning id`,

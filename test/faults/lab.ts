@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { vi } from 'vitest';
 import type { Demo } from '../../src/app/demo/demo.ts';
 import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
+import { type CliResult, portcullis } from '../cli/in-process.ts';
 import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
@@ -247,7 +248,13 @@ async function replica(
 }
 
 async function command(tree: string, args: string[], env: Record<string, string>): Promise<string> {
-  const { code, stdout, stderr } = await runCli(args, env, '', tree);
-  if (code !== 0) throw new Error(`portcullis ${args.join(' ')} failed with ${code}: ${stderr}`);
-  return stdout;
+  // Another tree's commands are processes of it.
+  const { code, out, err } = tree === ROOT ? await portcullis(args, env) : await spawned(tree, args, env);
+  if (code !== 0) throw new Error(`portcullis ${args.join(' ')} failed with ${code}: ${err}`);
+  return out;
+}
+
+async function spawned(tree: string, args: string[], env: Record<string, string>): Promise<CliResult> {
+  const { code, stdout: out, stderr: err } = await runCli(args, env, '', tree);
+  return { code: code ?? -1, out, err };
 }
