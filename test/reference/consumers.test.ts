@@ -9,7 +9,7 @@ import { kafkaClient } from '../../src/events/bus/kafka-client.ts';
 import { REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../events/recorder.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { embeddedDatabase, realDatabase, scratchDatabase } from '../harness/databases.ts';
 import { topicPrefix } from '../services/isolation.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
 import { watchedDb } from '../transactions/watched-db.ts';
@@ -42,7 +42,7 @@ describe('the consumer of reference data', () => {
   let stand: Stand;
   let neighbour: ReturnType<typeof newFamily>;
   beforeAll(async () => {
-    stand = standOn(await embeddedDatabase());
+    stand = standOn(await scratchDatabase());
     neighbour = newFamily();
     await stand.reference.apply(neighbour.all());
   });
