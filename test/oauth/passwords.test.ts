@@ -1,8 +1,8 @@
-import { argon2Sync, randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { expect, it } from 'vitest';
 import { Passwords } from '../../src/access/sessions/passwords.ts';
 import { AppError } from '../../src/platform/errors.ts';
+import { cheapHash } from './cheap-hash.ts';
 
 const AT_ONCE = Math.max(1, availableParallelism() - 1);
 const QUEUE = 64;
@@ -29,18 +29,10 @@ it.each([
   expect(passwords.runs - before).toBe(1);
 });
 
-/** A hash of `right` that costs next to nothing to verify. */
-function cheapHash(): string {
-  const nonce = randomBytes(16);
-  const tag = argon2Sync('argon2id', { message: 'right', nonce, parallelism: 1, tagLength: 32, memory: 8, passes: 1 });
-  const [salt, hash] = [nonce, tag].map((bytes) => bytes.toString('base64').replace(/=+$/, ''));
-  return `$argon2id$v=19$m=8,t=1,p=1$${salt}$${hash}`;
-}
-
 it('D3-17: runs as many at once as cores less one, queues 64, refuses the next with 503, and answers the rest', async () => {
   const passwords = new Passwords();
   const before = passwords.runs;
-  const hash = cheapHash();
+  const hash = cheapHash('right');
   const tried = Array.from({ length: AT_ONCE + QUEUE }, (_, index) => (index % 3 === 0 ? 'right' : 'wrong'));
   const answers = tried.map((password) => passwords.verify('node', password, hash));
   for (const call of [passwords.hash('x', 'node'), passwords.verify('node', 'right', hash)]) {
@@ -56,7 +48,7 @@ it('D3-17: runs as many at once as cores less one, queues 64, refuses the next w
 
 it('D2-25: a node that has filled the queue keeps half of it once another comes, which is next', async () => {
   const passwords = new Passwords();
-  const hash = cheapHash();
+  const hash = cheapHash('right');
   const ended: string[] = [];
   const verify = (nodeId: string) =>
     passwords.verify(nodeId, 'right', hash).then(
