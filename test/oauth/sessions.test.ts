@@ -1,9 +1,10 @@
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { envelope } from '../gateway/envelopes.ts';
-import { type Answer, type Portcullis, startOnRealServers, startPortcullis } from '../harness.ts';
+import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { rows } from './clients.ts';
+import { startOnSharedStores } from './shared-stores.ts';
 
 const clock = { skewMs: 0 };
 let p: Portcullis;
@@ -92,9 +93,9 @@ describe('an emptied cache', () => {
   });
 });
 
-describeReal(['postgres', 'redis', 'kafka'], 'the sessions of a supervisor on real servers', () => {
+describeReal(['postgres', 'redis'], 'the sessions of a supervisor on PostgreSQL and Redis', () => {
   it('D3-19: a concurrent burst of logins leaves no more than allowed, in the cache and in the database', async () => {
-    await using real = await startOnRealServers({ env: { MAX_SESSIONS: '2' } });
+    await using real = await startOnSharedStores({ env: { MAX_SESSIONS: '2' } });
     await real.call('GET', '/v1/accounts', { token: await real.loginToken() });
     const tokens = await Promise.all(Array.from({ length: 8 }, () => real.loginToken()));
     const answers = await Promise.all(tokens.map((token) => real.call('GET', '/v1/accounts', { token })));
