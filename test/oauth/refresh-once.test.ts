@@ -1,9 +1,13 @@
-import { startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
+import { inject } from 'vitest';
+import { startPortcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { refreshOnceContract } from './refresh-once.contract.ts';
+import { startOnSharedStores } from './shared-stores.ts';
+
+const racers = inject('isThorough') ? 20 : 6;
 
 refreshOnceContract(
-  'embedded',
+  { name: 'embedded', racers },
   async (overrides) => {
     const p = await startPortcullis({ overrides });
     return [p, p];
@@ -13,11 +17,11 @@ refreshOnceContract(
   },
 );
 
-describeReal(['postgres', 'redis', 'kafka'], '8-04 D3-20 D3-21: two replicas on one database', () => {
+describeReal(['postgres', 'redis'], '8-04 D3-20 D3-21: two replicas on one database', () => {
   refreshOnceContract(
-    'two replicas',
+    { name: 'two replicas', racers },
     async (overrides) => {
-      const p = await startOnRealServers({ overrides });
+      const p = await startOnSharedStores({ overrides });
       return [p, await startReplica(p, { overrides })];
     },
     async ([p, replica]) => {
