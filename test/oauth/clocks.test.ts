@@ -1,8 +1,10 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OPERATOR } from '../../src/access/administration/administration.ts';
-import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { type Portcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
+import { makeLoginsCheap } from './cheap-hash.ts';
+import { startOnSharedStores } from './shared-stores.ts';
 
 const SKEW_MS = 5_000;
 
@@ -11,10 +13,11 @@ interface Issued {
   token: string;
 }
 
-describeReal('kafka', 'replicas whose clocks are five seconds ahead and behind', () => {
+describeReal(['postgres', 'redis'], 'replicas whose clocks are five seconds ahead and behind', () => {
   let replicas: Portcullis[];
   beforeAll(async () => {
-    const first = await startOnRealServers();
+    const first = await startOnSharedStores();
+    await makeLoginsCheap(first);
     const skewed = [SKEW_MS, -SKEW_MS].map((skewMs) => startReplica(first, { overrides: { skewMs } }));
     replicas = [...(await Promise.all(skewed)), first];
   });

@@ -1,11 +1,11 @@
-import { expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers, startPortcullis } from '../harness.ts';
+import { expect, inject, it } from 'vitest';
+import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
-import { migratedFolder } from '../start/folders.ts';
 import { startInstance } from '../start/process.ts';
+import { makeLoginsCheap } from './cheap-hash.ts';
 import { rows } from './clients.ts';
+import { startOnSharedStores } from './shared-stores.ts';
 
-// Each test starts instances, on machines that are busy with other tests.
 async function login(baseUrl: string, { demo }: Pick<Portcullis, 'demo'>, password: string): Promise<number> {
   const { username } = demo.supervisor;
   const response = await fetch(`${baseUrl}/v2/oauth/token`, {
@@ -23,31 +23,36 @@ async function loginAll(baseUrls: readonly string[], p: Portcullis, password: st
   return statuses;
 }
 
-it('D3-17: a lock is still there after a restart', async () => {
-  await using folder = await migratedFolder();
-  {
-    await using first = await startPortcullis({ dataDir: folder.path });
-    const { url } = first;
-    expect(await loginAll([url, url, url, url, url], first, 'wrong')).toEqual([401, 401, 401, 401, 401]);
+/** Another one on the stores of an instance, and where it is; thoroughly it is a process of its own. */
+async function another(of: Portcullis): Promise<AsyncDisposable & { at: string }> {
+  if (!inject('isThorough')) {
+    const replica = await startReplica(of);
+    return { at: replica.url, [Symbol.asyncDispose]: () => replica[Symbol.asyncDispose]() };
   }
-  await using second = await startPortcullis({ dataDir: folder.path });
-  expect(await login(second.url, second, second.demo.supervisor.password)).toBe(401);
-  await second.service.context.locks.unlock(second.demo.node_id, second.demo.supervisor.username);
-  expect(await login(second.url, second, second.demo.supervisor.password)).toBe(200);
-});
+  const instance = await startInstance(of.env);
+  return { at: instance.baseUrl, [Symbol.asyncDispose]: () => instance[Symbol.asyncDispose]() };
+}
 
-describeReal(['postgres', 'redis', 'kafka'], 'two processes on one database', () => {
+describeReal(['postgres', 'redis'], 'instances on one database', () => {
+  it('D3-17: a lock is still there after a restart', async () => {
+    await using p = await startPortcullis();
+    await makeLoginsCheap(p);
+    {
+      await using first = await startReplica(p);
+      const { url } = first;
+      expect(await loginAll([url, url, url, url, url], first, 'wrong')).toEqual([401, 401, 401, 401, 401]);
+    }
+    await using second = await startReplica(p);
+    expect(await login(second.url, second, second.demo.supervisor.password)).toBe(401);
+    await second.service.context.locks.unlock(second.demo.node_id, second.demo.supervisor.username);
+    expect(await login(second.url, second, second.demo.supervisor.password)).toBe(200);
+  });
+
   it('D3-17: count failures together and both refuse, and both let in what one has unlocked', async () => {
-    await using p = await startOnRealServers();
-    const { databaseUrl = '', redisUrl = '', topicPrefix, kafka } = p.service.context.config;
-    await using other = await startInstance({
-      DATA_DIR: p.dataDir,
-      DATABASE_URL: databaseUrl,
-      REDIS_URL: redisUrl,
-      KAFKA_BROKERS: kafka?.brokers.join(',') ?? '',
-      TOPIC_PREFIX: topicPrefix,
-    });
-    const both = [p.url, other.baseUrl];
+    await using p = await startOnSharedStores();
+    await makeLoginsCheap(p);
+    await using other = await another(p);
+    const both = [p.url, other.at];
     const { password, username } = p.demo.supervisor;
     await loginAll([...both, ...both], p, 'wrong');
     expect(await loginAll(both, p, password)).toEqual([200, 200]);

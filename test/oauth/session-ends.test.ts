@@ -2,11 +2,12 @@ import { rm } from 'node:fs/promises';
 import { decodeJwt } from 'jose';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
+import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
 import { describeReal } from '../services/real.ts';
 import { startRedis } from '../services/redis.ts';
+import { startOnSharedStores } from './shared-stores.ts';
 
 interface Pair {
   access_token: string;
@@ -59,12 +60,12 @@ describe('logins that are ended', () => {
   });
 });
 
-describeReal(['postgres', 'redis', 'kafka'], 'logins that are ended, on every replica', () => {
+describeReal(['postgres', 'redis'], 'logins that are ended, on every replica', () => {
   it('D3-19 D3-28: one that ended since Redis last wrote to its disk does not live again when it is back from there', async () => {
     const dataDir = await temporaryFolder();
     let redis = await startRedis({ dataDir });
     try {
-      await using p = await startOnRealServers({ env: { REDIS_URL: redis.url } });
+      await using p = await startPortcullis({ env: { REDIS_URL: redis.url } });
       await using replica = await startReplica(p);
       const [ended, kept] = [await login(p), await login(p)];
       expect(await statusOf(p, ended)).toBe(200);
@@ -89,10 +90,10 @@ describeReal(['postgres', 'redis', 'kafka'], 'logins that are ended, on every re
   });
 
   it.each([
-    ['over one Redis', {}],
-    ['each with a cache of its own', { REDIS_URL: '' }],
-  ])('D3-19: a login through one replica holds at the other, and so does its end: %s', async (_, env) => {
-    await using p = await startOnRealServers({ env });
+    ['over one Redis', startOnSharedStores],
+    ['each with a cache of its own', startPortcullis],
+  ])('D3-19: a login through one replica holds at the other, and so does its end: %s', async (_, start) => {
+    await using p = await start();
     await using replica = await startReplica(p);
     const pair = await login(p);
     expect(await statusOf(replica, pair)).toBe(200);
@@ -106,7 +107,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'logins that are ended, on every re
     const dataDir = await temporaryFolder();
     const redis = await startRedis({ dataDir });
     try {
-      await using p = await startOnRealServers({ env: { REDIS_URL: redis.url } });
+      await using p = await startPortcullis({ env: { REDIS_URL: redis.url } });
       const [ended, kept] = [await login(p), await login(p)];
       expect(await statusOf(p, ended)).toBe(200);
       await freeze(redis.pid);
