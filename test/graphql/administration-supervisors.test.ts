@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { permissionsOfRole } from '../../src/access/identity/permissions.rules.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
+import { addSupervisor } from '../oauth/cheap-hash.ts';
 import { createdSupervisor, grantStatus, login, operate, PASSWORD, tokenStatus } from './administration.ts';
 import {
   CreateSupervisorDocument,
@@ -87,7 +88,7 @@ describe('a supervisor', () => {
   });
 
   it('D3-26: an unknown role and a short password are ValidationErrors of their arguments', async () => {
-    const { id } = await createdSupervisor(p, token, { username: newName() });
+    const { id } = await addSupervisor(p, PASSWORD);
     const role = await operate(p, token, SetSupervisorRoleDocument, { id, role: 'root' });
     expect(role.result).toMatchObject({ __typename: 'ValidationError', issues: [{ path: ['role'] }] });
     const password = await operate(p, token, SetSupervisorPasswordDocument, { id, password: 'short' });
@@ -103,7 +104,7 @@ describe('a supervisor', () => {
   });
 
   it('D3-26: cannot log in while disabled', async () => {
-    const { id, username } = await createdSupervisor(p, token, { username: newName() });
+    const { id, username } = await addSupervisor(p, PASSWORD);
     const disabled = await operate(p, token, SetSupervisorStatusDocument, { id, status: 'DISABLED' });
     expect(disabled.result).toMatchObject({ status: 'DISABLED' });
     expect(await loginStatus(username)).toBe(401);
@@ -113,7 +114,7 @@ describe('a supervisor', () => {
   });
 
   it('D3-26: tells until when it is locked, and logs in at once when it is unlocked', async () => {
-    const { id, username } = await createdSupervisor(p, token, { username: newName() });
+    const { id, username } = await addSupervisor(p, PASSWORD);
     for (let wrong = 0; wrong < 5; wrong += 1) expect(await loginStatus(username, 'wrong')).toBe(401);
     expect(await loginStatus(username)).toBe(401);
     const lockedUntil = (await supervisors()).find((one) => one.id === id)?.lockedUntil ?? '';
@@ -136,10 +137,7 @@ describe('the sessions of a supervisor', () => {
   ];
 
   it.each(changes)('D3-26, D3-23: end with %s: access and refresh', async (_name, change) => {
-    const [{ id, username }, other] = [
-      await createdSupervisor(p, token, { username: newName() }),
-      await createdSupervisor(p, token, { username: newName() }),
-    ];
+    const [{ id, username }, other] = [await addSupervisor(p, PASSWORD), await addSupervisor(p, PASSWORD)];
     const [first, second, kept] = [await login(p, username), await login(p, username), await login(p, other.username)];
     expect((await change(id)).result.__typename).toBe('Supervisor');
     const statuses = [first, second, kept].map(({ access_token }) => tokenStatus(p, access_token));
@@ -149,7 +147,7 @@ describe('the sessions of a supervisor', () => {
   });
 
   it('D3-26: do not end with unlocking', async () => {
-    const { id, username } = await createdSupervisor(p, token, { username: newName() });
+    const { id, username } = await addSupervisor(p, PASSWORD);
     const { access_token } = await login(p, username);
     await operate(p, token, UnlockSupervisorDocument, { id });
     expect(await tokenStatus(p, access_token)).toBe(200);

@@ -73,6 +73,12 @@ export async function login(
   return answer.json;
 }
 
+/** A login of the demo supervisor through a client: the demo's by default. */
+export function loginOfDemo(p: Portcullis, client: ClientCredentials = p.demo.client): Promise<Pair> {
+  const { username, password } = p.demo.supervisor;
+  return login(p, username, { password, client });
+}
+
 /** The status of a token call with these credentials. */
 export async function grantStatus(p: Portcullis, grant: object): Promise<number> {
   return (await p.call('POST', '/v2/oauth/token', { json: grant })).status;

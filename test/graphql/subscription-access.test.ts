@@ -1,12 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { print } from 'graphql';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Portcullis, startOnRealServers, startPortcullis, startReplica } from '../harness.ts';
+import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
+import { addSupervisor, makeLoginsCheap } from '../oauth/cheap-hash.ts';
 import type { ClientCredentials } from '../oauth/clients.ts';
+import { startOnSharedStores } from '../oauth/shared-stores.ts';
 import { describeReal } from '../services/real.ts';
-import { createdClient, createdSupervisor, login, operate } from './administration.ts';
+import { createdClient, login, loginOfDemo, operate, PASSWORD } from './administration.ts';
 import { EventReader } from './event-reader.ts';
 import {
   SetClientStatusDocument,
@@ -110,8 +111,7 @@ const ENDS: [string, Arrange][] = [
     'the client of its login is disabled',
     async (p, admin) => {
       const { client, credentials } = await endlessClient(p, admin);
-      const { username } = await createdSupervisor(p, admin, { username: `user-${randomUUID()}` });
-      const { access_token } = await login(p, username, { client: credentials });
+      const { access_token } = await loginOfDemo(p, credentials);
       const status = { id: client.id, status: 'DISABLED' as const };
       return { token: access_token, end: (at) => operate(at, admin, SetClientStatusDocument, status) };
     },
@@ -119,7 +119,7 @@ const ENDS: [string, Arrange][] = [
   [
     'its supervisor is disabled',
     async (p, admin) => {
-      const { id, username } = await createdSupervisor(p, admin, { username: `user-${randomUUID()}` });
+      const { id, username } = await addSupervisor(p, PASSWORD);
       const { access_token } = await login(p, username);
       const status = { id, status: 'DISABLED' as const };
       return { token: access_token, end: (at) => operate(at, admin, SetSupervisorStatusDocument, status) };
@@ -127,9 +127,8 @@ const ENDS: [string, Arrange][] = [
   ],
   [
     'its session is revoked by its refresh token',
-    async (p, admin) => {
-      const { username } = await createdSupervisor(p, admin, { username: `user-${randomUUID()}` });
-      const { access_token, refresh_token } = await login(p, username);
+    async (p) => {
+      const { access_token, refresh_token } = await loginOfDemo(p);
       return { token: access_token, end: (at) => revoke(at, p.demo.client, refresh_token) };
     },
   ],
@@ -168,6 +167,7 @@ describe('a subscription, where its token ends before its time', () => {
   let admin: string;
   beforeAll(async () => {
     p = await startPortcullis();
+    await makeLoginsCheap(p);
     admin = await p.clientToken();
   });
   afterAll(() => p[Symbol.asyncDispose]());
@@ -196,17 +196,18 @@ describe('a subscription, where its token ends before its time', () => {
   });
 });
 
-describeReal(['postgres', 'redis', 'kafka'], 'a subscription on another replica', () => {
+describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
   describe.each([
-    ['over one Redis', {}],
-    ['each with a cache of its own', { REDIS_URL: '' }],
-  ])('%s', (_name, env) => {
+    ['over one Redis', startOnSharedStores],
+    ['each with a cache of its own', startPortcullis],
+  ])('%s', (_name, start) => {
     let p: Portcullis;
     let replica: Portcullis;
     let admin: string;
     beforeAll(async () => {
-      p = await startOnRealServers({ env });
-      replica = await startReplica(p, { env });
+      p = await start();
+      await makeLoginsCheap(p);
+      replica = await startReplica(p);
       admin = await p.clientToken();
     });
     afterAll(async () => {

@@ -1,4 +1,4 @@
-import { argon2Sync, randomBytes } from 'node:crypto';
+import { argon2Sync, randomBytes, randomUUID } from 'node:crypto';
 import type { Portcullis } from '../harness.ts';
 import { rows } from './clients.ts';
 
@@ -20,4 +20,12 @@ export async function makeLoginsCheap(p: Portcullis): Promise<void> {
       .where('node_id', '=', p.demo.node_id)
       .where('username', '=', username),
   );
+}
+
+/** A supervisor of the demo node whose logins cost next to nothing. */
+export async function addSupervisor(p: Portcullis, password: string): Promise<{ id: string; username: string }> {
+  const supervisor = { id: randomUUID(), username: `person-${randomUUID()}` };
+  const row = { ...supervisor, node_id: p.demo.node_id, password_hash: cheapHash(password), role: 'viewer' };
+  await rows(p).run((k) => k.insertInto('supervisors').values(row));
+  return supervisor;
 }
