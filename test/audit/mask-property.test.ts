@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { maskBody } from '../../src/audit/mask.ts';
 import { isSecretKey } from '../../src/audit/mask-keys.ts';
 
@@ -32,6 +32,8 @@ const secretValue = fc.oneof(
   secret.map((text) => [[text], text, '}"]']),
   secret.map((text) => JSON.stringify({ text })),
 );
+
+const RUNS = inject('isThorough') ? 200 : 50;
 
 /** A JSON value; with `secrets`, some members are secrets. Documents also stand in strings. */
 function document(secrets: boolean): fc.Arbitrary<unknown> {
@@ -82,7 +84,7 @@ describe('masking, for any document', () => {
       }
       expect(leaks.filter((text) => text.includes('Z'))).toEqual([]);
     });
-    fc.assert(property, { numRuns: 80 });
+    fc.assert(property, { numRuns: RUNS / 2.5 });
   });
 
   it('D2-08: a document without secrets comes back unchanged, and so does every prefix of its characters', () => {
@@ -93,7 +95,7 @@ describe('masking, for any document', () => {
       const body = Buffer.from(json);
       expect(json.startsWith(mask(body.subarray(0, at % (body.length + 1)), 65_536, true))).toBe(true);
     });
-    fc.assert(property, { numRuns: 200 });
+    fc.assert(property, { numRuns: RUNS });
   });
 
   it('D2-08: a masked document is JSON still, and masking it again changes nothing', () => {
@@ -102,7 +104,7 @@ describe('masking, for any document', () => {
       expect(() => JSON.parse(once)).not.toThrow();
       expect(mask(once)).toBe(once);
     });
-    fc.assert(property, { numRuns: 200 });
+    fc.assert(property, { numRuns: RUNS });
   });
 
   it('D2-09: the record is at most maxBytes of whole characters, of any bytes', () => {
@@ -124,7 +126,7 @@ describe('masking, for any document', () => {
         }
       },
     );
-    fc.assert(property, { numRuns: 300 });
+    fc.assert(property, { numRuns: RUNS * 1.5 });
   });
 
   it('D2-08: no secret of a form is kept, however its key is spelled and wherever it is cut', () => {
@@ -147,7 +149,7 @@ describe('masking, for any document', () => {
         }
       },
     );
-    fc.assert(property, { numRuns: 100 });
+    fc.assert(property, { numRuns: RUNS / 2 });
   });
 });
 
