@@ -59,8 +59,8 @@ const scenarios: Record<string, Scenario> = {
   },
 };
 
-/** A cut before any statement, or before the commit, and a repeat leave what one undisturbed run leaves. */
-export function cutContract(open: () => Promise<Database>): void {
+/** A cut before any statement (of every `stride`th), or before the commit, and a repeat leave what one undisturbed run leaves. */
+export function cutContract(open: () => Promise<Database>, stride = 1): void {
   let stand: Stand;
 
   beforeAll(async () => {
@@ -69,18 +69,18 @@ export function cutContract(open: () => Promise<Database>): void {
 
   afterAll(() => stand.database[Symbol.asyncDispose]());
 
-  it.each(Object.entries(scenarios))(
+  it.each(Object.entries(scenarios).map(([name, scenario], turn) => [name, scenario, turn] as const))(
     'D6-02 D6-17 D6-20: %s, cut anywhere and repeated, is as if it had come once',
-    async (_name, scenario) => {
+    async (_name, scenario, turn) => {
       const uncut = await endOf(stand, scenario, Number.POSITIVE_INFINITY);
-      let places = 0;
-      for (let isCut = true; isCut; places += Number(isCut)) {
-        const cut = await endOf(stand, scenario, places + 1);
+      let place = 1 + (turn % stride);
+      for (let isCut = true; isCut; place += isCut ? stride : 0) {
+        const cut = await endOf(stand, scenario, place);
         expect(cut.end).toEqual(uncut.end);
         isCut = cut.isCut;
       }
-      // At least the two locks, one read, one write and the commit.
-      expect(places).toBeGreaterThanOrEqual(5);
+      // Behind at least the two locks, one read, one write and the commit.
+      expect(place).toBeGreaterThan(5);
     },
   );
 }

@@ -1,10 +1,10 @@
-import { describe } from 'vitest';
+import { describe, inject } from 'vitest';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { cutContract } from './cut.contract.ts';
 
 describe('a delivery that is cut, on the embedded database', () => {
-  cutContract(embeddedDatabase);
+  cutContract(embeddedDatabase, inject('isThorough') ? 1 : 3);
 });
 
 describeReal('postgres', 'a delivery that is cut, on PostgreSQL', () => {
