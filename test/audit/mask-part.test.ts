@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, inject, it, vi } from 'vitest';
 import type * as Form from '../../src/audit/mask-form.ts';
 import { maskHeaders } from '../../src/audit/mask-headers.ts';
 import type * as Scanner from '../../src/audit/mask-json.ts';
@@ -88,8 +88,10 @@ const HEADER_SPELLINGS = {
 /** What may stand before: it neither hides a secret nor ends a word by itself. */
 const FILLERS = ['a', 'a=1&', '%41', 'é', ', x', '"', '?', '%25'] as const;
 
-function fillerOf(kept: number): string {
-  return FILLERS[kept % FILLERS.length] ?? '';
+/** What stands before a cut: plain letters, and one of the others; in a quick run these by turns. */
+function fillersOf(kept: number): string[] {
+  const both = ['a', FILLERS[(kept >> 1) % FILLERS.length] ?? ''];
+  return inject('isThorough') ? both : both.slice(kept % 2).slice(0, 1);
 }
 
 /** A text of which exactly `kept` bytes of `spelled` lie before the cut at `limit`, or all of it. */
@@ -107,7 +109,7 @@ function traceAtEnd(shown: unknown): string | undefined {
 describe('a head, wherever it is cut', () => {
   it.each(Object.entries(HEADER_SPELLINGS))('D2-08 D2-24: keeps no part of a secret in a header: %s', (_, spelled) => {
     for (let kept = 0; kept <= spelled.length + 8; kept += 1) {
-      for (const filler of ['a', fillerOf(kept)]) {
+      for (const filler of fillersOf(kept)) {
         const value = atCut(spelled, filler, 4 * 1024, kept);
         expect([filler, kept, traceAtEnd(maskHeaders({ 'x-any': value })['x-any'])]).toEqual([filler, kept, undefined]);
       }
@@ -118,7 +120,7 @@ describe('a head, wherever it is cut', () => {
 
   it.each(Object.entries(SPELLINGS))('D2-08 D2-24: keeps no part of a secret in its target: %s', (_, spelled) => {
     for (let kept = 0; kept <= spelled.length + 8; kept += 1) {
-      for (const filler of ['a', fillerOf(kept)]) {
+      for (const filler of fillersOf(kept)) {
         const text = atCut(spelled, filler, 8 * 1024, kept);
         const shown = [recordedTarget(`/p?${text}`).query, recordedTarget(`/${text}?a=1`).path];
         expect([filler, kept, shown.map(traceAtEnd)]).toEqual([filler, kept, [undefined, undefined]]);
@@ -223,6 +225,6 @@ describe('the record of a head', () => {
       expect(Buffer.byteLength(kept.path)).toBeLessThanOrEqual(kibibytes(8));
       expect(Buffer.byteLength(kept.query ?? '')).toBeLessThanOrEqual(kibibytes(8));
     });
-    fc.assert(property, { numRuns: 300 });
+    fc.assert(property, { numRuns: inject('isThorough') ? 300 : 75 });
   });
 });
