@@ -118,6 +118,15 @@ export async function registered(p: Portcullis, count: number): Promise<string[]
   return ids;
 }
 
+/** Logs so many events in one batch, three to a transaction. */
+export async function logAtOnce(p: Portcullis, count: number): Promise<void> {
+  const ids = await registered(p, Math.ceil(count / 3));
+  const deliveries = [1, 2, 3].flatMap((status) =>
+    ids.map((id) => ({ body: Buffer.from(JSON.stringify(notification({ id, status }))), correlationId: 'at once' })),
+  );
+  await p.service.context.transactions.applyBatch('transactions.user', deliveries.slice(0, count));
+}
+
 /** Notifies of a transaction, as the worker does: through the webhook, until it is taken. */
 export async function notify(p: Portcullis, id: string, status: number, more: object = {}): Promise<void> {
   const { username, password } = p.webhook;

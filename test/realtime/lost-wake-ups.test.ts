@@ -1,7 +1,17 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
-import { countedWakeUps, hasGot, type Live, loggedSoon, notify, overSocket, overSse, registered } from './live.ts';
+import {
+  countedWakeUps,
+  hasGot,
+  type Live,
+  logAtOnce,
+  loggedSoon,
+  notify,
+  overSocket,
+  overSse,
+  registered,
+} from './live.ts';
 
 const TRANSACTIONS = 20;
 const EVENTS = 2 * TRANSACTIONS;
@@ -48,14 +58,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'where every wake-up is lost', () =
   });
 
   it('D6-14: "0" replays everything that is kept, page by page, on each replica', async () => {
-    const { transactions } = p.service.context;
-    const ids = await registered(p, OLDER);
-    const at = '2026-11-21T10:30:00Z';
-    const deliveries = ids.map((id) => ({
-      body: Buffer.from(JSON.stringify({ id, type: 1, status: 2, created_at: at, updated_at: at })),
-      correlationId: 'older',
-    }));
-    await transactions.applyBatch('transactions.user', deliveries);
+    await logAtOnce(p, OLDER);
     const cursors = await loggedSoon(p, EVENTS + OLDER);
     for (const replayed of [overSse(p, { token, after: '0' }), overSocket(replica, { token, after: '0' })]) {
       await using subscriber = await replayed;
