@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { newDataDir, type Portcullis, startPortcullis } from '../../harness.ts';
+import { type Portcullis, startedDataDir, startPortcullis } from '../../harness.ts';
 import { addClient } from '../../oauth/clients.ts';
 import { type FaultProxy, faultProxy } from '../../services/fault-proxy.ts';
 import { type Door, type RealClient, soon, type Told } from './real-client.ts';
@@ -30,7 +30,7 @@ export interface Stage extends AsyncDisposable {
 
 /** Starts it, on embedded stores. */
 export async function startStage(): Promise<Stage> {
-  const dataDir = await newDataDir();
+  const dataDir = await startedDataDir();
   let p = await startPortcullis({ dataDir });
   const proxy = await faultProxy(portOf(p));
   const token = await p.clientToken(await addClient(p, { scopes: SCOPES }));
