@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { AccountPages, Accounts } from '../../src/domain/accounts/accounts.service.ts';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, type RealDatabase, realDatabase } from '../harness/databases.ts';
@@ -218,7 +218,7 @@ function countsSuite(open: () => Promise<Database>): void {
           await expectSound(database, node);
         }
       }),
-      { numRuns: 8 },
+      { numRuns: inject('isThorough') ? 8 : 3 },
     );
   });
 
