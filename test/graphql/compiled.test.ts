@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { execute, parse } from 'graphql';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { PERMISSIONS } from '../../src/access/identity/permissions.rules.ts';
 import { UserPages } from '../../src/domain/users/users.service.ts';
 import { areVariablesGood, fragmentsOf } from '../../src/faces/graphql/execution/documents.ts';
@@ -13,6 +13,7 @@ import { NODE, OTHER_NODE, type Stand, startStand } from './stand.ts';
 
 const UNKNOWN = 'ffffffff-0000-4000-8000-000000000009';
 const RUNS_UNTIL_COMPILED = 3;
+const DOCUMENTS = inject('isThorough') ? 60 : 20;
 
 let stand: Stand;
 let ids: string[];
@@ -49,7 +50,7 @@ describe('a query that comes again', () => {
         const [own, compiled] = await answersTo(document);
         expect(compiled).toBe(own);
       }),
-      { numRuns: 60 },
+      { numRuns: DOCUMENTS },
     );
   });
 
@@ -60,7 +61,7 @@ describe('a query that comes again', () => {
         const [own, compiled] = await answersTo(document, token);
         expect(compiled).toBe(own);
       }),
-      { numRuns: 30 },
+      { numRuns: DOCUMENTS / 2 },
     );
   });
 
@@ -134,7 +135,8 @@ describe('what is compiled', () => {
       const fields = Array.from({ length: 70 }, (_, n) => `${name}${n}: me { nodeId }`).join(' ');
       return parse(`{ ${fields} }`);
     };
-    const documents = Array.from({ length: 40 }, (_, n) => wide(`d${n}x`));
+    // 140 fields each, where 3,000 are kept.
+    const documents = Array.from({ length: 24 }, (_, n) => wide(`d${n}x`));
     const ask = async (asked: (typeof documents)[number] | undefined) => {
       if (asked) await operations.run({ schema, document: asked, contextValue });
     };
