@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { basic } from '../webhook/stand.ts';
 import { valuesOf } from './arbitrary.ts';
 import { type DescribedOperation, faultsOf, followed, operations, unlike } from './described.ts';
@@ -7,7 +7,7 @@ import { type OpenApiStand, type Options, openApiStand } from './stand.ts';
 
 const JSON_TYPE = 'application/json';
 /** Few, since each is a request. */
-const RUNS = 10;
+const RUNS = inject('isThorough') ? 10 : 4;
 /** Where nothing but its form can be wrong with a body. */
 const TAKEN = new Set(['createWalletRule', 'replaceWalletRule', 'notifyTransaction', 'migrateUsers']);
 
