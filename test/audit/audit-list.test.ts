@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { portcullis } from '../cli/in-process.ts';
-import { newDataDir, type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startedDataDir, startPortcullis } from '../harness.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
 
 const FIELDS =
@@ -20,7 +20,7 @@ const mark = randomUUID();
 const began = new Date().toISOString();
 
 beforeAll(async () => {
-  dataDir = await newDataDir();
+  dataDir = await startedDataDir();
   p = await startPortcullis({ dataDir });
   token = await p.clientToken();
   const headers = { 'x-correlation-id': mark };
