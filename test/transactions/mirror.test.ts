@@ -1,18 +1,27 @@
-import { describe } from 'vitest';
+import { afterAll, beforeAll, describe, inject } from 'vitest';
+import type { Database } from '../../src/platform/database/database.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 import { historyContract } from './history.contract.ts';
 import { mirrorContract } from './mirror.contract.ts';
 import { registrationContract } from './registration.contract.ts';
 
-describe('the mirror on the embedded database', () => {
-  describe('notifications', () => mirrorContract(embeddedDatabase));
-  describe('registrations', () => registrationContract(embeddedDatabase));
-  describe('histories', () => historyContract(embeddedDatabase, 30));
-});
+const RUNS = inject('isThorough') ? 15 : 4;
 
-describeReal('postgres', 'the mirror on PostgreSQL', () => {
-  describe('notifications', () => mirrorContract(realDatabase));
-  describe('registrations', () => registrationContract(realDatabase));
-  describe('histories', () => historyContract(realDatabase, 15));
-});
+/** The contracts share a database, in which each has nodes of its own. */
+function mirrorSuite(open: () => Promise<Database>, runs: number): void {
+  let database: Database;
+  beforeAll(async () => {
+    database = await open();
+  });
+  afterAll(() => database[Symbol.asyncDispose]());
+  const shared = async () => ({ ...database, [Symbol.asyncDispose]: async () => undefined });
+
+  describe('notifications', () => mirrorContract(shared));
+  describe('registrations', () => registrationContract(shared));
+  describe('histories', () => historyContract(shared, runs));
+}
+
+describe('the mirror on the embedded database', () => mirrorSuite(embeddedDatabase, 2 * RUNS));
+
+describeReal('postgres', 'the mirror on PostgreSQL', () => mirrorSuite(realDatabase, RUNS));

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import {
   effectsOf,
   emptyState,
@@ -15,6 +15,9 @@ import { anyNotification } from './notifications.ts';
 
 const collection = fc.constantFrom(...TRANSACTION_COLLECTIONS);
 const notifications = fc.array(anyNotification, { maxLength: 6 });
+/** How many sets of notifications are tried, and in how many orders each. */
+const HISTORIES = inject('isThorough') ? 1_000 : 250;
+const ORDERS = inject('isThorough') ? 100 : 40;
 const RANK = { 1: 1, 2: 2, 5: 3, 3: 4, 4: 4 };
 
 function apply(empty: TransactionState, deliveries: readonly Notification[]): TransactionState {
@@ -44,7 +47,7 @@ function generator(seed: number): () => number {
 }
 
 describe('the join', () => {
-  it('3-03, D6-02, D6-21: 100,000 orders with repeats end in one state with one effect', () => {
+  it(`3-03, D6-02, D6-21: ${HISTORIES * ORDERS} orders with repeats end in one state with one effect`, () => {
     const set = fc.array(anyNotification, { minLength: 2, maxLength: 5 });
     const differing = new Set<string>();
     fc.assert(
@@ -52,7 +55,7 @@ describe('the join', () => {
         const empty = emptyState({ collection: name, registeredType: 1 });
         const expected = apply(empty, given);
         const next = generator(seed);
-        for (let order = 0; order < 100; order += 1) {
+        for (let order = 0; order < ORDERS; order += 1) {
           const state = apply(empty, shuffledWithRepeats(given, next));
           if (!isDeepStrictEqual(state, expected)) expect(state).toEqual(expected);
         }
@@ -60,7 +63,7 @@ describe('the join', () => {
         differing.add(effectsOf(expected) === undefined ? 'no effect' : 'effect');
         expect(effectsOf(apply(empty, given.toReversed()))).toEqual(effectsOf(expected));
       }),
-      { numRuns: 1_000 },
+      { numRuns: HISTORIES },
     );
     expect([...differing].sort()).toEqual(['conflict', 'effect', 'no effect']);
   });
@@ -76,7 +79,7 @@ describe('the join', () => {
         expect(joinStates(empty, a)).toEqual(a);
         expect(joinStates(a, b)).toEqual(apply(empty, [...one, ...two]));
       }),
-      { numRuns: 1_000 },
+      { numRuns: HISTORIES },
     );
   });
 
@@ -91,7 +94,7 @@ describe('the join', () => {
         expect(joined.changed).toBe(!isDeepStrictEqual(joined.state, state));
         expect(joined.previousStatus).toBe(state.status);
       }),
-      { numRuns: 2_000 },
+      { numRuns: 2 * HISTORIES },
     );
   });
 
@@ -110,7 +113,7 @@ describe('the join', () => {
         expect(state.doneSeen).toBe(given.some((n) => n.status === 3));
         expect(state.errorSeen).toBe(given.some((n) => n.status === 4));
       }),
-      { numRuns: 1_000 },
+      { numRuns: HISTORIES },
     );
   });
 
