@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { type CsvRecord, CsvRecords, MAX_RECORD_BYTES } from '../../src/domain/user-migrations/csv.rules.ts';
 
 /** The records of a file that comes in parts of these sizes, over and over. */
@@ -34,6 +34,8 @@ const soup = fc
   .array(fc.constantFrom('"', '""', 'a', ',', '\n', '\r\n', '\r', 'b'.repeat(9_000), 'é'), { maxLength: 60 })
   .map((pieces) => Buffer.from(pieces.join('')));
 
+const RUNS = inject('isThorough') ? 100 : 25;
+
 describe('the records of a CSV file', () => {
   it('D7-09: of any well-formed file they are those of csv-parse, in whatever parts it comes', () => {
     const files = fc.record({
@@ -54,7 +56,7 @@ describe('the records of a CSV file', () => {
         expect(taken).toEqual(expected.map((fields) => ({ fields })));
         expect(position).toBe(Buffer.byteLength(file));
       }),
-      { numRuns: 300 },
+      { numRuns: 3 * RUNS },
     );
   });
 
@@ -70,7 +72,7 @@ describe('the records of a CSV file', () => {
         while (counted.skip()) count += 1;
         expect(count).toBe(taken.length);
       }),
-      { numRuns: 200 },
+      { numRuns: 2 * RUNS },
     );
   });
 
@@ -89,7 +91,7 @@ describe('the records of a CSV file', () => {
           first.skip();
         }
       }),
-      { numRuns: 100 },
+      { numRuns: RUNS },
     );
   });
 
@@ -101,7 +103,7 @@ describe('the records of a CSV file', () => {
         const { taken } = recordsOf(file, { columns: 2 });
         expect(taken.slice(-20)).toEqual(lines.map((fields) => ({ fields })));
       }),
-      { numRuns: 200 },
+      { numRuns: 2 * RUNS },
     );
   });
 
