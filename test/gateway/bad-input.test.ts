@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
@@ -117,8 +117,15 @@ async function judge(row: BadRow): Promise<void> {
   if (judged % GOOD_EVERY === 0) expect(await goodStatus(route)).toBe(pending.has(route) ? 503 : status);
 }
 
+/** In a quick run each change has routes in turn: one of three, and all where there are fewer. */
+function inTurn(rows: readonly BadRow[]): BadRow[] {
+  if (inject('isThorough')) return [...rows];
+  const groups = [...Map.groupBy(rows, ({ name }) => name).values()];
+  return groups.flatMap((group, turn) => group.filter((_, at) => group.length < 3 || (at + turn) % 3 === 0));
+}
+
 function named(rows: readonly BadRow[]) {
-  return rows.map((row) => [row.route, row.name, row.status, row] as const);
+  return inTurn(rows).map((row) => [row.route, row.name, row.status, row] as const);
 }
 
 describe('an answer is the documented one, and the instance goes on', () => {
