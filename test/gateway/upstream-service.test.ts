@@ -2,15 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
-import { type Answer, type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
+import { type Answer, type Portcullis, startReplica } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
+import { startOnSharedStores } from '../oauth/shared-stores.ts';
 import { describeReal } from '../services/real.ts';
 import { gatewayFile } from './gateway-file.ts';
 import { request, sendRaw } from './raw.ts';
 
 const SERVICES = ['integration', 'notification', 'accounts', 'wallets', 'wallet-rules'];
 
-describeReal(['postgres', 'redis', 'kafka'], 'services of another process', () => {
+describeReal(['postgres', 'redis'], 'services of another process', () => {
   const stack = new AsyncDisposableStack();
   /** Runs the guards itself; believes that the gateway in front has run them. */
   let whole: Portcullis;
@@ -25,7 +26,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'services of another process', () =
   }
 
   beforeAll(async () => {
-    whole = stack.use(await startOnRealServers());
+    whole = stack.use(await startOnSharedStores());
     behind = await replica({ accounts: { at: 'local', guards: 'front' } }, { TRUST_PROXY: '127.0.0.1' });
     const all = Object.fromEntries(SERVICES.map((name) => [name, { at: whole.url, guards: 'upstream' }]));
     front = await replica(all);
