@@ -1,7 +1,7 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type OpenPage, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { beginAt, goTo, openConsole, SOON, signIn } from './console-page.ts';
 
@@ -18,7 +18,7 @@ const openAudit = (page: Page) =>
 
 describeReal('chromium', 'audit records in the console', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
     open = await openConsole(browser, p);
   });
   afterAll(async () => {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type OpenPage, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { beginAt, openConsole, SOON, signIn } from './console-page.ts';
 
@@ -49,7 +49,7 @@ const start = (page: Page) => page.getByRole('button', { name: 'Start the migrat
 
 describeReal('chromium', 'user migrations in the console', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
     open = await openConsole(browser, p);
   });
   afterAll(async () => {

@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type OpenPage, openPage, startBrowser, takePicture } from '../harness/browser.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startEmbedded } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { signIn } from './console-page.ts';
 
@@ -72,7 +72,7 @@ async function typeTransfer(page: Page): Promise<void> {
 
 describeReal('chromium', 'rules in the console', () => {
   beforeAll(async () => {
-    [p, browser] = await Promise.all([startPortcullis({ env: { CONSOLE: 'on' } }), startBrowser()]);
+    [p, browser] = await Promise.all([startEmbedded(), startBrowser()]);
   });
   afterAll(async () => {
     await browser?.close();

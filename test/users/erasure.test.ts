@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { walletRuleInput } from '../../src/domain/wallet-rules/wallet-rule.input.ts';
 import { MISSING, operate } from '../graphql/administration.ts';
 import { EraseUserDocument, MigrationsDocument, UserDocument } from '../graphql/generated/graphql.ts';
-import { type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startEmbedded, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
 import { BULK, migrationsOf, SINGLE } from '../user-migrations/calls.ts';
@@ -15,7 +15,8 @@ let token: string;
 let migrate: Awaited<ReturnType<typeof migrationsOf>>;
 
 beforeAll(async () => {
-  p = await startPortcullis();
+  // PostgreSQL is soon done with it.
+  p = await (inject('isThorough') ? startEmbedded() : startPortcullis());
   token = await p.clientToken();
   migrate = await migrationsOf(p, token);
 });
