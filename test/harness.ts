@@ -84,6 +84,19 @@ export async function startEmbedded(options: StartOptions = {}): Promise<Portcul
   return portcullis(started, demo, env, options.dataDir !== undefined ? async () => undefined : () => remove(dataDir));
 }
 
+/** The whole service in this process, on the real PostgreSQL and Redis, which its replicas share, without a broker. */
+export async function startOnSharedStores({ env, ...options }: StartOptions = {}): Promise<Portcullis> {
+  const redis = await freshRedis();
+  const started = await startPortcullis({ ...options, env: { REDIS_URL: redis.url, ...env } });
+  return {
+    ...started,
+    [Symbol.asyncDispose]: async () => {
+      await started[Symbol.asyncDispose]();
+      await redis.release();
+    },
+  };
+}
+
 /** The whole service in this process, on the real PostgreSQL, Redis and Kafka. */
 export async function startOnRealServers(options: StartOptions = {}): Promise<Portcullis> {
   const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-real-'));

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
 import { addSupervisor, makeLoginsCheap } from '../oauth/cheap-hash.ts';
 import { signed } from '../oauth/jwt.ts';
-import { startOnSharedStores } from '../oauth/shared-stores.ts';
 import { describeReal } from '../services/real.ts';
 import { createdClient, grantStatus, login, loginOfDemo, operate, PASSWORD, tokenStatus } from './administration.ts';
 import {

@@ -1,10 +1,9 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { OPERATOR } from '../../src/access/administration/administration.ts';
-import { type Portcullis, startReplica } from '../harness.ts';
+import { type Portcullis, startOnSharedStores, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { makeLoginsCheap } from './cheap-hash.ts';
-import { startOnSharedStores } from './shared-stores.ts';
 
 const SKEW_MS = 5_000;
 

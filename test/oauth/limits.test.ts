@@ -1,10 +1,9 @@
 import { describe, expect, inject, it } from 'vitest';
-import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { migratedFolder } from '../start/folders.ts';
 import { addClient, rows } from './clients.ts';
 import { limitsContract } from './limits.contract.ts';
-import { startOnSharedStores } from './shared-stores.ts';
 
 const RACE = inject('isThorough') ? { atOnce: 200, limit: 50 } : { atOnce: 40, limit: 10 };
 

@@ -1,10 +1,9 @@
 import { expect, inject, it } from 'vitest';
-import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { startInstance } from '../start/process.ts';
 import { makeLoginsCheap } from './cheap-hash.ts';
 import { rows } from './clients.ts';
-import { startOnSharedStores } from './shared-stores.ts';
 
 async function login(baseUrl: string, { demo }: Pick<Portcullis, 'demo'>, password: string): Promise<number> {
   const { username } = demo.supervisor;

@@ -1,8 +1,7 @@
 import { inject } from 'vitest';
-import { startPortcullis, startReplica } from '../harness.ts';
+import { startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { refreshOnceContract } from './refresh-once.contract.ts';
-import { startOnSharedStores } from './shared-stores.ts';
 
 const racers = inject('isThorough') ? 20 : 6;
 

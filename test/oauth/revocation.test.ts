@@ -1,13 +1,12 @@
 import { decodeJwt } from 'jose';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { deleteExpiredRows } from '../../src/access/sessions/revocations.ts';
-import { type Answer, type Portcullis, startPortcullis, startReplica } from '../harness.ts';
+import { type Answer, type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { makeLoginsCheap } from './cheap-hash.ts';
 import { addClient, type ClientCredentials, rows, supervisorId } from './clients.ts';
 import { apiClaims, signed } from './jwt.ts';
 import { basicOf, postForm } from './requests.ts';
-import { startOnSharedStores } from './shared-stores.ts';
 
 const REVOKE = '/v2/oauth/revoke';
 

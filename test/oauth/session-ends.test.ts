@@ -2,12 +2,11 @@ import { rm } from 'node:fs/promises';
 import { decodeJwt } from 'jose';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Portcullis, startPortcullis, startReplica } from '../harness.ts';
+import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
 import { describeReal } from '../services/real.ts';
 import { startRedis } from '../services/redis.ts';
-import { startOnSharedStores } from './shared-stores.ts';
 
 interface Pair {
   access_token: string;

@@ -1,10 +1,9 @@
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { envelope } from '../gateway/envelopes.ts';
-import { type Answer, type Portcullis, startPortcullis } from '../harness.ts';
+import { type Answer, type Portcullis, startOnSharedStores, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { rows } from './clients.ts';
-import { startOnSharedStores } from './shared-stores.ts';
 
 const clock = { skewMs: 0 };
 let p: Portcullis;

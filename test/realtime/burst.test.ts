@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { Portcullis } from '../harness.ts';
-import { startOnSharedStores } from '../oauth/shared-stores.ts';
+import { type Portcullis, startOnSharedStores } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { hasGot, type Live, logAtOnce, loggedSoon, overSocket, overSse } from './live.ts';
 
