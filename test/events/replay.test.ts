@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createRequire } from 'node:module';
+import { KafkaJSNonRetriableError } from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { EmbeddedBus, EmbeddedLogReader } from '../../src/events/bus/embedded-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { KafkaLogReader } from '../../src/events/bus/kafka-log-reader.ts';
@@ -9,6 +11,11 @@ import { describeReal, serviceAddress } from '../services/real.ts';
 import { message, Recorder } from './recorder.ts';
 import { replayContract } from './replay.contract.ts';
 
+const require = createRequire(import.meta.url);
+/** How kafkajs makes a consumer a member of its group. */
+const ConsumerGroup = require('kafkajs/src/consumer/consumerGroup');
+const { createErrorFromCode } = require('kafkajs/src/protocol/error');
+const GROUP_LOAD_IN_PROGRESS = 14;
 const quiet = () => undefined;
 
 describe('replay on the embedded bus', () => {
@@ -78,6 +85,36 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
     expect(plan.count).toBe(3);
     await replay.run(plan, { signal: new AbortController().signal, onReplayed: quiet });
     expect((await replay.deadLetters('anew')).count).toBe(0);
+    await bus.stop();
+  });
+
+  it('D6-18: a consumer that is refused as it joins says why, and nothing counts as replayed', async () => {
+    const { open, reader, positions } = fixture();
+    const bus = open();
+    await bus.ensureTopics(['refused', 'refused.dlq']);
+    await bus.publish([message('refused.dlq', 'a')]);
+    const replay = new Replay({ bus, reader, positions });
+    const plan = await replay.deadLetters('refused');
+    using join = vi.spyOn(ConsumerGroup.prototype, 'joinAndSync');
+    join.mockRejectedValue(new KafkaJSNonRetriableError('this client may not join'));
+    const run = replay.run(plan, { signal: new AbortController().signal, onReplayed: quiet });
+    await expect(run).rejects.toThrow('this client may not join');
+    expect((await replay.deadLetters('refused')).count).toBe(1);
+    await bus.stop();
+  });
+
+  it('D6-18: a consumer whose broker is still reading its groups joins once it has', async () => {
+    const { open, reader, positions } = fixture();
+    const bus = open();
+    await bus.ensureTopics(['early', 'early.dlq']);
+    await bus.publish([message('early.dlq', 'a')]);
+    const replay = new Replay({ bus, reader, positions });
+    const plan = await replay.deadLetters('early');
+    using join = vi.spyOn(ConsumerGroup.prototype, 'joinAndSync');
+    join.mockRejectedValueOnce(createErrorFromCode(GROUP_LOAD_IN_PROGRESS));
+    await replay.run(plan, { signal: new AbortController().signal, onReplayed: quiet });
+    expect(join).toHaveBeenCalledTimes(2);
+    expect((await replay.deadLetters('early')).count).toBe(0);
     await bus.stop();
   });
 

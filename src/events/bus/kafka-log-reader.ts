@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Admin, Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import { type Admin, type Consumer, type EachBatchPayload, type Kafka, KafkaJSProtocolError } from 'kafkajs';
 import {
   type BusLog,
   BusUnavailableError,
@@ -70,7 +70,7 @@ export class KafkaLogReader implements LogReader {
       rebalanceTimeout: REBALANCE_TIMEOUT_MS,
       maxWaitTimeInMs: MAX_WAIT_MS,
       allowAutoTopicCreation: false,
-      retry: { ...KAFKA_RETRY, restartOnFailure: async () => false },
+      retry: { ...KAFKA_RETRY, restartOnFailure: async (error) => isLoading(error) },
     });
     try {
       await new Reading(consumer, topicPrefix, options).run();
@@ -108,7 +108,10 @@ class Reading {
     const { signal } = this.#options;
     const stop = () => this.#ended.resolve();
     this.#stall = setTimeout(() => this.#ended.reject(new BusUnavailableError('nothing comes any more')), STALL_MS);
-    this.#consumer.on('consumer.crash', ({ payload }) => this.#ended.reject(payload.error));
+    this.#consumer.on('consumer.crash', ({ payload: { error, restart } }) => {
+      if (!restart) this.#ended.reject(error);
+    });
+    this.#consumer.on('consumer.group_join', () => this.#seek());
     signal.addEventListener('abort', stop, { once: true });
     try {
       await this.#consumer.connect();
@@ -118,14 +121,17 @@ class Reading {
         eachBatchAutoResolve: false,
         eachBatch: (payload) => this.#eachBatch(payload),
       });
-      // Messages that arrive before the seek takes effect are filtered by their offset.
-      for (const [partition, { next }] of this.#left) {
-        this.#consumer.seek({ topic: this.#name, partition, offset: String(next) });
-      }
       await this.#ended.promise;
     } finally {
       clearTimeout(this.#stall);
       signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** Starts each partition at its next offset, at the first join of the group and at each later one, before anything is fetched. */
+  #seek(): void {
+    for (const [partition, { next }] of this.#left) {
+      this.#consumer.seek({ topic: this.#name, partition, offset: String(next) });
     }
   }
 
@@ -156,6 +162,11 @@ class Reading {
     pause();
     if (this.#left.size === 0) this.#ended.resolve();
   }
+}
+
+/** Whether the broker that coordinates the group is still reading its groups, as each does after its start. */
+function isLoading(error: Error): boolean {
+  return error instanceof KafkaJSProtocolError && error.type === 'GROUP_LOAD_IN_PROGRESS';
 }
 
 /**
