@@ -50,6 +50,8 @@ export interface Replica extends Victim {
   /** Starts this source tree's code where another one's ran; later lives are of this one too. */
   upgrade(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
+  /** What it has logged in all its lives. */
+  log(): string;
   /** Ends it in order; gives its exit code. */
   stop(): Promise<number | null>;
   /** Resolves when `/readyz` says that every part is well. */
@@ -212,7 +214,12 @@ async function replica(
   const [port, adminPort] = await freePorts(2);
   const variables = { ...env, PORTCULLIS_ROLE: role, PORT: `${port}`, ADMIN_PORT: `${adminPort}` };
   let tree = firstTree;
-  const start = () => startInstance(variables, undefined, through, tree);
+  const runs: Running[] = [];
+  const start = async () => {
+    const started = await startInstance(variables, undefined, through, tree);
+    runs.push(started);
+    return started;
+  };
   let running: Running = await start();
   stack.defer(() => running[Symbol.asyncDispose]());
   const { baseUrl, adminUrl } = running;
@@ -220,6 +227,7 @@ async function replica(
     role,
     baseUrl,
     adminUrl,
+    log: () => runs.map((run) => run.stdout()).join(''),
     kill: async () => void (await running.kill('SIGKILL')),
     restart: async () => {
       running = await start();

@@ -29,6 +29,8 @@ export interface Journal {
   answers: Record<string, number>;
   /** Answers that no fault of a server explains, the first few. */
   wrong: string[];
+  /** The correlation ids of the answers of 500 and more. */
+  failed: string[];
 }
 
 export interface Load {
@@ -70,6 +72,7 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
     toldAtMs: new Map(),
     answers: {},
     wrong: [],
+    failed: [],
   };
   const bearer = { ...JSON_BODY, authorization: `Bearer ${token}` };
   let acknowledged = 0;
@@ -78,14 +81,17 @@ export function startLoad({ lab, token, registered, restMs }: LoadParts): Load {
   let isAbandoned = false;
 
   /** Asks one door after the other until it has an answer that is not for now. */
-  async function untilAnswered(lane: number, call: Call): Promise<{ status: number; text: string }> {
+  async function untilAnswered(lane: number, call: Call): Promise<Answer> {
     for (let attempt = lane; ; attempt += 1) {
       const door = doors[attempt % doors.length];
       if (!door) throw new Error('nobody listens');
       const answer = await ask(door, call);
       const name = typeof answer === 'string' ? answer : `${answer.status}`;
       journal.answers[name] = (journal.answers[name] ?? 0) + 1;
-      if (typeof answer !== 'string' && answer.status < 500) return answer;
+      if (typeof answer !== 'string') {
+        if (answer.status < 500) return answer;
+        journal.failed.push(answer.correlationId);
+      }
       if (isAbandoned) throw new Error('the load is given up');
       await delay(AGAIN_AFTER_MS);
     }
@@ -188,10 +194,16 @@ function notification({ webhook }: Lab, id: string, status: number): Call {
   return { path: WEBHOOK, headers: { ...JSON_BODY, authorization: webhook }, body: JSON.stringify(members) };
 }
 
-type Answer = { status: number; text: string } | 'unanswered' | 'cut';
+interface Answer {
+  status: number;
+  correlationId: string;
+  text: string;
+}
 
-function ask({ baseUrl, agent }: { baseUrl: string; agent: Agent }, { path, headers, body }: Call): Promise<Answer> {
-  const { promise, resolve } = Promise.withResolvers<Answer>();
+type Asked = Answer | 'unanswered' | 'cut';
+
+function ask({ baseUrl, agent }: { baseUrl: string; agent: Agent }, { path, headers, body }: Call): Promise<Asked> {
+  const { promise, resolve } = Promise.withResolvers<Asked>();
   const call = request(`${baseUrl}${path}`, {
     method: 'POST',
     agent,
@@ -203,7 +215,8 @@ function ask({ baseUrl, agent }: { baseUrl: string; agent: Agent }, { path, head
   call.once('response', async (response) => {
     try {
       const text = (await response.toArray()).join('');
-      resolve(response.complete ? { status: response.statusCode ?? 0, text } : 'cut');
+      const { statusCode: status = 0, complete } = response;
+      resolve(complete ? { status, correlationId: `${response.headers['x-correlation-id']}`, text } : 'cut');
     } catch {
       resolve('cut');
     }
