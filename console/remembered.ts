@@ -12,8 +12,16 @@ export function forget(): void {
 
 const CLIENT_ID = 'portcullis.client_id';
 
-/** The one thing that is kept in the browser, if the person wants it: the id of the client, which is no secret. */
+/** The one thing that is kept, if the person wants it and the browser allows it: the id of the client, which is no secret. */
 export const rememberedClient = {
-  get: () => localStorage.getItem(CLIENT_ID) ?? '',
-  set: (id: string) => (id === '' ? localStorage.removeItem(CLIENT_ID) : localStorage.setItem(CLIENT_ID, id)),
+  get: () => inBrowser((kept) => kept.getItem(CLIENT_ID)) ?? '',
+  set: (id: string) => inBrowser((kept) => (id === '' ? kept.removeItem(CLIENT_ID) : kept.setItem(CLIENT_ID, id))),
 };
+
+function inBrowser<Value>(use: (kept: Storage) => Value): Value | undefined {
+  try {
+    return use(localStorage);
+  } catch {
+    return undefined;
+  }
+}

@@ -119,6 +119,12 @@ describe('the files of the console', () => {
     expect([...files.keys()]).toEqual(expect.arrayContaining(['main.ts', 'console.css', 'icon.svg', 'api.ts']));
   });
 
+  it('have a page that no other site shows, or holds by a window that it opened', async () => {
+    const { headers } = await raw('/console/');
+    expect(headers['cross-origin-opener-policy']).toBe('same-origin');
+    expect(headers['content-security-policy']).toContain("frame-ancestors 'none'");
+  });
+
   it('have a page whose policy allows what is of this origin, and its import map alone inline', async () => {
     const { bytes, headers } = await raw('/console/');
     const inline = [...bytes.toString().matchAll(/<script(?![^>]*\bsrc=)[^>]*>([\s\S]*?)<\/script>/g)];

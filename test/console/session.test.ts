@@ -115,6 +115,20 @@ describeReal('chromium', 'the session of the console', () => {
     expect(await kept(page)).toEqual(NOTHING);
   });
 
+  it('begins where the browser refuses to keep anything', async () => {
+    const page = await anew();
+    await page.evaluate(() => {
+      const refuse = () => {
+        throw new DOMException('refused', 'SecurityError');
+      };
+      Object.defineProperty(window, 'localStorage', { configurable: true, get: refuse });
+    });
+    await page.getByLabel('Remember the client id').check();
+    await signIn(page, p.demo);
+    expect(await page.locator('.who summary').innerText()).toBe('Supervisor');
+    await page.reload();
+  });
+
   it('does not begin with a wrong secret or password: the page says so, and takes the right one', async () => {
     const page = await anew();
     const { client, supervisor } = p.demo;

@@ -22,11 +22,12 @@ describe.each([
 ])('%s: the page', (_clause, path) => {
   const headers = { accept: 'text/html', origin: 'https://elsewhere.example' };
 
-  it('D8-02 DG-04: is no other type, is shown in no frame, sends nothing elsewhere and tells nobody its address', async () => {
+  it('D8-02 DG-04: is no other type, is shown in no frame and held by no opener, sends nothing elsewhere and tells nobody its address', async () => {
     const page = await p.call('GET', path, { headers });
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(page.headers.get('x-content-type-options')).toBe('nosniff');
     expect(page.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(page.headers.get('cross-origin-opener-policy')).toBe('same-origin');
     const policy = directives(page.headers.get('content-security-policy') ?? '');
     for (const name of ['frame-ancestors', 'base-uri', 'form-action']) expect(policy.get(name)).toEqual(["'none'"]);
     const scripts = policy.get('script-src') ?? [];

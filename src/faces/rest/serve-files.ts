@@ -25,6 +25,7 @@ function send(req: Request, res: Response, { bytes, type, etag, cacheControl, po
   res.setHeader('ETag', etag);
   res.setHeader('X-Content-Type-Options', 'nosniff');
   res.setHeader('Referrer-Policy', 'no-referrer');
+  res.setHeader('Cross-Origin-Opener-Policy', 'same-origin');
   if (hasTag(req.headers['if-none-match'], etag)) {
     res.status(304).end();
     return;

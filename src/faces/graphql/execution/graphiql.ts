@@ -41,6 +41,7 @@ export const GRAPHIQL_HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
 };
 
 /**
