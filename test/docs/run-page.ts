@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../start/process.ts';
 import { differences } from './answers.ts';
+import { furnishCommands } from './commands.ts';
 import type { Block } from './markdown.ts';
 import { type Step, stepsOf } from './plan.ts';
 
@@ -28,6 +29,7 @@ export async function followed(page: string, reader: Reader): Promise<string[]> 
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-docs-'));
   try {
     await furnish(folder, reader);
+    await using _commands = await furnishCommands(folder);
     const steps = stepsOf(page);
     const text = (block: Block) => replaced(block.text, reader.instead);
     for (const [index, { block }] of steps.entries()) await writeFile(join(folder, fileOf(block, index)), text(block));
@@ -53,11 +55,11 @@ function answered({ answer }: Step, output: string, { instead }: Reader): string
   }
 }
 
-/** A folder in which `node` and `bin/portcullis` are this checkout's. */
+/** A folder in which `node` is this checkout's. */
 async function furnish(folder: string, { files = {}, dataDir }: Reader): Promise<void> {
   await mkdir(join(folder, 'path'));
   await symlink(process.execPath, join(folder, 'path/node'));
-  for (const name of ['bin', 'node_modules', 'schema', 'src']) await symlink(join(ROOT, name), join(folder, name));
+  for (const name of ['node_modules', 'schema', 'src']) await symlink(join(ROOT, name), join(folder, name));
   if (dataDir !== undefined) await symlink(dataDir, join(folder, '.data'));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
 }
@@ -87,6 +89,7 @@ async function run(folder: string, env: Readonly<Record<string, string>>): Promi
       PATH: `${join(folder, 'path')}:${PATH}`,
       HOME,
       LANG: 'C.UTF-8',
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       ...env,
     },
   });
