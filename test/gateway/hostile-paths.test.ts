@@ -92,6 +92,11 @@ async function judge(route: string, caller: (typeof CALLERS)[number], spelling: 
   if (verdict === 'same') expect(row.isRequest).toBe(true);
 }
 
+/** In a quick run a spelling is asked for twice, and each path by each caller has its turn. */
+function inTurn<Case>(cases: readonly Case[], turn: number): Case[] {
+  return cases.filter((_, at) => inject('isThorough') || (at + turn) % Math.min(13, cases.length) === 0);
+}
+
 describe('a spelling of a path', () => {
   it('D2-04: (there are many, each by a name of its own)', () => {
     expect(SPELLINGS.length).toBeGreaterThanOrEqual(80);
@@ -103,12 +108,10 @@ describe('a spelling of a path', () => {
     async (_name, _verdict, spelling, turn) => {
       const every = [...Object.keys(PERMISSIONS), ...PUBLIC].filter((route) => isOf(spelling, route));
       expect(every).not.toEqual([]);
-      // Each spelling has paths of each kind, and each path has its turn.
-      const routes = every.filter((_, at) => inject('isThorough') || every.length < 3 || (at + turn) % 3 === 0);
-      const calls = routes.flatMap((route) =>
-        (PUBLIC.includes(route) ? CALLERS.slice(0, 1) : CALLERS).map((caller) => judge(route, caller, spelling)),
+      const asks = every.flatMap((route) =>
+        (PUBLIC.includes(route) ? CALLERS.slice(0, 1) : CALLERS).map((caller) => [route, caller] as const),
       );
-      await Promise.all(calls);
+      await Promise.all(inTurn(asks, turn).map(([route, caller]) => judge(route, caller, spelling)));
     },
   );
 });
