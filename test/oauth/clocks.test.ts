@@ -1,11 +1,12 @@
 import { decodeJwt } from 'jose';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { OPERATOR } from '../../src/access/administration/administration.ts';
 import { type Portcullis, startOnSharedStores, startReplica } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
 import { makeLoginsCheap } from './cheap-hash.ts';
 
 const SKEW_MS = 5_000;
+const INTERVAL_MS = 250;
 
 interface Issued {
   by: number;
@@ -43,7 +44,7 @@ describeReal(['postgres', 'redis'], 'replicas whose clocks are five seconds ahea
     issued.flatMap(({ by }) => replicas.map((_, at) => `of ${by} at ${at}: ${status}`));
 
   async function expectAll(issued: readonly Issued[], status: number): Promise<void> {
-    await expect.poll(() => answers(issued)).toEqual(all(issued, status));
+    await expect.poll(() => answers(issued), { interval: INTERVAL_MS }).toEqual(all(issued, status));
   }
 
   it.each([0, 1, 2])(
@@ -53,18 +54,21 @@ describeReal(['postgres', 'redis'], 'replicas whose clocks are five seconds ahea
       const { clientAdministration } = service.context;
       const set = (status: 'active' | 'disabled') =>
         clientAdministration.setStatus(demo.node_id, OPERATOR, demo.client.client_id, status);
-      for (let round = 0; round < 2; round += 1) {
+      const rounds = inject('isThorough') || at === 0 ? 2 : 1;
+      for (let round = 0; round < rounds; round += 1) {
         const before = [...(await apiTokens()), ...(await logins())];
         await expectAll(before, 200);
         await set('disabled');
         await expectAll(before, 401);
         await set('active');
         await expect
-          .poll(() =>
-            apiTokens().then(
-              () => 'issued',
-              () => 'refused',
-            ),
+          .poll(
+            () =>
+              apiTokens().then(
+                () => 'issued',
+                () => 'refused',
+              ),
+            { interval: INTERVAL_MS },
           )
           .toBe('issued');
         const after = [...(await apiTokens()), ...(await logins())];
