@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, columnsOf, jsonOf } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
+import { anyCharacter } from '../harness/any-character.ts';
 import { type EmbeddedDatabase, embeddedDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
 
@@ -13,7 +14,7 @@ type Opened = Pick<EmbeddedDatabase, 'db'> & AsyncDisposable;
 
 const text = fc
   .oneof(
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: anyCharacter }),
     fc.stringMatching(/^[\\nrtN.\t\n\r'"{},]*$/),
     fc.constantFrom('\\N', '\\.', '\\', 'NULL', ''),
   )

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { print } from 'graphql';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Portcullis, startOnSharedStores, startPortcullis, startReplica } from '../harness.ts';
 import { addSupervisor, makeLoginsCheap } from '../oauth/cheap-hash.ts';
@@ -197,9 +197,12 @@ describe('a subscription, where its token ends before its time', () => {
 
 describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
   describe.each([
-    ['over one Redis', startOnSharedStores],
-    ['each with a cache of its own', startPortcullis],
-  ])('%s', (_name, start) => {
+    ['over one Redis', startOnSharedStores, 0],
+    ['each with a cache of its own', startPortcullis, 1],
+  ] as const)('%s', (_name, start, turn) => {
+    // In a quick run, what ends it is told over the one way here, and over the other way there.
+    const cases = CASES.filter((_, at) => inject('isThorough') || (at + (at >> 1)) % 2 === turn);
+
     let p: Portcullis;
     let replica: Portcullis;
     let admin: string;
@@ -214,7 +217,7 @@ describeReal(['postgres', 'redis'], 'a subscription on another replica', () => {
       await p[Symbol.asyncDispose]();
     });
 
-    it.each(CASES)('D6-12 D3-07 D3-23: over $way ends when $why', async ({ arrange, open }) => {
+    it.each(cases)('D6-12 D3-07 D3-23: over $way ends when $why', async ({ arrange, open }) => {
       const { token, end } = await arrange(p, admin);
       const subscription = await open(replica, token);
       await end(p);

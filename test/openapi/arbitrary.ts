@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import type { oas31 } from 'zod-openapi';
 import type { JsonSchema } from '../../src/faces/openapi/operation.ts';
+import { anyCharacter } from '../harness/any-character.ts';
 import { followed } from './described.ts';
 
 type Schema = oas31.SchemaObject;
@@ -12,7 +13,7 @@ const TIMES = fc
 /** Texts of every script, without what the pattern of a text leaves out. */
 const TEXTS = fc.oneof(
   fc.string(),
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
   fc.constantFrom('', ' ', '\u2028', '𝒳', '\\u0000', "'--"),
 );
 
