@@ -1,8 +1,9 @@
 import { getNamedType, isObjectType } from 'graphql';
 import { Kysely } from 'kysely';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
+import { embeddedDatabase, scratchDatabase } from '../harness/databases.ts';
 import { selectionOf } from '../tenancy/schema-slots.ts';
 import { askingFor, fillEveryList, LISTS, type List, LONG, rowsOf, SHORT } from './every-list.ts';
 import { OTHER_NODE, type Stand, startStand } from './stand.ts';
@@ -25,6 +26,8 @@ const everyList = Object.entries(LISTS).map(([name, list], turn) => [name, list,
 /** What a batch takes. */
 const BATCH = 10;
 
+const isEmbedded = inject('isThorough') || inject('databaseUrl') === undefined;
+
 let stand: Stand;
 let short: string;
 /** The cursor of the first row of each list of `OTHER_NODE`; and one of `NODE`, of a row that both nodes have. */
@@ -32,8 +35,8 @@ const firstCursors: Record<string, string> = {};
 let ofOtherNode: string;
 
 beforeAll(async () => {
-  // On PostgreSQL, prepared statements pass by where statements are counted.
-  stand = await startStand({ maxCost: Number.MAX_SAFE_INTEGER }, await embeddedDatabase());
+  const database = await (isEmbedded ? embeddedDatabase() : scratchDatabase());
+  stand = await startStand({ maxCost: Number.MAX_SAFE_INTEGER }, database);
   await fillEveryList(stand);
   short = stand.newToken({ nodeId: OTHER_NODE });
   const firsts = await answersTo(everyList.map(([, list]) => ({ query: askingFor(list), variables: { first: 1 } })));
@@ -170,7 +173,8 @@ describe.each(everyList)('%s', (name, list, turn) => {
 
 /** How many statements each answer takes, through any door of the database. */
 async function statementsOf(document: string, places: Place[], token = short): Promise<number[]> {
-  const run = vi.spyOn(Kysely.prototype, 'executeQuery');
+  // On PostgreSQL, prepared statements pass by the query builder.
+  const run = isEmbedded ? vi.spyOn(Kysely.prototype, 'executeQuery') : vi.spyOn(pg.Query.prototype, 'submit');
   const unscoped = vi.spyOn(stand.database.db, 'unscoped');
   const counts: number[] = [];
   for (const variables of places) {
