@@ -84,16 +84,16 @@ function readOn({ service }: Portcullis): Promise<void> {
   return service.context.changes.poll();
 }
 
-describe('a client that is disabled', () => {
-  let p: Portcullis;
-  let token: string;
-  beforeAll(async () => {
-    p = await startPortcullis({ overrides });
-    await makeLoginsCheap(p);
-    token = await p.clientToken();
-  });
-  afterAll(() => p[Symbol.asyncDispose]());
+let p: Portcullis;
+let token: string;
+beforeAll(async () => {
+  p = await startPortcullis({ overrides });
+  await makeLoginsCheap(p);
+  token = await p.clientToken();
+});
+afterAll(() => p[Symbol.asyncDispose]());
 
+describe('a client that is disabled', () => {
   it('D3-07: however often in one second, brings back nothing that was issued in between', async () => {
     const all = await everythingOf(p, token);
     const json = { grant_type: 'client_credentials', ...all.credentials };
@@ -145,15 +145,6 @@ describe('a client that is disabled', () => {
 });
 
 describe('a client that is changed', () => {
-  let p: Portcullis;
-  let token: string;
-  beforeAll(async () => {
-    p = await startPortcullis({ overrides });
-    await makeLoginsCheap(p);
-    token = await p.clientToken();
-  });
-  afterAll(() => p[Symbol.asyncDispose]());
-
   it.each(TAKING)('D3-31: to %s ends its own tokens at once, and no login through it', async (_name, from, to) => {
     const all = await everythingOf(p, token, from);
     await replace(p, token, all.id, from);

@@ -7,6 +7,7 @@ import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
 import { describeReal } from '../services/real.ts';
 import { startRedis } from '../services/redis.ts';
+import { makeLoginsCheap } from './cheap-hash.ts';
 
 interface Pair {
   access_token: string;
@@ -47,6 +48,7 @@ describe('logins that are ended', () => {
   let p: Portcullis;
   beforeAll(async () => {
     p = await startPortcullis();
+    await makeLoginsCheap(p);
   });
   afterAll(() => p[Symbol.asyncDispose]());
 
@@ -65,6 +67,7 @@ describeReal(['postgres', 'redis'], 'logins that are ended, on every replica', (
     let redis = await startRedis({ dataDir });
     try {
       await using p = await startPortcullis({ env: { REDIS_URL: redis.url } });
+      await makeLoginsCheap(p);
       await using replica = await startReplica(p);
       const [ended, kept] = [await login(p), await login(p)];
       expect(await statusOf(p, ended)).toBe(200);
@@ -93,6 +96,7 @@ describeReal(['postgres', 'redis'], 'logins that are ended, on every replica', (
     ['each with a cache of its own', startPortcullis],
   ])('D3-19: a login through one replica holds at the other, and so does its end: %s', async (_, start) => {
     await using p = await start();
+    await makeLoginsCheap(p);
     await using replica = await startReplica(p);
     const pair = await login(p);
     expect(await statusOf(replica, pair)).toBe(200);
@@ -107,6 +111,7 @@ describeReal(['postgres', 'redis'], 'logins that are ended, on every replica', (
     const redis = await startRedis({ dataDir });
     try {
       await using p = await startPortcullis({ env: { REDIS_URL: redis.url } });
+      await makeLoginsCheap(p);
       const [ended, kept] = [await login(p), await login(p)];
       expect(await statusOf(p, ended)).toBe(200);
       await freeze(redis.pid);
