@@ -33,7 +33,7 @@ const secretValue = fc.oneof(
   secret.map((text) => JSON.stringify({ text })),
 );
 
-const RUNS = inject('isThorough') ? 200 : 50;
+const RUNS = inject('isThorough') ? 200 : 20;
 
 /** A JSON value; with `secrets`, some members are secrets. Documents also stand in strings. */
 function document(secrets: boolean): fc.Arbitrary<unknown> {

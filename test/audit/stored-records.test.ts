@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { AuditChain, unchained } from '../../src/audit/audit-chain.ts';
 import { type AuditRecord, columnsOf, jsonOf } from '../../src/audit/audit-record.ts';
 import { AuditStore } from '../../src/audit/audit-writer.ts';
@@ -106,7 +106,7 @@ function storeTests(open: () => Promise<Opened>): void {
         expect(found.get(copied)).toEqual({ ...expected, id: copied });
         expect(found.get(parsed)).toEqual({ ...expected, id: parsed });
       }),
-      { numRuns: 50 },
+      { numRuns: inject('isThorough') ? 50 : 15 },
     );
   });
 
