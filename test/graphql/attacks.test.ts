@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import type { Attack } from './attacks/attack.ts';
@@ -43,8 +43,16 @@ function expectAnswer({ expected }: Attack, outcome: Outcome): void {
   if ('status' in expected) expect(outcome).toMatchObject({ status: expected.status });
 }
 
+/** Long ones; in a quick run another one that is refused by the same rule is launched in the place of each. */
+const STAND_INS: Record<string, string> = {
+  'a list of 19,000 strings': 'a list of 19,000 different strings',
+  'a list of 300,000 empty objects': 'lists of 150,000 members within a list',
+  '50,000 that are not declared': 'an object of 50,000 members',
+};
+const launched = ATTACKS.filter(({ name }) => inject('isThorough') || !Object.hasOwn(STAND_INS, name));
+
 describe.each(
-  Map.groupBy(ATTACKS, ({ group }) => group)
+  Map.groupBy(launched, ({ group }) => group)
     .entries()
     .toArray(),
 )('%s', (_group, attacks) => {
@@ -69,5 +77,6 @@ describe('afterwards', () => {
     const names = new Set(ATTACKS.map(({ group, name }) => `${group}: ${name}`));
     expect(names.size).toBe(ATTACKS.length);
     expect(ATTACKS.length).toBeGreaterThanOrEqual(60);
+    for (const name of Object.values(STAND_INS)) expect(launched.map((attack) => attack.name)).toContain(name);
   });
 });
