@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { renameTable } from '../harness/database-roles.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
@@ -95,7 +95,7 @@ describe('no secret that is sent', () => {
       await Promise.all(all.map(tell));
       expect(traceIn(told())).toBeUndefined();
     });
-    await fc.assert(property, { numRuns: 40 });
+    await fc.assert(property, { numRuns: inject('isThorough') ? 40 : 20 });
   });
 
   it('D2-21: is told of a socket, of its upgrade, its connection_init and its operations', async () => {
@@ -118,7 +118,7 @@ describe('no secret that is sent', () => {
       await talk('/nowhere', upgrade, []);
       expect(traceIn(told())).toBeUndefined();
     });
-    await fc.assert(property, { numRuns: 8 });
+    await fc.assert(property, { numRuns: inject('isThorough') ? 8 : 4 });
   });
 
   it('D2-12: is in the report of a fault', async () => {
