@@ -3,10 +3,11 @@ import { describeReal } from '../services/real.ts';
 import { killed, rollingRestart, underFault } from './faults.ts';
 import { NOTHING_AMISS } from './findings.ts';
 import { type Lab, startLab } from './lab.ts';
+import { sharedStores } from './shared-stores.ts';
 
 const READERS = 3;
 /** A part of what the machine bears; test/long/faults.test.ts has all of it. */
-const PACE = { restMs: 500, transactions: 10_000 };
+const PACE = { restMs: 2_000, transactions: 1_000 };
 
 /** What a machine does that stands still for as long as a notification waits; no restart does it. */
 const SLOW_BROKER = 'no acknowledgement in time';
@@ -25,7 +26,7 @@ function causesOf({ replicas }: Lab, correlationIds: readonly string[]): string[
 describeReal(['postgres', 'redis', 'kafka'], 'replicas under load', () => {
   let lab: Lab;
   beforeAll(async () => {
-    lab = await startLab(['all', 'all'], { partitions: 3 });
+    lab = await startLab(['all', 'all'], { partitions: 3, stores: sharedStores });
   });
   afterAll(() => lab?.[Symbol.asyncDispose]());
 

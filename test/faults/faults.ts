@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { withPostgres } from '../services/pg-client.ts';
 import { type Findings, findings } from './findings.ts';
-import type { Lab, Replica, Role, Server, ServerName, Victim } from './lab.ts';
+import type { Lab, Replica, Role, ServerName, Victim } from './lab.ts';
 import { type Journal, startLoad, warmUp } from './load.ts';
 import { startReader } from './reader.ts';
 
@@ -174,9 +174,8 @@ export function listening({ replicas }: Lab): Replica[] {
   return replicas.filter(({ role }) => role !== 'worker');
 }
 
-function victimOf({ servers, replicas }: Lab, name: ServerName | Role): Victim {
-  const server: Server | undefined = name in servers ? servers[name as ServerName] : undefined;
-  const victim = server ?? replicas.find(({ role }) => role === name);
+function victimOf(lab: Lab, name: ServerName | Role): Victim {
+  const victim: Victim | undefined = lab.replicas.find(({ role }) => role === name) ?? lab.servers[name as ServerName];
   if (!victim) throw new Error(`the laboratory has no ${name}`);
   return victim;
 }

@@ -90,6 +90,8 @@ const TOPIC_PREFIX = 'lab-';
 
 export interface LabOptions {
   partitions: number;
+  /** Where the processes keep their data, if not on servers of the laboratory's own. */
+  stores?: (stack: AsyncDisposableStack) => Promise<Stores>;
   /** The source tree of the processes, if not this one. */
   tree?: string | undefined;
   /** Where the processes are, if not beside their servers. */
@@ -100,29 +102,26 @@ export interface LabOptions {
   own?: Record<number, Own>;
 }
 
+/** PostgreSQL, Redis and Kafka of a laboratory. */
+export type Stores = Pick<Lab, 'servers' | 'direct'> & {
+  /** The processes' way to them. */
+  env: Record<'DATABASE_URL' | 'REDIS_URL' | 'KAFKA_BROKERS', string>;
+};
+
 /** PostgreSQL, Redis and Kafka behind fault proxies, the demo, and a process for each role: of this source tree, or of another one. */
 export async function startLab(roles: readonly Role[], options: LabOptions): Promise<Lab> {
   const { partitions, tree = ROOT, network } = options;
   await using stack = new AsyncDisposableStack();
   const root = await temporaryFolder();
   stack.defer(() => rm(root, { recursive: true, force: true }));
-  const proxyOf = async () => stack.use(await faultProxy(0, network && '0.0.0.0'));
-  const [postgres, redis, kafka] = await Promise.all([
-    server(stack, join(root, 'postgres'), await proxyOf(), (port, dataDir) => startPostgres({ dataDir, port })),
-    server(stack, join(root, 'redis'), await proxyOf(), (port, dataDir) => startRedis({ dataDir, port })),
-    server(stack, join(root, 'kafka'), await proxyOf(), (port, dataDir, { port: advertisedPort }) =>
-      startKafka({ dataDir, port, advertisedPort, advertisedHost: network?.address }),
-    ),
-  ]);
+  const stores = await (options.stores?.(stack) ?? ownStores(stack, root, network));
+  const { brokers, topicPrefix } = stores.direct;
   const dataDir = join(root, 'instance');
-  const brokers = `127.0.0.1:${kafka.proxy.port}`;
-  await createTopics(brokers, TOPIC_PREFIX, ALL_TOPICS, partitions);
+  await createTopics(brokers, topicPrefix, ALL_TOPICS, partitions);
   const env = {
     DATA_DIR: dataDir,
-    DATABASE_URL: postgres.proxy.urlOf(postgres.address()),
-    REDIS_URL: redis.proxy.urlOf(redis.address()),
-    KAFKA_BROKERS: brokers,
-    TOPIC_PREFIX,
+    ...stores.env,
+    TOPIC_PREFIX: topicPrefix,
     WEBHOOK_USERNAME: 'laboratory',
     WEBHOOK_PASSWORD,
     ...options.env,
@@ -139,12 +138,34 @@ export async function startLab(roles: readonly Role[], options: LabOptions): Pro
   const others = stack.use(new AsyncDisposableStack());
   const held = stack.move();
   return {
-    servers: { kafka, redis, postgres },
+    get servers() {
+      return stores.servers;
+    },
     replicas,
     network,
     demo: JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8')),
     command: (args) => command(ROOT, args, env),
     webhook: `Basic ${Buffer.from(`laboratory:${WEBHOOK_PASSWORD}`).toString('base64')}`,
+    direct: stores.direct,
+    env,
+    folder: (name) => join(root, name),
+    defer: (end) => others.defer(async () => void (await end())),
+    [Symbol.asyncDispose]: () => held.disposeAsync(),
+  };
+}
+
+async function ownStores(stack: AsyncDisposableStack, root: string, network: Network | undefined): Promise<Stores> {
+  const proxyOf = async () => stack.use(await faultProxy(0, network && '0.0.0.0'));
+  const [postgres, redis, kafka] = await Promise.all([
+    server(stack, join(root, 'postgres'), await proxyOf(), (port, dataDir) => startPostgres({ dataDir, port })),
+    server(stack, join(root, 'redis'), await proxyOf(), (port, dataDir) => startRedis({ dataDir, port })),
+    server(stack, join(root, 'kafka'), await proxyOf(), (port, dataDir, { port: advertisedPort }) =>
+      startKafka({ dataDir, port, advertisedPort, advertisedHost: network?.address }),
+    ),
+  ]);
+  const brokers = `127.0.0.1:${kafka.proxy.port}`;
+  return {
+    servers: { kafka, redis, postgres },
     direct: {
       get databaseUrl() {
         return postgres.address();
@@ -152,10 +173,11 @@ export async function startLab(roles: readonly Role[], options: LabOptions): Pro
       brokers,
       topicPrefix: TOPIC_PREFIX,
     },
-    env,
-    folder: (name) => join(root, name),
-    defer: (end) => others.defer(async () => void (await end())),
-    [Symbol.asyncDispose]: () => held.disposeAsync(),
+    env: {
+      DATABASE_URL: postgres.proxy.urlOf(postgres.address()),
+      REDIS_URL: redis.proxy.urlOf(redis.address()),
+      KAFKA_BROKERS: brokers,
+    },
   };
 }
 
