@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest';
-import { migratedFolder } from '../start/folders.ts';
+import { startedFolder } from '../start/folders.ts';
 import { killUnderLoad } from '../start/kills.ts';
 
 const ROUNDS = { kills: 20, mostAnswers: 400 };
 
 it('D1-01: twenty kills under load lose nothing that was acknowledged', { timeout: 300_000 }, async () => {
-  await using folder = await migratedFolder();
+  await using folder = await startedFolder();
   const { losses, ...counts } = await killUnderLoad(folder.path, ROUNDS);
   expect(losses).toEqual({ published: [], rows: [], events: [], sequences: [], parked: [], audit: [] });
   process.stdout.write(`${JSON.stringify(counts)}\n`);

@@ -33,7 +33,7 @@ describe.skipIf(reason !== undefined)(`an embedded instance whose disk is full${
     await vi.waitFor(async () => expect(await health()).toBe(503));
     // What was on its way by then may be taken.
     const sent = journal.notifications.length;
-    await vi.waitFor(() => expect(journal.notifications.length).toBeGreaterThan(sent + 200));
+    await vi.waitFor(() => expect(journal.notifications.length).toBeGreaterThan(sent + 60));
     expect(journal.notifications.slice(sent).filter(({ isAcknowledged }) => isAcknowledged)).toEqual([]);
 
     const before = acknowledged();

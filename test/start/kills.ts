@@ -1,7 +1,11 @@
 import { randomInt, randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Demo } from '../../src/app/demo/demo.ts';
+import { openDatabase } from '../../src/platform/database/database.ts';
 import { startPortcullis } from '../harness.ts';
+import { mirrorOn } from '../transactions/stand.ts';
 import { type Journal, loadUntilDeath, newJournal } from './load.ts';
 import { countLosses, type Losses } from './losses.ts';
 import { startInstance } from './process.ts';
@@ -44,24 +48,17 @@ export async function killUnderLoad(dataDir: string, { kills, mostAnswers }: Kil
   return { kills, acknowledged, answered: journal.answered.size, losses };
 }
 
-/** An instance's credentials, and transactions that it has registered. */
+/** The credentials of an instance that was started before, and transactions that it has registered. */
 export async function prepare(dataDir: string): Promise<{
   demo: Demo;
   webhook: { username: string; password: string };
   registered: string[];
 }> {
-  await using portcullis = await startPortcullis({ dataDir });
-  const { demo, webhook } = portcullis;
+  const { webhook, ...demo } = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
+  await using database = await openDatabase({ dataDir: join(dataDir, 'postgres') });
   const registered = Array.from({ length: REGISTERED }, () => randomUUID());
-  for (const id of registered) {
-    await portcullis.service.context.transactions.register({
-      id,
-      nodeId: demo.node_id,
-      collection: 'token_transactions',
-      type: 1,
-      assetId: null,
-    });
-  }
+  const plain = { nodeId: demo.node_id, collection: 'token_transactions', type: 1, assetId: null } as const;
+  await mirrorOn(database.db).registerAllByOwner(registered.map((id) => ({ id, ...plain })));
   return { demo, webhook, registered };
 }
 

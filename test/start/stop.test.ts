@@ -4,12 +4,14 @@ import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { expect, inject, it, vi } from 'vitest';
+import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
-import { startOnRealServers } from '../harness.ts';
+import { realDatabase } from '../harness/databases.ts';
 import { findOnPath } from '../services/commands.ts';
 import { faultProxy } from '../services/fault-proxy.ts';
-import { describeReal } from '../services/real.ts';
-import { emptyFolder, migratedFolder, type TestFolder } from './folders.ts';
+import { createTopics, deleteTopics, freshRedis, topicPrefix } from '../services/isolation.ts';
+import { describeReal, serviceAddress } from '../services/real.ts';
+import { emptyFolder, startedFolder, type TestFolder } from './folders.ts';
 import { printed, type Running, spawnInstance, startInstance } from './process.ts';
 
 /** Both come in each run: SIGINT, in a quick one, to a first start by Ctrl-C. */
@@ -44,7 +46,7 @@ async function isRefused({ baseUrl }: Running): Promise<boolean> {
 }
 
 it.each(SIGNALS)('D1-13: %s lets requests in flight finish, keeps their records and ends with 0', async (signal) => {
-  await using folder = await migratedFolder();
+  await using folder = await startedFolder();
   await using instance = await startInstance({ DATA_DIR: folder.path, ...CREDENTIALS });
   await (await fetch(`${instance.baseUrl}/health`)).arrayBuffer();
   const begun = begunNotification(instance, 'in flight');
@@ -97,12 +99,16 @@ it.each(SIGNALS)(
 
 describeReal(['postgres', 'redis', 'kafka'], 'with a PostgreSQL that is silent', () => {
   it('D1-13: an instance ends all the same', async () => {
-    await using p = await startOnRealServers({ env: { PORTCULLIS_ROLE: 'gateway' } });
-    const databaseUrl = p.env.DATABASE_URL ?? '';
-    await using proxy = await faultProxy(Number(new URL(databaseUrl).port));
-    await using spool = await migratedFolder();
-    const env = { ...p.env, DATABASE_URL: proxy.urlOf(databaseUrl), AUDIT_SPOOL_DIR: spool.path };
-    await using instance = await startInstance({ ...env, PORTCULLIS_ROLE: 'all' });
+    await using stack = new AsyncDisposableStack();
+    const database = stack.use(await realDatabase());
+    const redis = stack.use(await freshRedis());
+    const proxy = stack.use(await faultProxy(Number(new URL(database.url).port)));
+    const folder = stack.use(await emptyFolder());
+    const [brokers, prefix] = [serviceAddress('kafka'), topicPrefix()];
+    stack.defer(() => deleteTopics(brokers, prefix));
+    await createTopics(brokers, prefix, ALL_TOPICS);
+    const stores = { DATABASE_URL: proxy.urlOf(database.url), REDIS_URL: redis.url, KAFKA_BROKERS: brokers };
+    await using instance = await startInstance({ DATA_DIR: folder.path, ...stores, TOPIC_PREFIX: prefix });
     proxy.set('frozen');
     // What waits for it when the stop comes: probes, loops, and a request.
     await vi.waitFor(async () => {
