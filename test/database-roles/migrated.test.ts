@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ConfigError } from '../../src/platform/config/config.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { migrate } from '../../src/platform/database/schema-migrations.ts';
@@ -64,7 +64,7 @@ describeReal('postgres', 'migrating with two roles', () => {
     }
   });
 
-  it('a month that is made later, and a table that a later migration makes, are granted as their like', async () => {
+  it('a month that is made later, and a table that a later migration makes, are granted as their like; what was granted by hand on audit records and seals is taken', async () => {
     await using roles = await twoRoles();
     await migrateWith(roles);
     await withPostgres(roles.service, (client) => client.query("select audit_make_month('2031-04-01')"));
@@ -74,6 +74,17 @@ describeReal('postgres', 'migrating with two roles', () => {
     await migrateWith(roles);
     expect(await rightsOf(roles)).toMatchObject({ ...APART, audit_records_2031_04: 'null', later: ROWS });
     await withPostgres(roles.service, (client) => client.query('insert into later default values'));
+    await withPostgres(roles.owner, (client) =>
+      client.query(
+        `grant all on audit_records, audit_records_default, audit_seals, mikro_orm_migrations to "${roles.names.service}";
+         grant update (path) on audit_records to "${roles.names.service}"`,
+      ),
+    );
+    await migrateWith(roles);
+    expect(await rightsOf(roles)).toMatchObject(APART);
+    await expect(
+      withPostgres(roles.service, (client) => client.query("update audit_records set path = ''")),
+    ).rejects.toThrow('permission denied');
   });
 
   it('a database that was there may have replicas of the release before: they go on until a later release migrates', async () => {
@@ -88,22 +99,6 @@ describeReal('postgres', 'migrating with two roles', () => {
       expect(await migrateWith(roles, release)).toEqual({ name: roles.names.service, wideSince: undefined });
       expect(await rightsOf(roles)).toMatchObject(APART);
     }
-  });
-
-  it('what was granted by hand on audit records and seals is taken', async () => {
-    await using roles = await twoRoles();
-    await migrateWith(roles);
-    await withPostgres(roles.owner, (client) =>
-      client.query(
-        `grant all on audit_records, audit_records_default, audit_seals, mikro_orm_migrations to "${roles.names.service}";
-         grant update (path) on audit_records to "${roles.names.service}"`,
-      ),
-    );
-    await migrateWith(roles);
-    expect(await rightsOf(roles)).toMatchObject(APART);
-    await expect(
-      withPostgres(roles.service, (client) => client.query("update audit_records set path = ''")),
-    ).rejects.toThrow('permission denied');
   });
 
   it('two at once do it once, and both say the same', async () => {
@@ -135,15 +130,11 @@ async function asTheReleaseBefore({ service }: TwoRoles): Promise<void> {
 
 interface Fault {
   name: string;
-  /** Changes the roles or the addresses. */
-  change(roles: TwoRoles): Promise<Partial<TwoRoles>>;
+  /** What the addresses become. */
+  urls?: (roles: TwoRoles) => Partial<TwoRoles>;
+  /** What changes the roles, and what ends that. */
+  statements?: (roles: TwoRoles['names']) => readonly [change: string, back: string];
   says: RegExp;
-}
-
-/** Runs a statement as the user of the server; no address changes. */
-async function asServer({ server }: TwoRoles, statement: string): Promise<object> {
-  await withPostgres(server, (client) => client.query(statement));
-  return {};
 }
 
 const OWNS = /the role \S+ of DATABASE_URL is an owner of the database or its tables, or may act as one: name another/;
@@ -151,56 +142,74 @@ const OWNS = /the role \S+ of DATABASE_URL is an owner of the database or its ta
 const FAULTS: Fault[] = [
   {
     name: 'both are the owner',
-    change: async ({ owner }) => ({ service: owner }),
+    urls: ({ owner }) => ({ service: owner }),
     says: OWNS,
   },
   {
     name: 'the role of services is a superuser',
-    change: (roles) => asServer(roles, `alter role ${roles.names.service} superuser`),
+    statements: ({ service }) => [`alter role ${service} superuser`, `alter role ${service} nosuperuser`],
     says: OWNS,
   },
   {
     name: 'the role of services is a member of the owner, though it inherits nothing',
-    change: (roles) => asServer(roles, `grant ${roles.names.owner} to ${roles.names.service} with inherit false`),
+    statements: ({ owner, service }) => [
+      `grant ${owner} to ${service} with inherit false`,
+      `revoke ${owner} from ${service}`,
+    ],
     says: OWNS,
   },
   {
     name: 'the role of services owns the database',
-    change: (roles) => asServer(roles, `alter database ${roles.names.service} owner to ${roles.names.service}`),
+    statements: ({ owner, service }) => [
+      `alter database ${service} owner to ${service}`,
+      `alter database ${service} owner to ${owner}`,
+    ],
     says: OWNS,
   },
   {
     name: 'the role of services may create in the schema',
-    change: (roles) => asServer(roles, 'grant create on schema public to public'),
+    statements: () => ['grant create on schema public to public', 'revoke create on schema public from public'],
     says: /the role \S+ of DATABASE_URL may create in the schema public: revoke create on schema public from it and from public/,
   },
   {
     name: 'the role of services does not exist',
-    change: async ({ service }) => ({ service: Object.assign(new URL(service), { username: 'nobody' }).href }),
+    urls: ({ service }) => ({ service: Object.assign(new URL(service), { username: 'nobody' }).href }),
     says: /the role nobody of DATABASE_URL does not exist: create it, see docs\/operations\/database-roles.md/,
   },
   {
     name: 'the role that migrates does not own the tables',
-    change: (roles) => asServer(roles, 'alter table audit_records owner to current_user'),
+    statements: ({ owner }) => [
+      'alter table audit_records owner to current_user',
+      `alter table audit_records owner to ${owner}`,
+    ],
     says: /the role \S+ of MIGRATE_DATABASE_URL does not own the tables: name \S+, which does/,
   },
 ];
 
 describeReal('postgres', 'addresses that do not fit together', () => {
-  it.each(FAULTS)('$name: nothing is migrated or granted, and it says what to change', async ({ change, says }) => {
-    await using roles = await twoRoles();
+  let roles: TwoRoles;
+  beforeAll(async () => {
+    roles = await twoRoles();
     await migrateWith(roles);
+  });
+  afterAll(() => roles[Symbol.asyncDispose]());
+
+  it.each(FAULTS)('$name: nothing is migrated or granted, and it says what to change', async (fault) => {
     const before = await grantsIn(roles);
-    const changed = { ...roles, ...(await change(roles)) };
-    const error: unknown = await migrateWith(changed).catch((fault: unknown) => fault);
-    await asServer(roles, `reassign owned by ${roles.names.service} to current_user`);
-    expect(error).toBeInstanceOf(ConfigError);
-    expect(String(error)).toMatch(says);
-    expect(await grantsIn(roles)).toBe(before);
+    const [change, back] = fault.statements?.(roles.names) ?? ['select 1', 'select 1'];
+    await withPostgres(roles.server, (client) => client.query(change));
+    try {
+      const told = migrateWith({ ...roles, ...fault.urls?.(roles) });
+      await expect(told).rejects.toThrow(ConfigError);
+      await expect(told).rejects.toThrow(fault.says);
+      expect(await grantsIn(roles)).toBe(before);
+    } finally {
+      await withPostgres(roles.server, (client) => client.query(back));
+    }
+    expect(await migrateWith(roles)).toMatchObject({ wideSince: undefined });
   });
 
   it('databases that differ are told apart whatever their addresses are', async () => {
-    await using roles = await twoRoles();
     await using other = await freshDatabase();
     await expect(migrateWith({ owner: other.url, service: roles.service })).rejects.toThrow(
       'MIGRATE_DATABASE_URL must name the same database as DATABASE_URL',
@@ -213,7 +222,6 @@ describeReal('postgres', 'addresses that do not fit together', () => {
     ['DATABASE_URL', 'MIGRATE_DATABASE_URL'],
     ['MIGRATE_DATABASE_URL', 'DATABASE_URL'],
   ])('a wrong password is told as that of %s', async (wrong, right) => {
-    await using roles = await twoRoles();
     const urls = { DATABASE_URL: roles.service, MIGRATE_DATABASE_URL: roles.owner };
     const bad = Object.assign(new URL(urls[wrong as keyof typeof urls]), { password: 'wrong' }).href;
     const { code, err } = await portcullis(['migrate'], { ...urls, [wrong]: bad });

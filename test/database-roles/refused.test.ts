@@ -77,21 +77,24 @@ const STATEMENTS = [
 describeReal('postgres', 'the role of services', () => {
   let roles: TwoRoles;
   let owned: Database;
+  let served: Database;
   beforeAll(async () => {
     roles = await twoRoles();
     await migrateWith(roles);
     owned = await openDatabase({ url: roles.owner });
+    served = await openDatabase({ url: roles.service });
     await withPostgres(roles.service, (client) => client.query("select audit_make_month('2026-11-01')"));
   });
   afterAll(async () => {
     await owned[Symbol.asyncDispose]();
+    await served[Symbol.asyncDispose]();
     await roles[Symbol.asyncDispose]();
   });
 
   let id: string;
   beforeEach(async () => {
     id = randomUUID();
-    await withPostgres(roles.service, (client) => client.query(record(id)));
+    await served.db.unscoped('test').raw((sql) => sql([record(id)] as unknown as TemplateStringsArray));
   });
 
   const names = (statement: string) =>
@@ -215,11 +218,10 @@ describeReal('postgres', 'the role of services', () => {
   );
 
   it('what deletes by the functions leaves a seal, whoever calls them', async () => {
-    await using service = await openDatabase({ url: roles.service });
     const { seals } = await found();
     const retention = new AuditRetention({
-      db: service.db,
-      seals: sealsIn(service.db),
+      db: served.db,
+      seals: sealsIn(served.db),
       nowMs: () => Date.parse('2031-01-01T00:00:00Z'),
       retentionDays: 90,
     });
@@ -239,8 +241,7 @@ describeReal('postgres', 'the role of services', () => {
   });
 
   async function addSeal(): Promise<void> {
-    await using service = await openDatabase({ url: roles.service });
-    await sealsIn(service.db).add({ kind: 'opened', chain: randomUUID() });
+    await sealsIn(served.db).add({ kind: 'opened', chain: randomUUID() });
   }
 });
 
