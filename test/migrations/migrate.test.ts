@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { type Database, type DatabaseLocation, openDatabase } from '../../src/platform/database/database.ts';
 import { migrate, pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
@@ -19,7 +19,8 @@ async function migratesOnce(database: Database): Promise<void> {
   expect(await migrate(database)).toEqual([]);
 }
 
-describe('migrating the embedded database', () => {
+/** In a quick run test/start/new-cluster.test.ts knows that the committed cluster is of every migration. */
+describe.runIf(inject('isThorough'))('migrating the embedded database', () => {
   it('brings an empty one to the newest schema, and then does nothing', async () => {
     const database = await embeddedDatabase();
     onTestFinished(() => database[Symbol.asyncDispose]());

@@ -1,7 +1,8 @@
+import type { EntityMetadata } from '@mikro-orm/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { entities } from '../../src/tables/tables.ts';
-import { embeddedDatabase } from '../harness/databases.ts';
+import { scratchDatabase } from '../harness/databases.ts';
 
 /** Tables of the schema that no entity stands for. */
 const WITHOUT_ENTITY = ['audit_records_default', 'mikro_orm_migrations'];
@@ -32,13 +33,15 @@ interface Column {
 
 let database: Database;
 let columns: Column[];
+let metas: EntityMetadata[];
 
 beforeAll(async () => {
-  database = await embeddedDatabase();
+  database = await scratchDatabase();
   columns = await database.db.unscoped('test').raw<Column>(
     (text) => text`
       select table_name, column_name, is_nullable from information_schema.columns where table_schema = 'public'`,
   );
+  metas = [...(await database.openOrm()).getMetadata().getAll().values()];
 });
 
 afterAll(() => database[Symbol.asyncDispose]());
@@ -52,8 +55,7 @@ describe('the schema', () => {
   it.each(entities.map((entity) => entity.meta.tableName))(
     'has for %s the columns of the entity, and null where it says',
     async (table) => {
-      const orm = await database.openOrm();
-      const meta = [...orm.getMetadata().getAll().values()].find((found) => found.tableName === table);
+      const meta = metas.find((found) => found.tableName === table);
       const ofEntity = (meta?.props ?? []).flatMap((prop) =>
         prop.fieldNames.map((name) => ({ name, isNullable: prop.nullable === true })),
       );

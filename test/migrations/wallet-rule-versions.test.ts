@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Migrator } from '@mikro-orm/migrations';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { type Database, openDatabase } from '../../src/platform/database/database.ts';
 import { migrate, pendingSchemaMigrations } from '../../src/platform/database/schema-migrations.ts';
 import { embeddedDatabase } from '../harness/databases.ts';
@@ -76,7 +76,8 @@ async function untilSomethingWaits(client: PostgresClient): Promise<void> {
   }
 }
 
-describe('migrating the embedded database', () => {
+/** PGlite is PostgreSQL: in a quick run that alone migrates rows. */
+describe.runIf(inject('isThorough'))('migrating the embedded database', () => {
   it('D5-09: keeps the present content of each rule as its first version, by nobody known, of its own time', async () => {
     const database = await embeddedDatabase();
     onTestFinished(() => database[Symbol.asyncDispose]());
