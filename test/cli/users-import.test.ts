@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { describeReal } from '../services/real.ts';
-import { emptyFolder, migratedFolder, type TestFolder } from '../start/folders.ts';
+import { emptyFolder, startedFolder, type TestFolder } from '../start/folders.ts';
 import { runCli, type Spawned, spawnCli } from '../start/process.ts';
 import { csvOf, newNode, stateOf } from '../user-migrations/files-stand.ts';
 import { portcullis } from './in-process.ts';
@@ -113,17 +113,16 @@ describeReal('postgres', 'users import', () => {
 });
 
 it('D7-09 D1-12: it migrates a file into an embedded database', async () => {
-  await using folder = await migratedFolder();
+  await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
-  const node = randomUUID();
-  await portcullis(['node', 'create', '--name', 'Acme', '--id', node], env);
+  const { node_id: node } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
   const file = await fileWith(folder, csvOf(20, { 7: '0x7,g@x.y' }));
   const { code, out, err } = await portcullis(['users', 'import', file, '--node', node], env);
   expect({ code, err }).toEqual({ code: 1, err: 'line 7: has 2 fields, not 4\n' });
   expect(out).toMatch(/^20 rows: 19 created, 0 skipped, 1 failed\.$/m);
 });
 
-const ROWS = 8_000;
+const ROWS = 4_000;
 
 describeReal('postgres', 'users import on PostgreSQL', () => {
   let database: RealDatabase;
@@ -201,7 +200,7 @@ describeReal('postgres', 'users import on PostgreSQL', () => {
     const { id } = await applied(nodeId, 0, spawned);
     const { code, stderr } = await spawned.kill('SIGINT');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/interrupted after [\d,]+ of 8,000 rows; they stay/);
+    expect(stderr).toMatch(/interrupted after [\d,]+ of 4,000 rows; they stay/);
     expect(stderr).toContain(`portcullis users import --node ${nodeId} --resume ${id}`);
     const { jobs } = await stateOf(database.db, nodeId);
     expect(jobs).toMatchObject([{ lease_owner: null }]);
