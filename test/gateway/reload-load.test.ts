@@ -1,10 +1,12 @@
 import { expect, inject, it, vi } from 'vitest';
-import { startedFolder } from '../start/folders.ts';
+import { realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder } from '../start/folders.ts';
 import { type Running, startInstance } from '../start/process.ts';
 import { Client, type Got, type Moving, startMoving, whole } from './reload-load.ts';
 import { changingFile, hangUp } from './reloaded.ts';
 
-const RELOADS = inject('isThorough') ? 100 : 20;
+const RELOADS = inject('isThorough') ? 100 : 8;
 const LONG_ONES_EVERY = RELOADS / 4;
 
 /** What is known of the table in force: it is one of these, and those between. */
@@ -108,51 +110,55 @@ function resources(metrics: string): Record<string, number> {
   return Object.fromEntries([...found].map(([, type, count]) => [type, Number(count)]));
 }
 
-it(`${RELOADS} reloads under load: no request fails, each is answered by one table, and nothing is left behind`, async () => {
-  await using moving = await startMoving();
-  await using folder = await startedFolder();
-  await using file = await changingFile(moving.table(0));
-  await using instance = await startInstance({ DATA_DIR: folder.path, GATEWAY_CONFIG: file.path });
-  using client = new Client(instance.baseUrl);
-  const known: Known = { atLeast: 0, atMost: 0, isOver: false };
-  const faults: Faults = [];
-  const load = [
-    ...[askMoving(client, known, faults), askMoving(client, known, faults), askLatest(client, known, faults)],
-    ...[askSame(client, '/steady', known, faults), askSame(client, '/health', known, faults)],
-  ];
-  const longOnes = new LongOnes(client);
-  await longOnes.begin(0, moving);
-  const before = resources(await metricsOf(instance));
-  // Whatever fails here, the load is to end.
-  using _end = { [Symbol.dispose]: () => Object.assign(known, { isOver: true }) };
-  for (let generation = 1; generation <= RELOADS; generation++) {
-    known.atMost = generation;
-    await file.replace(moving.table(generation));
-    hangUp(instance);
-    for (let seen: number | undefined = 0; seen !== generation && faults.length === 0; ) {
-      seen = generationOf(await client.get('/moving'));
+describeReal('postgres', 'an instance whose file changes', () => {
+  it(`${RELOADS} reloads under load: no request fails, each is answered by one table, and nothing is left behind`, async () => {
+    await using moving = await startMoving();
+    await using folder = await emptyFolder();
+    await using database = await realDatabase();
+    await using file = await changingFile(moving.table(0));
+    const stores = { DATA_DIR: folder.path, DATABASE_URL: database.url };
+    await using instance = await startInstance({ ...stores, GATEWAY_CONFIG: file.path });
+    using client = new Client(instance.baseUrl);
+    const known: Known = { atLeast: 0, atMost: 0, isOver: false };
+    const faults: Faults = [];
+    const load = [
+      ...[askMoving(client, known, faults), askMoving(client, known, faults), askLatest(client, known, faults)],
+      ...[askSame(client, '/steady', known, faults), askSame(client, '/health', known, faults)],
+    ];
+    const longOnes = new LongOnes(client);
+    await longOnes.begin(0, moving);
+    const before = resources(await metricsOf(instance));
+    // Whatever fails here, the load is to end.
+    using _end = { [Symbol.dispose]: () => Object.assign(known, { isOver: true }) };
+    for (let generation = 1; generation <= RELOADS; generation++) {
+      known.atMost = generation;
+      await file.replace(moving.table(generation));
+      hangUp(instance);
+      for (let seen: number | undefined = 0; seen !== generation && faults.length === 0; ) {
+        seen = generationOf(await client.get('/moving'));
+      }
+      known.atLeast = generation;
+      longOnes.step(generation, moving);
+      if (generation % LONG_ONES_EVERY === 0) await longOnes.begin(generation, moving);
     }
-    known.atLeast = generation;
-    longOnes.step(generation, moving);
-    if (generation % LONG_ONES_EVERY === 0) await longOnes.begin(generation, moving);
-  }
-  known.isOver = true;
-  const asked = await Promise.all(load);
-  expect(faults).toEqual([]);
-  expect(Math.min(...asked)).toBeGreaterThan(RELOADS / 2);
-  const begun = [0, 1, 2, 3, 4].map((part) => part * LONG_ONES_EVERY);
-  expect(await longOnes.end(moving)).toEqual({
-    streams: begun.map((from) => [from, { status: 200, text: pieces(from) }]),
-    uploads: begun.map((from) => [from, from, { generation: from, path: '/upload', text: pieces(from) }]),
-  });
+    known.isOver = true;
+    const asked = await Promise.all(load);
+    expect(faults).toEqual([]);
+    expect(Math.min(...asked)).toBeGreaterThan(RELOADS / 2);
+    const begun = [0, 1, 2, 3, 4].map((part) => part * LONG_ONES_EVERY);
+    expect(await longOnes.end(moving)).toEqual({
+      streams: begun.map((from) => [from, { status: 200, text: pieces(from) }]),
+      uploads: begun.map((from) => [from, from, { generation: from, path: '/upload', text: pieces(from) }]),
+    });
 
-  expect(moving.steadyConnections()).toBe(1);
-  // One table has a connection for each client and each of the long ones that began under it.
-  await vi.waitFor(async () => expect(await moving.connections()).toBeLessThanOrEqual(6));
-  const metrics = await metricsOf(instance);
-  expect(metrics).toContain('portcullis_upstream_requests{service="moving",state="going"} 0');
-  const after = resources(metrics);
-  for (const [type, count] of Object.entries(after)) {
-    expect(count, type).toBeLessThanOrEqual((before[type] ?? 0) + 10);
-  }
+    expect(moving.steadyConnections()).toBe(1);
+    // One table has a connection for each client and each of the long ones that began under it.
+    await vi.waitFor(async () => expect(await moving.connections()).toBeLessThanOrEqual(6));
+    const metrics = await metricsOf(instance);
+    expect(metrics).toContain('portcullis_upstream_requests{service="moving",state="going"} 0');
+    const after = resources(metrics);
+    for (const [type, count] of Object.entries(after)) {
+      expect(count, type).toBeLessThanOrEqual((before[type] ?? 0) + 10);
+    }
+  });
 });
