@@ -88,7 +88,7 @@ describeReal(['postgres', 'redis', 'kafka'], '/readyz', () => {
           { told: ofGateway, checks },
           { told: ofWorker, checks },
         ]),
-      { interval: 50 },
+      { interval: 200 },
     );
 
   it.each<[string, keyof typeof well, FaultMode, string, string]>([
@@ -128,7 +128,7 @@ describeReal(['postgres', 'redis', 'kafka'], '/readyz', () => {
             const answers = await Promise.all(PROBES.map((target) => told(one, target)));
             expect(answers).toEqual(statuses.map((status) => ({ told: status, checks })));
           },
-          { interval: 50 },
+          { interval: 200 },
         );
       const without = { ...WELL, cache: 'down' };
       await bothAre(['503 starting', '200 degraded'], without);
