@@ -6,7 +6,7 @@ import { Journal } from './kill-journal.ts';
 import { killUnderAudit } from './kill-rounds.ts';
 
 /** test/long/audit-kill.test.ts has many more, and kills again and again. */
-const ANSWERS = 600;
+const ANSWERS = 300;
 const AGREED = { lost: [], twice: [], invented: [], untrue: [] };
 
 describeReal(['postgres', 'redis', 'kafka'], 'an instance that is killed under load', () => {
