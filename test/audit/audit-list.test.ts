@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { portcullis } from '../cli/in-process.ts';
-import { type Portcullis, startedDataDir, startPortcullis } from '../harness.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
+import { describeReal } from '../services/real.ts';
 
 const FIELDS =
   'id at correlationId method path query statusCode elapsed headers remoteAddress realIp requestBody responseBody isApi';
@@ -14,14 +14,12 @@ const QUERY = `query ($filter: AuditFilter, $first: Int, $after: String) {
 }`;
 
 let p: Portcullis;
-let dataDir: string;
 let token: string;
 const mark = randomUUID();
 const began = new Date().toISOString();
 
 beforeAll(async () => {
-  dataDir = await startedDataDir();
-  p = await startPortcullis({ dataDir });
+  p = await startPortcullis();
   token = await p.clientToken();
   const headers = { 'x-correlation-id': mark };
   await p.call('GET', '/v1/accounts?limit=1', { token, headers });
@@ -31,10 +29,7 @@ beforeAll(async () => {
   await p.call('GET', '/v1/accounts?limit=2', { token: elsewhere, headers });
   await p.service.context.auditWriter.flush();
 });
-afterAll(async () => {
-  await p[Symbol.asyncDispose]();
-  await rm(dataDir, { recursive: true, force: true });
-});
+afterAll(() => p[Symbol.asyncDispose]());
 
 async function listed(filter: object, more: object = {}, by = token) {
   const variables = { filter, ...more };
@@ -96,12 +91,9 @@ describe('auditRecords', () => {
   });
 });
 
-describe('portcullis audit list', () => {
+describeReal('postgres', 'portcullis audit list', () => {
   it('D1-12 D2-07: lists the records of every node and of none, newest first, as lines and as JSON', async () => {
-    const running = await portcullis(['audit', 'list'], { DATA_DIR: dataDir });
-    expect(running).toMatchObject({ code: 1, err: expect.stringContaining('  auditRecords(first: $first') });
-    await p[Symbol.asyncDispose]();
-    const list = (...args: string[]) => portcullis(['audit', 'list', ...args], { DATA_DIR: dataDir });
+    const list = (...args: string[]) => portcullis(['audit', 'list', ...args], p.env);
     const json = await list('--correlation-id', mark, '--json');
     const { records } = JSON.parse(json.out);
     expect(records.map((record: { path: string; node_id: string }) => [record.path, record.node_id])).toEqual([

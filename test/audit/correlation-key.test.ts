@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { correlationKey } from '../../src/audit/mask-keys.ts';
 import { type Log, silentLog } from '../../src/lib/log.ts';
 import { portcullis } from '../cli/in-process.ts';
 import { request, sendRaw } from '../gateway/raw.ts';
-import { newDataDir, type Portcullis, startPortcullis } from '../harness.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
 import { addClient, rows } from '../oauth/clients.ts';
+import { describeReal } from '../services/real.ts';
 import { recordsOf } from './records.ts';
 
 const AT = '2026-11-21T10:30:00Z';
@@ -15,7 +15,6 @@ const lines: object[] = [];
 const keep = (fields: object) => void lines.push(fields);
 const log: Log = { ...silentLog, info: keep, warn: keep, error: keep };
 let p: Portcullis;
-let dataDir: string;
 let token: string;
 /** A token that nobody should find: the ids of the requests are made of it. */
 let jwt: string;
@@ -25,15 +24,11 @@ const echoed: string[] = [];
 const digits = (id: string) => createHash('sha256').update(id).digest('hex').slice(0, 16);
 
 beforeAll(async () => {
-  dataDir = await newDataDir();
-  p = await startPortcullis({ dataDir, overrides: { log } });
+  p = await startPortcullis({ overrides: { log } });
   token = await p.clientToken();
   jwt = await p.clientToken(await addClient(p, {}));
 });
-afterAll(async () => {
-  await p[Symbol.asyncDispose]();
-  await rm(dataDir, { recursive: true, force: true });
-});
+afterAll(() => p[Symbol.asyncDispose]());
 
 describe('a JWT as correlation id', () => {
   it('D2-07 D2-05: is echoed and forwarded as it came, and known by its SHA-256 in every record and line', async () => {
@@ -100,10 +95,12 @@ describe('a JWT as correlation id', () => {
       expect(correlationKey(id)).toBe(id);
   });
 
-  it('D2-07 D1-12: finds its records by the command line, too', async () => {
-    await p[Symbol.asyncDispose]();
-    const list = ['audit', 'list', '--path', '/v1/accounts', '--correlation-id', jwt];
-    expect((await portcullis(list, { DATA_DIR: dataDir })).out).toMatch(/^\S+Z {2}200 .* GET .* jwt:[0-9a-f]{16}\n$/);
+  describeReal('postgres', 'beside its server', () => {
+    it('D2-07 D1-12: finds its records by the command line, too', async () => {
+      await p.service.context.auditWriter.flush();
+      const list = ['audit', 'list', '--path', '/v1/accounts', '--correlation-id', jwt];
+      expect((await portcullis(list, p.env)).out).toMatch(/^\S+Z {2}200 .* GET .* jwt:[0-9a-f]{16}\n$/);
+    });
   });
 });
 
