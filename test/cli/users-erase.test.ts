@@ -1,35 +1,38 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { openDatabase } from '../../src/platform/database/database.ts';
-import { migratedFolder } from '../start/folders.ts';
+import { realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder } from '../start/folders.ts';
 import { portcullis } from './in-process.ts';
 
-it('D7-09 D1-12: users erase blanks a user, again and again, and names one who is not there', async () => {
-  await using folder = await migratedFolder();
-  const env = { DATA_DIR: folder.path };
-  const node = { id: randomUUID(), name: 'Node' };
-  const user = { id: randomUUID(), node_id: node.id, name: 'Ann', email: 'ann@x.y', address: '0x1', external_id: 'e' };
-  const open = () => openDatabase({ dataDir: join(folder.path, 'postgres') });
-  {
-    await using database = await open();
+describeReal('postgres', 'users erase', () => {
+  it('D7-09 D1-12: blanks a user, again and again, and names one who is not there', async () => {
+    await using folder = await emptyFolder();
+    await using database = await realDatabase();
+    const env = { DATA_DIR: folder.path, DATABASE_URL: database.url };
+    const node = { id: randomUUID(), name: 'Node' };
+    const user = {
+      id: randomUUID(),
+      node_id: node.id,
+      name: 'Ann',
+      email: 'ann@x.y',
+      address: '0x1',
+      external_id: 'e',
+    };
     const door = database.db.unscoped('test');
     await door.run((k) => k.insertInto('nodes').values(node));
     await door.run((k) => k.insertInto('users').values(user));
-  }
-  const plain = await portcullis(['users', 'erase', user.id.toUpperCase()], env);
-  expect(plain).toEqual({ code: 0, out: `User ${user.id} is erased.\n`, err: '' });
-  const json = await portcullis(['users', 'erase', user.id, '--json'], env);
-  expect(JSON.parse(json.out)).toEqual({ id: user.id, erased: true });
-  {
-    await using database = await open();
+    const plain = await portcullis(['users', 'erase', user.id.toUpperCase()], env);
+    expect(plain).toEqual({ code: 0, out: `User ${user.id} is erased.\n`, err: '' });
+    const json = await portcullis(['users', 'erase', user.id, '--json'], env);
+    expect(JSON.parse(json.out)).toEqual({ id: user.id, erased: true });
     const [row] = await database.db.forNode(node.id).run((k) => k.selectFrom('users').selectAll());
     expect(row).toMatchObject({ id: user.id, name: '', email: '', address: '', external_id: null });
-  }
-  const missing = randomUUID();
-  expect(await portcullis(['users', 'erase', missing], env)).toMatchObject({
-    code: 1,
-    err: `portcullis: there is no user ${missing}\n`,
+    const missing = randomUUID();
+    expect(await portcullis(['users', 'erase', missing], env)).toMatchObject({
+      code: 1,
+      err: `portcullis: there is no user ${missing}\n`,
+    });
+    expect(await portcullis(['users', 'erase', 'ann'], env)).toMatchObject({ code: 2 });
   });
-  expect(await portcullis(['users', 'erase', 'ann'], env)).toMatchObject({ code: 2 });
 });
