@@ -7,14 +7,14 @@ import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { silentLog } from '../../src/lib/log.ts';
 import { message, Recorder } from '../events/recorder.ts';
-import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
+import { realDatabase, scratchDatabase } from '../harness/databases.ts';
 import { createTopics, deleteTopics, topicPrefix } from '../services/isolation.ts';
 import { describeReal, serviceAddress } from '../services/real.ts';
 import { delivery, eventsOf, rowOf, type Stand, standOn, transactionOf } from './stand.ts';
 
 describe('poison on the embedded bus', () => {
   it('D6-18: on a bus, what comes after poison is applied, and the dead letter can be read', async () => {
-    const stand = await standOn(await embeddedDatabase());
+    const stand = await standOn(await scratchDatabase());
     await poisonOnBus(stand, new EmbeddedBus(stand.db, () => undefined));
   });
 });
