@@ -182,16 +182,13 @@ describe('commands on an embedded database, before its server starts and while i
   let server: Portcullis;
   // Without the PORT of the server: a command runs in another shell.
   let env: { DATA_DIR: string };
-  let made: { [name in 'supervisor' | 'client']: CliResult };
+  let made: CliResult;
   beforeAll(async () => {
     folder = await startedFolder();
     env = { DATA_DIR: folder.path };
     const { node_id: node } = JSON.parse(await readFile(join(folder.path, 'demo.json'), 'utf8'));
     const create = ['supervisor', 'create', '--node', node, '--role', 'viewer', '--json'];
-    made = {
-      supervisor: await portcullis([...create, '--name', 'Ada'], env, PASSWORD),
-      client: await portcullis([...client(node), '--json'], env),
-    };
+    made = await portcullis([...create, '--name', 'Ada'], env, PASSWORD);
     server = await startPortcullis({ dataDir: folder.path });
   });
   afterAll(async () => {
@@ -199,9 +196,9 @@ describe('commands on an embedded database, before its server starts and while i
     await folder?.[Symbol.asyncDispose]();
   });
 
-  it('D1-12: a client, and a supervisor that is created by --name as by --username, are there when the server starts', async () => {
-    expect(JSON.parse(made.supervisor.out)).toMatchObject({ username: 'Ada', role: 'viewer' });
-    const json = { grant_type: 'password', ...JSON.parse(made.client.out), username: 'ada', password: PASSWORD };
+  it('D1-12: a supervisor that is created by --name as by --username is there when the server starts', async () => {
+    expect(JSON.parse(made.out)).toMatchObject({ username: 'Ada', role: 'viewer' });
+    const json = { grant_type: 'password', ...server.demo.client, username: 'ada', password: PASSWORD };
     expect((await server.call('POST', '/v2/oauth/token', { json })).status).toBe(200);
   });
 

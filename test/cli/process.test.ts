@@ -1,6 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { expect, it } from 'vitest';
-import { migratedFolder } from '../start/folders.ts';
+import { realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder } from '../start/folders.ts';
 import { ROOT, runCli, spawnCli } from '../start/process.ts';
 
 const PROGRAM = `"${process.execPath}" --disable-warning=ExperimentalWarning src/cli/portcullis.ts`;
@@ -37,11 +39,15 @@ it('D1-12: a standard error that cannot be written hides no exit code', () => {
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
 });
 
-it('D1-12: a file that cannot be read to its end is named in one sentence', async () => {
-  await using folder = await migratedFolder();
-  const { code, stderr } = await runCli(['reference', 'load', '/proc/self/mem'], { DATA_DIR: folder.path });
-  expect({ code, stderr }).toEqual({
-    code: 1,
-    stderr: 'portcullis: /proc/self/mem cannot be read (EIO): name a file that can\n',
+describeReal('postgres', 'a command on a database', () => {
+  it('D1-12: a file that cannot be read to its end is named in one sentence', async () => {
+    await using folder = await emptyFolder();
+    await using database = await realDatabase();
+    const env = { DATA_DIR: folder.path, DATABASE_URL: database.url };
+    const { code, stderr } = await runCli(['reference', 'load', '/proc/self/mem'], env);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: 'portcullis: /proc/self/mem cannot be read (EIO): name a file that can\n',
+    });
   });
 });

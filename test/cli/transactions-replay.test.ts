@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { EmbeddedBus } from '../../src/events/bus/embedded-bus.ts';
 import type { EventBus, OutgoingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { ALL_TOPICS, REFERENCE_TOPICS } from '../../src/events/bus/topics.ts';
-import { openDatabase } from '../../src/platform/database/database.ts';
 import { message, Recorder } from '../events/recorder.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
 import { startPortcullis } from '../harness.ts';
@@ -156,15 +154,14 @@ it('D1-12 D6-18: on an embedded database it replays, and while a server has DATA
   await using folder = await startedFolder();
   const env = { DATA_DIR: folder.path };
   {
-    await using database = await openDatabase({ dataDir: join(folder.path, 'postgres') });
-    await new EmbeddedBus(database.db, quiet).publish([message('transactions.user.dlq', 'user-1')]);
+    await using server = await startPortcullis({ dataDir: folder.path });
+    await server.service.context.bus.publish([message('transactions.user.dlq', 'user-1')]);
+    const { code, err } = await portcullis([...REPLAY, '--dlq'], env);
+    expect(code).toBe(1);
+    expect(err).toMatch(/another Portcullis is running on \S+: stop it first, repeat this, and start it again/);
   }
   const one = await portcullis([...REPLAY, '--dlq', '--topic', 'transactions.user', '--json'], env);
   expect(JSON.parse(one.out)).toMatchObject({ replayed: 1 });
-  await using _server = await startPortcullis({ dataDir: folder.path });
-  const { code, err } = await portcullis([...REPLAY, '--dlq'], env);
-  expect(code).toBe(1);
-  expect(err).toMatch(/another Portcullis is running on \S+: stop it first, repeat this, and start it again/);
 });
 
 describeReal(['postgres', 'kafka'], 'transactions replay on real servers', () => {
