@@ -1,7 +1,8 @@
+import { randomInt } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, rm, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { portcullis } from '../cli/in-process.ts';
 import { startPortcullis } from '../harness.ts';
 import { emptyFolder, refusalOf, type TestFolder } from './folders.ts';
@@ -16,6 +17,8 @@ const DAMAGES: Readonly<Record<string, Damage>> = {
   cut: async (part) => truncate(part, Math.floor((await readFile(part)).length / 2)),
   swapped: (part, other) => cp(other, part, { recursive: true }),
 };
+
+const DEMO_DAMAGE = ['removed', 'emptied', 'cut'][randomInt(3)];
 
 /** What is left of the name of an instance's file when the damage is told. */
 const WORDS: Readonly<Record<string, RegExp>> = {
@@ -87,7 +90,10 @@ describe('a DATA_DIR that is not whole', () => {
     'postgres/global/pg_control',
     'the newest WAL segment',
   ];
-  const rows = parts.flatMap((part) => Object.keys(DAMAGES).map((damage) => [part, damage] as const));
+  const rows = parts
+    .flatMap((part) => Object.keys(DAMAGES).map((damage) => [part, damage] as const))
+    // The demo is looked at with the database open, which takes its time: in a quick run one damage in turn, and another's demo below.
+    .filter(([part, damage]) => inject('isThorough') || part !== 'demo.json' || damage === DEMO_DAMAGE);
 
   it.each(rows)(
     'D1-14: %s %s: a start is refused with one sentence and makes nothing over it',
@@ -104,8 +110,6 @@ describe('a DATA_DIR that is not whole', () => {
     },
   );
 
-  it('D1-14: what was put back is whole', () => expectStart(damaged.path));
-
   it.each([
     ['removed', 'is gone'],
     ['swapped', 'is of another instance'],
@@ -117,20 +121,17 @@ describe('a DATA_DIR that is not whole', () => {
     await expectRefusal(folder.path, new RegExp(`postgres ${words}`));
   });
 
-  async function expectStart(dataDir: string): Promise<void> {
+  async function expectStart(dataDir: string, meanwhile: () => void = () => undefined): Promise<void> {
     const { client } = JSON.parse(await readFile(join(dataDir, 'demo.json'), 'utf8'));
     await using p = await startPortcullis({ dataDir });
+    meanwhile();
     expect(await p.clientToken(client)).toMatch(/^ey/);
   }
 
-  it('D1-14: the log of an instance that was killed, cut: a start is refused', async () => {
-    await using running = await copyOf(whole);
+  it('D1-14: what was put back is whole; the log of an instance that was killed, cut: a start is refused', async () => {
     await using folder = await emptyFolder();
-    {
-      await using _p = await startPortcullis({ dataDir: running.path });
-      // Between two statements, as a kill leaves the files.
-      cpSync(running.path, folder.path, { recursive: true });
-    }
+    // Between two statements, as a kill leaves the files.
+    await expectStart(damaged.path, () => cpSync(damaged.path, folder.path, { recursive: true }));
     const name = await newestSegment(folder.path);
     await DAMAGES.cut?.(join(folder.path, name), '');
     await expectRefusal(folder.path, /pg_wal\/\w+ is damaged/);
