@@ -4,8 +4,11 @@ import { rm, writeFile } from 'node:fs/promises';
 import { type IncomingMessage, request } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { migratedFolder, type TestFolder } from '../start/folders.ts';
-import { printed, type Running, runCli, spawnCli, spawnInstance, startInstance } from '../start/process.ts';
+import { portcullis } from '../cli/in-process.ts';
+import { realDatabase } from '../harness/databases.ts';
+import { describeReal } from '../services/real.ts';
+import { emptyFolder, startedFolder, type TestFolder } from '../start/folders.ts';
+import { printed, type Running, spawnCli, spawnInstance, startInstance } from '../start/process.ts';
 import { type ChangingFile, changingFile, hangUp, logLine, tableText } from './reloaded.ts';
 
 // Each starts processes, on machines that are busy with other tests.
@@ -20,7 +23,7 @@ let file: ChangingFile;
 let instance: Running;
 
 beforeAll(async () => {
-  folder = await migratedFolder();
+  folder = await startedFolder();
   file = await changingFile(tableWith('/there'));
   instance = await startInstance({ DATA_DIR: folder.path, GATEWAY_CONFIG: file.path });
 });
@@ -55,10 +58,10 @@ describe('SIGHUP', () => {
     await file.replace(faulty);
     hangUp(instance);
     const { faults } = await logLine(instance, /"level":50.*pernissions/);
-    const started = await runCli(['config', 'check'], { GATEWAY_CONFIG: file.path });
-    expect((faults as string[]).map((fault) => `${fault}\n`).join('')).toBe(started.stderr);
-    expect(started.stderr).toMatch(/gateway\.yaml:4: endpoints\.\d+\.path: must be a path/);
-    expect(started.stderr).toMatch(/gateway\.yaml:1: the file: .*pernissions/);
+    const { err: told } = await portcullis(['config', 'check'], { GATEWAY_CONFIG: file.path });
+    expect((faults as string[]).map((fault) => `${fault}\n`).join('')).toBe(told);
+    expect(told).toMatch(/gateway\.yaml:4: endpoints\.\d+\.path: must be a path/);
+    expect(told).toMatch(/gateway\.yaml:1: the file: .*pernissions/);
     expect(await statusesOf('/new', '/newer')).toEqual([503, 503]);
     await rm(file.path);
     hangUp(instance);
@@ -113,19 +116,24 @@ async function begunRequest(url: string): Promise<{ finish(): Promise<number | u
   };
 }
 
-describe.skipIf(process.platform !== 'linux')('SIGHUP at a bad time', () => {
-  it.each([
+describeReal('postgres', 'SIGHUP at a bad time', () => {
+  it.skipIf(process.platform !== 'linux').each([
     ['npm start', spawnInstance],
     [
       'portcullis start',
       (variables: Record<string, string>) => spawnCli(['start'], { PORT: '0', ADMIN_PORT: '0', ...variables }),
     ],
   ])('while %s starts or stops it ends nothing, and the file of then comes in force', async (_name, spawn) => {
-    await using data = await migratedFolder();
+    await using data = await emptyFolder();
+    await using database = await realDatabase();
     await using own = await changingFile(tableWith('/first'));
-    await using starting = spawn({ DATA_DIR: data.path, GATEWAY_CONFIG: own.path });
+    await using starting = spawn({
+      DATA_DIR: data.path,
+      DATABASE_URL: database.url,
+      GATEWAY_CONFIG: own.path,
+    });
     await vi.waitFor(() => expect(heeds(starting.pid)).toBe(true), { interval: 1 });
-    const hangUps = setInterval(() => hangUp(starting), 5);
+    const hangUps = setInterval(() => hangUp(starting), 20);
     let begun: Awaited<ReturnType<typeof begunRequest>>;
     try {
       const { url = '' } = await printed(starting, /"base_url":"(?<url>[^"]+)".*"msg":"started"/);
