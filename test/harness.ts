@@ -12,7 +12,7 @@ import { silentLog } from '../src/lib/log.ts';
 import { readConfig } from '../src/platform/config/config.ts';
 import { readSecrets } from '../src/platform/config/secrets.ts';
 import { asService } from './harness/database-roles.ts';
-import { copyOfDatabase, embeddedClusterCopy, onlyOne, realDatabase, realTemplate } from './harness/databases.ts';
+import { copyOfDatabase, embeddedClusterCopy, onlyOne, realTemplate } from './harness/databases.ts';
 import { SecretWatch } from './harness/secret-watch.ts';
 import { stopped } from './harness/stops.ts';
 import type {} from './services/global-setup.ts';
@@ -97,29 +97,20 @@ export async function startOnSharedStores({ env, ...options }: StartOptions = {}
   };
 }
 
-/** The whole service in this process, on the real PostgreSQL, Redis and Kafka. */
-export async function startOnRealServers(options: StartOptions = {}): Promise<Portcullis> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'portcullis-real-'));
-  const database = await realDatabase();
-  const redis = await freshRedis();
-  const prefix = topicPrefix();
-  await createTopics(serviceAddress('kafka'), prefix, ALL_TOPICS);
-  const env = {
-    DATA_DIR: dataDir,
-    DATABASE_URL: asService(database.url),
-    REDIS_URL: redis.url,
-    KAFKA_BROKERS: serviceAddress('kafka'),
-    TOPIC_PREFIX: prefix,
-    ...options.env,
+/** The whole service in this process, on the real PostgreSQL, Redis and Kafka, or a broker that `env` names. */
+export async function startOnRealServers({ env, ...options }: StartOptions = {}): Promise<Portcullis> {
+  const shared = serviceAddress('kafka');
+  const at = { KAFKA_BROKERS: shared, TOPIC_PREFIX: topicPrefix(), ...env };
+  await createTopics(at.KAFKA_BROKERS, at.TOPIC_PREFIX, ALL_TOPICS);
+  const started = await startOnSharedStores({ ...options, env: at });
+  return {
+    ...started,
+    [Symbol.asyncDispose]: async () => {
+      await started[Symbol.asyncDispose]();
+      // Those of another broker go with it.
+      if (at.KAFKA_BROKERS === shared) await deleteTopics(shared, at.TOPIC_PREFIX);
+    },
   };
-  const started = await start(dataDir, env, options.overrides);
-  const demo = await ensureDemo(started.service.context);
-  return portcullis(started, demo, env, async () => {
-    await deleteTopics(serviceAddress('kafka'), prefix);
-    await redis.release();
-    await database[Symbol.asyncDispose]();
-    await remove(dataDir);
-  });
 }
 
 /** One more replica of an instance on real servers: the same stores and secrets, an audit spool of its own. */

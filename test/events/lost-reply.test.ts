@@ -6,10 +6,10 @@ import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { type BusLog, BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
-import { ALL_TOPICS, TOPICS } from '../../src/events/bus/topics.ts';
+import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
-import { createTopics, topicPrefix } from '../services/isolation.ts';
+import { topicPrefix } from '../services/isolation.ts';
 import { endOf, type KafkaBehindProxy, keysInLog, startKafkaBehindProxy } from '../services/kafka-behind.ts';
 import { describeReal } from '../services/real.ts';
 import { message } from './recorder.ts';
@@ -226,10 +226,8 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
   describeReal(['postgres', 'redis'], 'and a worker that is killed between an effect and its commit of offsets', () => {
     let gateway: Portcullis;
     beforeAll(async () => {
-      const prefix = topicPrefix();
-      await createTopics(kafka.server.brokers, prefix, ALL_TOPICS);
       gateway = await startOnRealServers({
-        env: { KAFKA_BROKERS: kafka.server.brokers, TOPIC_PREFIX: prefix, PORTCULLIS_ROLE: 'gateway' },
+        env: { KAFKA_BROKERS: kafka.server.brokers, PORTCULLIS_ROLE: 'gateway' },
       });
     });
     afterAll(() => gateway?.[Symbol.asyncDispose]());

@@ -1,11 +1,9 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
-import { ALL_TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
-import { createTopics, topicPrefix } from '../services/isolation.ts';
 import { type KafkaServer, startKafka } from '../services/kafka.ts';
 import { type KafkaBehindProxy, startKafkaBehindProxy } from '../services/kafka-behind.ts';
 import { describeReal } from '../services/real.ts';
@@ -25,10 +23,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'the webhook while Kafka fails', ()
   beforeAll(async () => {
     folder = await temporaryFolder();
     kafka = await startKafkaBehindProxy(dataDir());
-    const prefix = topicPrefix();
-    await createTopics(kafka.server.brokers, prefix, ALL_TOPICS);
     portcullis = await startOnRealServers({
-      env: { KAFKA_BROKERS: kafka.server.brokers, TOPIC_PREFIX: prefix, PORTCULLIS_ROLE: 'gateway' },
+      env: { KAFKA_BROKERS: kafka.server.brokers, PORTCULLIS_ROLE: 'gateway' },
     });
   });
 
