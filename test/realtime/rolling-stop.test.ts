@@ -85,18 +85,18 @@ describeReal(['postgres', 'redis', 'kafka'], 'a graceful stop', () => {
     const token = await p.clientToken();
     const url = `${balancer.urlOf(replica.url)}graphql`;
     const subscribers = [overSocket(url, token), overSse(url, token)];
-    const ids = await registered(p, 60);
+    const ids = await registered(p, 24);
     const tell = (from: number, to: number) => Promise.all(ids.slice(from, to).map((id) => notify(p, id, 2)));
-    await tell(0, 10);
-    await vi.waitFor(() => expect(subscribers.map(({ cursors }) => cursors.length)).toEqual([10, 10]), WAIT);
+    await tell(0, 6);
+    await vi.waitFor(() => expect(subscribers.map(({ cursors }) => cursors.length)).toEqual([6, 6]), WAIT);
     // Some events come before the stop, some during it and some after it.
-    const during = tell(10, 50);
+    const during = tell(6, 18);
     balancer.targetPort = Number(new URL(p.url).port);
     await replica[Symbol.asyncDispose]();
     await during;
-    await tell(50, 60);
-    const cursors = await loggedSoon(p, 60);
-    await vi.waitFor(() => expect(subscribers.map((one) => one.cursors.length)).toEqual([60, 60]), WAIT);
+    await tell(18, 24);
+    const cursors = await loggedSoon(p, 24);
+    await vi.waitFor(() => expect(subscribers.map((one) => one.cursors.length)).toEqual([24, 24]), WAIT);
     for (const subscriber of subscribers) expect(subscriber.cursors).toEqual(cursors);
     expect(subscribers.map(({ over }) => over)).toEqual([[], []]);
     expect(subscribers.map(({ ends }) => ends)).toEqual([[1012], ['cut']]);
