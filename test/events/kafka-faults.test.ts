@@ -9,10 +9,12 @@ import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { temporaryFolder } from '../services/folders.ts';
+import { freeze } from '../services/freeze.ts';
 import { topicPrefix } from '../services/isolation.ts';
 import { endOf, type KafkaBehindProxy, keysInLog, startKafkaBehindProxy } from '../services/kafka-behind.ts';
 import { describeReal } from '../services/real.ts';
-import { message } from './recorder.ts';
+import { webhookWhileKafkaFails } from '../webhook/failing-kafka.contract.ts';
+import { message, Recorder } from './recorder.ts';
 import {
   ADMIN_GROUP,
   changesOf,
@@ -43,7 +45,7 @@ interface Told {
   refused: string[];
 }
 
-describeReal('kafka', 'senders whose replies are lost on the way', () => {
+describeReal('kafka', 'the faults of a broker', () => {
   let dataDir: string;
   let kafka: KafkaBehindProxy;
   beforeAll(async () => {
@@ -260,7 +262,54 @@ describeReal('kafka', 'senders whose replies are lost on the way', () => {
       expect(await deadLetters(directly, gateway)).toBe(0);
     });
   });
+
+  webhookWhileKafkaFails(() => kafka);
+
+  it('7.3-01: a frozen, then a dead broker refuses in time; back again, everything goes on, and what started without it consumes', async () => {
+    const prefix = topicPrefix();
+    const [bus, recorder] = [busOn(kafka.server, prefix), new Recorder()];
+    await bus.ensureTopics(['t']);
+    await recorder.follow(bus, 't', 'readers');
+    await bus.publish([message('t', 'before')]);
+    await recorder.count(1);
+
+    await freeze(kafka.server.pid);
+    await Promise.all([
+      isRefused(bus.publish([message('t', 'frozen')])),
+      isRefused(bus.publish([message('t', 'short')], { deadlineMs: 1_000 })),
+      expect(bus.checkHealth()).rejects.toThrow(BusUnavailableError),
+    ]);
+    await kafka.server.stop();
+    kafka.proxy.set('cut');
+    await isRefused(bus.publish([message('t', 'dead')]));
+    const [started, waiting] = [busOn(kafka.server, prefix), new Recorder()];
+    await waiting.follow(started, 'later', 'waiting');
+    await expect(started.checkHealth()).rejects.toThrow(BusUnavailableError);
+
+    await kafka.startAgain();
+    kafka.proxy.set('passing');
+    await expect.poll(() => isDone(bus.publish([message('t', 'after')]))).toBe(true);
+    await expect.poll(() => recorder.keys).toContain('after');
+    await expect.poll(() => isDone(bus.checkHealth())).toBe(true);
+    await started.ensureTopics(['later']);
+    await started.publish([message('later', 'a')]);
+    await waiting.count(1);
+    await started.stop();
+    await bus.stop();
+  });
 });
+
+/** Whether the bus has given the message up: while the fault lasts, its deadline alone can have ended it. */
+function isRefused(publishing: Promise<void>): Promise<void> {
+  return expect(publishing).rejects.toThrow(BusUnavailableError);
+}
+
+function isDone(promise: Promise<void>): Promise<boolean> {
+  return promise.then(
+    () => true,
+    () => false,
+  );
+}
 
 function busOn({ brokers }: { brokers: string }, topicPrefix: string, log: BusLog = () => undefined): KafkaBus {
   const connection = { brokers: [brokers], ssl: false, sasl: undefined, topicPrefix, clientId: 'test' };

@@ -6,19 +6,26 @@ import { type KafkaServer, startKafka } from './kafka.ts';
 /** A broker whose clients come by way of a proxy. */
 export interface KafkaBehindProxy {
   proxy: FaultProxy;
-  server: KafkaServer;
+  /** The one that is there, or was the last. */
+  readonly server: KafkaServer;
   /** A client past the proxy: it sees what is there while others meet faults. */
   directly: Kafka;
+  /** Starts one on the data of the last, which has ended. */
+  startAgain(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /** Starts a broker that tells its clients the port of a proxy in front of it. */
 export async function startKafkaBehindProxy(dataDir: string): Promise<KafkaBehindProxy> {
   const proxy = await faultProxy();
-  const server = await startKafka({ dataDir, advertisedPort: proxy.port });
-  proxy.targetPort = server.port;
+  let server: KafkaServer;
+  const startAgain = async () => {
+    server = await startKafka({ dataDir, advertisedPort: proxy.port });
+    proxy.targetPort = server.port;
+  };
+  await startAgain();
   const directly = new Kafka({
-    brokers: [server.brokers],
+    brokers: [`127.0.0.1:${proxy.port}`],
     logLevel: logLevel.NOTHING,
     socketFactory: ({ host, port, onConnect }) =>
       connect({ host, port: port === proxy.port ? proxy.targetPort : port }, onConnect),
@@ -27,7 +34,15 @@ export async function startKafkaBehindProxy(dataDir: string): Promise<KafkaBehin
     await proxy[Symbol.asyncDispose]();
     await server.stop();
   };
-  return { proxy, server, directly, stop };
+  return {
+    proxy,
+    get server() {
+      return server;
+    },
+    directly,
+    startAgain,
+    stop,
+  };
 }
 
 /** The keys of everything that a topic has now, those of one partition in their order. */
