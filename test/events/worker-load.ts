@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { expect, inject } from 'vitest';
 import { TOPICS } from '../../src/events/bus/topics.ts';
 import type { Portcullis } from '../harness.ts';
 import {
@@ -13,7 +13,9 @@ import {
   sequenceOf,
 } from './worker-stand.ts';
 
-const SENDERS = 4;
+const SENDERS = inject('isThorough') ? 4 : 2;
+/** Between two transactions of a sender. */
+const PAUSE_MS = inject('isThorough') ? 20 : 200;
 const PARTITIONS = 6;
 const STATUSES = [1, 2, 3];
 const CHANGES = ['null 1', '1 2', '2 3'];
@@ -35,7 +37,7 @@ export function load(gateway: Portcullis): Load {
       const id = await registered(gateway);
       ids.push(id);
       for (const status of STATUSES) expect(await notify(gateway, id, status)).toBe(200);
-      await setTimeout(20);
+      await setTimeout(PAUSE_MS);
     }
   };
   const senders = Promise.all(Array.from({ length: SENDERS }, send));
@@ -62,7 +64,7 @@ export async function expectAllOnce(gateway: Portcullis, ids: readonly string[])
   const { TOPIC_PREFIX: prefix } = gateway.env;
   const count = ids.length * STATUSES.length;
   const offsets = () => committed(kafka, `${prefix}${ADMIN_GROUP}`, `${prefix}${TOPICS.admin}`);
-  await expect.poll(offsets).toBe(count);
+  await expect.poll(offsets, { interval: 250 }).toBe(count);
   for (const id of ids) expect(await changesOf(gateway, id)).toEqual(CHANGES);
   const { seqs, counter } = await sequenceOf(gateway);
   expect(seqs).toEqual(Array.from({ length: count }, (_, at) => at + 1));

@@ -45,7 +45,7 @@ export async function untilMembers(kafka: Kafka, groupId: string, count: number)
       const [{ state, members } = { state: 'none', members: [] }] = groups;
       if (state !== 'Stable' || members.length !== count) throw new Error(`${state}, ${members.length} members`);
     },
-    { interval: 100 },
+    { interval: 250 },
   );
 }
 

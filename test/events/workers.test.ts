@@ -4,7 +4,7 @@ import { describeReal } from '../services/real.ts';
 import { expectAllOnce, load, widenTopics } from './worker-load.ts';
 import { ADMIN_GROUP, kafkaOf, untilMembers, workerHere, workerProcess } from './worker-stand.ts';
 
-// Workers are processes, and the group gives one that was killed six seconds.
+// The one that is killed is a process of its own, and the group gives it six seconds.
 describeReal(['postgres', 'redis', 'kafka'], 'workers that share the partitions', () => {
   let gateway: Portcullis;
   beforeAll(async () => {
@@ -19,7 +19,7 @@ describeReal(['postgres', 'redis', 'kafka'], 'workers that share the partitions'
     const sending = load(gateway);
     await using first = await workerProcess(gateway);
     await sending.more(10);
-    await using _second = await workerProcess(gateway);
+    await using _second = await workerHere(gateway);
     const third = await workerHere(gateway);
     await untilMembers(kafka, group, 3);
     await sending.more(10);
