@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { NODE, type Stand, startStandOn } from '../graphql/stand.ts';
 import { embeddedDatabase, realDatabase } from '../harness/databases.ts';
@@ -116,7 +116,7 @@ function walkSuite(open: () => Promise<Database>): void {
         if (meanwhile.length === 0) expect([seen, step]).toEqual([list, pages]);
       }),
       {
-        numRuns: 25,
+        numRuns: inject('isThorough') ? 25 : 8,
         examples: [
           [{ places: [0, 1], meanwhile: [], size: 2, isBackward: false }],
           [{ places: [0, 1], meanwhile: [], size: 2, isBackward: true }],

@@ -27,7 +27,7 @@ describe('the wire and the environment below the gateway', () => {
   let found: Complaint[];
 
   beforeAll(async () => {
-    found = await complaints(Object.fromEntries(BAD.map(([file, text]) => [file, text])));
+    found = await complaints(Object.fromEntries(BAD.map(([file, text]) => [file, text])), ['src']);
   });
 
   it.each(BAD)('are refused: %s with %s', (file, _text, says) => {
@@ -35,8 +35,10 @@ describe('the wire and the environment below the gateway', () => {
     expect(messages).toContainEqual(expect.stringContaining(says));
   });
 
-  it('are kept out of the sources as they are', async () => {
+  it('are kept out of the sources as they are', () => {
     const says = [...BAD.map(([, , text]) => text), 'Raw SQL', 'database.ts'];
-    expect((await complaints()).filter(({ message }) => says.some((text) => message.includes(text)))).toEqual([]);
+    const added = new Set(BAD.map(([file]) => file));
+    const sources = found.filter(({ file }) => !added.has(file));
+    expect(sources.filter(({ message }) => says.some((text) => message.includes(text)))).toEqual([]);
   });
 });

@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import type { Kysely } from 'kysely';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import type { Database } from '../../src/platform/database/database.ts';
 import { scratchDatabase } from '../harness/databases.ts';
 import { QueryWriter, randomCondition, randomQuery } from './random-query.ts';
 import { allRows, type Query, seedTwoNodes, type TwoNodes, throughTheDoor, withoutTheOther } from './two-nodes.ts';
+
+const RUNS = inject('isThorough') ? { reads: 150, writes: 75 } : { reads: 40, writes: 20 };
 
 type Untyped = Kysely<Record<string, Record<string, string>>>;
 
@@ -36,7 +38,7 @@ it('D4-01: any query shows what it would if no other node had rows', async () =>
       const seen = await throughTheDoor(database.db, nodes, select);
       expect(seen.rows).toEqual((await withoutTheOther(database.db, nodes, select)).rows);
     }),
-    { numRuns: 150 },
+    { numRuns: RUNS.reads },
   );
 });
 
@@ -74,6 +76,6 @@ it('D4-01: any update or delete changes what it would if no other node had rows'
       expect({ rows: left.rows, mine: left.mine }).toEqual({ rows: alone.rows, mine: alone.mine });
       expect(left.other).toEqual(before.other);
     }),
-    { numRuns: 75 },
+    { numRuns: RUNS.writes },
   );
 });

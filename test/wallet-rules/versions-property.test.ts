@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { WalletRules } from '../../src/domain/wallet-rules/wallet-rules.service.ts';
 import type { Database } from '../../src/platform/database/database.ts';
 import { RULE_STATUSES, type RuleStatus, type WalletRuleContent } from '../../src/tables/wallet-rule-content.ts';
@@ -90,7 +90,7 @@ function historySuite(open: () => Promise<Database>): void {
         expect(kept).toEqual(expected);
         expect(kept.map(({ version }) => version)).toEqual(expected.map((_version, at) => at + 1));
       }),
-      { numRuns: 25 },
+      { numRuns: inject('isThorough') ? 25 : 8 },
     );
   });
 
