@@ -12,7 +12,7 @@ import { basic, notification } from '../webhook/stand.ts';
 
 const UPDATES = print(TransactionUpdatesDocument);
 const REGISTERED_AT_ONCE = 50;
-const WAIT = { interval: 10 };
+const WAIT = { interval: 50 };
 
 /** A subscriber to the changes of the demo's node, with what it was told so far. */
 export interface Live extends AsyncDisposable {

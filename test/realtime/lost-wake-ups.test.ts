@@ -13,10 +13,10 @@ import {
   registered,
 } from './live.ts';
 
-const TRANSACTIONS = 20;
+const TRANSACTIONS = 8;
 const EVENTS = 2 * TRANSACTIONS;
 /** More than a page of a replay, and not a multiple of it. */
-const OLDER = 1_234;
+const OLDER = 617;
 
 describeReal(['postgres', 'redis', 'kafka'], 'where every wake-up is lost', () => {
   const near = countedWakeUps({ dropped: true });

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject, it, vi } from 'vitest';
 import { createdClient, createdSupervisor, login, operate } from '../graphql/administration.ts';
 import { SetClientStatusDocument } from '../graphql/generated/graphql.ts';
 import { type Portcullis, startOnRealServers, startReplica } from '../harness.ts';
@@ -88,9 +88,12 @@ describeReal(['postgres', 'redis', 'kafka'], 'with a Redis that goes away', () =
     ['dead', kill, back],
     ['frozen', () => freeze(redis.pid), async () => void process.kill(redis.pid, 'SIGCONT')],
   ] as const;
-  const CASES = AWAY.flatMap(([how, away, again]) =>
+  const ALL = AWAY.flatMap(([how, away, again]) =>
     TRANSPORTS.map(([transport, subscribe]) => ({ how, away, again, transport, subscribe })),
   );
+  const CASES = inject('isThorough')
+    ? ALL
+    : ALL.filter(({ how, transport }) => (how === 'dead') === (transport === 'SSE'));
   let comeBack: () => Promise<void> = async () => undefined;
   afterEach(async () => {
     await comeBack();
