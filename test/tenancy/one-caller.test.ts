@@ -14,7 +14,7 @@ const TIMEOUT_MS = 4_000;
 /** How many requests come at once; the logins are enough for some turns of all who hash. */
 const AT_ONCE = inject('isThorough')
   ? { batches: 10, erasures: 20, logins: 150 }
-  : { batches: 3, erasures: 4, logins: Math.min(60, 20 + 4 * passwordsAtOnce()) };
+  : { batches: 1, erasures: 3, logins: Math.min(60, 10 + 4 * passwordsAtOnce()) };
 /** Each batch has ten operations of so many reads. */
 const READS = 29;
 
