@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => database[Symbol.asyncDispose]());
 
-describe('the embedded bus', () => eventBusContract(() => ({ open })));
+describe('the embedded bus', () => eventBusContract(() => ({ open }), inject('isThorough')));
 
 describeReal('postgres', 'the embedded bus on PostgreSQL', () => {
   let real: RealDatabase;
@@ -27,7 +27,7 @@ describeReal('postgres', 'the embedded bus on PostgreSQL', () => {
   afterAll(() => real[Symbol.asyncDispose]());
   const openReal = () => new EmbeddedBus(real.db, () => undefined);
 
-  eventBusContract(() => ({ open: openReal }));
+  eventBusContract(() => ({ open: openReal }), inject('isThorough'));
   boundedBatches(openReal);
 
   it('a reader passes no message of two instances that publish at once', async () => {

@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, beforeEach, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deadLetterTopicOf, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
 import type { EventBus } from '../../src/events/bus/event-bus.ts';
 import { message, Recorder } from './recorder.ts';
 
 class Poison extends Error {}
-
-const CALLS = inject('isThorough') ? 2_000 : 600;
-const ROUNDS = inject('isThorough') ? 20 : 6;
 
 /** A store or cluster that outlives the buses on it. */
 export interface BusFixture {
@@ -18,7 +15,9 @@ export interface BusFixture {
 }
 
 /** What every event bus promises, whatever carries it. `fixture` is asked in each test. */
-export function eventBusContract(fixture: () => BusFixture): void {
+export function eventBusContract(fixture: () => BusFixture, isThorough: boolean): void {
+  const CALLS = isThorough ? 2_000 : 600;
+  const ROUNDS = isThorough ? 20 : 6;
   let bus: EventBus;
   let topic: string;
   let other: string;

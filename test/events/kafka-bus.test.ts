@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { beforeAll, expect, it, vi } from 'vitest';
+import { beforeAll, expect, inject, it, vi } from 'vitest';
 import { deadLetterTopicOf } from '../../src/events/bus/dead-letters.ts';
 import type { IncomingMessage } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
@@ -32,10 +32,8 @@ describeReal('kafka', 'the Kafka bus', () => {
   beforeAll(() => {
     connection = connectionTo(serviceAddress('kafka'));
   });
-  eventBusContract(() => ({
-    open: () => busOn(connection),
-    makeTopics: (topics) => makeTopics(connection, topics),
-  }));
+  const open = () => busOn(connection);
+  eventBusContract(() => ({ open, makeTopics: (topics) => makeTopics(connection, topics) }), inject('isThorough'));
 
   it('creates topics with 12 partitions and their retention, and names the missing ones', async () => {
     const bus = busOn(connection);

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, inject, it } from 'vitest';
 import { type BusLog, BusUnavailableError } from '../../src/events/bus/event-bus.ts';
 import { KafkaBus } from '../../src/events/bus/kafka-bus.ts';
 import { TOPICS } from '../../src/events/bus/topics.ts';
@@ -263,7 +263,7 @@ describeReal('kafka', 'the faults of a broker', () => {
     });
   });
 
-  webhookWhileKafkaFails(() => kafka);
+  webhookWhileKafkaFails(() => kafka, inject('isThorough'));
 
   it('7.3-01: a frozen, then a dead broker refuses in time; back again, everything goes on, and what started without it consumes', async () => {
     const prefix = topicPrefix();

@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, inject, it } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deadLetterTopicOf, withDeadLetters } from '../../src/events/bus/dead-letters.ts';
 import { BusUnavailableError, type EventBus, type LogReader } from '../../src/events/bus/event-bus.ts';
 import { Replay, type ReplayPlan, type ReplayPositions } from '../../src/events/bus/replay.ts';
 import { message, Recorder } from './recorder.ts';
-
-/** More than a batch. */
-const LETTERS = inject('isThorough') ? 1_300 : 700;
 
 /** A store or cluster, and what remembers replays. */
 export interface ReplayFixture {
@@ -17,7 +14,9 @@ export interface ReplayFixture {
 }
 
 /** What a replay promises, whatever carries the events. `fixture` is asked in each test. */
-export function replayContract(fixture: () => ReplayFixture): void {
+export function replayContract(fixture: () => ReplayFixture, isThorough: boolean): void {
+  /** More than a batch. */
+  const LETTERS = isThorough ? 1_300 : 700;
   let bus: EventBus;
   let topic: string;
   let dead: string;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Portcullis, startOnRealServers } from '../harness.ts';
 import { freeze } from '../services/freeze.ts';
 import type { KafkaBehindProxy } from '../services/kafka-behind.ts';
@@ -8,7 +8,7 @@ import { basic, notification } from './stand.ts';
 type Fault = [name: string, begin: () => unknown, end: () => unknown];
 
 /** What the webhook promises while a broker fails, which passes when each test begins. */
-export function webhookWhileKafkaFails(broker: () => KafkaBehindProxy): void {
+export function webhookWhileKafkaFails(broker: () => KafkaBehindProxy, isThorough: boolean): void {
   describeReal(['postgres', 'redis'], 'the webhook while Kafka fails', () => {
     let portcullis: Portcullis;
     beforeAll(async () => {
@@ -33,7 +33,7 @@ export function webhookWhileKafkaFails(broker: () => KafkaBehindProxy): void {
       ['takes everything and answers nothing', () => broker().proxy.set('mute'), mended],
       // What a killed one is to its clients.
       ['refuses every connection', () => broker().proxy.set('cut'), () => broker().proxy.set('passing')],
-      ...(inject('isThorough') ? [killed] : []),
+      ...(isThorough ? [killed] : []),
     ])(
       '7.3-01: while it %s every request is answered 500 by the deadline, and 200 afterwards',
       async (_fault, begin, end) => {
