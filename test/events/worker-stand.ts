@@ -30,7 +30,7 @@ export function workerHere(of: Portcullis, options: Parameters<typeof startRepli
 }
 
 /** A client of the brokers that an instance has. */
-export function kafkaOf({ env }: Portcullis): Kafka {
+export function kafkaOf({ env }: Pick<Portcullis, 'env'>): Kafka {
   return new Kafka({ brokers: [env.KAFKA_BROKERS ?? ''], logLevel: logLevel.NOTHING });
 }
 

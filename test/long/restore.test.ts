@@ -1,5 +1,6 @@
 import { expect, it, vi } from 'vitest';
 import { portcullis } from '../cli/in-process.ts';
+import { ADMIN_GROUP, kafkaOf, untilMembers } from '../events/worker-stand.ts';
 import { type FaultReport, underFault } from '../faults/faults.ts';
 import { findings } from '../faults/findings.ts';
 import { type Lab, startLab } from '../faults/lab.ts';
@@ -22,6 +23,8 @@ describeReal(['postgres', 'redis', 'kafka'], 'a database that has lost what came
     'D6-10 D6-16 D6-18: restored to ten seconds before, and recovered: no notification is lost, the rest is lost from the copy on alone, and nobody misses an event',
     async () => {
       await using lab = await startLab(['gateway', 'worker'], { partitions: PARTITIONS });
+      const { brokers, topicPrefix } = lab.direct;
+      await untilMembers(kafkaOf({ env: { KAFKA_BROKERS: brokers } }), topicPrefix + ADMIN_GROUP, 1);
       const refused = await portcullis(['recover', '--since', new Date(0).toISOString()], lab.env);
       expect(refused.code).toBe(1);
       expect(refused.err).toContain('stop every worker');
