@@ -75,13 +75,18 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
 
   replayContract(fixture, inject('isThorough'));
 
-  it('D6-18: a topic that was made anew is replayed from its start', async () => {
+  /** A replay of a topic that has dead letters of these keys. */
+  async function replayOf(topic: string, keys: readonly string[]) {
     const { open, reader, positions } = fixture();
     const bus = open();
-    await bus.ensureTopics(['anew', 'anew.dlq']);
-    await bus.publish(['a', 'b', 'c'].map((key) => message('anew.dlq', key)));
+    await bus.ensureTopics([topic, `${topic}.dlq`]);
+    await bus.publish(keys.map((key) => message(`${topic}.dlq`, key)));
+    return { bus, positions, replay: new Replay({ bus, reader, positions }) };
+  }
+
+  it('D6-18: a topic that was made anew is replayed from its start', async () => {
+    const { bus, positions, replay } = await replayOf('anew', ['a', 'b', 'c']);
     for (let partition = 0; partition < 12; partition += 1) await positions.keep('anew.dlq', partition, '1000');
-    const replay = new Replay({ bus, reader, positions });
     const plan = await replay.deadLetters('anew');
     expect(plan.count).toBe(3);
     await replay.run(plan, { signal: new AbortController().signal, onReplayed: quiet });
@@ -90,11 +95,7 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
   });
 
   it('D6-18: a consumer that is refused as it joins says why, and nothing counts as replayed', async () => {
-    const { open, reader, positions } = fixture();
-    const bus = open();
-    await bus.ensureTopics(['refused', 'refused.dlq']);
-    await bus.publish([message('refused.dlq', 'a')]);
-    const replay = new Replay({ bus, reader, positions });
+    const { bus, replay } = await replayOf('refused', ['a']);
     const plan = await replay.deadLetters('refused');
     using join = vi.spyOn(ConsumerGroup.prototype, 'joinAndSync');
     join.mockRejectedValue(new KafkaJSNonRetriableError('this client may not join'));
@@ -105,11 +106,7 @@ describeReal(['kafka', 'postgres'], 'replay on Kafka', () => {
   });
 
   it('D6-18: a consumer whose broker is still reading its groups joins once it has', async () => {
-    const { open, reader, positions } = fixture();
-    const bus = open();
-    await bus.ensureTopics(['early', 'early.dlq']);
-    await bus.publish([message('early.dlq', 'a')]);
-    const replay = new Replay({ bus, reader, positions });
+    const { bus, replay } = await replayOf('early', ['a']);
     const plan = await replay.deadLetters('early');
     using join = vi.spyOn(ConsumerGroup.prototype, 'joinAndSync');
     join.mockRejectedValueOnce(createErrorFromCode(GROUP_LOAD_IN_PROGRESS));
