@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { inTurn } from '../harness/in-turn.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import { rows } from '../oauth/clients.ts';
 import { apiClaims, signed } from '../oauth/jwt.ts';
@@ -92,10 +93,8 @@ async function judge(route: string, caller: (typeof CALLERS)[number], spelling: 
   if (verdict === 'same') expect(row.isRequest).toBe(true);
 }
 
-/** In a quick run a spelling is asked for twice, and each path by each caller has its turn. */
-function inTurn<Case>(cases: readonly Case[], turn: number): Case[] {
-  return cases.filter((_, at) => inject('isThorough') || (at + turn) % Math.min(13, cases.length) === 0);
-}
+/** In a quick run a spelling is asked for about twice, and each path by each caller has its turn. */
+const EVERY = 13;
 
 describe('a spelling of a path', () => {
   it('D2-04: (there are many, each by a name of its own)', () => {
@@ -111,7 +110,7 @@ describe('a spelling of a path', () => {
       const asks = every.flatMap((route) =>
         (PUBLIC.includes(route) ? CALLERS.slice(0, 1) : CALLERS).map((caller) => [route, caller] as const),
       );
-      await Promise.all(inTurn(asks, turn).map(([route, caller]) => judge(route, caller, spelling)));
+      await Promise.all(inTurn(asks, EVERY, turn).map(([route, caller]) => judge(route, caller, spelling)));
     },
   );
 });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { readGatewayConfig } from '../../src/gateway/table/gateway-config.ts';
+import { inTurn } from '../harness/in-turn.ts';
 import { type Portcullis, startPortcullis } from '../harness.ts';
 import {
   ASSET,
@@ -219,10 +220,7 @@ function shownTo(turn: number): [string, Needs][] {
   return [...KINDS.values()].flatMap((kind) => kind.slice(turn % kind.length).slice(0, 1));
 }
 
-/** In a quick run a third of the cases, another one at each turn. */
-function third<Case>(cases: readonly Case[], turn: number): Case[] {
-  return cases.filter((_, at) => inject('isThorough') || (at + turn) % 3 === 0);
-}
+const EVERY = 3;
 
 describe('a token at every endpoint', () => {
   it('D2-01 5.1-01: (the table has every endpoint, and hundreds of cases)', () => {
@@ -245,14 +243,14 @@ describe('a token at every endpoint', () => {
   );
 
   it.each(NO_TOKENS)('1-02 5.1-01 7.6-02 D2-11 D3-32: none, where Authorization is %j', async (authorization, turn) => {
-    const cases = third(Object.entries(ENDPOINTS), turn).map(([route, needs]) =>
+    const cases = inTurn(Object.entries(ENDPOINTS), EVERY, turn).map(([route, needs]) =>
       judge(route, verdictOn(needs, undefined, 'bad'), authorization),
     );
     await Promise.all(cases);
   });
 
   it.each(NONE_BUT)('1-02 7.6-02 D3-32: none but %j', async (authorization, turn) => {
-    const cases = third(Object.entries(ENDPOINTS), turn).map(([route, needs]) =>
+    const cases = inTurn(Object.entries(ENDPOINTS), EVERY, turn).map(([route, needs]) =>
       judge(route, verdictOn(needs, undefined, 'bad'), authorization, CHALLENGES.other),
     );
     await Promise.all(cases);
@@ -263,7 +261,7 @@ describe('a token at every endpoint', () => {
     async (caller, turn) => {
       for (const [at, permission] of EVERYTHING.entries()) {
         const bearer = `Bearer ${STATES[0]?.forge(forge, caller, permission)}`;
-        const cases = third(KINDS.get('permission') ?? [], at + turn).map(([route, needs]) => {
+        const cases = inTurn(KINDS.get('permission') ?? [], EVERY, at + turn).map(([route, needs]) => {
           const isOpened = typeof needs === 'object' && needs.permission === permission;
           return judge(route, isOpened ? 'served' : 'forbidden', bearer);
         });

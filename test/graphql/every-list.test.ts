@@ -4,6 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
 import { embeddedDatabase, scratchDatabase } from '../harness/databases.ts';
+import { inTurn } from '../harness/in-turn.ts';
 import { selectionOf } from '../tenancy/schema-slots.ts';
 import { askingFor, fillEveryList, LISTS, type List, LONG, rowsOf, SHORT } from './every-list.ts';
 import { OTHER_NODE, type Stand, startStand } from './stand.ts';
@@ -91,16 +92,14 @@ describe('the table', () => {
   });
 });
 
-/** In a quick run each list has its turn at some. */
-function inTurn<Case>(cases: readonly Case[], turn: number): Case[] {
-  return cases.filter((_, at) => inject('isThorough') || (at + turn) % Math.min(3, cases.length) === 0);
-}
+/** In a quick run each list has its turn at one of so many. */
+const EVERY = 3;
 
 describe.each(everyList)('%s', (name, list, turn) => {
   it('DG-02 DG-12 DG-13: is walked in its order by pages of any size, either way, each row once', async () => {
     const rows = await rowsOf(stand, list);
     expect(rows).toHaveLength(name === 'Query.networks' ? LONG : SHORT);
-    for (const size of inTurn(name === 'Query.networks' ? [7, 13] : [1, 3, 7], turn)) {
+    for (const size of inTurn(name === 'Query.networks' ? [7, 13] : [1, 3, 7], EVERY, turn)) {
       const forward: string[] = [];
       const backward: string[] = [];
       for (let place: Place | undefined = { first: size }; place; ) {
@@ -141,7 +140,7 @@ describe.each(everyList)('%s', (name, list, turn) => {
     const own = firstCursors[name] ?? '';
     const cursors = everyList.flatMap(([other]) => (other === name ? [] : [firstCursors[other] ?? '']));
     const forged = [
-      ...inTurn(cursors, turn),
+      ...inTurn(cursors, EVERY, turn),
       ofOtherNode,
       '',
       'x',

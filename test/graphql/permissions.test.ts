@@ -7,9 +7,10 @@ import {
   isObjectType,
   isUnionType,
 } from 'graphql';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PERMISSIONS, type Permission } from '../../src/access/identity/permissions.rules.ts';
 import { buildSchema } from '../../src/faces/graphql/schema.ts';
+import { inTurn } from '../harness/in-turn.ts';
 import { openSocket } from './raw-socket.ts';
 import { type Stand, startStand } from './stand.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from './upload-requests.ts';
@@ -159,11 +160,6 @@ const fields = everyField();
 const needing = fields.filter(({ needs }) => needs);
 const queried = fields.filter(({ operation }) => operation === 'query');
 
-/** In a quick run one of so many: what needs a permission is asked for either over HTTP or over a socket. */
-function inTurn(reached: readonly Reached[], every: number, turn: number): Reached[] {
-  return reached.filter((_, at) => inject('isThorough') || at % every === turn);
-}
-
 let stand: Stand;
 let accountId: string;
 let walletId: string;
@@ -230,6 +226,7 @@ describe('every field of the schema', () => {
     },
   );
 
+  // In a quick run over HTTP or over a socket.
   it.each(inTurn(needing, 2, 0))('DG-04: $coordinate needs $needs', async (field) => {
     const { document, needs, operation } = field;
     const token = stand.newToken({ permissions: PERMISSIONS.filter((name) => name !== needs) });
