@@ -66,7 +66,11 @@ export default defineConfig({
     projects: [
       project('apart', { include: APART }),
       // They share processes, which have loaded the product once.
-      project('sharing', { include: ['test/**/*.test.ts'], exclude: ['test/long/**', ...APART], isolate: false }),
+      project('sharing', {
+        include: ['test/**/*.test.ts'],
+        exclude: ['test/long/**', 'test/attacks/**', ...APART],
+        isolate: false,
+      }),
     ],
   },
 });

@@ -13,7 +13,7 @@ export default defineConfig({
   ...common,
   test: {
     ...common.test,
-    include: ['test/long/**/*.test.ts', ...THOROUGH],
+    include: ['test/long/**/*.test.ts', 'test/attacks/**/*.test.ts', ...THOROUGH],
     provide: { isThorough: true },
     globalSetup: ['test/services/global-setup.ts'],
     testTimeout: 900_000,

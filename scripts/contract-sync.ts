@@ -1,15 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clausesPage, disagreements, parsePage, readTests, syncPage } from '../test/contract/contract-page.ts';
+import { disagreements, parsePage, readTests, syncPage } from '../test/contract/contract-page.ts';
 
-/** Fills the proof column of docs/contract.md from the names of the tests and writes test/clauses.md; exit code 1 when a disagreement is left. */
+/** Fills the proof column of docs/contract.md from the names of the tests; exit code 1 when a disagreement is left. */
 function main(root: string): void {
   const path = join(root, 'docs/contract.md');
   const tests = readTests(root);
   const page = readFileSync(path, 'utf8');
   const synced = syncPage(page, tests);
   if (synced !== page) writeFileSync(path, synced);
-  writeFileSync(join(root, 'test/clauses.md'), clausesPage(synced, tests));
   const { clauses } = parsePage(synced);
   const proved = clauses.filter(({ files, remark }) => files.length > 0 && remark === undefined).length;
   const inPart = clauses.filter(({ files, remark }) => files.length > 0 && remark !== undefined).length;

@@ -1,15 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import {
-  clauseIds,
-  clausesPage,
-  disagreements,
-  namedClauses,
-  parsePage,
-  readTests,
-  syncPage,
-} from './contract-page.ts';
+import { clauseIds, disagreements, namedClauses, parsePage, readTests, syncPage } from './contract-page.ts';
 
 const root = join(import.meta.dirname, '../..');
 const page = readFileSync(join(root, 'docs/contract.md'), 'utf8');
@@ -43,15 +35,14 @@ describe('the contract page', () => {
     expect(disagreements(page, tests)).toEqual([]);
   });
 
-  it('has a test in npm test for every clause, and test/clauses.md lists them', () => {
-    const clauses = clausesPage(page, tests);
-    expect(clauses).not.toMatch(/npm test\n\n(?!- )/);
-    expect(readFileSync(join(root, 'test/clauses.md'), 'utf8')).toBe(clauses);
+  it('names a test of npm test for every clause that is proved', () => {
+    const proved = parsePage(page).clauses.filter(({ files }) => files.length > 0);
+    expect(proved.filter(({ files }) => files.every((file) => /^test\/(?:long|attacks)\//.test(file)))).toEqual([]);
   });
 
-  it('holds 273 clauses', () => {
-    expect(parsePage(page).clauses.length).toBe(273);
-    expect(parsePage(page).total).toBe(273);
+  it('holds 287 clauses', () => {
+    expect(parsePage(page).clauses.length).toBe(287);
+    expect(parsePage(page).total).toBe(287);
   });
 });
 

@@ -230,28 +230,3 @@ export function syncPage(page: string, tests: TestFiles): string {
   });
   return lines.join('\n');
 }
-
-const LONG = 'test/long/';
-
-const CLAUSES_HEAD = `# The clauses and their tests
-
-Which tests hold each clause of [the contract](../docs/contract.md), in both suites; \`%\` stands for what a name
-computes. \`npm run contract\` writes this page. No clause may be without a test in \`npm test\`.
-`;
-
-/**
- * The page test/clauses.md: for each clause of docs/contract.md the tests that name it, those of `npm test` before those
- * of `npm run test:long`.
- */
-export function clausesPage(page: string, tests: TestFiles): string {
-  const named = claims(tests);
-  const sections = parsePage(page).clauses.map(({ id: clause }) => {
-    const lines = [...named].flatMap(([file, ids]) => (ids.get(clause) ?? []).map((name) => `- ${file}: ${name}`));
-    const { long = [], short = [] } = Object.groupBy(lines, (line) =>
-      line.startsWith(`- ${LONG}`) ? 'long' : 'short',
-    );
-    const more = long.length === 0 ? [] : ['', 'npm run test:long', '', ...long];
-    return ['', `## ${clause}`, '', 'npm test', '', ...short, ...more, ''].join('\n');
-  });
-  return CLAUSES_HEAD + sections.join('');
-}
