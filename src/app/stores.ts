@@ -41,10 +41,17 @@ export async function openCache(
   stack: AsyncDisposableStack,
 ): Promise<Cache> {
   const onOutage = (error: unknown) => log.warn({ error: String(error) }, 'the cache does not answer');
+  const onRefusal = (error: unknown) =>
+    log.warn({ error: String(error) }, 'Redis refuses commands; logins and refreshes get 503 until it accepts them');
   const cache: Cache =
     url === undefined
       ? new MemoryCache()
-      : await (await import('../platform/cache/redis-cache.ts')).RedisCache.open({ url, keyPrefix, onOutage });
+      : await (await import('../platform/cache/redis-cache.ts')).RedisCache.open({
+          url,
+          keyPrefix,
+          onOutage,
+          onRefusal,
+        });
   return stack.adopt(cache, (opened) => opened.stop());
 }
 

@@ -115,6 +115,18 @@ describeReal('redis', 'faults of a Redis Cluster', () => {
     expect(onOutage).toHaveBeenCalledTimes(1);
   });
 
+  it('D8-01 D3-36: while one master refuses writes the cluster is not well, and only its slots are known to refuse', async () => {
+    const [first, second] = await start();
+    await openAt(first);
+    const [here, there] = await Promise.all([nodeAt(first), nodeAt(second)]);
+    await second.command('CONFIG', 'SET', 'min-replicas-to-write', '1');
+    await expect(cache.checkHealth()).rejects.toThrow(CacheUnavailableError);
+    expect([cache.isRefusing, cache.refusesSessions(here), cache.refusesSessions(there)]).toEqual([true, false, true]);
+    await second.command('CONFIG', 'SET', 'min-replicas-to-write', '0');
+    await cache.checkHealth();
+    expect([cache.isRefusing, cache.refusesSessions(there)]).toEqual([false, false]);
+  });
+
   it('D3-28: a replica that takes over is believed nothing of sessions and quotas until it was told them', async () => {
     const [first, second] = await start({ hasReplica: true });
     const { replica } = cluster;

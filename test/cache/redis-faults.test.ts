@@ -2,10 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from 'redis';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { RedisCache } from '../../src/platform/cache/redis-cache.ts';
+import { redisCommand } from '../faults/redis-replica.ts';
+import { REDIS_STATES, type TroubledRedis } from '../faults/redis-states.ts';
+import { inTurn } from '../harness/in-turn.ts';
 import { standStill } from '../lib/stand-still.ts';
 import { temporaryFolder } from '../services/folders.ts';
 import { freeze } from '../services/freeze.ts';
@@ -30,13 +35,13 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
   });
 
   const node = randomUUID();
-  const state = () => cache.sessionState(node, 'sub', 'a', 0);
-  const serves = () => expect.poll(() => state().catch(() => 'away'));
+  const sessionState = () => cache.sessionState(node, 'sub', 'a', 0);
+  const serves = () => expect.poll(() => sessionState().catch(() => 'away'));
 
   it('D3-28: it starts while Redis is down, refuses at once and serves once Redis is there', async () => {
     await server.stop();
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await expect(state()).rejects.toThrow(CacheUnavailableError);
+    await expect(sessionState()).rejects.toThrow(CacheUnavailableError);
     await expect(cache.checkHealth()).rejects.toThrow(CacheUnavailableError);
     server = await startRedis({ dataDir, port: server.port });
     await serves().toBe('unready');
@@ -47,7 +52,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
     await cache.rebuildSessions(node, async () => ({ live: [] }));
     await server.stop();
-    await expect.poll(() => state().catch((error) => error)).toBeInstanceOf(CacheUnavailableError);
+    await expect.poll(() => sessionState().catch((error) => error)).toBeInstanceOf(CacheUnavailableError);
     server = await startRedis({ dataDir, port: server.port });
     await serves().toBe('unready');
     expect(onOutage).toHaveBeenCalledTimes(1);
@@ -59,10 +64,10 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
   ])('D3-28: frozen while %s, Redis is given up soon and taken back when it goes on', async (_, everyMs) => {
     cache = await RedisCache.open({ url: server.url, onOutage });
     await cache.rebuildSessions(node, async () => ({ live: [] }));
-    const load = everyMs > 0 ? setInterval(() => state().catch(() => undefined), everyMs) : undefined;
+    const load = everyMs > 0 ? setInterval(() => sessionState().catch(() => undefined), everyMs) : undefined;
     await freeze(server.pid);
-    await expect(state()).rejects.toThrow(CacheUnavailableError);
-    await expect(state()).rejects.toThrow(CacheUnavailableError);
+    await expect(sessionState()).rejects.toThrow(CacheUnavailableError);
+    await expect(sessionState()).rejects.toThrow(CacheUnavailableError);
     clearInterval(load);
     process.kill(server.pid, 'SIGCONT');
     await serves().toBe('absent');
@@ -72,7 +77,7 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
   it('D3-28: frozen at the start, it is waited for a little, refused, and served when it goes on', async () => {
     await freeze(server.pid);
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await expect(state()).rejects.toThrow(CacheUnavailableError);
+    await expect(sessionState()).rejects.toThrow(CacheUnavailableError);
     process.kill(server.pid, 'SIGCONT');
     await serves().toBe('unready');
     expect(onOutage).toHaveBeenCalledTimes(1);
@@ -87,17 +92,80 @@ describeReal('redis', 'faults of the cache that replicas share', () => {
     const answered = await pings();
     await expect.poll(pings).toBeGreaterThan(answered + 1);
     await client.close();
-    expect(await state()).toBe('unready');
+    expect(await sessionState()).toBe('unready');
     expect(cache.generation).toBe(before);
     expect(onOutage).not.toHaveBeenCalled();
   });
 
+  describe('that refuses', () => {
+    const at: TroubledRedis = {
+      redis: { address: () => server.url, become: () => undefined, proxy: undefined as never },
+      folder: (name) => join(dataDir, name),
+      defer: () => undefined,
+    };
+    const refusing = REDIS_STATES.filter(({ isRefused }) => isRefused);
+    const health = () => cache.checkHealth().then(() => 'ok', String);
+
+    it.each(inTurn(refusing, 3, 1).map((state) => [state.name, state] as const))(
+      'D8-01 D3-36: Redis that %s is not well, until it does no more',
+      async (_name, state) => {
+        const onRefusal = vi.fn();
+        cache = await RedisCache.open({ url: server.url, onOutage, onRefusal });
+        await cache.checkHealth();
+        expect([cache.isRefusing, cache.refusesSessions(node)]).toEqual([false, false]);
+        await state.begin(at);
+        await expect(cache.checkHealth()).rejects.toThrow(CacheUnavailableError);
+        expect([cache.isRefusing, cache.refusesSessions(node)]).toEqual([true, true]);
+        // Left because it is a replica, it is connected to again.
+        if (state.reads === 200) await serves().not.toBe('away');
+        await expect(cache.checkHealth()).rejects.toThrow(CacheUnavailableError);
+        expect(onRefusal).toHaveBeenCalledTimes(1);
+        await state.end(at);
+        await expect.poll(health).toBe('ok');
+        expect([cache.isRefusing, cache.refusesSessions(node)]).toEqual([false, false]);
+      },
+    );
+
+    it('D3-28: one that refuses PING with the writes (MISCONF) keeps its connection, and serves reads', async () => {
+      cache = await RedisCache.open({ url: server.url, onOutage });
+      await cache.rebuildSessions(node, async () => ({ live: [] }));
+      const [state] = REDIS_STATES;
+      await state?.begin(at);
+      const { generation } = cache;
+      const client = await createClient({ url: server.url }).connect();
+      const refusedPings = async () =>
+        Number(/cmdstat_ping:\S*rejected_calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+      await expect.poll(refusedPings).toBeGreaterThan(6);
+      await client.close();
+      expect([cache.generation, await sessionState()]).toEqual([generation, 'absent']);
+      expect(onOutage).not.toHaveBeenCalled();
+      // With it, the server could not end either.
+      await state?.end(at);
+    });
+
+    it('D3-28: one that has become a replica is left once a second at most, and serves reads', async () => {
+      cache = await RedisCache.open({ url: server.url, onOutage });
+      await cache.rebuildSessions(node, async () => ({ live: [] }));
+      await redisCommand(server.url, 'REPLICAOF', '127.0.0.1', '1');
+      const { generation } = cache;
+      const answers: string[] = [];
+      const until = performance.now() + 700;
+      while (performance.now() < until) {
+        await expect(cache.removeSessions(node, 'sub', ['a'])).rejects.toThrow(CacheUnavailableError);
+        answers.push(await sessionState().catch(() => 'away'));
+        await delay(10);
+      }
+      expect(cache.generation - generation).toBe(1);
+      expect(answers.filter((answer) => answer === 'absent').length).toBeGreaterThan(answers.length / 2);
+    });
+  });
+
   it('asks for the state of a session in one command', async () => {
     cache = await RedisCache.open({ url: server.url, onOutage });
-    await state();
+    await sessionState();
     const client = await createClient({ url: server.url }).connect();
     await client.configResetStat();
-    await Promise.all(Array.from({ length: 10 }, state));
+    await Promise.all(Array.from({ length: 10 }, sessionState));
     const statistics = await client.info('commandstats');
     expect(statistics).toMatch(/cmdstat_evalsha:calls=10,/);
     expect(statistics).not.toMatch(/cmdstat_eval:/);

@@ -188,7 +188,8 @@ export interface StartedServer {
   stop(): Promise<void>;
 }
 
-async function server(
+/** A server behind a fault proxy. */
+export async function server(
   stack: AsyncDisposableStack,
   dataDir: string,
   proxy: FaultProxy,

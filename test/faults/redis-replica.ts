@@ -5,7 +5,7 @@ import { type FaultProxy, faultProxy } from '../services/fault-proxy.ts';
 import { freeze } from '../services/freeze.ts';
 import { type RedisServer, startRedis } from '../services/redis.ts';
 import type { Fault } from './faults.ts';
-import type { Lab } from './lab.ts';
+import type { Lab, Server } from './lab.ts';
 
 /** How the former server leaves: it dies, is frozen for good, or becomes a replica of the new one and stays. */
 export type RedisLeave = 'killed' | 'frozen' | 'a replica itself';
@@ -29,13 +29,13 @@ export function redisReplaced(leave: RedisLeave, { before, behind, replaced }: A
       const { redis } = lab.servers;
       const former = { pid: redis.pid(), address: redis.address() };
       await before?.(lab);
-      const { replica, link } = await replicaOf(lab);
+      const { replica, link } = await replicaOf({ ...lab, redis });
       link.set('frozen');
       await Promise.all([delay(LAG_MS), behind?.(lab)]);
-      await command(replica.url, 'REPLICAOF', 'NO', 'ONE');
+      await redisCommand(replica.url, 'REPLICAOF', 'NO', 'ONE');
       if (leave === 'killed') process.kill(former.pid, 'SIGKILL');
       else if (leave === 'frozen') await freeze(former.pid);
-      else await command(former.address, 'REPLICAOF', '127.0.0.1', `${replica.port}`);
+      else await redisCommand(former.address, 'REPLICAOF', '127.0.0.1', `${replica.port}`);
       await delay(DECISION_MS);
       redis.become(replica);
       await replaced?.(lab);
@@ -43,16 +43,24 @@ export function redisReplaced(leave: RedisLeave, { before, behind, replaced }: A
   };
 }
 
-async function replicaOf(lab: Lab): Promise<{ replica: RedisServer; link: FaultProxy }> {
+/** Starts a replica of a Redis, behind a line of its own to it. */
+export async function replicaOf({
+  redis,
+  folder,
+  defer,
+}: Pick<Lab, 'folder' | 'defer'> & { redis: Pick<Server, 'address'> }): Promise<{
+  replica: RedisServer;
+  link: FaultProxy;
+}> {
   replicas += 1;
-  const link = await faultProxy(Number(new URL(lab.servers.redis.address()).port));
-  lab.defer(() => link[Symbol.asyncDispose]());
+  const link = await faultProxy(Number(new URL(redis.address()).port));
+  defer(() => link[Symbol.asyncDispose]());
   const settings = [`replicaof 127.0.0.1 ${link.port}`, 'repl-diskless-sync-delay 0'];
-  const replica = await startRedis({ dataDir: lab.folder(`redis-replica-${replicas}`), settings });
-  lab.defer(() => replica.stop());
+  const replica = await startRedis({ dataDir: folder(`redis-replica-${replicas}`), settings });
+  defer(() => replica.stop());
   await vi.waitFor(
     async () => {
-      const info = String(await command(replica.url, 'INFO', 'replication'));
+      const info = String(await redisCommand(replica.url, 'INFO', 'replication'));
       if (!info.includes('master_link_status:up')) throw new Error(`it does not follow: ${info}`);
     },
     { timeout: 20_000, interval: 50 },
@@ -60,7 +68,8 @@ async function replicaOf(lab: Lab): Promise<{ replica: RedisServer; link: FaultP
   return { replica, link };
 }
 
-async function command(url: string, ...args: string[]): Promise<unknown> {
+/** Runs a command on the server at a URL. */
+export async function redisCommand(url: string, ...args: string[]): Promise<unknown> {
   const client = await createClient({ url, socket: { reconnectStrategy: false } })
     .on('error', () => undefined)
     .connect();

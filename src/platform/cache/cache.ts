@@ -98,8 +98,14 @@ export interface Cache {
    */
   lock(name: string, ttlMs: number): Promise<(() => Promise<void>) | undefined>;
 
-  /** Checks that the cache responds; rejects if it does not. */
+  /** Writes and reads; rejects if the cache does not respond or refuses. */
   checkHealth(): Promise<void>;
+
+  /** Whether a server refused the last `checkHealth`, by an error and not by silence. */
+  readonly isRefusing: boolean;
+
+  /** Whether the server that has the sessions of a tenant did. Without a round trip. */
+  refusesSessions(nodeId: string): boolean;
 
   stop(): Promise<void>;
 }

@@ -110,6 +110,7 @@ export class MemoryCache implements Cache {
   readonly #requests = new MemoryRequestCounts();
   readonly #failures = new MemoryFailureCounts();
   readonly generation = 0;
+  readonly isRefusing = false;
   readonly #locks = new Map<string, { token: string; untilMs: number }>();
 
   sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): SessionState {
@@ -177,6 +178,10 @@ export class MemoryCache implements Cache {
   }
 
   async checkHealth(): Promise<void> {}
+
+  refusesSessions(): boolean {
+    return this.isRefusing;
+  }
 
   async stop(): Promise<void> {}
 

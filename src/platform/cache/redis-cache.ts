@@ -88,12 +88,15 @@ export interface RedisCacheOptions {
   keyPrefix?: string | undefined;
   /** Called once for each outage, with its first error. */
   onOutage?: ((error: unknown) => void) | undefined;
+  /** Called when `isRefusing` has become true, with the refusal. */
+  onRefusal?: ((error: unknown) => void) | undefined;
 }
 
 /** The cache that all processes share. All keys of a script are in one slot, since they have the same hash tag. */
 export class RedisCache implements Cache {
   readonly #redis: RedisConnection;
   readonly #prefix: string;
+  readonly #onRefusal: (error: unknown) => void;
   readonly #countings = new Map<string, Counting>();
 
   /**
@@ -101,12 +104,13 @@ export class RedisCache implements Cache {
    * @throws ConfigError if Redis is a cluster and the URL names a database other than 0.
    */
   static async open(options: RedisCacheOptions): Promise<RedisCache> {
-    return new RedisCache(await RedisConnection.open(options), options.keyPrefix ?? '');
+    return new RedisCache(await RedisConnection.open(options), options);
   }
 
-  private constructor(redis: RedisConnection, prefix: string) {
+  private constructor(redis: RedisConnection, { keyPrefix = '', onRefusal = () => undefined }: RedisCacheOptions) {
     this.#redis = redis;
-    this.#prefix = prefix;
+    this.#prefix = keyPrefix;
+    this.#onRefusal = onRefusal;
   }
 
   async sessionState(nodeId: string, subject: string, sessionId: string, nowMs: number): Promise<SessionState> {
@@ -218,7 +222,21 @@ export class RedisCache implements Cache {
   }
 
   async checkHealth(): Promise<void> {
-    await this.#redis.route.checkHealth();
+    const wasRefusing = this.isRefusing;
+    try {
+      await this.#redis.route.checkHealth(`${this.#prefix}health`);
+    } catch (error) {
+      if (this.isRefusing && !wasRefusing && error instanceof CacheUnavailableError) this.#onRefusal(error.cause);
+      throw error;
+    }
+  }
+
+  get isRefusing(): boolean {
+    return this.#redis.route.isRefusing;
+  }
+
+  refusesSessions(nodeId: string): boolean {
+    return this.#redis.route.refuses(this.#readyKey(nodeId));
   }
 
   async stop(): Promise<void> {

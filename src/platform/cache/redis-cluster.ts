@@ -111,11 +111,21 @@ export class RedisCluster implements RedisRoute {
     );
   }
 
-  async checkHealth(): Promise<void> {
+  async checkHealth(name: string): Promise<void> {
     if (!this.isWhole) throw new CacheUnavailableError(new Error('slots of the cluster have no server that answers'));
-    const states = await Promise.all([...this.#masters.values()].map((server) => server.command(['CLUSTER', 'INFO'])));
+    const masters = [...new Set(this.#owners)].filter((server) => server !== undefined);
+    await Promise.all(masters.map((server) => server.checkHealth(this.#keyOn(server, name))));
+    const states = await Promise.all(masters.map((server) => server.command(['CLUSTER', 'INFO'])));
     if (states.every((state) => String(state).includes('cluster_state:ok'))) return;
     throw new CacheUnavailableError(new Error('the cluster is down: cluster_state is not ok'));
+  }
+
+  get isRefusing(): boolean {
+    return this.#masters.values().some((server) => server.isRefusing);
+  }
+
+  refuses(key: string): boolean {
+    return this.#owners[slotOf(key)]?.isRefusing ?? false;
   }
 
   async stop(): Promise<void> {
@@ -125,6 +135,14 @@ export class RedisCluster implements RedisRoute {
     // It may still open connections to new servers.
     await this.#looking;
     for (const opening of this.#newcomers.values()) (await opening).stop();
+  }
+
+  /** Returns a key that begins with `name` and is in a slot of the server. */
+  #keyOn(server: RedisServer, name: string): string {
+    for (let number = 0; ; number += 1) {
+      const key = `${name}:{${number}}`;
+      if (this.#owners[slotOf(key)] === server) return key;
+    }
   }
 
   async #follow(

@@ -179,6 +179,15 @@ return 1`,
   { needsEpoch: true },
 );
 
+/**
+ * The script that checks that a server accepts writes and reads, such as of the sessions. KEYS: a key of its own. ARGV: its
+ * lifetime in ms.
+ */
+export const CHECK_HEALTH = luaScript(`
+redis.call('ZADD', KEYS[1], 1, 'health')
+redis.call('PEXPIRE', KEYS[1], ARGV[1])
+return redis.call('ZSCORE', KEYS[1], 'health')`);
+
 /** The script that releases a lock. KEYS: the lock. ARGV: the holder's token. */
 export const RELEASE_LOCK = luaScript(`
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end

@@ -1,7 +1,8 @@
 import { backoffMs } from '../../lib/backoff.ts';
 import { ConfigError } from '../config/config.ts';
 import { CacheUnavailableError } from './cache.ts';
-import type { LuaScript } from './redis-scripts.ts';
+import { CHECK_HEALTH, type LuaScript } from './redis-scripts.ts';
+import { redirectionOf } from './redis-topology.rules.ts';
 
 /**
  * The commands on the server that has a key: a single server, or one of a cluster. A method that fails rejects with a
@@ -14,8 +15,15 @@ export interface RedisRoute {
   run(script: LuaScript, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown>;
   /** Runs one command on a key. */
   commandOnKey(key: string, args: readonly string[]): Promise<unknown>;
-  /** Checks that every key has a server that responds; rejects if one does not. */
-  checkHealth(): Promise<void>;
+  /**
+   * Checks that every key has a server that accepts writes and reads, by keys that begin with `name`; rejects if one does
+   * not.
+   */
+  checkHealth(name: string): Promise<void>;
+  /** Whether a server answered the last check by an error. */
+  readonly isRefusing: boolean;
+  /** Whether the server of a key did. */
+  refuses(key: string): boolean;
 }
 
 /** Longer than this process stalls while it loads its code: the client would take that for a silent server. */
@@ -24,6 +32,9 @@ const WATCH_TICK_MS = 250;
 const SILENT_TICKS = 5;
 const RECONNECT_BACKOFF = { minMs: 50, maxMs: 1_000 };
 const MAX_QUEUED_COMMANDS = 10_000;
+const HEALTH_KEY_MS = 60_000;
+/** The least time, in ms, between two connections that are left because their server is a replica. */
+const LEAVE_REPLICA_MS = 1_000;
 
 type Client = Awaited<ReturnType<typeof newClient>>;
 
@@ -68,6 +79,7 @@ export class RedisServer implements RedisRoute {
    * otherwise 0.
    */
   epoch = '0';
+  isRefusing = false;
   readonly #client: Client;
   readonly #onOutage: (error: unknown) => void;
   readonly #watchdog: NodeJS.Timeout;
@@ -78,6 +90,7 @@ export class RedisServer implements RedisRoute {
   #isShakingHands = false;
   #isOut = false;
   #isStopped = false;
+  #leftReplicaTick = Number.NEGATIVE_INFINITY;
 
   /** Opens a connection. Resolves when the first attempt has succeeded or failed; never rejects. */
   static async open(options: RedisServerOptions): Promise<RedisServer> {
@@ -181,8 +194,23 @@ export class RedisServer implements RedisRoute {
     if (this.#client.isReady) await start();
   }
 
-  async checkHealth(): Promise<void> {
-    await this.command(['PING']);
+  async checkHealth(key: string): Promise<void> {
+    const { ErrorReply } = await import('redis');
+    try {
+      await this.run(CHECK_HEALTH, [key], [HEALTH_KEY_MS]);
+      this.isRefusing = false;
+    } catch (error) {
+      const reply =
+        error instanceof CacheUnavailableError && error.cause instanceof ErrorReply ? error.cause : undefined;
+      const redirection = reply && redirectionOf(reply.message, this.url);
+      this.isRefusing = reply !== undefined && (!redirection || redirection.kind === 'down');
+      // A server that redirects is well: the slot is being moved.
+      if (!redirection || redirection.kind === 'down') throw error;
+    }
+  }
+
+  refuses(): boolean {
+    return this.isRefusing;
   }
 
   stop(): void {
@@ -203,10 +231,18 @@ export class RedisServer implements RedisRoute {
 
   /**
    * Makes the error of a command that has failed. A server that has become a replica takes no writes on connections that
-   * stay open: it is left, and the next connection goes where the address leads now.
+   * stay open: it is left, and the next connection goes where the address leads now. While that is the same server, it
+   * still serves reads, so it is left once a second at most.
    */
   #failed(error: unknown): CacheUnavailableError {
-    if (error instanceof Error && error.message.includes('READONLY') && this.#client.isReady) this.#client.destroy();
+    if (error instanceof Error && error.message.includes('READONLY') && this.#client.isReady) {
+      const now = performance.now();
+      if (now - this.#leftReplicaTick >= LEAVE_REPLICA_MS) {
+        this.#leftReplicaTick = now;
+        this.#client.destroy();
+        this.#connect();
+      }
+    }
     return new CacheUnavailableError(error);
   }
 
@@ -256,6 +292,8 @@ export class RedisServer implements RedisRoute {
         this.#isOut = false;
       },
       (error) => {
+        // A server that cannot save its data refuses PING with the writes, and serves reads.
+        if (String(error).includes('MISCONF')) this.#heard(undefined);
         this.#refusal = error;
       },
     );
