@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type AccessChange, AccessChanges } from '../../src/access/sessions/access-changes.ts';
 import { openDatabase } from '../../src/platform/database/database.ts';
 import { type RealDatabase, realDatabase } from '../harness/databases.ts';
+import { withPostgres } from '../services/pg-client.ts';
 import { describeReal } from '../services/real.ts';
 
 const MINUTE_MS = 60_000;
@@ -124,6 +125,54 @@ describeReal('postgres', 'what has ended, as replicas learn of it', () => {
     await there.poll();
     await there.poll();
     expect(late.filter((one) => one === id)).toHaveLength(1);
+  });
+
+  describe('what requests wait for', () => {
+    async function aging(follow: { mayLag?: boolean; apply?: () => Promise<void> } = {}) {
+      const changes = replica();
+      changes.follow({ kinds: ['client'], sinceMs: MINUTE_MS, apply: async () => undefined, ...follow });
+      await changes.poll();
+      const statements = vi.spyOn(database.db, 'unscoped');
+      const now = performance.now();
+      vi.spyOn(performance, 'now').mockImplementation(() => now + 1_500);
+      return { changes, statements };
+    }
+    afterEach(() => vi.restoreAllMocks());
+
+    it('D3-36: a request waits for nothing within a second of the last read', async () => {
+      const changes = replica();
+      following(changes);
+      await changes.poll();
+      expect(changes.current()).toBeUndefined();
+    });
+
+    it('D3-36: after a second, requests wait for one read that they share', async () => {
+      const { changes, statements } = await aging();
+      expect(changes.ageMs).toBeGreaterThan(1_000);
+      await Promise.all([changes.current(), changes.current(), changes.current()]);
+      expect(statements).toHaveBeenCalledTimes(1);
+      expect(changes.current()).toBeUndefined();
+    });
+
+    it('D3-36: no request waits for a subscriber that may lag', async () => {
+      const { changes } = await aging({ mayLag: true });
+      expect(changes.current()).toBeUndefined();
+    });
+
+    it('D3-36: a request gets 503 when the database does not answer in time, and its error when it fails', async () => {
+      const { changes, statements } = await aging();
+      statements.mockImplementationOnce(() => {
+        throw new Error('unavailable');
+      });
+      await expect(changes.current()).rejects.toThrow('unavailable');
+      const locked = withPostgres(database.url, async (client) => {
+        await client.query('begin');
+        await client.query('lock table access_changes in access exclusive mode');
+        await expect(changes.current()).rejects.toMatchObject({ status: 503 });
+      });
+      await locked;
+      await expect(changes.current()).resolves.toBeDefined();
+    });
   });
 
   describe('the first reading', () => {

@@ -2,9 +2,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
 import type { Principal } from '../../src/access/identity/principal.ts';
 import type { AccessChange } from '../../src/access/sessions/access-changes.ts';
+import { storedTokenId } from '../../src/access/sessions/access-directory.ts';
 import { AccessWatch } from '../../src/access/sessions/access-watch.ts';
 
 const NODE = 'aaaaaaaa-0000-4000-8000-000000000001';
+const LONG_ID = 't'.repeat(300);
 const CLIENT = 'cccccccc-0000-4000-8000-000000000001';
 
 function principal(changes: Partial<Principal> = {}): Principal {
@@ -45,6 +47,7 @@ describe('those who watch a token', () => {
     ['itself', ended('token', CLIENT, 't'), {}],
     ['its family', ended('token', CLIENT, 'f'), {}],
     ['its client, named in capitals', ended('token', CLIENT, 't'), { clientId: CLIENT.toUpperCase() }],
+    ['itself, by an id too long to store', ended('token', CLIENT, storedTokenId(LONG_ID)), { tokenId: LONG_ID }],
     ['its session', ended('session', 'somebody', 's'), { tokenUse: 'login', sessionId: 's' }],
   ])('D6-12 D3-23: are told of the end of %s, once', async (_name, change, changes) => {
     const { watch, told, begin } = watching();

@@ -1,6 +1,8 @@
-import { KeyedMutex } from '../../lib/keyed-mutex.ts';
+import { withTimeout } from '../../lib/with-timeout.ts';
 import type { Db } from '../../platform/database/database.ts';
 import { sqlState } from '../../platform/database/sql-state.ts';
+import { outsideRequest } from '../../platform/database/tenant-db.ts';
+import { serviceUnavailable } from '../../platform/errors.ts';
 
 /** A subscription to revocations of some kinds. */
 interface Follow {
@@ -9,11 +11,20 @@ interface Follow {
   sinceMs: number;
   /** Returns a number that changes when applied revocations may have been lost; the next read then starts anew. */
   generation?(): number;
+  /** Whether requests are served while this subscriber lags behind (`current`). */
+  mayLag?: boolean;
   apply(changes: readonly AccessChange[]): Promise<void>;
 }
 
 /** A subscriber to revocations, with its position in the table. */
 interface Follower {
+  readonly mayLag: boolean;
+  /** When its last successful read began, by the monotonic clock. */
+  readTick: number;
+  /** The read that is running; it never rejects. */
+  reading: Promise<void>;
+  /** The read that begins after the running one, for all that have asked meanwhile. */
+  next: Promise<void> | undefined;
   tell(changes: readonly AccessChange[]): Promise<void>;
   /**
    * Returns the `seq` after which the next read begins, and the time before which a first read ignores rows (ISO 8601).
@@ -23,11 +34,15 @@ interface Follower {
 }
 
 /** Creates a subscriber that has read no revocation yet. */
-function accessFollower({ kinds, sinceMs, apply }: Follow, generation: () => number): Follower {
+function accessFollower({ kinds, sinceMs, mayLag = false, apply }: Follow, generation: () => number): Follower {
   let position = '0';
   let isFirst = true;
   let begunIn = generation();
   return {
+    mayLag,
+    readTick: Number.NEGATIVE_INFINITY,
+    reading: Promise.resolve(),
+    next: undefined,
     async tell(changes) {
       const wanted = changes.filter(({ kind }) => kinds.includes(kind));
       if (wanted.length > 0) await apply(wanted);
@@ -73,6 +88,10 @@ const DEADLOCK = '40P01';
 const MAX_ATTEMPTS = 5;
 /** The interval between polls, in ms; every process must learn of a revocation within a second. */
 const POLL_MS = 500;
+/** The age, in ms, of the last read from which a request waits for another one. */
+const CURRENT_MS = 1_000;
+/** The longest time, in ms, that a request waits for it. */
+const CURRENT_WITHIN_MS = 2_000;
 const BATCH = 1_000;
 const KEPT_MS = 24 * 3_600_000;
 const PRUNE_EVERY_MS = 3_600_000;
@@ -86,8 +105,6 @@ export class AccessChanges {
   readonly #parts: AccessChangesParts;
   readonly #followers: Follower[] = [];
   #timer: NodeJS.Timeout | undefined;
-  /** A mutex for each subscriber, so that its reads run one at a time. */
-  readonly #advancing = new KeyedMutex<Follower>();
   #prunedAtMs = performance.now();
   #isFailing = false;
 
@@ -130,15 +147,31 @@ export class AccessChanges {
 
   async stop(): Promise<void> {
     clearInterval(this.#timer);
-    await Promise.all(this.#followers.map((follower) => this.#advancing.run(follower, async () => undefined)));
+    await Promise.all(this.#followers.map(({ reading }) => reading));
+  }
+
+  /** How long ago, in ms, the last read began that all subscribers have applied which must not lag. */
+  get ageMs(): number {
+    const ticks = this.#followers.filter(({ mayLag }) => !mayLag).map(({ readTick }) => readTick);
+    return performance.now() - Math.min(...ticks);
+  }
+
+  /**
+   * Returns undefined if the subscribers that must not lag know all revocations up to a second ago; otherwise reads, and
+   * resolves once they do.
+   * @throws AppError 503 when that takes more than two seconds; what the database throws.
+   */
+  current(): Promise<unknown> | undefined {
+    const sinceTick = performance.now() - CURRENT_MS;
+    const late = this.#followers.filter(({ mayLag, readTick }) => !mayLag && readTick < sinceTick);
+    if (late.length === 0) return undefined;
+    const reading = outsideRequest(() => Promise.all(late.map((follower) => this.#read(follower))));
+    return withTimeout(reading, CURRENT_WITHIN_MS, serviceUnavailable);
   }
 
   /** Reads new rows now. A slow subscriber does not delay the others. */
   async poll(): Promise<void> {
-    const work = [
-      ...this.#followers.map((follower) => this.#advancing.run(follower, () => this.#advance(follower))),
-      this.#prune(),
-    ];
+    const work = [...this.#followers.map((follower) => this.#read(follower)), this.#prune()];
     const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected');
     if (failed && !this.#isFailing) this.#parts.onError(failed.reason);
     this.#isFailing = failed !== undefined;
@@ -155,9 +188,20 @@ export class AccessChanges {
     });
   }
 
+  #read(follower: Follower): Promise<void> {
+    follower.next ??= follower.reading.then(() => {
+      follower.next = undefined;
+      const reading = this.#advance(follower);
+      follower.reading = reading.catch(() => undefined);
+      return reading;
+    });
+    return follower.next;
+  }
+
   async #advance(follower: Follower): Promise<void> {
     const unscoped = this.#parts.db.unscoped('access ends for every node');
     for (;;) {
+      const readTick = performance.now();
       const { position, since } = follower.place(this.#parts.nowMs());
       const rows = await unscoped.run((k) =>
         k
@@ -169,10 +213,11 @@ export class AccessChanges {
           .limit(BATCH),
       );
       const last = rows.at(-1);
-      if (!last) return follower.reached(position);
-      await follower.tell(rows.map(({ node_id: nodeId, ...row }) => ({ ...row, nodeId })));
-      follower.reached(last.seq);
-      if (rows.length < BATCH) return;
+      if (last) await follower.tell(rows.map(({ node_id: nodeId, ...row }) => ({ ...row, nodeId })));
+      follower.reached(last?.seq ?? position);
+      if (rows.length === BATCH) continue;
+      follower.readTick = readTick;
+      return;
     }
   }
 

@@ -20,6 +20,8 @@ interface FreshCacheOptions<Value> {
   maxEntries: number;
 }
 
+const LIMITS = { freshMs: 1_000, maxEntries: 10_000 };
+
 /**
  * Caches loaded values for a short time. A value in steady use is reloaded before it is stale, so that no caller waits;
  * concurrent callers share a load.
@@ -80,62 +82,139 @@ export class FreshCache<Value> {
   }
 }
 
+/** The claims of a token that decide whether it is revoked. */
+interface IssuedToken {
+  nodeId: string;
+  subject: string;
+  sessionId: string | undefined;
+  tokenId: string | undefined;
+  familyId: string | undefined;
+  /** The time of issue in seconds since 1970; undefined when the token does not carry it. */
+  issuedAt: number | undefined;
+}
+
 /** A condition that selects rows of `revoked_tokens`. */
 type RowSelection = (eb: ExpressionBuilder<Tables, 'revoked_tokens'>) => Expression<SqlBool>;
 
 interface DenyListParts {
   db: Db;
+  /** Resolves once all revocations up to a second ago are applied; undefined when they are. */
+  current(): Promise<unknown> | undefined;
   nowMs(): number;
 }
 
 const MAX_ID_LENGTH = 255;
+const UUID_LENGTH = 36;
 const PRUNE_EVERY_MS = 60_000;
+const MAX_ENTRIES = 200_000;
+/** How long, in ms, the access tokens of an ended session can be presented: longer than they live. */
+export const ENDED_SESSION_MS = 20 * 60_000;
 
-/** Holds all revoked API tokens and token families in memory, because every request checks its token. */
+/**
+ * Holds in memory what has ended, because every request checks its token: revoked API tokens and token families until
+ * they expire, and sessions for 20 minutes. If there are more than `maxEntries`, the oldest are dropped, and until these
+ * have expired other tokens are looked up in the database, each once a second.
+ */
 export class DenyList {
   readonly #parts: DenyListParts;
-  /** The expiry of each revoked token, in ms since 1970; Infinity for a token without expiry. */
+  readonly #maxEntries: number;
+  /** The expiry of each entry, in ms since 1970; Infinity for a token without expiry. */
   readonly #denied = new Map<string, number>();
+  readonly #stored = new FreshCache<boolean>({ ...LIMITS, load: (key) => this.#isStored(key) });
+  /** When the last dropped entry expires, in ms since 1970. */
+  #droppedUntilMs = 0;
   #prunedAtMs = 0;
 
-  constructor(parts: DenyListParts) {
+  constructor(parts: DenyListParts, maxEntries = MAX_ENTRIES) {
     this.#parts = parts;
+    this.#maxEntries = maxEntries;
   }
 
-  /** Checks whether a token, or a token family, of a client is revoked. */
-  has(clientId: string, id: string | undefined): boolean {
-    return id !== undefined && this.#denied.size > 0 && this.#denied.has(keyOf(clientId, storedTokenId(id)));
+  get size(): number {
+    return this.#denied.size;
   }
 
-  /** Loads all revocations in force from the database. */
+  /**
+   * Checks that a token of a client is not revoked, nor its family, and that its session has not ended. `clientId` is
+   * undefined when the token's client is not known. Synchronous while memory is current and complete.
+   */
+  allows(clientId: string | undefined, token: IssuedToken): boolean | Promise<boolean> {
+    const late = this.#parts.current();
+    return late ? late.then(() => this.#allows(clientId, token)) : this.#allows(clientId, token);
+  }
+
+  /** Loads all revocations of tokens in force from the database. */
   async load(): Promise<void> {
     const now = new Date(this.#parts.nowMs()).toISOString();
-    await this.#add((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]));
+    await this.#addTokens((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]));
   }
 
-  /** Adds the tokens and token families of new revocations to the deny list. */
+  /** Adds the sessions, tokens and token families of new revocations. */
   async apply(changes: readonly AccessChange[]): Promise<void> {
-    const ids = changes.flatMap(({ kind, item }) => (kind === 'token' && item !== null ? [item] : []));
-    if (ids.length === 0) return;
-    await this.#add((eb) => eb('token_id', 'in', ids));
+    const untilMs = this.#parts.nowMs() + ENDED_SESSION_MS;
+    const ids: string[] = [];
+    for (const { kind, subject, item } of changes) {
+      if (kind === 'session' && item !== null) this.#denied.set(keyOf(subject, item), untilMs);
+      if (kind === 'token' && item !== null) ids.push(item);
+    }
     this.#prune();
+    if (ids.length > 0) await this.#addTokens((eb) => eb('token_id', 'in', ids));
   }
 
-  async #add(which: RowSelection): Promise<void> {
-    const rows = await this.#parts.db
-      .unscoped('tokens are revoked for every node')
-      .run((k) => k.selectFrom('revoked_tokens').select(['client_id', 'token_id', 'expires_at']).where(which));
-    for (const { client_id, token_id, expires_at } of rows) {
+  #allows(clientId: string | undefined, token: IssuedToken): boolean | Promise<boolean> {
+    if (this.#denied.size === 0) return true;
+    const keys = keysOf(clientId, token);
+    if (keys.some((key) => this.#denied.has(key))) return false;
+    return this.#parts.nowMs() >= this.#droppedUntilMs || this.#isNoneStored(keys);
+  }
+
+  async #isNoneStored(keys: readonly string[]): Promise<boolean> {
+    return !(await Promise.all(keys.map((key) => this.#stored.get(key)))).includes(true);
+  }
+
+  async #isStored(key: string): Promise<boolean> {
+    const [owner, id] = [key.slice(0, UUID_LENGTH), key.slice(UUID_LENGTH + 1)];
+    if (!isUuid(owner)) return false;
+    const tokens = await this.#tokens((eb) => eb.and({ client_id: owner, token_id: id }));
+    if (tokens.length > 0 || !isUuid(id)) return tokens.length > 0;
+    const sessions = await this.#parts.db
+      .unscoped('sessions end on every node')
+      .run((k) => k.selectFrom('sessions').select('id').where('id', '=', id).where('revoked_at', 'is not', null));
+    return sessions.length > 0;
+  }
+
+  /** Reads revoked tokens: if there are too many, those that expire last. */
+  #tokens(which: RowSelection) {
+    return this.#parts.db.unscoped('tokens are revoked for every node').run((k) =>
+      k
+        .selectFrom('revoked_tokens')
+        .select(['client_id', 'token_id', 'expires_at'])
+        .where(which)
+        .orderBy('expires_at', (end) => end.desc().nullsFirst())
+        .limit(this.#maxEntries + 1),
+    );
+  }
+
+  async #addTokens(which: RowSelection): Promise<void> {
+    const rows = await this.#tokens(which);
+    for (const { client_id, token_id, expires_at } of rows.reverse()) {
       const endsAtMs = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at);
       this.#denied.set(keyOf(client_id, token_id), endsAtMs);
     }
+    this.#prune();
   }
 
   #prune(): void {
     const now = this.#parts.nowMs();
-    if (now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
+    const surplus = this.#denied.size - this.#maxEntries;
+    if (surplus <= 0 && now - this.#prunedAtMs < PRUNE_EVERY_MS) return;
     this.#prunedAtMs = now;
     for (const [key, endsAtMs] of this.#denied) if (endsAtMs <= now) this.#denied.delete(key);
+    for (const [key, endsAtMs] of this.#denied) {
+      if (this.#denied.size <= this.#maxEntries) return;
+      this.#denied.delete(key);
+      this.#droppedUntilMs = Math.max(this.#droppedUntilMs, endsAtMs);
+    }
   }
 }
 
@@ -147,11 +226,18 @@ export function storedTokenId(id: string): string {
   return id.length <= MAX_ID_LENGTH ? id : `sha256:${createHash('sha256').update(id).digest('hex')}`;
 }
 
-function keyOf(clientId: string, id: string): string {
-  return `${clientId}:${id}`;
+/** Returns the key of a token or family of a client, or of a session of a supervisor. */
+function keyOf(owner: string, id: string): string {
+  return `${owner}:${storedTokenId(id)}`;
 }
 
-const LIMITS = { freshMs: 1_000, maxEntries: 10_000 };
+function keysOf(clientId: string | undefined, { subject, sessionId, tokenId, familyId }: IssuedToken): string[] {
+  const keys: string[] = [];
+  if (clientId !== undefined && tokenId !== undefined) keys.push(keyOf(clientId, tokenId));
+  if (clientId !== undefined && familyId !== undefined) keys.push(keyOf(clientId, familyId));
+  if (sessionId !== undefined) keys.push(keyOf(subject, sessionId));
+  return keys;
+}
 
 interface Sources {
   db: Db;
@@ -162,15 +248,6 @@ interface Sources {
   };
   denied: DenyList;
   nowMs(): number;
-}
-
-/** The claims of a token that decide whether it is revoked. */
-interface IssuedToken {
-  nodeId: string;
-  tokenId: string | undefined;
-  familyId: string | undefined;
-  /** The time of issue in seconds since 1970; undefined when the token does not carry it. */
-  issuedAt: number | undefined;
 }
 
 /** Looks up tenants, clients and client secrets. A result is at most one second old. */
@@ -200,13 +277,14 @@ export class AccessDirectory {
    * has not had the token revoked.
    */
   admits(principal: Principal): boolean | Promise<boolean> {
+    const { denied } = this.#sources;
     const { tokenClass, clientId, nodeId } = principal;
     const node = this.#nodes.get(nodeId);
     const client = clientId === undefined ? undefined : this.client(clientId);
     const judge = (nodeKnown: boolean, record: ClientRecord | undefined) => {
       if (!nodeKnown) return false;
       if (record) return this.isInForce(record, principal, principal.tokenUse === 'login');
-      return tokenClass !== 'user' || clientId === undefined;
+      return (tokenClass !== 'user' || clientId === undefined) && denied.allows(undefined, principal);
     };
     if (!(node instanceof Promise) && !(client instanceof Promise)) return judge(node, client);
     return Promise.all([node, client]).then(([known, record]) => judge(known, record));
@@ -224,12 +302,11 @@ export class AccessDirectory {
    * Checks that a token of this client, or of a login through it, has been revoked neither by the client's state nor by
    * the deny list.
    */
-  isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean): boolean {
-    const { denied } = this.#sources;
+  isInForce(client: ClientRecord, token: IssuedToken, isLogin: boolean): boolean | Promise<boolean> {
     if (!client.active || client.nodeId !== token.nodeId) return false;
     const goodFrom = isLogin ? client.tokensFromSeconds : client.ownTokensFromSeconds;
     if (goodFrom > 0 && (token.issuedAt ?? 0) < goodFrom) return false;
-    return !denied.has(client.clientId, token.tokenId) && !denied.has(client.clientId, token.familyId);
+    return this.#sources.denied.allows(client.clientId, token);
   }
 
   /** Returns the client with this id, active or not; undefined when there is none. */

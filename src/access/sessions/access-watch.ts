@@ -1,7 +1,7 @@
 import type { Cache } from '../../platform/cache/cache.ts';
 import type { Principal } from '../identity/principal.ts';
 import type { AccessChange, AccessChanges } from './access-changes.ts';
-import type { AccessDirectory, DenyList } from './access-directory.ts';
+import { type AccessDirectory, type DenyList, ENDED_SESSION_MS, storedTokenId } from './access-directory.ts';
 import type { Sessions } from './sessions.ts';
 
 /** Called once, when a token has been revoked; `error` is given when the token could not be checked. */
@@ -117,14 +117,8 @@ function keyOf({ kind, subject, item }: AccessChange): string {
 }
 
 function tokenKey(client: string, id: string | undefined): string | undefined {
-  return id === undefined ? undefined : `token:${client}:${id}`;
+  return id === undefined ? undefined : `token:${client}:${storedTokenId(id)}`;
 }
-
-/**
- * The longest time, in ms, that an access token of a login can outlive its session when the session could not be
- * removed from the cache.
- */
-const LOOK_BACK_MS = 20 * 60_000;
 
 interface EndFollowers {
   cache: Pick<Cache, 'generation'>;
@@ -140,37 +134,22 @@ interface EndFollowers {
  * watchers are notified, so that the first check of a watcher added later detects it.
  */
 export function followEnds({ cache, changes, denied, directory, sessions, watch }: EndFollowers): void {
-  const sinceMs = LOOK_BACK_MS;
   changes.follow({
-    kinds: ['client'],
-    sinceMs,
+    kinds: ['client', 'token', 'session'],
+    sinceMs: ENDED_SESSION_MS,
     async apply(ended) {
-      for (const { subject } of ended) directory.forget(subject);
-      await watch.apply(ended);
-    },
-  });
-  changes.follow({
-    kinds: ['token'],
-    sinceMs,
-    async apply(ended) {
+      for (const { kind, subject } of ended) if (kind === 'client') directory.forget(subject);
       await denied.apply(ended);
       await watch.apply(ended);
     },
   });
+  // No request depends on this one: it keeps the cache small, and right for processes that have just started.
   changes.follow({
     kinds: ['session'],
-    sinceMs,
-    // Works without the cache, which may be down or slow. Watchers added meanwhile check their token in the cache.
-    apply: (ended) => watch.apply(ended),
-  });
-  changes.follow({
-    kinds: ['session'],
-    sinceMs,
+    sinceMs: ENDED_SESSION_MS,
+    mayLag: true,
     // A Redis server that restarts from its disk, or a replica that replaces it, may lack the latest removals.
     generation: () => cache.generation,
-    async apply(ended) {
-      await sessions.forget(ended);
-      await watch.apply(ended);
-    },
+    apply: (ended) => sessions.forget(ended),
   });
 }

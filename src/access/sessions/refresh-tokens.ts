@@ -34,7 +34,7 @@ export class RefreshTokens {
     if (!signed) return undefined;
     const claims = refreshClaims(signed.claims, token, { nodeId: client.nodeId, nowMs: this.#parts.nowMs() });
     if (claims?.clientId !== client.clientId) return undefined;
-    return this.#parts.directory.isInForce(client, claims, !isOfClient(claims)) ? claims : undefined;
+    return (await this.#parts.directory.isInForce(client, claims, !isOfClient(claims))) ? claims : undefined;
   }
 
   /** Returns the supervisor whose login issued the token; undefined when it does not exist or is disabled. */

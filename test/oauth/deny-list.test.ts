@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { AccessChange } from '../../src/access/sessions/access-changes.ts';
+import { DenyList } from '../../src/access/sessions/access-directory.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { describeReal } from '../services/real.ts';
+import { rows, supervisorId } from './clients.ts';
+
+const MAX_ENTRIES = 3;
+const HOUR_MS = 3_600_000;
+const TOKEN = { subject: '', sessionId: undefined, tokenId: undefined, familyId: undefined, issuedAt: 0 };
+
+describeReal('postgres', 'the list of what has ended', () => {
+  let p: Portcullis;
+  let nodeId: string;
+  let clientId: string;
+  beforeAll(async () => {
+    p = await startPortcullis();
+    nodeId = p.demo.node_id;
+    clientId = p.demo.client.client_id;
+  });
+  afterAll(() => p[Symbol.asyncDispose]());
+
+  async function revoked(expiresAtMs: number): Promise<AccessChange> {
+    const item = randomUUID();
+    const row = {
+      client_id: clientId,
+      token_id: item,
+      node_id: nodeId,
+      expires_at: new Date(expiresAtMs).toISOString(),
+    };
+    await rows(p).run((k) => k.insertInto('revoked_tokens').values(row));
+    return { kind: 'token', nodeId, subject: clientId, item };
+  }
+
+  async function ended(): Promise<AccessChange> {
+    const subject = await supervisorId(p);
+    const item = randomUUID();
+    const now = new Date().toISOString();
+    const row = {
+      id: item,
+      node_id: nodeId,
+      supervisor_id: subject,
+      client_id: clientId,
+      expires_at: now,
+      revoked_at: now,
+    };
+    await rows(p).run((k) => k.insertInto('sessions').values(row));
+    return { kind: 'session', nodeId, subject, item };
+  }
+
+  const allowed = (list: DenyList, { kind, subject, item }: AccessChange) =>
+    kind === 'session'
+      ? list.allows(clientId, { ...TOKEN, nodeId, subject, sessionId: item ?? '' })
+      : list.allows(clientId, { ...TOKEN, nodeId, tokenId: item ?? '' });
+
+  const listOf = (nowMs = Date.now) =>
+    new DenyList({ db: p.service.context.database.db, current: () => undefined, nowMs }, MAX_ENTRIES);
+
+  it('D3-36: keeps as many entries as it may, and asks the database about the others, once a second for each', async () => {
+    const list = listOf();
+    const changes = [await ended(), await revoked(Date.now() + HOUR_MS), await ended(), await ended(), await ended()];
+    await list.apply(changes.slice(0, 2));
+    await list.apply(changes.slice(2));
+    expect(list.size).toBe(MAX_ENTRIES);
+    const statements = vi.spyOn(p.service.context.database.db, 'unscoped');
+    expect(changes.slice(2).map((change) => allowed(list, change))).toEqual([false, false, false]);
+    expect(statements).not.toHaveBeenCalled();
+    expect(await Promise.all(changes.slice(0, 2).map((change) => allowed(list, change)))).toEqual([false, false]);
+    const other: AccessChange = { kind: 'session', nodeId, subject: await supervisorId(p), item: randomUUID() };
+    expect(await allowed(list, other)).toBe(true);
+    const { length } = statements.mock.calls;
+    expect(await allowed(list, other)).toBe(true);
+    expect(statements.mock.calls).toHaveLength(length);
+    statements.mockRestore();
+  });
+
+  it('D3-36: asks the database no longer once what it has dropped has expired', async () => {
+    let nowMs = Date.now();
+    const list = listOf(() => nowMs);
+    await list.apply([await ended(), await ended(), await ended(), await ended()]);
+    const other = await revoked(nowMs);
+    expect(allowed(list, other)).toBeInstanceOf(Promise);
+    nowMs += HOUR_MS;
+    expect(allowed(list, other)).toBe(true);
+    await list.apply([await ended()]);
+    expect(list.size).toBe(1);
+  });
+
+  it('D3-22: loads as many revoked tokens as it may, those that expire last, and finds the others', async () => {
+    const changes = await Promise.all([9, 3, 8, 2, 7].map((hours) => revoked(Date.now() + hours * HOUR_MS)));
+    const list = listOf();
+    await list.load();
+    expect(list.size).toBe(MAX_ENTRIES);
+    const answers = changes.map((change) => allowed(list, change));
+    expect(answers.map((answer) => answer instanceof Promise)).toEqual([false, true, false, true, false]);
+    expect(await Promise.all(answers)).toEqual([false, false, false, false, false]);
+  });
+});
