@@ -1,9 +1,11 @@
 import { decodeJwt } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { CacheUnavailableError } from '../../src/platform/cache/cache.ts';
 import { envelope } from '../gateway/envelopes.ts';
 import { type Answer, type Portcullis, startOnSharedStores, startPortcullis } from '../harness.ts';
 import { describeReal } from '../services/real.ts';
-import { rows } from './clients.ts';
+import { addClient, rows, supervisorId } from './clients.ts';
+import { signed } from './jwt.ts';
 
 const clock = { skewMs: 0 };
 let p: Portcullis;
@@ -53,6 +55,56 @@ describe('the sessions of a supervisor', () => {
     const refreshes = await Promise.all(pairs.map(refresh));
     expect(refreshes.map(({ status }) => status)).toEqual(statuses);
   });
+});
+
+describe('while the cache refuses writes', () => {
+  const refused = () => Promise.reject(new CacheUnavailableError());
+
+  const liveSessions = async () =>
+    (await rows(p).run((k) => k.selectFrom('sessions').select('id').where('revoked_at', 'is', null))).length;
+
+  it('D3-36: a login gets 503 and leaves no session; later ones succeed', async () => {
+    await login();
+    await login();
+    vi.spyOn(p.service.context.cache, 'addSession').mockImplementation(refused);
+    const json = { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor };
+    const answer = await p.call('POST', '/v2/oauth/token', { json });
+    expect([answer.status, answer.text]).toEqual([503, envelope('service_unavailable')]);
+    // The older of the two has made room for it.
+    expect(await liveSessions()).toBe(1);
+    vi.restoreAllMocks();
+    expect(await statusOf(await login())).toBe(200);
+  });
+
+  it('D3-36: once that is known, logins and refreshes get 503 and change nothing in the database', async () => {
+    const pairs = [await login(), await login()];
+    const before = await rows(p).run((k) => k.selectFrom('sessions').selectAll().orderBy('id'));
+    vi.spyOn(p.service.context.cache, 'refusesSessions').mockReturnValue(true);
+    const json = { grant_type: 'password', ...p.demo.client, ...p.demo.supervisor };
+    expect((await p.call('POST', '/v2/oauth/token', { json })).status).toBe(503);
+    for (const pair of pairs) expect([(await refresh(pair)).status, await statusOf(pair)]).toEqual([503, 200]);
+    expect(await rows(p).run((k) => k.selectFrom('sessions').selectAll().orderBy('id'))).toEqual(before);
+  });
+
+  it.each(['with reuse detection', 'without iat'])(
+    'D3-36: a refresh token %s that got 503 can still be redeemed later than a retry could',
+    async (kind) => {
+      const client = await addClient(p, { refresh_reuse_detection: kind === 'with reuse detection' });
+      const grant = { grant_type: 'password', ...client, ...p.demo.supervisor };
+      const refresh_token =
+        kind === 'without iat'
+          ? signed(p, { sub: await supervisorId(p), client_id: client.client_id })
+          : (await p.call('POST', '/v2/oauth/token', { json: grant })).json.refresh_token;
+      const json = { grant_type: 'refresh_token', ...client, refresh_token };
+      vi.spyOn(p.service.context.cache, 'prolongSession').mockImplementation(refused);
+      vi.spyOn(p.service.context.cache, 'addSession').mockImplementation(refused);
+      expect((await p.call('POST', '/v2/oauth/token', { json })).status).toBe(503);
+      vi.restoreAllMocks();
+      clock.skewMs += 60_000;
+      const answer = await p.call('POST', '/v2/oauth/token', { json });
+      expect([answer.status, await statusOf(answer.json)]).toEqual([200, 200]);
+    },
+  );
 });
 
 describe('an emptied cache', () => {

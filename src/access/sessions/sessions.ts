@@ -75,8 +75,10 @@ export class Sessions {
    * Creates a session. When the supervisor then has more than `maxSessions`, those that expire first are ended. Returns
    * false when the supervisor or the client has been disabled or changed since the login was accepted, and when the
    * session exists or has existed.
+   * @throws AppError 503 when the cache does not accept it; there is no session then.
    */
   async open(session: NewSession, seen: SeenSupervisor): Promise<boolean> {
+    this.#requireCache(session);
     const { db, changes } = this.#parts;
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const isOpen = await changes.commit(async (ended) => {
@@ -101,7 +103,13 @@ export class Sessions {
       return true;
     });
     if (!isOpen) return false;
-    await this.#cache(session);
+    try {
+      await this.#cache(session);
+    } catch (error) {
+      // Nobody has its tokens. Deleted and not ended, since an old refresh token begins the same session again.
+      await db.forNode(nodeId).run((k) => k.deleteFrom('sessions').where('id', '=', sessionId));
+      throw error;
+    }
     return true;
   }
 
@@ -126,13 +134,19 @@ export class Sessions {
 
   /** Removes ended sessions from the cache. */
   async forget(changes: readonly AccessChange[]): Promise<void> {
-    for (const { nodeId, subject, item } of changes) {
-      if (item !== null) await this.#parts.cache.removeSessions(nodeId, subject, [item]);
-    }
+    const { cache } = this.#parts;
+    const removed = changes.map(({ nodeId, subject, item }) =>
+      item === null ? undefined : cache.removeSessions(nodeId, subject, [item]),
+    );
+    await Promise.all(removed);
   }
 
-  /** Prolongs a live session; returns false when there is none. */
+  /**
+   * Prolongs a live session; returns false when there is none.
+   * @throws AppError 503 when the cache does not accept it.
+   */
   async prolong(session: NewSession): Promise<boolean> {
+    this.#requireCache(session);
     const { nodeId, supervisorId, sessionId, expiresAtMs } = session;
     const rows = await this.#parts.db.forNode(nodeId).run((k) =>
       k
@@ -148,6 +162,11 @@ export class Sessions {
     if (rows.length === 0) return false;
     await withCache(() => this.#parts.cache.prolongSession(nodeId, supervisorId, sessionId, expiresAtMs));
     return true;
+  }
+
+  /** Refuses a login or refresh that the cache would refuse, before it ends older sessions in the database. */
+  #requireCache({ nodeId }: NewSession): void {
+    if (this.#parts.cache.refusesSessions(nodeId)) throw serviceUnavailable();
   }
 
   /**

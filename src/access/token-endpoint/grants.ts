@@ -153,10 +153,9 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
   const { refreshTokens, sessions, issuer } = parts;
   const { claims, client } = redemption;
   const supervisor = await refreshTokens.supervisorOf(claims, client);
-  if (!supervisor || !(await isStillGood(parts, redemption))) return undefined;
-  const { supervisorId, nodeId, permissions } = supervisor;
   const { sessionId } = claims;
-  if (sessionId === undefined || !isUuid(sessionId)) return undefined;
+  if (!supervisor || sessionId === undefined || !isUuid(sessionId)) return undefined;
+  const { supervisorId, nodeId, permissions } = supervisor;
   const session = {
     sessionId,
     nodeId,
@@ -170,7 +169,8 @@ async function refreshLogin(parts: RefreshGrantParts, redemption: Redemption): P
     (await sessions.prolong(session)) ||
     (claims.issuedAt === undefined &&
       ((await sessions.open(session, supervisor)) || (await sessions.prolong(session))));
-  if (!isLive) return undefined;
+  // The token is redeemed last, so that it still can be when the cache has refused the refresh.
+  if (!isLive || !(await isStillGood(parts, redemption))) return undefined;
   return { response: await issuer.forLogin({ supervisorId, permissions, sessionId }, client), isApi: false };
 }
 
