@@ -2,7 +2,7 @@ import { bearerOf, missingPermissions } from '../access/identity/principal.ts';
 import type { TokenAuthenticator } from '../access/sessions/token-authenticator.ts';
 import type { Step } from '../lib/steps.ts';
 import { forbidden, invalidRequest, noToken, notFound, serviceUnavailable } from '../platform/errors.ts';
-import { attachExchange, type Exchange } from './exchange/exchange.ts';
+import { attachExchange, type Exchange, type Findings } from './exchange/exchange.ts';
 import { correlation, headFault, normalTarget } from './exchange/request-head.ts';
 import { NOT_HTTP } from './exchange/unparsed.ts';
 import type { Upstream } from './remote/upstream.ts';
@@ -20,7 +20,7 @@ export interface LocalServices {
 export interface ChainParts {
   table: EndpointTable;
   services: Services;
-  tokens: Pick<TokenAuthenticator, 'checkSignature' | 'checkClaims' | 'checkSession'>;
+  tokens: Pick<TokenAuthenticator, 'checkSignature' | 'checkClaims' | 'checkSession' | 'recheck'>;
   clientGuards: Stage;
   local: LocalServices;
   remote: { forward(exchange: Exchange, upstream: Upstream): void };
@@ -31,6 +31,10 @@ export interface ChainParts {
 
 /** Creates the gateway chain, in the order of specification section 1; the permission stage follows revocation. */
 export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: ChainParts): readonly Stage[] {
+  async function recheck({ principal }: Findings): Promise<void> {
+    if (principal) await tokens.recheck(principal);
+  }
+
   return [
     function clock(request) {
       request.startedAtMs = nowMs();
@@ -71,7 +75,9 @@ export function gatewayChain({ tokens, services, onEnd, nowMs, ...parts }: Chain
         });
       found.principal = principal;
     },
-    function revocation({ found: { principal } }): void | Promise<void> {
+    function revocation({ found }): void | Promise<void> {
+      const { principal } = found;
+      if (principal) found.recheck = recheck;
       const live = principal && tokens.checkSession(principal);
       if (live instanceof Promise) return live.then(() => undefined);
     },

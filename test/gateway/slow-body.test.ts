@@ -6,7 +6,7 @@ import type { Exchange } from '../../src/gateway/exchange/exchange.ts';
 afterEach(() => vi.useRealTimers());
 
 function read(req: PassThrough): Promise<Buffer> {
-  const exchange = { req: Object.assign(req, { headers: {} }), res: {}, audit: {} } as unknown as Exchange;
+  const exchange = { req: Object.assign(req, { headers: {} }), res: {}, audit: {}, found: {} } as unknown as Exchange;
   return readBytes(exchange, 10, () => expect.fail());
 }
 

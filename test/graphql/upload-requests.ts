@@ -56,9 +56,14 @@ export interface RawAnswer {
 }
 
 /** Sends a body as it comes, chunked or with a length that the headers name, and gives the answer as soon as it is there. */
-export function sendRaw(url: string, headers: Record<string, string>, body: Buffer | Readable): Promise<RawAnswer> {
+export function sendRaw(
+  url: string,
+  headers: Record<string, string>,
+  body: Buffer | Readable,
+  path = '/graphql',
+): Promise<RawAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<RawAnswer>();
-  const sent = request(`${url}/graphql`, { method: 'POST', headers, agent: false }, (response) => {
+  const sent = request(`${url}${path}`, { method: 'POST', headers, agent: false }, (response) => {
     const chunks: Buffer[] = [];
     response.on('data', (chunk: Buffer) => chunks.push(chunk));
     response.on('end', () => {

@@ -43,6 +43,14 @@ export class TokenAuthenticator {
     return (await unlessInvalid(async () => this.checkSession(await this.#admitted(principal)))) !== undefined;
   }
 
+  /**
+   * Checks that a token that was accepted a few minutes ago has not been revoked since; it may have expired. Does not ask
+   * the cache.
+   */
+  async recheck(principal: Principal): Promise<void> {
+    if (!(await this.#deps.directory.admits(principal))) await this.#refuse(principal);
+  }
+
   /** Verifies the signature of a token of one of the accepted classes and returns its claims. */
   checkSignature(token: string, accepted: readonly TokenClass[]): SignedToken | Promise<SignedToken> {
     return this.#deps.verifier.verify(token, accepted);

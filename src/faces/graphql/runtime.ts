@@ -122,7 +122,10 @@ export function createGraphqlRuntime(schema: GraphQLSchema, deps: GraphqlDeps): 
       const { req, res } = exchange;
       audits.begin(exchange);
       const maxBytes = exchange.found.endpoint?.max_body_bytes ?? MEBIBYTE;
-      const request = await readRequest(exchange, maxBytes, uploadLimits);
+      const request = await readRequest(exchange, maxBytes, {
+        limits: uploadLimits,
+        watch: (onEnd) => services.watch.watch(bearer, onEnd),
+      });
       const arrival = { exchange, bearer, isLater: false, ...request };
       try {
         const answer = await yoga.handleNodeRequestAndResponse(req, res, arrival);

@@ -54,12 +54,17 @@ export function isOriginTaken(allowed: readonly string[], origin: string | undef
 async function admit(parts: McpServerParts, exchange: Exchange): Promise<ClientRecord> {
   const { headers, headersDistinct } = exchange.req;
   const given = headersDistinct.authorization ?? [];
-  const client = await parts.directory.clientOfSecret(bearerOf(given.length === 1 ? given[0] : undefined));
+  const secret = bearerOf(given.length === 1 ? given[0] : undefined);
+  async function recheck(): Promise<void> {
+    if (!(await parts.directory.clientOfSecret(secret))) throw new InvalidTokenError('wrong_secret');
+  }
+  const client = await parts.directory.clientOfSecret(secret);
   if (!client) {
     await parts.throttle.failed(exchange.realIp, undefined);
     throw new InvalidTokenError('wrong_secret');
   }
   exchange.found.client = { nodeId: client.nodeId, isApi: true };
+  exchange.found.recheck = recheck;
   const isOwn = isOwnHost(headers.host, parts.publicUrl());
   if (!isOwn || !isOriginTaken(parts.corsOrigins, headers.origin)) throw forbidden();
   await guardClient(parts.guards, exchange, client);

@@ -7,20 +7,23 @@ import { sendContinue } from './responses.ts';
 
 /** The longest time to receive a body, in ms; the same as Node's default for a whole request. */
 const MAX_MS = 300_000;
+/** How long, in ms, a body may take until its end without another check of the caller. */
+const RECHECK_MS = 500;
 
 /**
  * Reads the body of a request, after sending 100 Continue if the client waits for it. Rejects with a 400 when the body
- * has a content encoding or takes more than five minutes, and with `tooLarge` when it is longer than `maxBytes`. Never
- * settles when the client leaves.
+ * has a content encoding or takes more than five minutes, with `tooLarge` when it is longer than `maxBytes`, and
+ * with a 401 when the caller's access has ended meanwhile. Never settles when the client leaves.
  */
 export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = payloadTooLarge): Promise<Buffer> {
-  const { req } = exchange;
+  const { req, found } = exchange;
   if (!/^(identity)?$/i.test(req.headers['content-encoding'] ?? '')) {
     return Promise.reject(invalidRequest([{ path: 'Content-Encoding', message: 'must be identity' }]));
   }
   if (Number(req.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge(maxBytes));
   exchange.audit.isBodyRead = true;
   sendContinue(exchange);
+  const fromTick = performance.now();
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const body = new GatheredBytes();
   function take(chunk: Buffer): void {
@@ -34,7 +37,9 @@ export function readBytes(exchange: Exchange, maxBytes: number, tooLarge = paylo
   const late = req.destroyed ? undefined : setTimeout(() => reject(tooSlow()), MAX_MS);
   function finish(): void {
     clearTimeout(late);
-    resolve(body.bytes);
+    // A request that begins before the caller's access ends must not act after it.
+    const isLate = performance.now() - fromTick > RECHECK_MS;
+    resolve(isLate && found.recheck ? found.recheck(found).then(() => body.bytes) : body.bytes);
   }
   req
     .on('data', take)

@@ -46,6 +46,8 @@ export class Findings {
   token: SignedToken | undefined;
   /** The principal of the access token; undefined without one. */
   principal: Principal | undefined;
+  /** Checks that the caller's access has not ended meanwhile; undefined without a caller. @throws InvalidTokenError */
+  recheck: ((found: Findings) => Promise<unknown>) | undefined;
   /** A caller that authenticated without an access token: its tenant, and whether the audit record has `is_api`. */
   client: { nodeId: string; isApi: boolean } | undefined;
   /** The 429 of a client's rate or quota that is left to the handler, for endpoints with the flag `batch`. */

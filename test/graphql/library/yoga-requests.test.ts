@@ -15,6 +15,8 @@ import { Exchange } from '../../../src/gateway/exchange/exchange.ts';
 import { ExactNumber } from '../../../src/lib/json.ts';
 import { filePart, formHeaders, formOf, mapPart, operationsPart } from '../upload-requests.ts';
 
+const UPLOAD = { limits: UPLOAD_LIMITS, watch: () => () => undefined };
+
 const audits = { came: () => undefined } as unknown as OperationAudits;
 const AnyValue = new GraphQLScalarType({ name: 'AnyValue' });
 
@@ -75,7 +77,7 @@ describe('Yoga reads requests', () => {
     expect((await library.fetch(`${ENDPOINT}${query}`)).status).toBe(500);
     const req = Object.assign(new IncomingMessage(new Socket()), { method: 'GET', url: `/graphql${query}` });
     const exchange = new Exchange(req, new ServerResponse(req));
-    await expect(readRequest(exchange, 0, UPLOAD_LIMITS)).rejects.toMatchObject({ status: 400 });
+    await expect(readRequest(exchange, 0, UPLOAD)).rejects.toMatchObject({ status: 400 });
   });
 
   it('DG-09: with the whole of a form in memory, whose operation the plugin begins at the first byte of its file', async () => {
@@ -86,7 +88,7 @@ describe('Yoga reads requests', () => {
       });
       if (way === 'library') return library(req, res);
       const exchange = new Exchange(req, res);
-      const read = await readRequest(exchange, 0, UPLOAD_LIMITS);
+      const read = await readRequest(exchange, 0, UPLOAD);
       await replaced.handleNodeRequestAndResponse(req, res, { exchange, ...read });
       res.end();
     });

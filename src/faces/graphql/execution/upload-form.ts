@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { Busboy, type BusboyInstance } from '@fastify/busboy';
 import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
+import { InvalidTokenError } from '../../../access/identity/invalid-token.ts';
 import type { Exchange } from '../../../gateway/exchange/exchange.ts';
 import { sendContinue } from '../../../gateway/exchange/responses.ts';
 import { parsedOr, parseJson } from '../../../lib/json.ts';
@@ -77,6 +78,13 @@ export interface UploadLimits {
   maxPauseMs: number;
 }
 
+/** What an upload depends on. */
+export interface UploadParts {
+  limits: UploadLimits;
+  /** Watches the sender's token, whose end ends the upload; returns the function that stops it. */
+  watch(onEnd: (error?: unknown) => void): () => void;
+}
+
 export const UPLOAD_LIMITS: UploadLimits = { maxBytes: 1024 ** 3, maxPauseMs: 60_000 };
 
 const MAX_FIELD_BYTES = 1024 ** 2;
@@ -94,6 +102,7 @@ export class UploadForm {
   readonly #req: IncomingMessage;
   readonly #parser: BusboyInstance;
   readonly #maxBytes: number;
+  readonly #unwatch: () => void;
   readonly #pause: NodeJS.Timeout;
   readonly #opened = Promise.withResolvers<GraphQLParams>();
   readonly #ended = Promise.withResolvers<void>();
@@ -106,8 +115,13 @@ export class UploadForm {
   #refusal: AppError | undefined;
   #isStopped = false;
 
-  private constructor(req: IncomingMessage, parser: BusboyInstance, { maxBytes, maxPauseMs }: UploadLimits) {
+  private constructor(
+    req: IncomingMessage,
+    parser: BusboyInstance,
+    { limits: { maxBytes, maxPauseMs }, watch }: UploadParts,
+  ) {
     this.#req = req;
+    this.#unwatch = watch((error) => this.refuse(error instanceof AppError ? error : new InvalidTokenError('revoked')));
     this.#parser = parser;
     this.#maxBytes = maxBytes;
     this.#pause = setTimeout(() => this.#onPause(), maxPauseMs);
@@ -125,15 +139,16 @@ export class UploadForm {
 
   /**
    * Reads a form up to the beginning of its file.
-   * @throws AppError 413 when Content-Length is over the limit, 400 when the form is no valid upload; both before the
-   * file is read.
+   * @throws AppError 413 when Content-Length is over the limit, 400 when the form is no valid upload, 401 when the token
+   * is revoked; all before the file is read.
    */
-  static async open(exchange: Exchange, limits: UploadLimits): Promise<{ form: UploadForm; params: GraphQLParams }> {
+  static async open(exchange: Exchange, parts: UploadParts): Promise<{ form: UploadForm; params: GraphQLParams }> {
     const { req } = exchange;
+    const { limits } = parts;
     const { 'content-length': length = '0', 'content-encoding': encoding = '' } = req.headers;
     if (Number(length) > limits.maxBytes) throw payloadTooLarge(limits.maxBytes);
     if (!/^(identity)?$/i.test(encoding)) throw badPart('Content-Encoding', 'must be identity');
-    const form = new UploadForm(req, parserOf(req), limits);
+    const form = new UploadForm(req, parserOf(req), parts);
     sendContinue(exchange);
     return { form, params: await form.#opened.promise };
   }
@@ -149,6 +164,7 @@ export class UploadForm {
   /** Stops reading the request. */
   stop(): void {
     this.#isStopped = true;
+    this.#unwatch();
     clearTimeout(this.#pause);
     this.#req.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onClose).pause();
     this.#file?.destroy();
@@ -178,6 +194,7 @@ export class UploadForm {
   };
 
   readonly #onClose = (): void => {
+    this.#unwatch();
     if (!this.#req.complete) this.refuse(badPart('', 'must come in full'));
   };
 

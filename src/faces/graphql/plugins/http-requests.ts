@@ -8,7 +8,7 @@ import { isObject } from '../../shared/nested-values.ts';
 import { limitError } from '../execution/documents.ts';
 import { bringsForm } from '../execution/form-type.ts';
 import type { OperationRequest } from '../execution/operation-request.ts';
-import { UploadForm, type UploadLimits } from '../execution/upload-form.ts';
+import { UploadForm, type UploadParts } from '../execution/upload-form.ts';
 import type { OperationAudits } from './audit-masking.ts';
 import { MAX_BATCH, type OperationParams } from './document-limits.ts';
 
@@ -70,7 +70,7 @@ export function useHttpRequests(
 export async function readRequest(
   exchange: Exchange,
   maxBytes: number,
-  uploadLimits: UploadLimits,
+  upload: UploadParts,
 ): Promise<Pick<GraphqlHttpRequest, 'body' | 'params' | 'form'>> {
   const { req } = exchange;
   const { limitRefusal } = exchange.found;
@@ -78,9 +78,9 @@ export async function readRequest(
     // Neither brings a batch.
     if (limitRefusal) throw limitRefusal;
     if (req.method !== 'POST') return { params: paramsOf(new URL(req.url ?? '', 'http://localhost').searchParams) };
-    const upload = await UploadForm.open(exchange, uploadLimits);
+    const opened = await UploadForm.open(exchange, upload);
     exchange.audit.isBodyRead = true;
-    return upload;
+    return opened;
   }
   if (!limitRefusal) return { body: await readBody(exchange, maxBytes) };
   const body = await readBody(exchange, maxBytes).catch(() => undefined);

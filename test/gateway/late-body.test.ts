@@ -1,0 +1,99 @@
+import { PassThrough } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import { print } from 'graphql';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createdClient, operate } from '../graphql/administration.ts';
+import { CreateClientDocument, SetClientStatusDocument } from '../graphql/generated/graphql.ts';
+import { filePart, formHeaders, formOf, mapPart, operationsPart, sendRaw } from '../graphql/upload-requests.ts';
+import { type Portcullis, startPortcullis } from '../harness.ts';
+import { addClient, rows } from '../oauth/clients.ts';
+
+/** Longer than the body of a request is waited for without another check of its token. */
+const LATE_MS = 700;
+const JSON_TYPE = { 'content-type': 'application/json' };
+const NAME = 'made by who had left';
+
+let p: Portcullis;
+beforeAll(async () => {
+  p = await startPortcullis();
+});
+afterAll(() => p[Symbol.asyncDispose]());
+
+const mutation = JSON.stringify({
+  query: print(CreateClientDocument),
+  variables: { input: { name: NAME, grantTypes: ['CLIENT_CREDENTIALS'], scopes: [] } },
+});
+const call = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: 'list_networks', arguments: {} },
+});
+const rule = JSON.stringify({ name: NAME, type: 'transfer' });
+const form = formOf([
+  { name: 'operations', value: mutation.replace('"input"', '"file":null,"input"') },
+  mapPart,
+  filePart,
+]);
+
+interface Late {
+  path: string;
+  body: string | Buffer;
+  /** Where the body is interrupted. */
+  at?: number;
+  headers(token: string, secret: string): Record<string, string>;
+}
+
+const bearer = (token: string) => ({ ...JSON_TYPE, authorization: `Bearer ${token}` });
+
+const REQUESTS: [string, Late][] = [
+  ['GraphQL', { path: '/graphql', body: mutation, headers: bearer }],
+  ['a form of GraphQL', { path: '/graphql', body: form, headers: formHeaders }],
+  [
+    'a file of GraphQL',
+    { path: '/graphql', body: formOf([operationsPart, mapPart, filePart]), headers: formHeaders, at: -20 },
+  ],
+  ['REST', { path: '/v1/wallets/00000000-0000-4000-8000-000000000000/rules', body: rule, headers: bearer }],
+  [
+    'MCP',
+    {
+      path: '/v2/mcp',
+      body: call,
+      headers: (_token, secret) => ({ ...bearer(secret), accept: 'application/json, text/event-stream' }),
+    },
+  ],
+];
+
+it.each(REQUESTS)(
+  'D3-36: a request of %s whose body is completed after its client was disabled gets 401 and does nothing',
+  async (_name, { path, body, headers, at = 40 }) => {
+    const admin = await p.clientToken();
+    const scopes = ['clients:manage', 'wallet-rules:write', 'users:migrate'];
+    const { client, credentials } = await createdClient(p, admin, { grantTypes: ['CLIENT_CREDENTIALS'], scopes });
+    const migrations = await rows(p).run((k) => k.selectFrom('migrations').select('id'));
+    const sent = new PassThrough();
+    const [first, rest] = [body.slice(0, at), body.slice(at)];
+    const answer = sendRaw(p.url, headers(await p.clientToken(credentials), credentials.client_secret), sent, path);
+    sent.write(first);
+    await delay(LATE_MS);
+    await operate(p, admin, SetClientStatusDocument, { id: client.id, status: 'DISABLED' });
+    sent.end(rest);
+    expect((await answer).status).toBe(401);
+    const made = await rows(p).run((k) => k.selectFrom('clients').select('id').where('name', '=', NAME));
+    expect(made).toEqual([]);
+    expect(await rows(p).run((k) => k.selectFrom('migrations').select('id'))).toEqual(migrations);
+  },
+);
+
+it.each([
+  ['is good', 3_600],
+  ['expires meanwhile', 1],
+])('D3-36: one whose token %s is answered, however late its body', async (_name, seconds) => {
+  const client = await addClient(p, { token_expiry_duration: seconds });
+  const sent = new PassThrough();
+  const answer = sendRaw(p.url, bearer(await p.clientToken(client)), sent);
+  sent.write('{"query":');
+  await delay(2 * LATE_MS);
+  sent.end('"{ me { subject } }"}');
+  expect((await answer).status).toBe(200);
+});
