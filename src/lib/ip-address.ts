@@ -16,19 +16,30 @@ export function plainAddress(address: string): string {
   const mapped = bare.slice('::ffff:'.length);
   // The form in which the operating system writes it.
   if (/^::ffff:/i.test(bare) && isIP(mapped) === 4) return mapped;
-  const [, high, low] = /^\[::ffff:([0-9a-f]+):([0-9a-f]+)\]$/.exec(new URL(`http://[${bare}]/`).hostname) ?? [];
-  if (high === undefined || low === undefined) return bare;
-  const [first, second] = [Number.parseInt(high, 16), Number.parseInt(low, 16)];
-  return [first >> 8, first & 255, second >> 8, second & 255].join('.');
+  const groups = groupsOf(bare);
+  if (groups.slice(0, 6).join() !== '0,0,0,0,0,65535') return bare;
+  return groups
+    .slice(6)
+    .flatMap((group) => [group >> 8, group & 255])
+    .join('.');
+}
+
+/** Returns the eight numbers of an IPv6 address without a zone (RFC 4291 section 2.2). */
+export function groupsOf(address: string): number[] {
+  const [head = [], tail = []] = new URL(`http://[${address}]/`).hostname
+    .slice(1, -1)
+    .split('::')
+    .map((side) => (side === '' ? [] : side.split(':').map((group) => Number.parseInt(group, 16))));
+  return [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail];
 }
 
 /**
- * Returns the part of a plain IP address that identifies its holder: all of an IPv4 address, the first 64 bits of an
- * IPv6 address, whose holder has the whole /64 network (RFC 6177).
+ * Returns the caller that an address, in any spelling, is counted as: the address itself of IPv4, the /64 network of
+ * IPv6, all of which one holder has (RFC 6177).
  */
-export function holderOf(address: string): string {
-  if (isIP(address) !== 6) return address;
-  const [left = [], right] = address.split('::').map((side) => (side === '' ? [] : side.split(':')));
-  const zeros = right ? Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0') : [];
-  return [...left, ...zeros, ...(right ?? [])].slice(0, 4).join(':');
+export function callerOf(address: string): string {
+  const plain = plainAddress(address);
+  if (isIP(plain) !== 6) return plain;
+  const network = groupsOf(plain).slice(0, 4);
+  return `${network.map((group) => group.toString(16)).join(':')}::/64`;
 }

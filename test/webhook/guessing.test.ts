@@ -53,6 +53,8 @@ describe('whoever guesses the webhook’s password', () => {
     expect(new Set(await s.guess(19, '2001:db8::1'))).toEqual(new Set([401]));
     expect(await s.counted()).toEqual({ single: 39, repeated: 40 });
     expect(s.warned).toHaveLength(3);
+    expect(await s.guess(1, '2001:db8::2')).toEqual([401]);
+    expect(s.warned[3]).toEqual({ real_ip: '2001:db8:0:0::/64', count: 20 });
   });
 
   it('5.4-01: is counted anew in the next minute', async () => {

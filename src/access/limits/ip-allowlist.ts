@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net';
-import { plainAddress, withoutZone } from '../../lib/ip-address.ts';
+import { groupsOf, plainAddress, withoutZone } from '../../lib/ip-address.ts';
 import type { ClientRecord } from '../identity/client-record.ts';
 
 /**
@@ -75,13 +75,4 @@ function commonBits({ family, address, prefix }: Network): string {
   const width = family === 'ipv4' ? 8 : 16;
   const bits = groups.map((group) => group.toString(2).padStart(width, '0')).join('');
   return `${family} ${bits.slice(0, prefix)}`;
-}
-
-/** Returns the eight numbers of an IPv6 address (RFC 4291 section 2.2). */
-function groupsOf(address: string): number[] {
-  const [head = [], tail = []] = new URL(`http://[${address}]/`).hostname
-    .slice(1, -1)
-    .split('::')
-    .map((side) => (side === '' ? [] : side.split(':').map((group) => Number.parseInt(group, 16))));
-  return [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail];
 }

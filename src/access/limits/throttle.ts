@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Counter } from 'prom-client';
+import { callerOf } from '../../lib/ip-address.ts';
 import { type Cache, CacheUnavailableError } from '../../platform/cache/cache.ts';
 import type { CountedFailure } from '../../platform/cache/counts.rules.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
@@ -30,7 +31,7 @@ export class Throttle {
   }
 
   /**
-   * Counts a wrong secret for an address and, if the request named one, a client. A correct secret is never throttled.
+   * Counts a wrong secret for a caller and, if the request named one, a client. A correct secret is never throttled.
    * @throws AppError 429 from the twenty-first wrong secret within a minute on.
    */
   async failed(address: string, clientId: string | undefined): Promise<void> {
@@ -52,8 +53,8 @@ export class Throttle {
   }
 }
 
-/** Returns a hash of address and client, so that the key has the same length whatever the caller sent. */
+/** Returns a hash of caller and client, so that the key has the same length whatever the caller sent. */
 function keyOf(address: string, clientId: string | undefined): string {
-  const pair = JSON.stringify([address, clientId ?? null]);
+  const pair = JSON.stringify([callerOf(address), clientId ?? null]);
   return createHash('sha256').update(pair).digest('base64url');
 }

@@ -4,6 +4,7 @@ import { Counter } from 'prom-client';
 import type { NotificationPublisher } from '../../domain/transactions/transaction-messages.ts';
 import { bytesOf, jsonBody, readBody } from '../../gateway/exchange/body.ts';
 import { exchangeOf } from '../../gateway/exchange/exchange.ts';
+import { callerOf } from '../../lib/ip-address.ts';
 import type { Log } from '../../lib/log.ts';
 import { MemoryFailureCounts } from '../../platform/cache/memory-cache.ts';
 import { AppError } from '../../platform/errors.ts';
@@ -92,7 +93,7 @@ interface WrongPasswordsParts {
 }
 
 /**
- * Counts wrong passwords at the webhook by address, for monitoring. They are never answered with 429, because the
+ * Counts wrong passwords at the webhook by caller, for monitoring. They are never answered with 429, because the
  * statuses of the webhook are a closed list.
  */
 export class WrongPasswords {
@@ -104,20 +105,21 @@ export class WrongPasswords {
     registers: [],
   });
   readonly #parts: WrongPasswordsParts;
-  readonly #byAddress = new MemoryFailureCounts();
+  readonly #byCaller = new MemoryFailureCounts();
 
   constructor(parts: WrongPasswordsParts) {
     this.#parts = parts;
     for (const kind of ['single', 'repeated']) this.counted.inc({ kind }, 0);
   }
 
-  /** Counts a wrong password, and logs every twentieth from one address within a minute. */
+  /** Counts a wrong password, and logs every twentieth of one caller within a minute. */
   add(address: string): void {
     const { log, nowMs } = this.#parts;
-    const { count } = this.#byAddress.count(address, nowMs());
+    const caller = callerOf(address);
+    const { count } = this.#byCaller.count(caller, nowMs());
     this.counted.inc({ kind: count > MANY ? 'repeated' : 'single' });
     if (count % MANY > 0) return;
-    log.warn({ real_ip: address, count }, 'many wrong webhook passwords came from an address within a minute');
+    log.warn({ real_ip: caller, count }, 'many wrong webhook passwords came from an address within a minute');
   }
 }
 
